@@ -1,0 +1,1 @@
+//! Rates with intervals and summaries of campaign results.

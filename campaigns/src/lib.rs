@@ -1,0 +1,1 @@
+//! Campaigns: YAML in, plan, run, classify, CSV out.

@@ -1,0 +1,2 @@
+//! The `flipwave` program: argument parsing and printing, nothing else.
+fn main() {}

@@ -1,0 +1,1 @@
+//! AMDGPU code objects: kernels, descriptors, metadata, symbols, line tables.

@@ -1,0 +1,1 @@
+//! What a GPU is to everything above it.

@@ -1,0 +1,310 @@
+//! A decoded instruction.
+
+use crate::{Operation, RegisterRange};
+use std::fmt;
+
+/// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
+/// disassemblers print it. On a device: where the code was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pc(pub u64);
+
+impl fmt::Display for Pc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// One instruction: what it does, on what, and what it touches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inst {
+    /// Where it was decoded.
+    pub pc: Pc,
+    /// Length in bytes.
+    pub size: u8,
+    /// The operation, one name across encodings and generations.
+    pub operation: Operation,
+    /// How it is encoded.
+    pub encoding: Encoding,
+    /// Explicit operands in the order the assembler prints them, destinations first.
+    pub operands: Vec<Operand>,
+    /// Everything the assembler prints after the operands.
+    pub modifiers: Modifiers,
+    /// The 16-bit immediate of SOPP and SOPK instructions, sign-extended where LLVM does.
+    pub immediate: Option<i64>,
+    /// Registers read, implicit ones included (EXEC, VCC, SCC, M0, MODE ...).
+    pub reads: Vec<RegisterRange>,
+    /// Registers written, implicit ones included.
+    pub writes: Vec<RegisterRange>,
+    /// What LLVM's instruction description says of it.
+    pub flags: Flags,
+    /// Where a direct branch goes.
+    pub branch_target: Option<Pc>,
+    /// LLVM's name of the opcode, generation suffix included.
+    pub opcode_name: &'static str,
+    /// The assembler's text, mnemonic suffix and modifiers included.
+    pub text: String,
+}
+
+impl Inst {
+    /// The operands the instruction writes.
+    pub fn destinations(&self) -> impl Iterator<Item = &Operand> {
+        self.operands.iter().filter(|operand| operand.role == Role::Destination)
+    }
+
+    /// The operands the instruction reads, tied destinations left out.
+    pub fn sources(&self) -> impl Iterator<Item = &Operand> {
+        self.operands.iter().filter(|operand| operand.role == Role::Source)
+    }
+}
+
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Instruction formats of the ISA manuals ("Microcode formats").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Encoding {
+    Sop1,
+    Sop2,
+    Sopc,
+    Sopk,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    Vop3,
+    Vop3p,
+    /// Vector operation with sub-dword selects.
+    Sdwa,
+    /// Vector operation with data-parallel primitives.
+    Dpp,
+    /// Two operations in one instruction (gfx11 and later).
+    Vopd,
+    Vintrp,
+    Ds,
+    Mubuf,
+    Mtbuf,
+    Mimg,
+    Flat,
+    Global,
+    Scratch,
+    Export,
+    /// An encoding LLVM knows and this list does not.
+    Other,
+}
+
+/// Whether an operand is written or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Written (and read as well where the operation accumulates into it).
+    Destination,
+    /// Read.
+    Source,
+}
+
+/// An explicit operand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// Read or written.
+    pub role: Role,
+    /// What it names.
+    pub value: Value,
+    /// Arithmetic negation of the value read.
+    pub negate: bool,
+    /// Absolute value, taken before negation.
+    pub absolute: bool,
+    /// Sign extension of an SDWA sub-dword select.
+    pub sign_extend: bool,
+}
+
+/// What an operand names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// One or several registers of one file.
+    Register(RegisterRange),
+    /// An inline integer, -16 to 64, or an immediate field.
+    Integer(i64),
+    /// An inline floating-point constant, in the precision of the operation.
+    Float(f64),
+    /// A 32-bit literal that follows the instruction word.
+    Literal(u32),
+    /// `off`: no register in this place.
+    Off,
+    /// A symbolic immediate: `hwreg(...)`, `sendmsg(...)`, wait counters. The number is in
+    /// [`Inst::immediate`].
+    Symbol(String),
+}
+
+/// Facts of LLVM's instruction description.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// May read memory.
+    pub loads: bool,
+    /// May write memory.
+    pub stores: bool,
+    /// May change the PC to something other than the next instruction.
+    pub branch: bool,
+    /// Is a conditional branch.
+    pub conditional: bool,
+    /// Calls: control comes back behind it.
+    pub call: bool,
+    /// Ends the wave or a function.
+    pub terminator: bool,
+    /// Control never reaches the next instruction directly.
+    pub barrier: bool,
+    /// The first destination is also read.
+    pub tied: bool,
+    /// Effects that the operands do not show.
+    pub side_effects: bool,
+}
+
+/// What stands behind the operands. Absent modifiers have their neutral value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Modifiers {
+    /// Result clamped.
+    pub clamp: bool,
+    /// Result scaled.
+    pub output_scale: OutputScale,
+    /// `op_sel`, bit i for source i, the bit behind the last source for the destination.
+    pub op_sel: Option<u8>,
+    /// `op_sel_hi`, bit i for source i.
+    pub op_sel_hi: Option<u8>,
+    /// `neg_lo`, bit i for source i.
+    pub neg_lo: u8,
+    /// `neg_hi`, bit i for source i.
+    pub neg_hi: u8,
+    /// Byte offset of FLAT, MUBUF, SMEM and one-address DS instructions.
+    pub offset: i64,
+    /// First element offset of two-address DS instructions.
+    pub offset0: u8,
+    /// Second element offset of two-address DS instructions.
+    pub offset1: u8,
+    /// DS swizzle pattern (raw offset), where the assembler prints it symbolically.
+    pub swizzle: Option<u16>,
+    /// Atomic returns the old value; elsewhere a cache policy.
+    pub glc: bool,
+    /// Other cache policy words, as printed: slc, dlc, scc, nt, sc0, sc1.
+    pub cache_policy: Vec<String>,
+    /// MUBUF: an address register holds a byte offset.
+    pub offen: bool,
+    /// MUBUF: an address register holds an index.
+    pub idxen: bool,
+    /// Data goes to LDS directly.
+    pub lds: bool,
+    /// Global data share instead of LDS.
+    pub gds: bool,
+    /// Sub-dword selects.
+    pub sdwa: Option<Sdwa>,
+    /// Data-parallel primitive.
+    pub dpp: Option<Dpp>,
+    /// MFMA: broadcast of a block, log2 of its size.
+    pub cbsz: u8,
+    /// MFMA: which block is broadcast.
+    pub abid: u8,
+    /// MFMA: permutation of the lanes of the second source.
+    pub blgp: u8,
+    /// Words that this parser does not know, as printed.
+    pub other: Vec<String>,
+}
+
+/// Scale applied to a floating-point result before clamping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum OutputScale {
+    #[default]
+    None,
+    Times2,
+    Times4,
+    Half,
+}
+
+/// The part of a dword an SDWA operand selects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SdwaSelect {
+    Byte0,
+    Byte1,
+    Byte2,
+    Byte3,
+    Word0,
+    Word1,
+    #[default]
+    Dword,
+}
+
+/// What happens to the bits of the destination that an SDWA write does not select.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SdwaUnused {
+    #[default]
+    Pad,
+    SignExtend,
+    Preserve,
+}
+
+/// SDWA fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sdwa {
+    /// Select of the destination.
+    pub destination: SdwaSelect,
+    /// Treatment of the unselected destination bits.
+    pub unused: SdwaUnused,
+    /// Selects of the sources.
+    pub sources: [SdwaSelect; 2],
+}
+
+/// Lane movement of a DPP instruction ("DPP_CTRL").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DppControl {
+    /// Any permutation within groups of four lanes.
+    QuadPerm([u8; 4]),
+    /// Lane i reads lane i+n of its row of 16.
+    RowShiftLeft(u8),
+    /// Lane i reads lane i-n of its row of 16.
+    RowShiftRight(u8),
+    /// Lane i reads lane i-n, around within its row of 16.
+    RowRotateRight(u8),
+    /// Whole wave, lane i reads lane i+1.
+    WaveShiftLeft,
+    /// Whole wave, lane i reads lane i+1, around.
+    WaveRotateLeft,
+    /// Whole wave, lane i reads lane i-1.
+    WaveShiftRight,
+    /// Whole wave, lane i reads lane i-1, around.
+    WaveRotateRight,
+    /// Lanes of a row in reverse.
+    RowMirror,
+    /// Lanes of each half row in reverse.
+    RowHalfMirror,
+    /// Lane 15 of each row to the next row.
+    RowBroadcast15,
+    /// Lane 31 to rows 2 and 3.
+    RowBroadcast31,
+    /// One lane of each row to the whole row.
+    RowNewBroadcast(u8),
+    /// One lane of each row to the whole row (gfx10 name).
+    RowShare(u8),
+    /// Lane i reads lane i^n of its row.
+    RowXmask(u8),
+    /// Any permutation within groups of eight lanes.
+    Dpp8([u8; 8]),
+}
+
+/// DPP fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dpp {
+    /// The lane movement.
+    pub control: DppControl,
+    /// Rows of 16 lanes that are written, bit i for row i.
+    pub row_mask: u8,
+    /// Banks of 4 lanes within each row that are written.
+    pub bank_mask: u8,
+    /// Invalid source lanes read as zero instead of disabling the write.
+    pub bound_control: bool,
+    /// Disabled source lanes may be read.
+    pub fetch_inactive: bool,
+}

@@ -1,0 +1,16 @@
+//! What an AMDGPU instruction is: targets, registers, decoding and assembling.
+
+mod inst;
+mod lane;
+mod operation;
+mod register;
+mod target;
+
+pub use inst::{
+    Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc, Role, Sdwa,
+    SdwaSelect, SdwaUnused, Value,
+};
+pub use lane::{Lane, LaneMask};
+pub use operation::{Class, DataType, MemoryAccess, MemoryKind, MemorySpace, Operation};
+pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
+pub use target::{Generation, Setting, Target, UnknownTarget};

@@ -1,0 +1,221 @@
+//! Registers: one type per register file, so that their numbers cannot be mixed up.
+
+use std::fmt;
+
+/// Number of an architectural vector register, `v0` to `v255`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Vgpr(pub u8);
+
+/// Number of an accumulation vector register, `a0` to `a255`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccVgpr(pub u8);
+
+/// Number of a scalar register, `s0` to `s105`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sgpr(pub u8);
+
+/// Number of a trap-handler scalar register, `ttmp0` to `ttmp15`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ttmp(pub u8);
+
+/// One register of at most 32 bits. Wider state (VCC, EXEC, pairs) is a range of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Register {
+    /// A vector register: 64 (or 32) lanes of 32 bits.
+    Vgpr(Vgpr),
+    /// An accumulation vector register.
+    AccVgpr(AccVgpr),
+    /// A scalar register.
+    Sgpr(Sgpr),
+    /// Low half of the vector condition code.
+    VccLo,
+    /// High half of the vector condition code.
+    VccHi,
+    /// Low half of the execution mask.
+    ExecLo,
+    /// High half of the execution mask.
+    ExecHi,
+    /// Low half of the scratch base.
+    FlatScratchLo,
+    /// High half of the scratch base.
+    FlatScratchHi,
+    /// Low half of the XNACK replay mask.
+    XnackMaskLo,
+    /// High half of the XNACK replay mask.
+    XnackMaskHi,
+    /// Trap-handler register.
+    Ttmp(Ttmp),
+    /// Memory-descriptor and index register.
+    M0,
+    /// Scalar condition code, one bit.
+    Scc,
+    /// Floating-point and other modes.
+    Mode,
+    /// Reads as zero, writes vanish (gfx10 and later).
+    Null,
+    /// 1 if VCC is zero; read-only.
+    Vccz,
+    /// 1 if EXEC is zero; read-only.
+    Execz,
+    /// High half of the LDS aperture's base as a 64-bit source; read-only.
+    SharedBase,
+    /// Limit of the LDS aperture; read-only.
+    SharedLimit,
+    /// Base of the private aperture; read-only.
+    PrivateBase,
+    /// Limit of the private aperture; read-only.
+    PrivateLimit,
+    /// Wave identity within the queue for ordered pops; read-only.
+    PopsExitingWaveId,
+    /// The value an LDS-direct read delivers; read-only.
+    LdsDirect,
+}
+
+impl Register {
+    /// Width in bits: 32, or 1 for the condition flags.
+    pub fn bits(self) -> u32 {
+        match self {
+            Register::Scc | Register::Vccz | Register::Execz => 1,
+            _ => 32,
+        }
+    }
+
+    /// Whether each lane has its own value.
+    pub fn is_per_lane(self) -> bool {
+        matches!(self, Register::Vgpr(_) | Register::AccVgpr(_))
+    }
+
+    /// The register `words` further in the same file (`v3` + 2 = `v5`, `vcc_lo` + 1 =
+    /// `vcc_hi`), or `None` where the file ends.
+    pub fn offset(self, words: u8) -> Option<Register> {
+        if words == 0 {
+            return Some(self);
+        }
+        Some(match self {
+            Register::Vgpr(Vgpr(n)) => Register::Vgpr(Vgpr(n.checked_add(words)?)),
+            Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(n.checked_add(words)?)),
+            Register::Sgpr(Sgpr(n)) => {
+                Register::Sgpr(Sgpr(n.checked_add(words).filter(|n| *n < 106)?))
+            }
+            Register::Ttmp(Ttmp(n)) => {
+                Register::Ttmp(Ttmp(n.checked_add(words).filter(|n| *n < 16)?))
+            }
+            Register::VccLo if words == 1 => Register::VccHi,
+            Register::ExecLo if words == 1 => Register::ExecHi,
+            Register::FlatScratchLo if words == 1 => Register::FlatScratchHi,
+            Register::XnackMaskLo if words == 1 => Register::XnackMaskHi,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Register::Vgpr(Vgpr(n)) => write!(f, "v{n}"),
+            Register::AccVgpr(AccVgpr(n)) => write!(f, "a{n}"),
+            Register::Sgpr(Sgpr(n)) => write!(f, "s{n}"),
+            Register::Ttmp(Ttmp(n)) => write!(f, "ttmp{n}"),
+            other => f.write_str(
+                FIXED.iter().find(|(register, _)| register == other).map_or("?", |(_, name)| name),
+            ),
+        }
+    }
+}
+
+/// Registers that are not numbered, under the names LLVM's assembler uses.
+const FIXED: [(Register, &str); 20] = [
+    (Register::VccLo, "vcc_lo"),
+    (Register::VccHi, "vcc_hi"),
+    (Register::ExecLo, "exec_lo"),
+    (Register::ExecHi, "exec_hi"),
+    (Register::FlatScratchLo, "flat_scratch_lo"),
+    (Register::FlatScratchHi, "flat_scratch_hi"),
+    (Register::XnackMaskLo, "xnack_mask_lo"),
+    (Register::XnackMaskHi, "xnack_mask_hi"),
+    (Register::M0, "m0"),
+    (Register::Scc, "scc"),
+    (Register::Mode, "mode"),
+    (Register::Null, "null"),
+    (Register::Vccz, "vccz"),
+    (Register::Execz, "execz"),
+    (Register::SharedBase, "src_shared_base"),
+    (Register::SharedLimit, "src_shared_limit"),
+    (Register::PrivateBase, "src_private_base"),
+    (Register::PrivateLimit, "src_private_limit"),
+    (Register::PopsExitingWaveId, "src_pops_exiting_wave_id"),
+    (Register::LdsDirect, "lds_direct"),
+];
+
+impl std::str::FromStr for Register {
+    type Err = UnknownRegister;
+
+    /// Reads the name of one 32-bit register, as [`Register`]'s `Display` writes it.
+    fn from_str(name: &str) -> Result<Register, UnknownRegister> {
+        let unknown = || UnknownRegister(name.to_owned());
+        if let Some((register, _)) = FIXED.iter().find(|(_, fixed)| *fixed == name) {
+            return Ok(*register);
+        }
+        let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let number: u8 = digits.parse().map_err(|_| unknown())?;
+        match &name[..name.len() - digits.len()] {
+            "v" => Ok(Register::Vgpr(Vgpr(number))),
+            "a" => Ok(Register::AccVgpr(AccVgpr(number))),
+            "s" if number < 106 => Ok(Register::Sgpr(Sgpr(number))),
+            "ttmp" if number < 16 => Ok(Register::Ttmp(Ttmp(number))),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// A name that no register has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a register; expected a name like v3, a0, s12, vcc_lo, exec_hi, m0 or scc")]
+pub struct UnknownRegister(pub String);
+
+/// Consecutive registers of one file: what one operand names. `v[4:7]` starts at `v4` and has
+/// four words; `vcc` starts at `vcc_lo` and has two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegisterRange {
+    /// The lowest register.
+    pub first: Register,
+    /// Number of 32-bit registers, at least 1.
+    pub words: u8,
+}
+
+impl RegisterRange {
+    /// A range of `words` registers from `first` on.
+    pub fn new(first: Register, words: u8) -> RegisterRange {
+        RegisterRange { first, words }
+    }
+
+    /// The registers of the range, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = Register> {
+        (0..self.words).filter_map(move |word| self.first.offset(word))
+    }
+
+    /// Whether `register` lies in the range.
+    pub fn contains(self, register: Register) -> bool {
+        self.iter().any(|own| own == register)
+    }
+}
+
+impl fmt::Display for RegisterRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = self.words.saturating_sub(1);
+        match self.first {
+            first if self.words <= 1 => write!(f, "{first}"),
+            Register::Vgpr(Vgpr(n)) => write!(f, "v[{n}:{}]", u16::from(n) + u16::from(last)),
+            Register::AccVgpr(AccVgpr(n)) => {
+                write!(f, "a[{n}:{}]", u16::from(n) + u16::from(last))
+            }
+            Register::Sgpr(Sgpr(n)) => write!(f, "s[{n}:{}]", u16::from(n) + u16::from(last)),
+            Register::Ttmp(Ttmp(n)) => write!(f, "ttmp[{n}:{}]", u16::from(n) + u16::from(last)),
+            Register::VccLo => f.write_str("vcc"),
+            Register::ExecLo => f.write_str("exec"),
+            Register::FlatScratchLo => f.write_str("flat_scratch"),
+            Register::XnackMaskLo => f.write_str("xnack_mask"),
+            first => write!(f, "{first}"),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The embedded GPU: executes AMDGPU machine code, functionally exact and deterministic.

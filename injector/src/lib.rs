@@ -1,0 +1,1 @@
+//! Profile, fault models, fault sites, one injection.
