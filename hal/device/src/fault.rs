@@ -1,0 +1,135 @@
+//! How a device stops a dispatch.
+
+use crate::{Address, WaveId};
+use flipwave_isa::{Lane, Pc};
+use std::fmt;
+
+/// A dispatch ended by the device: why, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFault {
+    /// What happened.
+    pub cause: FaultCause,
+    /// Where it happened.
+    pub place: Place,
+}
+
+/// The instruction that was being executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its address, as the code object's ELF virtual address where it lies in one, else as the
+    /// device address.
+    pub pc: Pc,
+    /// The wave.
+    pub wave: WaveId,
+}
+
+/// Direction of a memory access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum AccessKind {
+    Read,
+    Write,
+    Atomic,
+    Fetch,
+}
+
+/// Why the device stopped a dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultCause {
+    /// An access outside everything mapped, or a write to code.
+    MemoryViolation {
+        /// Address of the first byte that was not accessible.
+        address: Address,
+        /// Direction.
+        access: AccessKind,
+        /// The lane, where the access was a lane's.
+        lane: Option<Lane>,
+    },
+    /// An address that the access does not allow.
+    Misaligned {
+        /// The address.
+        address: Address,
+        /// The alignment it needs, in bytes.
+        alignment: u32,
+        /// The lane, where the access was a lane's.
+        lane: Option<Lane>,
+    },
+    /// Bytes that are no instruction.
+    IllegalInstruction {
+        /// The first word.
+        word: u32,
+    },
+    /// `s_trap`: 2 is the ABI's abort, 3 its debug trap.
+    Trap {
+        /// The trap's number.
+        id: u8,
+    },
+    /// The instruction limit was reached.
+    Watchdog {
+        /// Wave instructions executed.
+        executed: u64,
+    },
+    /// All waves of a workgroup wait and none can go on.
+    Deadlock,
+    /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
+    Unimplemented {
+        /// The instruction, as the assembler prints it.
+        instruction: String,
+        /// What of it is missing.
+        reason: String,
+    },
+}
+
+impl FaultCause {
+    /// The name under which results are filed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultCause::MemoryViolation { .. } => "memory_violation",
+            FaultCause::Misaligned { .. } => "misaligned",
+            FaultCause::IllegalInstruction { .. } => "illegal_instruction",
+            FaultCause::Trap { .. } => "trap",
+            FaultCause::Watchdog { .. } => "watchdog",
+            FaultCause::Deadlock => "deadlock",
+            FaultCause::Unimplemented { .. } => "unimplemented",
+        }
+    }
+}
+
+impl fmt::Display for FaultCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lane_text = |lane: &Option<Lane>| lane.map_or(String::new(), |l| format!(", lane {l}"));
+        match self {
+            FaultCause::MemoryViolation { address, access, lane } => {
+                let access = match access {
+                    AccessKind::Read => "read of",
+                    AccessKind::Write => "write to",
+                    AccessKind::Atomic => "atomic on",
+                    AccessKind::Fetch => "instruction fetch from",
+                };
+                write!(f, "memory violation: {access} {address}{}", lane_text(lane))
+            }
+            FaultCause::Misaligned { address, alignment, lane } => write!(
+                f,
+                "misaligned access: {address} is not a multiple of {alignment}{}",
+                lane_text(lane)
+            ),
+            FaultCause::IllegalInstruction { word } => {
+                write!(f, "illegal instruction: {word:#010x}")
+            }
+            FaultCause::Trap { id } => write!(f, "trap {id}"),
+            FaultCause::Watchdog { executed } => {
+                write!(f, "watchdog: stopped after {executed} wave instructions")
+            }
+            FaultCause::Deadlock => f.write_str("deadlock: every wave of the workgroup waits"),
+            FaultCause::Unimplemented { instruction, reason } => {
+                write!(f, "the embedded GPU does not execute `{instruction}`: {reason}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at pc {}, {}", self.cause, self.place.pc, self.place.wave)
+    }
+}
