@@ -1,15 +1,21 @@
 //! What an AMDGPU instruction is: targets, registers, decoding and assembling.
 
+mod decode;
+mod ffi;
 mod inst;
+mod isa;
 mod lane;
+mod mc_register;
 mod operation;
 mod register;
 mod target;
+mod text;
 
 pub use inst::{
     Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc, Role, Sdwa,
     SdwaSelect, SdwaUnused, Value,
 };
+pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};
 pub use operation::{Class, DataType, MemoryAccess, MemoryKind, MemorySpace, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};

@@ -29,6 +29,23 @@ impl Operation {
         Operation(kept)
     }
 
+    /// The operation of a printed mnemonic.
+    pub(crate) fn of_mnemonic(mnemonic: &str) -> Operation {
+        const SUFFIXES: [&str; 8] =
+            ["_e64_dpp8", "_e64_dpp", "_e32_dpp", "_dpp8", "_dpp", "_sdwa", "_e64", "_e32"];
+        let name = SUFFIXES.iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
+        Operation::named(name.unwrap_or(mnemonic))
+    }
+
+    /// Whether a DS operation takes an address or a size from M0 on every generation.
+    pub(crate) fn addresses_through_m0(self) -> bool {
+        let name = self.0;
+        name.contains("addtid")
+            || ["ds_append", "ds_consume", "ds_gws_", "ds_ordered_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+    }
+
     /// The canonical name.
     pub fn name(self) -> &'static str {
         self.0

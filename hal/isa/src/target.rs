@@ -107,6 +107,17 @@ impl Target {
         self.processor.generation
     }
 
+    /// Lanes of a wave, unless a kernel's descriptor says otherwise. LLVM compiles for 32 lanes
+    /// from gfx10 on (AMDGPUUsage, "Target Features", wavefrontsize64).
+    pub fn default_wave_size(&self) -> u8 {
+        self.wave_sizes()[0]
+    }
+
+    /// The sizes of waves there are, the default first.
+    pub fn wave_sizes(&self) -> &'static [u8] {
+        if self.generation() >= Generation::Gfx10 { &[32, 64] } else { &[64] }
+    }
+
     /// The target that the machine byte of an ELF header's flags names.
     pub fn from_elf_machine(machine: u8) -> Option<Target> {
         PROCESSORS.iter().find(|row| row.elf_machine == machine).map(Target::of)

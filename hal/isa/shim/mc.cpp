@@ -1,0 +1,307 @@
+#include "mc.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCCodeEmitter.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCExpr.h"
+#include "llvm/MC/MCFixup.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrDesc.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCObjectFileInfo.h"
+#include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCTargetAsmParser.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCSymbol.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace llvm;
+
+namespace {
+
+constexpr char TripleName[] = "amdgcn-amd-amdhsa";
+
+// The first complaint about a text.
+struct Complaint {
+  std::string Message;
+  uint32_t Line = 0;
+  uint32_t Column = 0;
+  bool Present = false;
+
+  void set(std::string Text, uint32_t AtLine, uint32_t AtColumn) {
+    if (Present)
+      return;
+    Present = true;
+    Message = std::move(Text);
+    Line = AtLine;
+    Column = AtColumn;
+  }
+
+  void set(const SMDiagnostic &Diagnostic) {
+    if (Diagnostic.getKind() != SourceMgr::DK_Error)
+      return;
+    int Line = Diagnostic.getLineNo();
+    int Column = Diagnostic.getColumnNo();
+    set(Diagnostic.getMessage().str(), Line > 0 ? Line : 0, Column >= 0 ? Column + 1 : 0);
+  }
+};
+
+// Encodes instructions one after the other into one buffer and patches branches to labels of
+// the same text. An object streamer would write a whole ELF file to be picked apart again.
+class ByteStreamer final : public MCStreamer {
+public:
+  ByteStreamer(MCContext &Context, const MCCodeEmitter &Emitter, SourceMgr &Sources,
+               Complaint &Problem)
+      : MCStreamer(Context), Emitter(Emitter), Sources(Sources), Problem(Problem) {}
+
+  SmallVector<char, 64> Bytes;
+
+  void emitInstruction(const MCInst &Inst, const MCSubtargetInfo &Subtarget) override {
+    SmallVector<MCFixup, 2> Fixups;
+    size_t Start = Bytes.size();
+    Emitter.encodeInstruction(Inst, Bytes, Fixups, Subtarget);
+    for (const MCFixup &Fixup : Fixups)
+      Pending.push_back({Start + Fixup.getOffset(), Fixup, Inst.getLoc()});
+  }
+
+  void emitLabel(MCSymbol *Symbol, SMLoc Location) override {
+    MCStreamer::emitLabel(Symbol, Location);
+    Labels.push_back({Symbol, Bytes.size()});
+  }
+
+  void resolve() {
+    for (const PendingFixup &Fixup : Pending)
+      resolve(Fixup);
+  }
+
+  bool emitSymbolAttribute(MCSymbol *, MCSymbolAttr) override { return false; }
+  void emitCommonSymbol(MCSymbol *, uint64_t, Align) override {}
+  void emitZerofill(MCSection *, MCSymbol *, uint64_t, Align, SMLoc) override {}
+
+private:
+  struct PendingFixup {
+    size_t Offset;
+    MCFixup Fixup;
+    SMLoc Location;
+  };
+  struct Label {
+    const MCSymbol *Symbol;
+    size_t Offset;
+  };
+
+  const MCCodeEmitter &Emitter;
+  SourceMgr &Sources;
+  Complaint &Problem;
+  std::vector<PendingFixup> Pending;
+  std::vector<Label> Labels;
+
+  void complain(SMLoc Location, const Twine &Message) {
+    Problem.set(Sources.GetMessage(Location, SourceMgr::DK_Error, Message));
+  }
+
+  void resolve(const PendingFixup &Pending) {
+    const auto *Reference = dyn_cast<MCSymbolRefExpr>(Pending.Fixup.getValue());
+    // AMDGPU has a single fixup of its own: the 16-bit branch offset in words.
+    if (!Reference || Pending.Fixup.getKind() != FirstTargetFixupKind)
+      return complain(Pending.Location, "symbols are for branch targets only");
+    std::optional<size_t> Target;
+    for (const Label &Label : Labels)
+      if (Label.Symbol == &Reference->getSymbol())
+        Target = Label.Offset;
+    if (!Target)
+      return complain(Pending.Location, "label '" + Reference->getSymbol().getName() +
+                                            "' is not defined in this text");
+    int64_t Words = (int64_t(*Target) - int64_t(Pending.Offset) - 4) / 4;
+    if (Words < INT16_MIN || Words > INT16_MAX)
+      return complain(Pending.Location, "branch target is out of reach");
+    Bytes[Pending.Offset] = char(Words);
+    Bytes[Pending.Offset + 1] = char(Words >> 8);
+  }
+};
+
+} // namespace
+
+struct FlipwaveSession {
+  const Target *TheTarget;
+  Triple TheTriple;
+  MCTargetOptions Options;
+  std::unique_ptr<MCRegisterInfo> Registers;
+  std::unique_ptr<MCAsmInfo> AsmInfo;
+  std::unique_ptr<MCInstrInfo> Instructions;
+  std::unique_ptr<MCSubtargetInfo> Subtarget;
+  std::unique_ptr<MCContext> Context;
+  std::unique_ptr<MCDisassembler> Disassembler;
+  std::unique_ptr<MCInstPrinter> Printer;
+
+  SmallString<128> Text;
+  std::vector<FlipwaveOperand> Operands;
+  SmallVector<char, 64> Bytes;
+  Complaint Problem;
+};
+
+FlipwaveSession *flipwave_open(const char *Processor, const char *Features) {
+  auto Session = std::make_unique<FlipwaveSession>();
+  std::string Error;
+  Session->TheTriple = Triple(TripleName);
+  Session->TheTarget = TargetRegistry::lookupTarget(TripleName, Error);
+  if (!Session->TheTarget)
+    return nullptr;
+  const Target &T = *Session->TheTarget;
+  Session->Registers.reset(T.createMCRegInfo(TripleName));
+  Session->Instructions.reset(T.createMCInstrInfo());
+  if (!Session->Registers || !Session->Instructions)
+    return nullptr;
+  Session->AsmInfo.reset(T.createMCAsmInfo(*Session->Registers, TripleName, Session->Options));
+  Session->Subtarget.reset(T.createMCSubtargetInfo(TripleName, Processor, Features));
+  if (!Session->AsmInfo || !Session->Subtarget || !Session->Subtarget->isCPUStringValid(Processor))
+    return nullptr;
+  Session->Context = std::make_unique<MCContext>(Session->TheTriple, Session->AsmInfo.get(),
+                                                 Session->Registers.get(),
+                                                 Session->Subtarget.get());
+  Session->Disassembler.reset(T.createMCDisassembler(*Session->Subtarget, *Session->Context));
+  Session->Printer.reset(T.createMCInstPrinter(Session->TheTriple, 0, *Session->AsmInfo,
+                                               *Session->Instructions, *Session->Registers));
+  if (!Session->Disassembler || !Session->Printer)
+    return nullptr;
+  return Session.release();
+}
+
+void flipwave_close(FlipwaveSession *Session) { delete Session; }
+
+static uint32_t flagsOf(const MCInstrDesc &Description) {
+  uint32_t Flags = 0;
+  auto Set = [&](bool Condition, FlipwaveFlag Flag) { Flags |= Condition ? Flag : 0; };
+  Set(Description.mayLoad(), FLIPWAVE_LOADS);
+  Set(Description.mayStore(), FLIPWAVE_STORES);
+  Set(Description.isBranch() || Description.isIndirectBranch(), FLIPWAVE_BRANCH);
+  Set(Description.isConditionalBranch(), FLIPWAVE_CONDITIONAL);
+  Set(Description.isCall(), FLIPWAVE_CALL);
+  Set(Description.isTerminator(), FLIPWAVE_TERMINATOR);
+  Set(Description.isBarrier(), FLIPWAVE_BARRIER);
+  Set(Description.hasUnmodeledSideEffects(), FLIPWAVE_SIDE_EFFECTS);
+  return Flags;
+}
+
+static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &Inst,
+                                 unsigned Index) {
+  const MCOperand &Operand = Inst.getOperand(Index);
+  FlipwaveOperand Result = {0, FLIPWAVE_OTHER, 0, 0};
+  if (Operand.isReg() && Operand.getReg() != 0) {
+    Result.kind = FLIPWAVE_REGISTER;
+    Result.value = Operand.getReg();
+    Result.definition = Index < Description.getNumDefs();
+    Result.tied = Index < Description.getNumOperands() &&
+                  Description.getOperandConstraint(Index, MCOI::TIED_TO) >= 0;
+  } else if (Operand.isImm()) {
+    Result.kind = FLIPWAVE_IMMEDIATE;
+    Result.value = Operand.getImm();
+  }
+  return Result;
+}
+
+int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Length,
+                    uint64_t Address, FlipwaveDecoded *Decoded) {
+  MCInst Inst;
+  uint64_t Size = 0;
+  auto Status = Session->Disassembler->getInstruction(Inst, Size, ArrayRef(Bytes, Length), Address,
+                                                      nulls());
+  if (Status != MCDisassembler::Success || Size == 0 || Size > Length)
+    return 0;
+
+  Session->Text.clear();
+  raw_svector_ostream Stream(Session->Text);
+  Session->Printer->printInst(&Inst, Address, "", *Session->Subtarget, Stream);
+
+  const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
+  Session->Operands.clear();
+  for (unsigned Index = 0; Index < Inst.getNumOperands(); ++Index)
+    Session->Operands.push_back(operandOf(Description, Inst, Index));
+
+  Decoded->name = Session->Instructions->getName(Inst.getOpcode()).data();
+  Decoded->text = Session->Text.data();
+  Decoded->text_length = Session->Text.size();
+  Decoded->operands = Session->Operands.data();
+  Decoded->operand_count = Session->Operands.size();
+  Decoded->implicit_definitions = Description.implicit_defs().data();
+  Decoded->implicit_definition_count = Description.implicit_defs().size();
+  Decoded->implicit_uses = Description.implicit_uses().data();
+  Decoded->implicit_use_count = Description.implicit_uses().size();
+  Decoded->format = Description.TSFlags;
+  Decoded->size = uint32_t(Size);
+  Decoded->flags = flagsOf(Description);
+  return 1;
+}
+
+static void assemble(FlipwaveSession &Session, StringRef Text) {
+  Complaint &Problem = Session.Problem;
+  SourceMgr Sources;
+  Sources.setDiagHandler(
+      [](const SMDiagnostic &Diagnostic, void *Problem) {
+        static_cast<Complaint *>(Problem)->set(Diagnostic);
+      },
+      &Problem);
+  Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text, "text"), SMLoc());
+
+  MCContext Context(Session.TheTriple, Session.AsmInfo.get(), Session.Registers.get(),
+                    Session.Subtarget.get(), &Sources, &Session.Options);
+  Context.setDiagnosticHandler([&](const SMDiagnostic &Diagnostic, bool, const SourceMgr &,
+                                   std::vector<const MDNode *> &) { Problem.set(Diagnostic); });
+  const Target &T = *Session.TheTarget;
+  std::unique_ptr<MCObjectFileInfo> ObjectFile(T.createMCObjectFileInfo(Context, /*PIC=*/true));
+  Context.setObjectFileInfo(ObjectFile.get());
+  std::unique_ptr<MCCodeEmitter> Emitter(T.createMCCodeEmitter(*Session.Instructions, Context));
+  ByteStreamer Streamer(Context, *Emitter, Sources, Problem);
+  T.createNullTargetStreamer(Streamer);
+
+  std::unique_ptr<MCAsmParser> Parser(
+      createMCAsmParser(Sources, Context, Streamer, *Session.AsmInfo));
+  std::unique_ptr<MCTargetAsmParser> TargetParser(
+      T.createMCAsmParser(*Session.Subtarget, *Parser, *Session.Instructions, Session.Options));
+  Parser->setTargetParser(*TargetParser);
+  bool Failed = Parser->Run(/*NoInitialTextSection=*/false, /*NoFinalize=*/true);
+  if (!Failed && !Problem.Present)
+    Streamer.resolve();
+  if (Failed)
+    Problem.set("the text does not assemble", 0, 0);
+  Session.Bytes.assign(Streamer.Bytes.begin(), Streamer.Bytes.end());
+}
+
+int flipwave_assemble(FlipwaveSession *Session, const char *Text, size_t Length,
+                      FlipwaveAssembled *Assembled) {
+  Session->Problem = Complaint();
+  assemble(*Session, StringRef(Text, Length));
+  const Complaint &Problem = Session->Problem;
+  *Assembled = {};
+  if (Problem.Present) {
+    Assembled->message = Problem.Message.data();
+    Assembled->message_length = Problem.Message.size();
+    Assembled->line = Problem.Line;
+    Assembled->column = Problem.Column;
+    return 0;
+  }
+  Assembled->bytes = reinterpret_cast<const uint8_t *>(Session->Bytes.data());
+  Assembled->length = Session->Bytes.size();
+  return 1;
+}
+
+uint32_t flipwave_register_count(const FlipwaveSession *Session) {
+  return Session->Registers->getNumRegs();
+}
+
+const char *flipwave_register_name(const FlipwaveSession *Session, uint32_t Number) {
+  return Session->Registers->getName(Number);
+}

@@ -1,0 +1,255 @@
+//! Joins what LLVM's tables say of an instruction with what its printed form says.
+
+use crate::ffi::{Description, McOperand, flag};
+use crate::inst::{Encoding, Flags, Inst, Operand, Pc, Role, SdwaUnused, Value};
+use crate::text::{self, Printed};
+use crate::{Generation, Operation, Register, RegisterRange};
+
+/// The instruction that `description` describes.
+pub(crate) fn inst(
+    description: Description,
+    bytes: &[u8],
+    pc: Pc,
+    generation: Generation,
+    wave_size: u8,
+) -> Inst {
+    let text = description.text.trim();
+    let (mnemonic, _) = text.split_once(' ').unwrap_or((text, ""));
+    let encoding = encoding(description.format, mnemonic, bytes);
+    let symbolic = matches!(encoding, Encoding::Sopp | Encoding::Sopk);
+    let mut printed = text::parse(text, symbolic);
+    let operation = Operation::of_mnemonic(&printed.mnemonic);
+
+    if encoding == Encoding::Sdwa {
+        printed.modifiers.sdwa.get_or_insert_default();
+    }
+    let immediates = || {
+        description.operands.iter().filter_map(|operand| match operand {
+            McOperand::Immediate(immediate) => Some(*immediate),
+            _ => None,
+        })
+    };
+    if operation.name() == "ds_swizzle_b32" {
+        let pattern = immediates().next().map(|offset| offset as u16);
+        printed.modifiers.swizzle = pattern;
+        printed.modifiers.offset = i64::from(pattern.unwrap_or_default());
+    }
+    let any_symbol =
+        printed.operands.iter().any(|operand| matches!(operand.value, Value::Symbol(_)));
+    // The literal of s_setreg_imm32_b32 precedes the register's number in MC's order.
+    let immediate = if symbolic || any_symbol { immediates().last() } else { None };
+    fix_immediate_fields(&mut printed, encoding, operation, immediate, immediates().next());
+
+    let mut reads = Vec::new();
+    let mut writes = Vec::new();
+    for operand in &description.operands {
+        match operand {
+            McOperand::Definition(register) => include(&mut writes, *register),
+            McOperand::Use { register, .. } => include(&mut reads, *register),
+            _ => {}
+        }
+    }
+    for implicit in &description.implicit_definitions {
+        include(&mut writes, lane_mask(*implicit, wave_size));
+    }
+    for implicit in &description.implicit_uses {
+        include(&mut reads, lane_mask(*implicit, wave_size));
+    }
+    let lds_size_in_m0 = generation < Generation::Gfx9 || printed.modifiers.gds;
+    if encoding == Encoding::Ds && !lds_size_in_m0 && !operation.addresses_through_m0() {
+        // gfx9 dropped M0 as the limit of LDS; LLVM shares the description with gfx8.
+        reads.retain(|range| range.first != Register::M0);
+    }
+    let operands = operands(&mut printed, &description);
+    let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
+    if preserves {
+        for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
+            if let Value::Register(range) = operand.value {
+                include(&mut reads, range);
+            }
+        }
+    }
+
+    let flags = flags(&description);
+    let branch_target = match printed_branch_offset(&operands, encoding) {
+        Some(words) if flags.branch => {
+            Some(Pc(pc.0.wrapping_add(4).wrapping_add_signed(words * 4)))
+        }
+        _ => None,
+    };
+    Inst {
+        pc,
+        size: description.size,
+        operation,
+        encoding,
+        operands,
+        modifiers: printed.modifiers,
+        immediate,
+        reads,
+        writes,
+        flags,
+        branch_target,
+        opcode_name: description.name,
+        text: text.to_owned(),
+    }
+}
+
+/// Hexadecimal numbers of immediate fields are printed like literals.
+fn fix_immediate_fields(
+    printed: &mut Printed,
+    encoding: Encoding,
+    operation: Operation,
+    last: Option<i64>,
+    first: Option<i64>,
+) {
+    let field = match encoding {
+        Encoding::Smem => first,
+        Encoding::Sopk if operation.name().ends_with("_u32") => last.map(|i| i64::from(i as u16)),
+        Encoding::Sopk => last.map(|immediate| i64::from(immediate as i16)),
+        Encoding::Sopp => last,
+        _ => None,
+    };
+    let Some(field) = field else { return };
+    if operation.name() == "s_setreg_imm32_b32" {
+        return;
+    }
+    for operand in &mut printed.operands {
+        if matches!(operand.value, Value::Literal(_) | Value::Integer(_)) {
+            operand.value = Value::Integer(field);
+        }
+    }
+}
+
+/// Explicit operands with their roles: a destination is a leading operand that MC defines, or
+/// the `vcc` that VOP2 and VOPC print but define implicitly.
+fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
+    let vector = printed.mnemonic.starts_with("v_");
+    let mut implicit_vcc = vector
+        && description.implicit_definitions.iter().any(|range| range.first == Register::VccLo);
+    let mut definitions = description
+        .operands
+        .iter()
+        .filter_map(|operand| match operand {
+            McOperand::Definition(register) => Some(*register),
+            _ => None,
+        })
+        .peekable();
+    let mut leading = true;
+    let second_half = printed.second_half;
+    let with_role = |(index, operand): (usize, text::PrintedOperand)| {
+        leading |= second_half == Some(index);
+        if leading {
+            leading = match operand.value {
+                Value::Register(range) if definitions.peek() == Some(&range) => {
+                    definitions.next();
+                    true
+                }
+                Value::Register(range) if range.first == Register::VccLo && implicit_vcc => {
+                    implicit_vcc = false;
+                    true
+                }
+                _ => false,
+            };
+        }
+        Operand {
+            role: if leading { Role::Destination } else { Role::Source },
+            value: operand.value,
+            negate: operand.negate,
+            absolute: operand.absolute,
+            sign_extend: operand.sign_extend,
+        }
+    };
+    std::mem::take(&mut printed.operands).into_iter().enumerate().map(with_role).collect()
+}
+
+/// A wave of 32 lanes has its masks in the low halves.
+fn lane_mask(range: RegisterRange, wave_size: u8) -> RegisterRange {
+    match range.first {
+        Register::VccLo | Register::ExecLo if wave_size == 32 => RegisterRange::new(range.first, 1),
+        _ => range,
+    }
+}
+
+fn include(set: &mut Vec<RegisterRange>, range: RegisterRange) {
+    if !set.contains(&range) {
+        set.push(range);
+    }
+}
+
+fn flags(description: &Description) -> Flags {
+    let has = |bit| description.flags & bit != 0;
+    Flags {
+        loads: has(flag::LOADS),
+        stores: has(flag::STORES),
+        branch: has(flag::BRANCH) || has(flag::CALL),
+        conditional: has(flag::CONDITIONAL),
+        call: has(flag::CALL),
+        terminator: has(flag::TERMINATOR),
+        barrier: has(flag::BARRIER),
+        tied: description
+            .operands
+            .iter()
+            .any(|operand| matches!(operand, McOperand::Use { tied: true, .. })),
+        side_effects: has(flag::SIDE_EFFECTS),
+    }
+}
+
+/// Distance of a direct branch in words from the next instruction.
+fn printed_branch_offset(operands: &[Operand], encoding: Encoding) -> Option<i64> {
+    match (encoding, operands.last().map(|operand| &operand.value)) {
+        (Encoding::Sopp | Encoding::Sopk, Some(Value::Integer(words))) => {
+            Some(i64::from(*words as i16))
+        }
+        _ => None,
+    }
+}
+
+/// The format, from LLVM's `TSFlags` and, within FLAT, the name. The bits are those of LLVM
+/// 19's `SIInstrFlags`; a test pins each against known instructions.
+fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
+    /// Formats in the order in which they are tried: SDWA, DPP and VOP3 forms of an instruction
+    /// carry the bit of its short form too.
+    const FORMATS: [(u32, Encoding); 19] = [
+        (14, Encoding::Sdwa),
+        (15, Encoding::Dpp),
+        (12, Encoding::Vop3p),
+        (10, Encoding::Vop3),
+        (2, Encoding::Sop1),
+        (3, Encoding::Sop2),
+        (4, Encoding::Sopc),
+        (5, Encoding::Sopk),
+        (6, Encoding::Sopp),
+        (7, Encoding::Vop1),
+        (8, Encoding::Vop2),
+        (9, Encoding::Vopc),
+        (13, Encoding::Vintrp),
+        (17, Encoding::Mubuf),
+        (18, Encoding::Mtbuf),
+        (19, Encoding::Smem),
+        (20, Encoding::Mimg),
+        (23, Encoding::Export),
+        (25, Encoding::Ds),
+    ];
+    if mnemonic.starts_with("v_dual_") {
+        return Encoding::Vopd;
+    }
+    if mnemonic.starts_with("global_") {
+        return Encoding::Global;
+    }
+    if mnemonic.starts_with("scratch_") {
+        return Encoding::Scratch;
+    }
+    if mnemonic.starts_with("flat_") {
+        return Encoding::Flat;
+    }
+    if ["v_mfma_", "v_smfmac_", "v_accvgpr_"].iter().any(|family| mnemonic.starts_with(family)) {
+        return Encoding::Vop3p;
+    }
+    let found = FORMATS.iter().find(|(bit, _)| format >> bit & 1 != 0);
+    match found.map_or(Encoding::Other, |(_, encoding)| *encoding) {
+        // LLVM keeps some instructions in the family of an older generation's short form
+        // (v_readlane_b32). The short forms alone have their highest bit clear.
+        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if bytes[3] >> 7 != 0 => Encoding::Vop3,
+        encoding => encoding,
+    }
+}

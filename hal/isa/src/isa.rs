@@ -1,0 +1,208 @@
+//! Decoding and assembling for one target.
+
+use crate::ffi::{self, Session};
+use crate::inst::{Inst, Pc};
+use crate::{Generation, Setting, Target, decode};
+use std::ffi::CString;
+use std::fmt::Write;
+
+/// Decodes and assembles the instructions of one [`Target`], through LLVM's MC layer.
+///
+/// An `Isa` serves one thread at a time: it may be sent to another thread but not shared. Give
+/// each thread its own.
+pub struct Isa {
+    target: Target,
+    wave_size: u8,
+    session: Session,
+}
+
+impl Isa {
+    /// Opens `target` for its default wave size.
+    ///
+    /// # Errors
+    /// Where LLVM cannot disassemble the target: gfx6 and gfx7.
+    pub fn new(target: &Target) -> Result<Isa, IsaError> {
+        Isa::with_wave_size(target, target.default_wave_size())
+    }
+
+    /// Opens `target` for waves of 32 or 64 lanes. It matters where both exist (gfx10 and
+    /// later): lane masks are one or two scalar registers wide.
+    ///
+    /// # Errors
+    /// As [`Isa::new`], and where the target has no waves of this size.
+    pub fn with_wave_size(target: &Target, wave_size: u8) -> Result<Isa, IsaError> {
+        let unsupported = |reason| IsaError { target: target.to_string(), reason };
+        if target.generation() < Generation::Gfx8 {
+            return Err(unsupported("LLVM has no disassembler for it"));
+        }
+        if !target.wave_sizes().contains(&wave_size) {
+            return Err(unsupported("it has no waves of this size"));
+        }
+        let processor = CString::new(target.processor()).unwrap_or_default();
+        let features = CString::new(features(target, wave_size)).unwrap_or_default();
+        let session = Session::open(&processor, &features)
+            .ok_or_else(|| unsupported("the LLVM at hand was built without it"))?;
+        Ok(Isa { target: target.clone(), wave_size, session })
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Lanes of a wave: 32 or 64.
+    pub fn wave_size(&self) -> u8 {
+        self.wave_size
+    }
+
+    /// Decodes the instruction at the beginning of `bytes`, which lie at `pc`. What follows the
+    /// instruction is ignored.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] where `bytes` end within an instruction,
+    /// [`DecodeError::NotAnInstruction`] where they begin with none of this target's.
+    pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
+        let bytes = &bytes[..bytes.len().min(LONGEST_INSTRUCTION)];
+        match self.session.decode(bytes, pc) {
+            Some(description) => {
+                Ok(decode::inst(description, bytes, pc, self.target.generation(), self.wave_size))
+            }
+            None => Err(self.decode_error(bytes, pc)),
+        }
+    }
+
+    /// Tells an unknown instruction from one that is cut off: the latter decodes once zeros are
+    /// appended, and is then longer than what there was.
+    fn decode_error(&self, bytes: &[u8], pc: Pc) -> DecodeError {
+        let mut padded = [0; LONGEST_INSTRUCTION];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let available = bytes.len();
+        if available < 4 {
+            return DecodeError::Truncated { pc, available, needed: 4 };
+        }
+        match self.session.decode(&padded, pc) {
+            Some(longer) if usize::from(longer.size) > available => {
+                DecodeError::Truncated { pc, available, needed: usize::from(longer.size) }
+            }
+            _ => {
+                let word = |at: usize| {
+                    bytes
+                        .get(at..at + 4)
+                        .and_then(|word| word.try_into().ok())
+                        .map(u32::from_le_bytes)
+                };
+                DecodeError::NotAnInstruction {
+                    pc,
+                    processor: self.target.processor(),
+                    words: (0..2).filter_map(|index| word(4 * index)).collect(),
+                }
+            }
+        }
+    }
+
+    /// Assembles `text`, one instruction or several on lines of their own, and returns their
+    /// bytes. Labels may be defined and branched to within the text. Directives and symbols
+    /// from elsewhere are errors.
+    ///
+    /// # Errors
+    /// LLVM's first complaint, with its place in `text`.
+    pub fn assemble(&self, text: &str) -> Result<Vec<u8>, AssembleError> {
+        if let Some(at) = find_directive(text) {
+            let (line, column) = place(text, at);
+            let message = "a directive is not an instruction; only instructions and labels (names \
+                           that do not begin with a dot) are assembled";
+            return Err(AssembleError { line, column, message: message.to_owned() });
+        }
+        self.session.assemble(text).map_err(|ffi::Complaint { message, line, column }| {
+            AssembleError { line, column, message }
+        })
+    }
+}
+
+/// Five words: an image instruction with scattered addresses (gfx10).
+const LONGEST_INSTRUCTION: usize = 20;
+
+fn features(target: &Target, wave_size: u8) -> String {
+    let mut features = String::new();
+    for (name, setting) in [("xnack", target.xnack), ("sramecc", target.sramecc)] {
+        match setting {
+            Setting::Any => {}
+            Setting::On => _ = write!(features, "+{name},"),
+            Setting::Off => _ = write!(features, "-{name},"),
+        }
+    }
+    if target.wave_sizes().len() > 1 {
+        let other = 96 - wave_size;
+        _ = write!(features, "+wavefrontsize{wave_size},-wavefrontsize{other},");
+    }
+    features
+}
+
+/// Where `text` has a word that begins with a dot. In instructions, dots stand within numbers
+/// and behind names only.
+fn find_directive(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (0..bytes.len()).find(|&at| {
+        let continues = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_' || *c == b'$';
+        bytes[at] == b'.'
+            && !at.checked_sub(1).is_some_and(|before| continues(&bytes[before]))
+            && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    })
+}
+
+/// Line and column of a byte, from 1.
+fn place(text: &str, at: usize) -> (u32, u32) {
+    let before = &text[..at];
+    let line = before.matches('\n').count();
+    let column = at - before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line as u32 + 1, column as u32 + 1)
+}
+
+/// A target that cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot decode {target}: {reason}")]
+pub struct IsaError {
+    target: String,
+    reason: &'static str,
+}
+
+/// Bytes that are no instruction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The words are no instruction of the target.
+    #[error("{pc}: no instruction of {processor} begins with {}", hexadecimal(.words))]
+    NotAnInstruction {
+        /// Where.
+        pc: Pc,
+        /// The processor's name.
+        processor: &'static str,
+        /// The first one or two words.
+        words: Vec<u32>,
+    },
+    /// The bytes end within an instruction.
+    #[error("{pc}: the instruction is {needed} bytes long, but only {available} are there")]
+    Truncated {
+        /// Where.
+        pc: Pc,
+        /// Bytes that are there.
+        available: usize,
+        /// Bytes of the instruction (at least).
+        needed: usize,
+    },
+}
+
+fn hexadecimal(words: &[u32]) -> String {
+    words.iter().map(|word| format!("{word:#010x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A text that does not assemble.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct AssembleError {
+    /// Line from 1; 0 where the complaint has no place.
+    pub line: u32,
+    /// Column from 1, in bytes; 0 where the complaint has no place.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+}

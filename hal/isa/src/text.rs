@@ -1,0 +1,329 @@
+//! Parses what LLVM's instruction printer writes. The text names every modifier, which the
+//! MC instruction does not.
+
+use crate::inst::{Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value};
+use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
+
+/// A printed instruction in parts.
+#[derive(Debug, Default)]
+pub(crate) struct Printed {
+    /// Mnemonic with encoding suffix; both, joined by ` :: `, of a dual instruction.
+    pub mnemonic: String,
+    pub operands: Vec<PrintedOperand>,
+    /// Index of the first operand of the second half of a dual instruction.
+    pub second_half: Option<usize>,
+    pub modifiers: Modifiers,
+}
+
+/// An operand as printed.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PrintedOperand {
+    pub value: Value,
+    pub negate: bool,
+    pub absolute: bool,
+    pub sign_extend: bool,
+}
+
+/// Splits and parses `text`. `symbolic`: the format has no modifiers, so that what stands
+/// behind an operand (`vmcnt(0) lgkmcnt(0)`) belongs to it.
+pub(crate) fn parse(text: &str, symbolic: bool) -> Printed {
+    let mut printed = Printed::default();
+    for (half, part) in text.split(" :: ").enumerate() {
+        let part = part.trim();
+        let (mnemonic, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+        if half == 1 {
+            printed.second_half = Some(printed.operands.len());
+            printed.mnemonic.push_str(" :: ");
+        }
+        printed.mnemonic.push_str(mnemonic);
+        for segment in split(rest.trim(), ',') {
+            if symbolic {
+                printed.operands.push(operand(segment));
+            } else {
+                parse_segment(segment, &mut printed);
+            }
+        }
+    }
+    printed
+}
+
+/// A segment between commas: an operand, then modifiers; either may be missing.
+fn parse_segment(segment: &str, printed: &mut Printed) {
+    for (index, word) in split(segment, ' ').enumerate() {
+        if index > 0 || is_modifier(word) {
+            modifier(word, &mut printed.modifiers);
+        } else if let Some(list) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
+            // Addresses of image instructions that lie in scattered registers.
+            printed.operands.extend(split(list, ',').map(operand));
+        } else {
+            printed.operands.push(operand(word));
+        }
+    }
+}
+
+/// The non-empty parts of `text` between separators that stand outside all brackets.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut depth = 0i32;
+    text.split(move |c| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && c == separator
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+}
+
+/// Modifiers that can stand first, behind a mnemonic without operands.
+fn is_modifier(word: &str) -> bool {
+    matches!(word, "glc" | "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "gds")
+        || (word.contains(':') && !word.contains('['))
+}
+
+fn operand(word: &str) -> PrintedOperand {
+    let mut operand =
+        PrintedOperand { value: Value::Off, negate: false, absolute: false, sign_extend: false };
+    let mut rest = word;
+    loop {
+        let negative_number = || rest[1..].starts_with(|c: char| c.is_ascii_digit());
+        if rest.starts_with('-') && !negative_number() {
+            operand.negate = true;
+            rest = &rest[1..];
+        } else if let Some(inner) = enclosed(rest, "neg(", ")") {
+            operand.negate = true;
+            rest = inner;
+        } else if let Some(inner) = enclosed(rest, "|", "|").or(enclosed(rest, "abs(", ")")) {
+            operand.absolute = true;
+            rest = inner;
+        } else if let Some(inner) = enclosed(rest, "sext(", ")") {
+            operand.sign_extend = true;
+            rest = inner;
+        } else {
+            break;
+        }
+    }
+    operand.value = value(rest);
+    operand
+}
+
+fn enclosed<'a>(word: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    word.strip_prefix(open)?.strip_suffix(close)
+}
+
+/// The value that `word` names.
+pub(crate) fn value(word: &str) -> Value {
+    if word == "off" {
+        return Value::Off;
+    }
+    if let Some(range) = register(word) {
+        return Value::Register(range);
+    }
+    if let Some(digits) = word.strip_prefix("0x") {
+        // A 64-bit operation extends its 32-bit literal; the low half is what is encoded.
+        if let Ok(bits) = u64::from_str_radix(digits, 16) {
+            return Value::Literal(bits as u32);
+        }
+    }
+    if let Some(digits) = word.strip_prefix("-0x") {
+        if let Ok(magnitude) = i64::from_str_radix(digits, 16) {
+            return Value::Integer(-magnitude);
+        }
+    }
+    if let Ok(integer) = word.parse() {
+        return Value::Integer(integer);
+    }
+    match word.parse::<f64>() {
+        // The one inline constant that is printed rounded.
+        Ok(_) if word.starts_with("0.15915494") => {
+            Value::Float(f64::from_bits(INVERSE_TWO_PI_BITS))
+        }
+        Ok(float) if word.contains('.') => Value::Float(float),
+        _ => Value::Symbol(word.to_owned()),
+    }
+}
+
+/// 1/(2 pi), the double that the hardware supplies; its roundings to single and half precision
+/// are the constants of those precisions.
+pub(crate) const INVERSE_TWO_PI_BITS: u64 = 0x3fc4_5f30_6dc9_c882;
+
+/// The register or range that `word` names.
+fn register(word: &str) -> Option<RegisterRange> {
+    // Halves of 16-bit operands: the register is named, which half is in op_sel.
+    let word = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
+    let pair = match word {
+        "vcc" => Some(Register::VccLo),
+        "exec" => Some(Register::ExecLo),
+        "flat_scratch" => Some(Register::FlatScratchLo),
+        "xnack_mask" => Some(Register::XnackMaskLo),
+        _ => None,
+    };
+    if let Some(first) = pair {
+        return Some(RegisterRange::new(first, 2));
+    }
+    let single = match word {
+        "src_scc" => Some(Register::Scc),
+        "src_vccz" => Some(Register::Vccz),
+        "src_execz" => Some(Register::Execz),
+        "src_lds_direct" => Some(Register::LdsDirect),
+        _ => word.parse().ok(),
+    };
+    if let Some(first) = single {
+        return Some(RegisterRange::new(first, 1));
+    }
+    let (file, bounds) = word.strip_suffix(']')?.split_once('[')?;
+    let (low, high) = bounds.split_once(':')?;
+    let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
+    let first = match file {
+        "v" => Register::Vgpr(Vgpr(low)),
+        "a" => Register::AccVgpr(AccVgpr(low)),
+        "s" => Register::Sgpr(Sgpr(low)),
+        "ttmp" => Register::Ttmp(Ttmp(low)),
+        _ => return None,
+    };
+    Some(RegisterRange::new(first, high.checked_sub(low)?.checked_add(1)?))
+}
+
+/// Enters one modifier word.
+fn modifier(word: &str, modifiers: &mut Modifiers) {
+    let known = match word.split_once(':') {
+        Some((key, value)) => keyed_modifier(key, value, modifiers),
+        None => plain_modifier(word, modifiers),
+    };
+    if known.is_none() {
+        modifiers.other.push(word.to_owned());
+    }
+}
+
+fn plain_modifier(word: &str, modifiers: &mut Modifiers) -> Option<()> {
+    match word {
+        "clamp" => modifiers.clamp = true,
+        "glc" => modifiers.glc = true,
+        "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" => {
+            modifiers.cache_policy.push(word.to_owned());
+        }
+        "offen" => modifiers.offen = true,
+        "idxen" => modifiers.idxen = true,
+        "lds" => modifiers.lds = true,
+        "gds" => modifiers.gds = true,
+        "row_mirror" => dpp(modifiers).control = DppControl::RowMirror,
+        "row_half_mirror" => dpp(modifiers).control = DppControl::RowHalfMirror,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<()> {
+    match key {
+        "mul" if value == "2" => modifiers.output_scale = OutputScale::Times2,
+        "mul" if value == "4" => modifiers.output_scale = OutputScale::Times4,
+        "div" if value == "2" => modifiers.output_scale = OutputScale::Half,
+        "op_sel" => modifiers.op_sel = Some(bits(value)?),
+        "op_sel_hi" => modifiers.op_sel_hi = Some(bits(value)?),
+        "neg_lo" => modifiers.neg_lo = bits(value)?,
+        "neg_hi" => modifiers.neg_hi = bits(value)?,
+        "offset" => modifiers.offset = number(value)?,
+        "offset0" => modifiers.offset0 = small(value)?,
+        "offset1" => modifiers.offset1 = small(value)?,
+        "cbsz" => modifiers.cbsz = small(value)?,
+        "abid" => modifiers.abid = small(value)?,
+        "blgp" => modifiers.blgp = small(value)?,
+        // Double-precision MFMA has the negation of its sources in the same field.
+        "neg" => modifiers.blgp = bits(value)?,
+        "dst_sel" => sdwa(modifiers).destination = select(value)?,
+        "dst_unused" => sdwa(modifiers).unused = unused(value)?,
+        "src0_sel" => sdwa(modifiers).sources[0] = select(value)?,
+        "src1_sel" => sdwa(modifiers).sources[1] = select(value)?,
+        "row_mask" => dpp(modifiers).row_mask = small(value)?,
+        "bank_mask" => dpp(modifiers).bank_mask = small(value)?,
+        "bound_ctrl" => dpp(modifiers).bound_control = true,
+        "fi" => dpp(modifiers).fetch_inactive = value == "1",
+        _ => dpp(modifiers).control = dpp_control(key, value)?,
+    }
+    Some(())
+}
+
+fn dpp_control(key: &str, value: &str) -> Option<DppControl> {
+    Some(match key {
+        "quad_perm" => DppControl::QuadPerm(list(value)?),
+        "dpp8" => DppControl::Dpp8(list(value)?),
+        "row_shl" => DppControl::RowShiftLeft(small(value)?),
+        "row_shr" => DppControl::RowShiftRight(small(value)?),
+        "row_ror" => DppControl::RowRotateRight(small(value)?),
+        "wave_shl" => DppControl::WaveShiftLeft,
+        "wave_rol" => DppControl::WaveRotateLeft,
+        "wave_shr" => DppControl::WaveShiftRight,
+        "wave_ror" => DppControl::WaveRotateRight,
+        "row_bcast" if value == "15" => DppControl::RowBroadcast15,
+        "row_bcast" if value == "31" => DppControl::RowBroadcast31,
+        "row_newbcast" => DppControl::RowNewBroadcast(small(value)?),
+        "row_share" => DppControl::RowShare(small(value)?),
+        "row_xmask" => DppControl::RowXmask(small(value)?),
+        _ => return None,
+    })
+}
+
+fn dpp(modifiers: &mut Modifiers) -> &mut Dpp {
+    modifiers.dpp.get_or_insert(Dpp {
+        control: DppControl::QuadPerm([0, 1, 2, 3]),
+        row_mask: 0xf,
+        bank_mask: 0xf,
+        bound_control: false,
+        fetch_inactive: false,
+    })
+}
+
+fn sdwa(modifiers: &mut Modifiers) -> &mut Sdwa {
+    modifiers.sdwa.get_or_insert_default()
+}
+
+fn select(value: &str) -> Option<SdwaSelect> {
+    Some(match value {
+        "BYTE_0" => SdwaSelect::Byte0,
+        "BYTE_1" => SdwaSelect::Byte1,
+        "BYTE_2" => SdwaSelect::Byte2,
+        "BYTE_3" => SdwaSelect::Byte3,
+        "WORD_0" => SdwaSelect::Word0,
+        "WORD_1" => SdwaSelect::Word1,
+        "DWORD" => SdwaSelect::Dword,
+        _ => return None,
+    })
+}
+
+fn unused(value: &str) -> Option<SdwaUnused> {
+    Some(match value {
+        "UNUSED_PAD" => SdwaUnused::Pad,
+        "UNUSED_SEXT" => SdwaUnused::SignExtend,
+        "UNUSED_PRESERVE" => SdwaUnused::Preserve,
+        _ => return None,
+    })
+}
+
+/// A decimal or hexadecimal number, negative or not.
+fn number(word: &str) -> Option<i64> {
+    match value(word) {
+        Value::Integer(integer) => Some(integer),
+        Value::Literal(bits) => Some(i64::from(bits)),
+        _ => None,
+    }
+}
+
+fn small(word: &str) -> Option<u8> {
+    u8::try_from(number(word)?).ok()
+}
+
+/// `[1,0,1]` as the bits 0b101.
+fn bits(list: &str) -> Option<u8> {
+    let items = enclosed(list, "[", "]")?.split(',');
+    items.enumerate().try_fold(0, |bits, (index, item)| {
+        let bit = if item.trim() == "0" { 0 } else { 1u8.checked_shl(index as u32)? };
+        Some(bits | bit)
+    })
+}
+
+/// `[3,2,1,0]` as that array.
+fn list<const N: usize>(list: &str) -> Option<[u8; N]> {
+    let items = enclosed(list, "[", "]")?.split(',').map(|item| small(item.trim()));
+    items.collect::<Option<Vec<u8>>>()?.try_into().ok()
+}
