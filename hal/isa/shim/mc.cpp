@@ -213,6 +213,21 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
   return Result;
 }
 
+// LLVM's printer has undefined behaviour on reserved values of SDWA fields, which its
+// disassembler lets through.
+static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Bytes) {
+  // Bits of TSFlags, LLVM's SIInstrFlags.
+  constexpr uint64_t Vop1 = 1 << 7, Vopc = 1 << 9, Sdwa = 1 << 14;
+  if (!(Description.TSFlags & Sdwa))
+    return false;
+  uint8_t DestinationSelect = Bytes[5] & 7, DestinationUnused = Bytes[5] >> 3 & 3;
+  uint8_t Source0Select = Bytes[6] & 7, Source1Select = Bytes[7] & 7;
+  bool HasDestination = !(Description.TSFlags & Vopc);
+  bool HasSource1 = !(Description.TSFlags & Vop1);
+  return (HasDestination && (DestinationSelect == 7 || DestinationUnused == 3)) ||
+         Source0Select == 7 || (HasSource1 && Source1Select == 7);
+}
+
 int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Length,
                     uint64_t Address, FlipwaveDecoded *Decoded) {
   MCInst Inst;
@@ -221,12 +236,13 @@ int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Lengt
                                                       nulls());
   if (Status != MCDisassembler::Success || Size == 0 || Size > Length)
     return 0;
+  const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
+  if (hasReservedField(Description, Bytes))
+    return 0;
 
   Session->Text.clear();
   raw_svector_ostream Stream(Session->Text);
   Session->Printer->printInst(&Inst, Address, "", *Session->Subtarget, Stream);
-
-  const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
   Session->Operands.clear();
   for (unsigned Index = 0; Index < Inst.getNumOperands(); ++Index)
     Session->Operands.push_back(operandOf(Description, Inst, Index));
