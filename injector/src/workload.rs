@@ -1,6 +1,8 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
-use flipwave_device::{Address, DeviceError, DeviceFault, Dispatch, Statistics};
+use flipwave_device::{
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Statistics,
+};
 use flipwave_sim::EmbeddedGpu;
 
 /// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
@@ -43,7 +45,7 @@ pub enum GoldenError {
     #[error("the fault-free run failed in dispatch {dispatch} (kernel `{kernel}`): {fault}")]
     Faulted {
         /// Index of the dispatch.
-        dispatch: usize,
+        dispatch: u32,
         /// Its kernel.
         kernel: String,
         /// What happened.
@@ -52,4 +54,65 @@ pub enum GoldenError {
     /// The device refused a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Workload {
+    /// Runs the workload without a fault.
+    ///
+    /// # Errors
+    /// [`GoldenError`] if a dispatch does not complete or the device refuses a request.
+    pub fn golden(&self) -> Result<Golden, GoldenError> {
+        self.run_fault_free(|_, device, dispatch| device.dispatch(dispatch))
+    }
+
+    /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
+    /// its index.
+    pub(crate) fn run_fault_free(
+        &self,
+        mut dispatch_one: impl FnMut(
+            u32,
+            &mut EmbeddedGpu,
+            &Dispatch,
+        ) -> Result<Completion, DeviceError>,
+    ) -> Result<Golden, GoldenError> {
+        let mut device = self.device.clone();
+        let mut statistics = Vec::with_capacity(self.dispatches.len());
+        for (index, dispatch) in (0..).zip(&self.dispatches) {
+            match dispatch_one(index, &mut device, dispatch)? {
+                Completion::Completed(executed) => statistics.push(executed),
+                Completion::Faulted(fault) => {
+                    let kernel = dispatch.kernel.clone();
+                    return Err(GoldenError::Faulted { dispatch: index, kernel, fault });
+                }
+            }
+        }
+        Ok(Golden { outputs: self.read_outputs(&device)?, statistics })
+    }
+
+    /// The outputs as they are in the memory of `device`, a clone of the workload's own.
+    pub(crate) fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let read = |output: &Output| {
+            let mut bytes = vec![0; output.bytes];
+            device.read(output.address, &mut bytes)?;
+            Ok(bytes)
+        };
+        self.outputs.iter().map(read).collect()
+    }
+}
+
+impl Golden {
+    /// The watchdog of each dispatch in faulty runs, in wave instructions.
+    pub fn instruction_limits(&self) -> Vec<u64> {
+        self.statistics
+            .iter()
+            .map(|executed| instruction_limit(executed.wave_instructions))
+            .collect()
+    }
+}
+
+/// After how many wave instructions a faulty run of a dispatch counts as hung: ten times what
+/// the fault-free run of it executed, and 10,000 for dispatches so short that ten times them is
+/// nothing. A faulty run that is slower than that is taken for endless.
+pub fn instruction_limit(golden_wave_instructions: u64) -> u64 {
+    golden_wave_instructions.saturating_mul(10).saturating_add(10_000)
 }

@@ -1,0 +1,173 @@
+//! Instruction groups: the parts of a program that a campaign can be confined to.
+
+use crate::destinations::destination_registers;
+use flipwave_isa::{Class, DataType, Inst, MemoryKind, Register};
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of instructions, named by what they are or by what they write. Groups overlap: a
+/// double-precision MFMA is in `matrix`, `fp64` and `vector_register`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// Every instruction. NVBitFI: `gppr`, the writers of any register, as instructions
+    /// without a destination are in no population.
+    All,
+    /// Vector arithmetic, comparisons and moves; matrix operations are a group of their own.
+    /// NVBitFI has no groups by unit.
+    Valu,
+    /// Scalar arithmetic, comparisons and moves, and the few branches and messages that write
+    /// a register. No NVBitFI counterpart: its target has no scalar unit of this kind.
+    Salu,
+    /// Vector memory: buffer, flat, global, scratch and image instructions, atomics included.
+    /// No NVBitFI counterpart.
+    Vmem,
+    /// Scalar memory. No NVBitFI counterpart.
+    Smem,
+    /// Local data share, atomics included. No NVBitFI counterpart.
+    Lds,
+    /// Atomics on memory or LDS that return a value. NVBitFI: part of `others`.
+    Atomic,
+    /// Matrix operations (MFMA). NVBitFI: part of `others`.
+    Matrix,
+    /// Operations on double precision. NVBitFI: `fp64`.
+    Fp64,
+    /// Operations on single precision. NVBitFI: `fp32`.
+    Fp32,
+    /// Operations on 16-bit floating point, IEEE half and bfloat16. NVBitFI: part of `others`.
+    Fp16,
+    /// Arithmetic and moves on integers and untyped bits, vector and scalar; no memory
+    /// instructions. NVBitFI: part of `others`.
+    Integer,
+    /// Loads from any memory: vector, scalar and LDS; no atomics. NVBitFI: `ld`.
+    Load,
+    /// Instructions that write conditions only: VCC, SCC, EXEC, or the SGPR lane mask of a
+    /// vector comparison. NVBitFI: `pr`.
+    Compare,
+    /// Instructions that write a VGPR or an AccVGPR. NVBitFI: `gp`.
+    VectorRegister,
+    /// Instructions that write an SGPR, VCC, EXEC, M0, SCC or FLAT_SCRATCH. No NVBitFI
+    /// counterpart.
+    ScalarRegister,
+}
+
+impl Group {
+    /// Every group, in the order documentation lists them.
+    pub const ALL: [Group; 16] = [
+        Group::All,
+        Group::Valu,
+        Group::Salu,
+        Group::Vmem,
+        Group::Smem,
+        Group::Lds,
+        Group::Atomic,
+        Group::Matrix,
+        Group::Fp64,
+        Group::Fp32,
+        Group::Fp16,
+        Group::Integer,
+        Group::Load,
+        Group::Compare,
+        Group::VectorRegister,
+        Group::ScalarRegister,
+    ];
+
+    /// The group's name in campaign files and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::All => "all",
+            Group::Valu => "valu",
+            Group::Salu => "salu",
+            Group::Vmem => "vmem",
+            Group::Smem => "smem",
+            Group::Lds => "lds",
+            Group::Atomic => "atomic",
+            Group::Matrix => "matrix",
+            Group::Fp64 => "fp64",
+            Group::Fp32 => "fp32",
+            Group::Fp16 => "fp16",
+            Group::Integer => "integer",
+            Group::Load => "load",
+            Group::Compare => "compare",
+            Group::VectorRegister => "vector_register",
+            Group::ScalarRegister => "scalar_register",
+        }
+    }
+
+    /// Whether `inst` belongs to the group.
+    pub fn matches(self, inst: &Inst) -> bool {
+        let operation = inst.operation;
+        let memory = operation.memory();
+        match self {
+            Group::All => true,
+            Group::Valu | Group::Salu | Group::Vmem | Group::Smem | Group::Lds | Group::Matrix => {
+                unit(operation.class()) == self
+            }
+            Group::Atomic => memory.is_some_and(|access| access.kind == MemoryKind::Atomic),
+            Group::Fp64 => operation.data_type() == DataType::F64,
+            Group::Fp32 => operation.data_type() == DataType::F32,
+            Group::Fp16 => matches!(operation.data_type(), DataType::F16 | DataType::Bf16),
+            Group::Integer => operation.data_type() == DataType::Integer && memory.is_none(),
+            Group::Load => memory.is_some_and(|access| access.kind == MemoryKind::Load),
+            Group::Compare => writes_conditions_only(inst),
+            Group::VectorRegister => destination_registers(inst).any(Register::is_per_lane),
+            Group::ScalarRegister => destination_registers(inst).any(|r| !r.is_per_lane()),
+        }
+    }
+
+    /// The one group under which results of `inst` are filed: `atomic` for atomics, else the
+    /// unit that executes it.
+    pub fn primary(inst: &Inst) -> Group {
+        if Group::Atomic.matches(inst) { Group::Atomic } else { unit(inst.operation.class()) }
+    }
+}
+
+/// The group named after the unit that executes instructions of a class.
+fn unit(class: Class) -> Group {
+    match class {
+        Class::Valu | Class::Graphics => Group::Valu,
+        Class::Matrix => Group::Matrix,
+        Class::Vmem | Class::Image => Group::Vmem,
+        Class::Smem => Group::Smem,
+        Class::Lds => Group::Lds,
+        Class::Salu | Class::Branch | Class::Wait | Class::Barrier | Class::Message => Group::Salu,
+    }
+}
+
+fn writes_conditions_only(inst: &Inst) -> bool {
+    let is_condition = |register| {
+        matches!(
+            register,
+            Register::VccLo | Register::VccHi | Register::ExecLo | Register::ExecHi | Register::Scc
+        )
+    };
+    let mut destinations = destination_registers(inst).peekable();
+    destinations.peek().is_some()
+        && (inst.operation.name().starts_with("v_cmp") || destinations.all(is_condition))
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Group {
+    type Err = UnknownGroup;
+
+    fn from_str(name: &str) -> Result<Group, UnknownGroup> {
+        Group::ALL
+            .into_iter()
+            .find(|group| group.name() == name)
+            .ok_or_else(|| UnknownGroup(name.to_owned()))
+    }
+}
+
+/// A name that no group has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` is not an instruction group; expected one of: {names}",
+    name = .0,
+    names = Group::ALL.map(Group::name).join(", ")
+)]
+pub struct UnknownGroup(pub String);

@@ -1,0 +1,236 @@
+//! One injection: a run of the workload with a fault at one site.
+
+use crate::{Site, SiteError, Workload};
+use flipwave_device::{
+    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics, WaveId,
+};
+use flipwave_isa::{Lane, Register};
+use flipwave_sim::{Executed, Observer, Registers, Watch};
+
+/// What a fault did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Injection {
+    /// The register's value before the fault.
+    pub before: u32,
+    /// Its value after it. The same as before if the fault sets the value that is there.
+    pub after: u32,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+impl Injection {
+    /// The bits that the fault changed.
+    pub fn mask(&self) -> u32 {
+        self.before ^ self.after
+    }
+}
+
+/// How a run with a fault ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every dispatch completed.
+    Completed {
+        /// Content of each output, in the order of [`Workload::outputs`].
+        outputs: Vec<Vec<u8>>,
+        /// What each dispatch executed.
+        statistics: Vec<Statistics>,
+    },
+    /// The device stopped a dispatch.
+    Faulted {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Why and where it was stopped.
+        fault: DeviceFault,
+    },
+}
+
+/// An injection that did not take place. Each of these is a failure of the tool or of the
+/// request, and never an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum InjectionError {
+    /// The site contradicts itself.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// The workload has fewer dispatches.
+    #[error("the site is in dispatch {dispatch}, the workload has {dispatches} (counted from 0)")]
+    NoSuchDispatch {
+        /// The site's dispatch.
+        dispatch: u32,
+        /// How many there are.
+        dispatches: usize,
+    },
+    /// Not one limit per dispatch.
+    #[error("{limits} instruction limits given for {dispatches} dispatches")]
+    LimitCount {
+        /// Limits given.
+        limits: usize,
+        /// Dispatches of the workload.
+        dispatches: usize,
+    },
+    /// The site was not reached.
+    #[error("the fault was not injected: the run never came to {site}{}", ended(fault.as_ref()))]
+    NotActivated {
+        /// The site.
+        site: Site,
+        /// The fault that ended the run before, if one did.
+        fault: Option<DeviceFault>,
+    },
+    /// The site was reached, but the wave has no such register, or one that cannot be changed.
+    #[error("the fault was not injected: the wave has no writable {register} at {site}")]
+    NoSuchRegister {
+        /// The register.
+        register: Register,
+        /// The site.
+        site: Site,
+    },
+    /// The register did not take the value.
+    #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
+    NotKept {
+        /// The site.
+        site: Site,
+        /// The value written.
+        wanted: u32,
+        /// The value read back.
+        found: u32,
+    },
+    /// The faulty run left what the embedded GPU can execute.
+    #[error("no outcome for {site}: in dispatch {dispatch}, {fault}")]
+    Gap {
+        /// The site.
+        site: Site,
+        /// The dispatch.
+        dispatch: u32,
+        /// What is not implemented, and where it was met.
+        fault: DeviceFault,
+    },
+    /// The device refused a request.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn ended(fault: Option<&DeviceFault>) -> String {
+    fault.map_or_else(String::new, |fault| format!(" before it ended: {fault}"))
+}
+
+/// Runs `workload` with a fault at `site`. `limits` are the watchdogs of the dispatches in wave
+/// instructions, as [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives
+/// them.
+///
+/// Only the wave of the site is watched, and only until the fault has struck.
+///
+/// # Errors
+/// [`InjectionError`] whenever the fault did not take place as the site says.
+pub fn inject(
+    workload: &Workload,
+    site: &Site,
+    limits: &[u64],
+) -> Result<Injection, InjectionError> {
+    site.check()?;
+    let dispatches = workload.dispatches.len();
+    if site.dispatch as usize >= dispatches {
+        return Err(InjectionError::NoSuchDispatch { dispatch: site.dispatch, dispatches });
+    }
+    if limits.len() != dispatches {
+        return Err(InjectionError::LimitCount { limits: limits.len(), dispatches });
+    }
+
+    let mut strike = Strike::new(site);
+    let ending = run(workload, &mut strike, limits)?;
+    let Injected { before, after } = strike.result(&ending)?;
+    if let Ending::Faulted { dispatch, fault } = &ending
+        && matches!(fault.cause, FaultCause::Unimplemented { .. })
+    {
+        return Err(InjectionError::Gap { site: *site, dispatch: *dispatch, fault: fault.clone() });
+    }
+    Ok(Injection { before, after, ending })
+}
+
+fn run(
+    workload: &Workload,
+    strike: &mut Strike<'_>,
+    limits: &[u64],
+) -> Result<Ending, DeviceError> {
+    let mut device = workload.device.clone();
+    let mut statistics = Vec::with_capacity(workload.dispatches.len());
+    for (index, (dispatch, limit)) in (0..).zip(workload.dispatches.iter().zip(limits)) {
+        let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
+        let completion = if index == strike.site.dispatch {
+            device.dispatch_observed(&dispatch, strike)?
+        } else {
+            device.dispatch(&dispatch)?
+        };
+        match completion {
+            Completion::Completed(executed) => statistics.push(executed),
+            Completion::Faulted(fault) => return Ok(Ending::Faulted { dispatch: index, fault }),
+        }
+    }
+    Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })
+}
+
+/// Waits for the site and strikes once.
+struct Strike<'a> {
+    site: &'a Site,
+    /// Executions of the site's instruction by its wave so far.
+    occurrences: u64,
+    outcome: Option<Result<Injected, InjectionError>>,
+}
+
+#[derive(Clone, Copy)]
+struct Injected {
+    before: u32,
+    after: u32,
+}
+
+impl Strike<'_> {
+    fn new(site: &Site) -> Strike<'_> {
+        Strike { site, occurrences: 0, outcome: None }
+    }
+
+    /// Whether the execution that just ended is the site's.
+    fn is_reached(&mut self, executed: &Executed<'_>) -> bool {
+        if executed.inst.pc != self.site.pc {
+            return false;
+        }
+        self.occurrences += 1;
+        self.occurrences - 1 == self.site.occurrence
+    }
+
+    fn strike(&self, registers: &mut Registers<'_>) -> Result<Injected, InjectionError> {
+        let site = *self.site;
+        let register = site.register;
+        let lane = site.lane.unwrap_or(Lane(0));
+        let missing = || InjectionError::NoSuchRegister { register, site };
+        let before = registers.read(register, lane).ok_or_else(missing)?;
+        let wanted = site.action.apply(before);
+        if !registers.write(register, lane, wanted) {
+            return Err(missing());
+        }
+        let after = registers.read(register, lane).ok_or_else(missing)?;
+        if after != wanted {
+            return Err(InjectionError::NotKept { site, wanted, found: after });
+        }
+        Ok(Injected { before, after })
+    }
+
+    fn result(self, ending: &Ending) -> Result<Injected, InjectionError> {
+        let fault = match ending {
+            Ending::Completed { .. } => None,
+            Ending::Faulted { fault, .. } => Some(fault.clone()),
+        };
+        self.outcome.unwrap_or(Err(InjectionError::NotActivated { site: *self.site, fault }))
+    }
+}
+
+impl Observer for Strike<'_> {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        wave == WaveId { workgroup: self.site.workgroup, wave: self.site.wave }
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        if !self.is_reached(executed) {
+            return Watch::On;
+        }
+        self.outcome = Some(self.strike(registers));
+        Watch::Off
+    }
+}

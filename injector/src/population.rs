@@ -1,0 +1,102 @@
+//! The statement of what a campaign samples from.
+
+use crate::Group;
+use flipwave_isa::Pc;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The size of a population: every (dynamic instruction x destination register x written lane
+/// x bit) of the selected instructions, where "bit" stands for the positions at which the
+/// fault model can strike a register. All 32 bits of a register count, also where an
+/// instruction changes only a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Population {
+    /// Places: the number of faults a plan chooses from, each with the same probability.
+    pub places: u64,
+    /// Wave instructions executed that offer at least one place: selected, with a destination,
+    /// and at least one lane written where the destination is per lane.
+    pub hittable: u64,
+    /// Wave instructions executed, selected or not.
+    pub executed: u64,
+    /// The same per primary group, for every group that was executed.
+    pub groups: Vec<GroupPopulation>,
+}
+
+/// What one group adds to a [`Population`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroupPopulation {
+    /// The primary group, as results are filed.
+    pub group: Group,
+    /// Its places.
+    pub places: u64,
+    /// Its wave instructions that offer at least one place.
+    pub hittable: u64,
+    /// Its wave instructions, selected or not.
+    pub executed: u64,
+}
+
+/// One static instruction of a kernel and what it adds to a [`Population`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InstructionPopulation {
+    /// The kernel launched.
+    pub kernel: String,
+    /// ELF virtual address.
+    #[serde(serialize_with = "as_text")]
+    pub pc: Pc,
+    /// The instruction, as the assembler prints it.
+    pub text: String,
+    /// The operation's canonical name.
+    pub opcode: &'static str,
+    /// Its primary group.
+    pub group: Group,
+    /// How often waves executed it.
+    pub executions: u64,
+    /// Executions that offer at least one place.
+    pub hittable: u64,
+    /// Its places over all executions.
+    pub places: u64,
+}
+
+fn as_text<S: Serializer>(pc: &Pc, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(pc)
+}
+
+impl Population {
+    /// Adds up static instructions.
+    pub(crate) fn of(instructions: &[InstructionPopulation]) -> Population {
+        let mut groups = BTreeMap::new();
+        for instruction in instructions {
+            let group = instruction.group;
+            let sum = groups.entry(group).or_insert(GroupPopulation {
+                group,
+                places: 0,
+                hittable: 0,
+                executed: 0,
+            });
+            sum.places += instruction.places;
+            sum.executed += instruction.executions;
+            sum.hittable += instruction.hittable;
+        }
+        let groups: Vec<GroupPopulation> = groups.into_values().collect();
+        Population {
+            places: groups.iter().map(|group| group.places).sum(),
+            hittable: groups.iter().map(|group| group.hittable).sum(),
+            executed: groups.iter().map(|group| group.executed).sum(),
+            groups,
+        }
+    }
+}
+
+impl fmt::Display for Population {
+    /// A table: one line per group, the sum last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<8} {:>16} {:>16} {:>20}", "group", "executed", "hittable", "places")?;
+        for group in &self.groups {
+            let GroupPopulation { group, places, hittable, executed } = group;
+            writeln!(f, "{group:<8} {executed:>16} {hittable:>16} {places:>20}")?;
+        }
+        let Population { places, hittable, executed, .. } = self;
+        write!(f, "{:<8} {executed:>16} {hittable:>16} {places:>20}", "sum")
+    }
+}
