@@ -1,0 +1,105 @@
+//! Kernels: the metadata and the descriptor of each, joined by the descriptor's symbol.
+
+use crate::metadata::KernelMetadata;
+use crate::symbol::{DESCRIPTOR_SUFFIX, Definition};
+use crate::{Argument, CodeObject, CodeObjectError, DESCRIPTOR_SIZE, Descriptor, SymbolKind};
+use flipwave_isa::Pc;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name in the source.
+    pub name: Arc<str>,
+    /// Name of the descriptor's symbol: the kernel's symbol with `.kd` behind it.
+    pub symbol: Arc<str>,
+    /// The descriptor.
+    pub descriptor: Descriptor,
+    /// Size of the code from the entry on, in bytes: that of the function's symbol; without one,
+    /// up to the next function or the end of the section.
+    pub code_size: u64,
+    /// What the note says of it. Without a note: what the descriptor tells.
+    pub metadata: KernelMetadata,
+}
+
+impl Kernel {
+    /// Arguments in the order of the note, hidden ones included.
+    pub fn arguments(&self) -> &[Argument] {
+        &self.metadata.arguments
+    }
+
+    /// Where the code begins, an ELF virtual address.
+    pub fn entry(&self) -> Pc {
+        self.descriptor.entry
+    }
+}
+
+/// Kernels of the metadata in its order, then descriptors that the metadata does not mention.
+pub(crate) fn read(object: &CodeObject) -> Result<Vec<Kernel>, CodeObjectError> {
+    let described: HashMap<&str, u64> = object
+        .symbols()
+        .iter()
+        .filter(|symbol| symbol.definition == Definition::Address)
+        .map(|symbol| (&*symbol.name, symbol.address))
+        .collect();
+    let mut seen = HashSet::new();
+    let mut kernels = Vec::new();
+    for metadata in object.metadata().into_iter().flat_map(|metadata| &metadata.kernels) {
+        let missing = |expected| CodeObjectError::MissingDescriptor {
+            kernel: metadata.name.clone(),
+            symbol: metadata.symbol.clone(),
+            expected,
+        };
+        let address = *described
+            .get(metadata.symbol.as_str())
+            .ok_or_else(|| missing("that the code object defines"))?;
+        let descriptor = descriptor(object, address)
+            .ok_or_else(|| missing("at 64 bytes of a loadable segment"))?;
+        seen.insert(metadata.symbol.as_str());
+        kernels.push(kernel(object, descriptor, metadata.clone())?);
+    }
+    for symbol in object.symbols() {
+        let is_new = symbol.kind == SymbolKind::KernelDescriptor
+            && symbol.definition == Definition::Address
+            && seen.insert(&*symbol.name);
+        if !is_new {
+            continue;
+        }
+        let name = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(&symbol.name);
+        let descriptor = descriptor(object, symbol.address).ok_or_else(|| {
+            CodeObjectError::MissingDescriptor {
+                kernel: name.to_owned(),
+                symbol: symbol.name.to_string(),
+                expected: "at 64 bytes of a loadable segment",
+            }
+        })?;
+        let metadata = KernelMetadata::from_descriptor(name, &symbol.name, &descriptor);
+        kernels.push(kernel(object, descriptor, metadata)?);
+    }
+    Ok(kernels)
+}
+
+fn descriptor(object: &CodeObject, address: u64) -> Option<Descriptor> {
+    let bytes = object.bytes_at(Pc(address), DESCRIPTOR_SIZE)?.first_chunk()?;
+    Some(Descriptor::decode(bytes, address, object.target().generation()))
+}
+
+fn kernel(
+    object: &CodeObject,
+    descriptor: Descriptor,
+    metadata: KernelMetadata,
+) -> Result<Kernel, CodeObjectError> {
+    let entry = descriptor.entry;
+    let code_end = object.code_end(entry).ok_or(CodeObjectError::EntryOutsideCode {
+        descriptor: descriptor.address,
+        entry: entry.0,
+    })?;
+    Ok(Kernel {
+        name: Arc::from(metadata.name.as_str()),
+        symbol: Arc::from(metadata.symbol.as_str()),
+        descriptor,
+        code_size: code_end - entry.0,
+        metadata,
+    })
+}

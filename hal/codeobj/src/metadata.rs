@@ -1,0 +1,361 @@
+//! The metadata note: what the runtime is told about a code object (AMDGPUUsage, "Code Object
+//! Metadata").
+
+use crate::argument::{Argument, ArgumentKind};
+use crate::bytes::{self, FileBytes};
+use crate::{CodeObjectError, Descriptor};
+use rmpv::Value;
+use std::fmt;
+
+/// `NT_AMDGPU_METADATA`.
+const NOTE_TYPE: u32 = 32;
+
+/// Owner of the note, as stored.
+const NOTE_NAME: &[u8] = b"AMDGPU\0";
+
+/// Deepest nesting of the note's MessagePack document. A list inside an argument is the seventh
+/// level; the reader counts some levels twice.
+const DEPTH: usize = 24;
+
+/// The metadata note.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Version of the metadata, major and minor.
+    pub version: Option<(u32, u32)>,
+    /// The target, such as `amdgcn-amd-amdhsa--gfx90a:xnack-` (code object version 4 on).
+    pub target: Option<String>,
+    /// Encoded format strings of `printf`.
+    pub printf: Vec<String>,
+    pub(crate) kernels: Vec<KernelMetadata>,
+}
+
+/// What the note says of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelMetadata {
+    /// The kernel's name.
+    pub name: String,
+    /// Name of the descriptor's symbol.
+    pub symbol: String,
+    /// Source language.
+    pub language: Option<String>,
+    /// Version of the source language, major and minor.
+    pub language_version: Option<(u32, u32)>,
+    /// Arguments in the order of the note, hidden ones included.
+    pub arguments: Vec<Argument>,
+    /// The only workgroup size allowed, work-items in x, y and z.
+    pub reqd_workgroup_size: Option<[u32; 3]>,
+    /// The workgroup size expected, work-items in x, y and z.
+    pub workgroup_size_hint: Option<[u32; 3]>,
+    /// Size of the arguments in bytes.
+    pub kernarg_segment_size: u32,
+    /// Alignment of the arguments in bytes.
+    pub kernarg_segment_align: u32,
+    /// LDS a workgroup always needs, in bytes.
+    pub group_segment_fixed_size: u32,
+    /// Scratch a lane always needs, in bytes.
+    pub private_segment_fixed_size: u32,
+    /// Lanes of a wave: 32 or 64.
+    pub wavefront_size: u32,
+    /// Most work-items of a workgroup.
+    pub max_flat_workgroup_size: Option<u32>,
+    /// Scalar registers used.
+    pub sgpr_count: Option<u32>,
+    /// Vector registers used; on gfx90a and gfx940 AccVGPRs included.
+    pub vgpr_count: Option<u32>,
+    /// Accumulation vector registers used.
+    pub agpr_count: Option<u32>,
+    /// Scalar registers spilled.
+    pub sgpr_spill_count: Option<u32>,
+    /// Vector registers spilled.
+    pub vgpr_spill_count: Option<u32>,
+    /// The stack grows beyond what the descriptor states.
+    pub uses_dynamic_stack: bool,
+    /// Only complete workgroups.
+    pub uniform_workgroup_size: bool,
+    /// Workgroups run on a work-group processor (gfx10 and later).
+    pub workgroup_processor_mode: Option<bool>,
+    /// `normal`, `init` or `fini`.
+    pub kind: Option<String>,
+}
+
+impl KernelMetadata {
+    /// What a descriptor alone tells, for code objects without a note.
+    pub(crate) fn from_descriptor(name: &str, symbol: &str, descriptor: &Descriptor) -> Self {
+        KernelMetadata {
+            name: name.to_owned(),
+            symbol: symbol.to_owned(),
+            kernarg_segment_size: descriptor.kernarg_size,
+            // AMDGPUUsage, "Kernel Dispatch": never less than 16.
+            kernarg_segment_align: 16,
+            group_segment_fixed_size: descriptor.group_segment_fixed_size,
+            private_segment_fixed_size: descriptor.private_segment_fixed_size,
+            wavefront_size: descriptor.wavefront_size(),
+            uses_dynamic_stack: descriptor.properties.uses_dynamic_stack,
+            ..KernelMetadata::default()
+        }
+    }
+}
+
+/// Finds the metadata among the note segments and reads it.
+pub(crate) fn read(notes: &[FileBytes]) -> Result<Option<Metadata>, CodeObjectError> {
+    for segment in notes {
+        if let Some((offset, contents)) = find(segment, segment.offset())? {
+            return parse(contents, offset).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Contents of the metadata note in a note segment, and their offset in the file.
+fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
+    let mut offset = 0u64;
+    while offset < segment.len() as u64 {
+        let header = bytes::slice(segment, "note header", offset, 12)?;
+        let word = |at| bytes::array(header, at).map_or(0, u32::from_le_bytes);
+        let (name_size, size, kind) = (u64::from(word(0)), u64::from(word(4)), word(8));
+        let outside = |error| match error {
+            // The note's offset is in its segment; tell where it is in the file.
+            CodeObjectError::Malformed { what, offset, expected } => {
+                CodeObjectError::Malformed { what, offset: offset.saturating_add(start), expected }
+            }
+            other => other,
+        };
+        let name = bytes::slice(segment, "note name", offset + 12, name_size).map_err(outside)?;
+        let contents_at = offset + 12 + name_size.next_multiple_of(4);
+        let contents =
+            bytes::slice(segment, "note contents", contents_at, size).map_err(outside)?;
+        if kind == NOTE_TYPE && name == NOTE_NAME {
+            return Ok(Some((start + contents_at, contents)));
+        }
+        offset = contents_at + size.next_multiple_of(4);
+    }
+    Ok(None)
+}
+
+fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
+    let mut rest = contents;
+    let document = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH).map_err(|error| {
+        CodeObjectError::Metadata {
+            offset,
+            place: format!("byte {:#x} of its contents", contents.len() - rest.len()),
+            expected: "a MessagePack map",
+            found: error.to_string(),
+        }
+    })?;
+    let root = Node { value: &document, place: Place::default(), offset };
+    let mut metadata = Metadata::default();
+    for (key, node) in root.map()? {
+        match key {
+            "amdhsa.version" => metadata.version = Some(node.version()?),
+            "amdhsa.target" => metadata.target = Some(node.string()?),
+            "amdhsa.printf" => {
+                metadata.printf =
+                    node.array()?.map(|format| format.string()).collect::<Result<_, _>>()?;
+            }
+            "amdhsa.kernels" => {
+                for (index, kernel) in node.array()?.enumerate() {
+                    metadata.kernels.push(kernel.of_kernel(index).kernel()?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(metadata)
+}
+
+/// An entry of the document, for errors.
+#[derive(Clone, Copy, Default)]
+struct Place<'a> {
+    kernel: Option<usize>,
+    argument: Option<usize>,
+    key: &'a str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(kernel) = self.kernel {
+            write!(f, "amdhsa.kernels[{kernel}]")?;
+        }
+        if let Some(argument) = self.argument {
+            write!(f, ".args[{argument}]")?;
+        }
+        match (self.kernel, self.key) {
+            (None, "") => f.write_str("root"),
+            (_, key) => f.write_str(key),
+        }
+    }
+}
+
+/// A value of the document that knows where it is.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    value: &'a Value,
+    place: Place<'a>,
+    offset: u64,
+}
+
+impl<'a> Node<'a> {
+    fn kernel(self) -> Result<KernelMetadata, CodeObjectError> {
+        let mut kernel = KernelMetadata::default();
+        for (key, node) in self.map()? {
+            match key {
+                ".name" => kernel.name = node.string()?,
+                ".symbol" => kernel.symbol = node.string()?,
+                ".language" => kernel.language = Some(node.string()?),
+                ".language_version" => kernel.language_version = Some(node.version()?),
+                ".args" => {
+                    for (index, argument) in node.array()?.enumerate() {
+                        kernel.arguments.push(argument.of_argument(index).argument()?);
+                    }
+                }
+                ".reqd_workgroup_size" => kernel.reqd_workgroup_size = Some(node.numbers()?),
+                ".workgroup_size_hint" => kernel.workgroup_size_hint = Some(node.numbers()?),
+                ".kernarg_segment_size" => kernel.kernarg_segment_size = node.number()?,
+                ".kernarg_segment_align" => kernel.kernarg_segment_align = node.number()?,
+                ".group_segment_fixed_size" => kernel.group_segment_fixed_size = node.number()?,
+                ".private_segment_fixed_size" => {
+                    kernel.private_segment_fixed_size = node.number()?;
+                }
+                ".wavefront_size" => kernel.wavefront_size = node.number()?,
+                ".max_flat_workgroup_size" => {
+                    kernel.max_flat_workgroup_size = Some(node.number()?);
+                }
+                ".sgpr_count" => kernel.sgpr_count = Some(node.number()?),
+                ".vgpr_count" => kernel.vgpr_count = Some(node.number()?),
+                ".agpr_count" => kernel.agpr_count = Some(node.number()?),
+                ".sgpr_spill_count" => kernel.sgpr_spill_count = Some(node.number()?),
+                ".vgpr_spill_count" => kernel.vgpr_spill_count = Some(node.number()?),
+                ".uses_dynamic_stack" => kernel.uses_dynamic_stack = node.boolean()?,
+                ".uniform_work_group_size" => kernel.uniform_workgroup_size = node.boolean()?,
+                ".workgroup_processor_mode" => {
+                    kernel.workgroup_processor_mode = Some(node.boolean()?);
+                }
+                ".kind" => kernel.kind = Some(node.string()?),
+                _ => {}
+            }
+        }
+        if kernel.symbol.is_empty() {
+            return Err(self.refuse("a `.symbol`"));
+        }
+        Ok(kernel)
+    }
+
+    fn argument(self) -> Result<Argument, CodeObjectError> {
+        let (mut offset, mut size, mut kind) = (None, None, None);
+        let mut argument = Argument {
+            name: None,
+            type_name: None,
+            offset: 0,
+            size: 0,
+            kind: ArgumentKind::HiddenNone,
+            address_space: None,
+            access: None,
+            actual_access: None,
+            pointee_align: None,
+            is_const: false,
+            is_restrict: false,
+            is_volatile: false,
+            is_pipe: false,
+        };
+        for (key, node) in self.map()? {
+            match key {
+                ".name" => argument.name = Some(node.string()?),
+                ".type_name" => argument.type_name = Some(node.string()?),
+                ".offset" => offset = Some(node.number()?),
+                ".size" => size = Some(node.number()?),
+                ".value_kind" => kind = Some(ArgumentKind::from_name(&node.string()?)),
+                ".address_space" => argument.address_space = Some(node.string()?),
+                ".access" => argument.access = Some(node.string()?),
+                ".actual_access" => argument.actual_access = Some(node.string()?),
+                ".pointee_align" => argument.pointee_align = Some(node.number()?),
+                ".is_const" => argument.is_const = node.boolean()?,
+                ".is_restrict" => argument.is_restrict = node.boolean()?,
+                ".is_volatile" => argument.is_volatile = node.boolean()?,
+                ".is_pipe" => argument.is_pipe = node.boolean()?,
+                _ => {}
+            }
+        }
+        argument.offset = offset.ok_or_else(|| self.refuse("an `.offset`"))?;
+        argument.size = size.ok_or_else(|| self.refuse("a `.size`"))?;
+        argument.kind = kind.ok_or_else(|| self.refuse("a `.value_kind`"))?;
+        if argument.offset.checked_add(argument.size).is_none() {
+            return Err(self.refuse("an offset and a size that end below 4 GiB"));
+        }
+        Ok(argument)
+    }
+
+    fn of_kernel(mut self, index: usize) -> Node<'a> {
+        self.place = Place { kernel: Some(index), argument: None, key: "" };
+        self
+    }
+
+    fn of_argument(mut self, index: usize) -> Node<'a> {
+        self.place = Place { argument: Some(index), key: "", ..self.place };
+        self
+    }
+
+    fn map(self) -> Result<impl Iterator<Item = (&'a str, Node<'a>)>, CodeObjectError> {
+        let entries = self.value.as_map().ok_or_else(|| self.refuse("a map"))?;
+        // Keys that are no strings cannot be among those that are known.
+        Ok(entries.iter().filter_map(move |(key, value)| {
+            let key = key.as_str()?;
+            Some((key, Node { value, place: Place { key, ..self.place }, ..self }))
+        }))
+    }
+
+    fn array(self) -> Result<impl Iterator<Item = Node<'a>>, CodeObjectError> {
+        let values = self.value.as_array().ok_or_else(|| self.refuse("a list"))?;
+        Ok(values.iter().map(move |value| Node { value, ..self }))
+    }
+
+    fn string(self) -> Result<String, CodeObjectError> {
+        self.value.as_str().map(str::to_owned).ok_or_else(|| self.refuse("a UTF-8 string"))
+    }
+
+    fn number(self) -> Result<u32, CodeObjectError> {
+        self.value
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .ok_or_else(|| self.refuse("a number of 0 to 2^32 - 1"))
+    }
+
+    /// A boolean; the assembler keeps 0 and 1 as they were written.
+    fn boolean(self) -> Result<bool, CodeObjectError> {
+        match (self.value.as_bool(), self.value.as_u64()) {
+            (Some(value), _) => Ok(value),
+            (None, Some(number @ 0..=1)) => Ok(number == 1),
+            _ => Err(self.refuse("a boolean")),
+        }
+    }
+
+    fn numbers<const N: usize>(self) -> Result<[u32; N], CodeObjectError> {
+        let refuse = || self.refuse(if N == 2 { "two numbers" } else { "three numbers" });
+        let mut numbers = [0; N];
+        let mut nodes = self.array()?;
+        for number in &mut numbers {
+            *number = nodes.next().ok_or_else(refuse)?.number()?;
+        }
+        if nodes.next().is_some() { Err(refuse()) } else { Ok(numbers) }
+    }
+
+    fn version(self) -> Result<(u32, u32), CodeObjectError> {
+        self.numbers().map(|[major, minor]| (major, minor))
+    }
+
+    fn refuse(self, expected: &'static str) -> CodeObjectError {
+        let found = match self.value {
+            Value::Nil => "nil".to_owned(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Integer(value) => value.to_string(),
+            Value::F32(value) => value.to_string(),
+            Value::F64(value) => value.to_string(),
+            Value::String(value) => format!("a string of {} bytes", value.as_bytes().len()),
+            Value::Binary(value) => format!("{} bytes", value.len()),
+            Value::Array(values) => format!("a list of {}", values.len()),
+            Value::Map(values) => format!("a map of {}", values.len()),
+            Value::Ext(kind, _) => format!("extension {kind}"),
+        };
+        let place = self.place.to_string();
+        CodeObjectError::Metadata { offset: self.offset, place, expected, found }
+    }
+}
