@@ -18,7 +18,7 @@ pub(crate) fn inst(
     let encoding = encoding(description.format, mnemonic, bytes);
     let symbolic = matches!(encoding, Encoding::Sopp | Encoding::Sopk);
     let mut printed = text::parse(text, symbolic);
-    let operation = Operation::of_mnemonic(&printed.mnemonic);
+    let operation = Operation::of_mnemonic(&printed.mnemonic, generation);
 
     if encoding == Encoding::Sdwa {
         printed.modifiers.sdwa.get_or_insert_default();

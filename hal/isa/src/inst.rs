@@ -1,6 +1,6 @@
 //! A decoded instruction.
 
-use crate::{Operation, RegisterRange};
+use crate::{Class, DataType, MemoryAccess, Operation, RegisterRange};
 use std::fmt;
 
 /// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
@@ -46,6 +46,21 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// The unit it runs on.
+    pub fn class(&self) -> Class {
+        self.operation.class()
+    }
+
+    /// What it does to memory.
+    pub fn memory(&self) -> Option<MemoryAccess> {
+        self.operation.memory()
+    }
+
+    /// The element type of its result, or of what it compares.
+    pub fn data_type(&self) -> DataType {
+        self.operation.data_type()
+    }
+
     /// The operands the instruction writes.
     pub fn destinations(&self) -> impl Iterator<Item = &Operand> {
         self.operands.iter().filter(|operand| operand.role == Role::Destination)

@@ -1,11 +1,13 @@
 //! What an AMDGPU instruction is: targets, registers, decoding and assembling.
 
+mod canonical;
 mod decode;
 mod ffi;
 mod inst;
 mod isa;
 mod lane;
 mod mc_register;
+mod memory;
 mod operation;
 mod register;
 mod target;
@@ -17,6 +19,7 @@ pub use inst::{
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};
-pub use operation::{Class, DataType, MemoryAccess, MemoryKind, MemorySpace, Operation};
+pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
+pub use operation::{Class, DataType, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
 pub use target::{Generation, Setting, Target, UnknownTarget};

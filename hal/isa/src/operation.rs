@@ -2,6 +2,7 @@
 //! the data type, the memory space and width. All derive from the mnemonic, whose parts are
 //! the ISA manuals' own naming scheme.
 
+use crate::{Generation, canonical};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Mutex, OnceLock};
@@ -29,12 +30,57 @@ impl Operation {
         Operation(kept)
     }
 
-    /// The operation of a printed mnemonic.
-    pub(crate) fn of_mnemonic(mnemonic: &str) -> Operation {
-        const SUFFIXES: [&str; 8] =
-            ["_e64_dpp8", "_e64_dpp", "_e32_dpp", "_dpp8", "_dpp", "_sdwa", "_e64", "_e32"];
-        let name = SUFFIXES.iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
-        Operation::named(name.unwrap_or(mnemonic))
+    /// The operation that a target of `generation` prints as `mnemonic`, encoding suffix and all.
+    pub fn of_mnemonic(mnemonic: &str, generation: Generation) -> Operation {
+        Operation::named(&canonical::name(mnemonic, generation))
+    }
+
+    /// The unit the operation runs on: from the prefix, and for scalar operations the verb.
+    pub fn class(self) -> Class {
+        let name = self.0;
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        if begins(&["v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_"]) {
+            Class::Matrix
+        } else if begins(&["exp", "v_interp_", "lds_param_", "ds_param_"]) {
+            Class::Graphics
+        } else if begins(&["v_"]) {
+            Class::Valu
+        } else if begins(&["ds_", "lds_"]) {
+            Class::Lds
+        } else if begins(&["buffer_", "tbuffer_", "flat_", "global_", "scratch_"]) {
+            Class::Vmem
+        } else if begins(&["image_"]) {
+            Class::Image
+        } else if begins(&SMEM) {
+            Class::Smem
+        } else if begins(&BRANCH) {
+            Class::Branch
+        } else if begins(&["s_barrier", "s_get_barrier_", "s_wakeup_barrier"]) {
+            Class::Barrier
+        } else if begins(&WAIT) {
+            Class::Wait
+        } else if begins(&MESSAGE) {
+            Class::Message
+        } else {
+            Class::Salu
+        }
+    }
+
+    /// The element type of the result, or of what a comparison compares: the first type that
+    /// the name names (`v_cvt_f32_f64` is [`DataType::F32`]). Memory operations other than
+    /// floating-point atomics move untyped bits.
+    pub fn data_type(self) -> DataType {
+        let mut types = self.0.split('_').filter_map(|part| match part {
+            "f16" => Some(DataType::F16),
+            "bf16" => Some(DataType::Bf16),
+            "f32" => Some(DataType::F32),
+            "f64" => Some(DataType::F64),
+            // Bytes in a dword, as far as this list goes.
+            "fp8" | "bf8" => Some(DataType::Integer),
+            _ if is_integer_type(part) => Some(DataType::Integer),
+            _ => None,
+        });
+        types.next().unwrap_or(DataType::Integer)
     }
 
     /// Whether a DS operation takes an address or a size from M0 on every generation.
@@ -50,6 +96,65 @@ impl Operation {
     pub fn name(self) -> &'static str {
         self.0
     }
+}
+
+/// Scalar memory: loads, stores, atomics, and what goes to the scalar cache.
+const SMEM: [&str; 11] = [
+    "s_load_",
+    "s_store_",
+    "s_buffer_",
+    "s_scratch_",
+    "s_atomic_",
+    "s_dcache_",
+    "s_gl1_inv",
+    "s_memtime",
+    "s_memrealtime",
+    "s_atc_probe",
+    "s_prefetch_",
+];
+
+const BRANCH: [&str; 8] = [
+    "s_branch",
+    "s_cbranch_",
+    "s_call_",
+    "s_setpc_",
+    "s_swappc_",
+    "s_rfe_",
+    "s_endpgm",
+    "s_subvector_loop_",
+];
+
+const WAIT: [&str; 11] = [
+    "s_wait",
+    "s_nop",
+    "s_delay_alu",
+    "s_setprio",
+    "s_sleep",
+    "s_clause",
+    "s_inst_prefetch",
+    "s_singleuse_vdst",
+    "s_version",
+    "s_icache_inv",
+    "s_code_end",
+];
+
+const MESSAGE: [&str; 8] = [
+    "s_sendmsg",
+    "s_trap",
+    "s_sethalt",
+    "s_setkill",
+    "s_ttracedata",
+    "s_incperflevel",
+    "s_decperflevel",
+    "s_wakeup",
+];
+
+/// `u32`, `i16`, `b64`, `u8`, `i4`, `iu8`, `ubyte0`.
+fn is_integer_type(part: &str) -> bool {
+    let digits = part.trim_start_matches(['i', 'u', 'b']);
+    part.starts_with("ubyte")
+        || (digits.len() < part.len()
+            && matches!(digits, "1" | "4" | "8" | "16" | "24" | "32" | "64"))
 }
 
 impl fmt::Display for Operation {
@@ -105,41 +210,74 @@ pub enum DataType {
     Integer,
 }
 
-/// Where a memory instruction goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemorySpace {
-    /// Buffer resource.
-    Buffer,
-    /// Generic address: the aperture decides.
-    Flat,
-    /// Global memory.
-    Global,
-    /// Private memory of a lane.
-    Scratch,
-    /// Scalar loads and stores.
-    Scalar,
-    /// Local data share.
-    Lds,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What a memory instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryKind {
-    /// Reads memory into registers.
-    Load,
-    /// Writes registers to memory.
-    Store,
-    /// Reads and writes in one step.
-    Atomic,
-}
+    #[test]
+    fn classes_follow_the_name() {
+        for (name, class) in [
+            ("v_add_f32", Class::Valu),
+            ("v_accvgpr_read_b32", Class::Valu),
+            ("v_readlane_b32", Class::Valu),
+            ("v_mfma_f32_32x32x1f32", Class::Matrix),
+            ("v_wmma_f32_16x16x16_f16", Class::Matrix),
+            ("s_add_u32", Class::Salu),
+            ("s_getpc_b64", Class::Salu),
+            ("s_setreg_b32", Class::Salu),
+            ("s_load_dwordx2", Class::Smem),
+            ("s_buffer_load_dword", Class::Smem),
+            ("s_memtime", Class::Smem),
+            ("global_load_dword", Class::Vmem),
+            ("buffer_wbl2", Class::Vmem),
+            ("tbuffer_load_format_x", Class::Vmem),
+            ("ds_bpermute_b32", Class::Lds),
+            ("s_cbranch_execz", Class::Branch),
+            ("s_setpc_b64", Class::Branch),
+            ("s_endpgm", Class::Branch),
+            ("s_waitcnt", Class::Wait),
+            ("s_nop", Class::Wait),
+            ("s_setprio", Class::Wait),
+            ("s_barrier", Class::Barrier),
+            ("s_barrier_wait", Class::Barrier),
+            ("s_sendmsg", Class::Message),
+            ("s_trap", Class::Message),
+            ("image_load", Class::Image),
+            ("v_interp_p1_f32", Class::Graphics),
+            ("exp", Class::Graphics),
+        ] {
+            assert_eq!(Operation::named(name).class(), class, "{name}");
+        }
+    }
 
-/// The memory side of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MemoryAccess {
-    /// Address space.
-    pub space: MemorySpace,
-    /// Load, store or atomic.
-    pub kind: MemoryKind,
-    /// Bytes per lane (per wave for scalar accesses).
-    pub bytes: u8,
+    #[test]
+    fn the_data_type_is_that_of_the_result() {
+        for (name, data_type) in [
+            ("v_cvt_f32_f64", DataType::F32),
+            ("v_cvt_i32_f64", DataType::Integer),
+            ("v_cvt_f32_ubyte0", DataType::F32),
+            ("v_cvt_pkrtz_f16_f32", DataType::F16),
+            ("v_cvt_pk_fp8_f32", DataType::Integer),
+            ("v_fma_f64", DataType::F64),
+            ("v_cmp_lt_f64", DataType::F64),
+            ("v_cmp_class_f32", DataType::F32),
+            ("v_pk_fma_f16", DataType::F16),
+            ("v_fma_mixlo_f16", DataType::F16),
+            ("v_mfma_f32_32x32x4bf16_1k", DataType::F32),
+            ("v_mfma_i32_32x32x4i8", DataType::Integer),
+            ("v_dot2_f32_f16", DataType::F32),
+            ("v_frexp_exp_i32_f32", DataType::Integer),
+            ("v_add_u32", DataType::Integer),
+            ("v_cndmask_b32", DataType::Integer),
+            ("ds_read_b32", DataType::Integer),
+            ("ds_add_f32", DataType::F32),
+            ("global_load_dword", DataType::Integer),
+            ("global_atomic_add_f64", DataType::F64),
+            ("global_atomic_pk_add_bf16", DataType::Bf16),
+            ("s_mov_b64", DataType::Integer),
+            ("s_endpgm", DataType::Integer),
+        ] {
+            assert_eq!(Operation::named(name).data_type(), data_type, "{name}");
+        }
+    }
 }
