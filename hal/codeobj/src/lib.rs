@@ -1,21 +1,25 @@
 //! AMDGPU code objects: kernels, descriptors, metadata, symbols, line tables.
 //!
-//! [`CodeObject::parse`] reads a linked code object of version 3 to 6.
-//! No input makes it panic.
+//! [`CodeObject::parse`] reads a linked code object of version 3 to 6; [`open`] also takes it out
+//! of offload bundles and HIP programs. No input makes either panic.
 
 mod argument;
+mod bundle;
 mod bytes;
 mod code_object;
+mod compression;
 mod descriptor;
 mod elf;
 mod error;
 mod image;
 mod kernel;
+mod lines;
 mod metadata;
 mod relocation;
 mod symbol;
 
 pub use argument::{Argument, ArgumentKind};
+pub use bundle::{BundleEntry, entries, open, open_all};
 pub use code_object::CodeObject;
 pub use descriptor::{
     CodeProperties, DESCRIPTOR_SIZE, Denormals, Descriptor, Exceptions, FloatMode, KernargPreload,
@@ -25,6 +29,7 @@ pub use elf::{Section, Segment};
 pub use error::CodeObjectError;
 pub use image::Image;
 pub use kernel::Kernel;
+pub use lines::{LineTable, SourceLine};
 pub use metadata::{KernelMetadata, Metadata};
 pub use relocation::{Relocation, RelocationKind};
 pub use symbol::{Definition, Symbol, SymbolKind};

@@ -1,0 +1,340 @@
+//! Source lines of addresses, from the DWARF line tables.
+
+use crate::bytes::slice;
+use crate::compression::{Method, decompress};
+use crate::{CodeObject, CodeObjectError, Section};
+use flipwave_isa::Pc;
+use gimli::{
+    AttributeValue, ColumnType, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugLine,
+    DebugLineOffset, DebugLineStr, DebugStr, EndianSlice, IncompleteLineProgram, LineProgramHeader,
+    LittleEndian,
+};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Most bytes that the file names of a line table may add up to. Names live in tables of their
+/// own, so a small hostile file can refer to a long one again and again.
+const NAMES_LIMIT: usize = 64 << 20;
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    /// The file, with the directory it was compiled in where its name is relative.
+    pub file: Arc<str>,
+    /// The line, from 1 on; 0 for code that the compiler attributes to no line.
+    pub line: u32,
+    /// The column, from 1 on; 0 for the whole line.
+    pub column: u32,
+}
+
+/// Source lines of a code object. Empty if it has no DWARF.
+#[derive(Clone, Debug, Default)]
+pub struct LineTable {
+    files: Vec<Arc<str>>,
+    rows: Vec<Row>,
+    /// Ranges of code with the rows that describe them, sorted by address.
+    sequences: Vec<Sequence>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    address: u64,
+    file: usize,
+    line: u32,
+    column: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Sequence {
+    code: Range<u64>,
+    rows: Range<usize>,
+}
+
+impl LineTable {
+    /// Whether the code object says nothing of its source.
+    pub fn is_empty(&self) -> bool {
+        self.sequences.is_empty()
+    }
+
+    /// The source line of the instruction at an address.
+    pub fn lookup(&self, pc: Pc) -> Option<SourceLine> {
+        let above = self.sequences.partition_point(|sequence| sequence.code.start <= pc.0);
+        let sequence = self.sequences.get(above.checked_sub(1)?)?;
+        if !sequence.code.contains(&pc.0) {
+            return None;
+        }
+        let rows = self.rows.get(sequence.rows.clone())?;
+        let above = rows.partition_point(|row| row.address <= pc.0);
+        self.source_line(rows.get(above.checked_sub(1)?)?)
+    }
+
+    /// All ranges of code with their source lines, by ascending address.
+    pub fn ranges(&self) -> impl Iterator<Item = (Range<Pc>, SourceLine)> {
+        self.sequences.iter().flat_map(|sequence| {
+            let rows = self.rows.get(sequence.rows.clone()).unwrap_or_default();
+            let ends = rows.iter().skip(1).map(|row| row.address);
+            rows.iter().zip(ends.chain([sequence.code.end])).filter_map(|(row, end)| {
+                let line = self.source_line(row)?;
+                (row.address < end).then_some((Pc(row.address)..Pc(end), line))
+            })
+        })
+    }
+
+    fn source_line(&self, row: &Row) -> Option<SourceLine> {
+        let file = Arc::clone(self.files.get(row.file)?);
+        Some(SourceLine { file, line: row.line, column: row.column })
+    }
+}
+
+impl CodeObject {
+    /// The line table, from DWARF 2 to 5 in `.debug_line`.
+    pub fn lines(&self) -> Result<LineTable, CodeObjectError> {
+        let section = |name| match self.section(name) {
+            Some(section) => contents(section),
+            None => Ok(Cow::Borrowed(&[][..])),
+        };
+        let debug_line = section(".debug_line")?;
+        if debug_line.is_empty() {
+            return Ok(LineTable::default());
+        }
+        let debug_str = section(".debug_str")?;
+        let debug_line_str = section(".debug_line_str")?;
+        let (debug_info, debug_abbrev) = (section(".debug_info")?, section(".debug_abbrev")?);
+        let directories = directories(&debug_info, &debug_abbrev, &debug_str)?;
+        let strings = Strings {
+            debug_str: DebugStr::new(&debug_str, LittleEndian),
+            debug_line_str: DebugLineStr::from(EndianSlice::new(&debug_line_str, LittleEndian)),
+        };
+        let mut reader = Reader {
+            offset: 0,
+            strings,
+            table: LineTable::default(),
+            known: HashMap::new(),
+            names_left: NAMES_LIMIT,
+            text: self
+                .text()
+                .map(|text| text.address..text.address.saturating_add(text.size))
+                .collect(),
+        };
+        let line_programs = DebugLine::new(&debug_line, LittleEndian);
+        while reader.offset < debug_line.len() {
+            let offset = reader.offset;
+            let directory =
+                directories.get(&offset).map(|name| EndianSlice::new(name, LittleEndian));
+            let program = line_programs
+                .program(DebugLineOffset(offset), 8, directory, None)
+                .map_err(|reason| reader.refuse(reason))?;
+            let header = program.header();
+            let length = header.unit_length();
+            // The length does not count its own field.
+            let next = offset
+                .checked_add(usize::from(header.format().initial_length_size()))
+                .and_then(|start| start.checked_add(length))
+                .ok_or_else(|| reader.refuse(gimli::Error::UnsupportedOffset))?;
+            reader.program(program)?;
+            reader.offset = next;
+        }
+        let mut table = reader.table;
+        table.sequences.sort_by_key(|sequence| sequence.code.start);
+        Ok(table)
+    }
+}
+
+/// Builds the table from one line program after the other.
+struct Reader<'a> {
+    /// Where the program begins in its section, in bytes.
+    offset: usize,
+    strings: Strings<'a>,
+    table: LineTable,
+    /// Files by name, so that each is kept once.
+    known: HashMap<Arc<str>, usize>,
+    names_left: usize,
+    /// Where the code is: the linker leaves programs for functions that it removed.
+    text: Vec<Range<u64>>,
+}
+
+impl<'a> Reader<'a> {
+    fn program(
+        &mut self,
+        program: IncompleteLineProgram<Slice<'a>>,
+    ) -> Result<(), CodeObjectError> {
+        // Files of this program that rows refer to.
+        let mut files: HashMap<u64, usize> = HashMap::new();
+        let mut first = self.table.rows.len();
+        let mut rows = program.rows();
+        while let Some((header, row)) = rows.next_row().map_err(|reason| self.refuse(reason))? {
+            if row.end_sequence() {
+                let rows = first..self.table.rows.len();
+                let start = self.table.rows.get(first).map(|row| row.address);
+                match start {
+                    Some(start) if self.text.iter().any(|text| text.contains(&start)) => {
+                        self.table.sequences.push(Sequence { code: start..row.address(), rows });
+                    }
+                    _ => self.table.rows.truncate(first),
+                }
+                first = self.table.rows.len();
+                continue;
+            }
+            let file = match files.get(&row.file_index()) {
+                Some(file) => *file,
+                None => {
+                    let file = self.file(header, row.file_index())?;
+                    files.insert(row.file_index(), file);
+                    file
+                }
+            };
+            let column = match row.column() {
+                ColumnType::LeftEdge => 0,
+                ColumnType::Column(column) => number(column.get()),
+            };
+            let line = row.line().map_or(0, |line| number(line.get()));
+            self.table.rows.push(Row { address: row.address(), file, line, column });
+        }
+        // Rows without an end describe nothing.
+        self.table.rows.truncate(first);
+        Ok(())
+    }
+
+    /// The index in the table of a file of a program.
+    fn file(
+        &mut self,
+        header: &LineProgramHeader<Slice<'a>>,
+        index: u64,
+    ) -> Result<usize, CodeObjectError> {
+        let mut name = String::new();
+        if let Some(file) = header.file(index) {
+            // Both directories may be relative, each to the one before it.
+            let base = header.directory(0);
+            let directory = header.directory(file.directory_index());
+            for part in base.into_iter().chain(directory).chain([file.path_name()]) {
+                let part = self.strings.get(part).map_err(|reason| self.refuse(reason))?;
+                self.names_left = self.names_left.checked_sub(part.len()).ok_or_else(|| {
+                    CodeObjectError::TooLarge {
+                        what: "file names in .debug_line",
+                        size: (NAMES_LIMIT - self.names_left + part.len()) as u64,
+                        limit: NAMES_LIMIT as u64,
+                    }
+                })?;
+                append_path(&mut name, &part.to_string_lossy());
+            }
+        }
+        if let Some(known) = self.known.get(name.as_str()) {
+            return Ok(*known);
+        }
+        let name: Arc<str> = Arc::from(name);
+        self.table.files.push(Arc::clone(&name));
+        self.known.insert(name, self.table.files.len() - 1);
+        Ok(self.table.files.len() - 1)
+    }
+
+    fn refuse(&self, reason: gimli::Error) -> CodeObjectError {
+        refuse(".debug_line", self.offset)(reason)
+    }
+}
+
+/// The tables that line programs have their strings in.
+struct Strings<'a> {
+    debug_str: DebugStr<Slice<'a>>,
+    debug_line_str: DebugLineStr<Slice<'a>>,
+}
+
+impl<'a> Strings<'a> {
+    fn get(&self, value: AttributeValue<Slice<'a>>) -> Result<Slice<'a>, gimli::Error> {
+        match value {
+            AttributeValue::String(string) => Ok(string),
+            AttributeValue::DebugStrRef(offset) => self.debug_str.get_str(offset),
+            AttributeValue::DebugLineStrRef(offset) => self.debug_line_str.get_str(offset),
+            _ => Err(gimli::Error::ExpectedStringAttributeValue),
+        }
+    }
+}
+
+/// Puts a path behind another; an absolute path replaces it.
+fn append_path(path: &mut String, part: &str) {
+    if part.starts_with('/') || path == part {
+        path.clear();
+    }
+    if !path.is_empty() && !path.ends_with('/') {
+        path.push('/');
+    }
+    path.push_str(part);
+}
+
+/// Lines and columns above 2^32 are nobody's.
+fn number(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Contents of a section, decompressed if need be.
+fn contents(section: &Section) -> Result<Cow<'_, [u8]>, CodeObjectError> {
+    if !section.compressed {
+        return Ok(Cow::Borrowed(section.bytes()));
+    }
+    let offset = section.file_offset();
+    // `Elf64_Chdr`: type, reserved, size, alignment.
+    let malformed = |expected| CodeObjectError::malformed("compressed section", offset, expected);
+    let header = slice(section.bytes(), "compressed section", 0, 24)
+        .map_err(|_| malformed("a header of 24 bytes"))?;
+    let kind = crate::bytes::array(header, 0).map_or(0, u32::from_le_bytes);
+    let size = crate::bytes::array(header, 8).map_or(0, u64::from_le_bytes);
+    let method = match kind {
+        1 => Method::Zlib,
+        2 => Method::Zstandard,
+        _ => return Err(malformed("type 1 (zlib) or 2 (Zstandard)")),
+    };
+    let data = section.bytes().get(24..).unwrap_or_default();
+    decompress(method, data, size, offset + 24).map(|(bytes, _)| Cow::Owned(bytes))
+}
+
+/// The directories that units were compiled in, by the offset of their line program. Up to
+/// DWARF 4 the line program itself does not have it.
+fn directories<'a>(
+    debug_info: &'a [u8],
+    debug_abbrev: &'a [u8],
+    debug_str: &'a [u8],
+) -> Result<HashMap<usize, &'a [u8]>, CodeObjectError> {
+    let mut directories = HashMap::new();
+    let debug_str = DebugStr::new(debug_str, LittleEndian);
+    let refuse = |offset| refuse(".debug_info", offset);
+    let mut units = Vec::new();
+    let mut headers = DebugInfo::new(debug_info, LittleEndian).units();
+    let mut offset = 0;
+    while let Some(unit) = headers.next().map_err(refuse(offset))? {
+        offset += unit.length_including_self();
+        if unit.version() < 5 {
+            units.push(unit);
+        }
+    }
+    // Tables of abbreviations do not overlap; cutting each off where the next begins keeps a
+    // hostile file from having the same bytes read again for every unit.
+    let starts: BTreeSet<usize> = units.iter().map(|unit| unit.debug_abbrev_offset().0).collect();
+    for unit in units {
+        let start = unit.debug_abbrev_offset().0;
+        let end = starts.range(start + 1..).next().copied().unwrap_or(debug_abbrev.len());
+        let table = debug_abbrev.get(start..end).unwrap_or_default();
+        let at = refuse(unit.offset().0);
+        let abbreviations = DebugAbbrev::new(table, LittleEndian)
+            .abbreviations(DebugAbbrevOffset(0))
+            .map_err(at)?;
+        let root = unit.entry(&abbreviations, unit.root_offset()).map_err(at)?;
+        let Some(AttributeValue::DebugLineRef(program)) = root.attr_value(gimli::DW_AT_stmt_list)
+        else {
+            continue;
+        };
+        let directory = match root.attr_value(gimli::DW_AT_comp_dir) {
+            Some(AttributeValue::String(name)) => name,
+            Some(AttributeValue::DebugStrRef(name)) => debug_str.get_str(name).map_err(at)?,
+            _ => continue,
+        };
+        directories.insert(program.0, directory.slice());
+    }
+    Ok(directories)
+}
+
+fn refuse(section: &'static str, offset: usize) -> impl Fn(gimli::Error) -> CodeObjectError + Copy {
+    move |reason| CodeObjectError::LineTable { section, offset: offset as u64, reason }
+}
