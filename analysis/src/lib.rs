@@ -1,1 +1,17 @@
 //! Rates with intervals and summaries of campaign results.
+
+mod hexadecimal;
+mod interval;
+mod outcome;
+mod plot;
+mod row;
+mod sample_size;
+mod summary;
+mod table;
+
+pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
+pub use outcome::{Outcome, UnknownOutcome};
+pub use plot::rates_svg;
+pub use row::{ResultsError, Row, Workgroup, read_rows};
+pub use sample_size::sample_size;
+pub use summary::{Scope, ScopeSummary, Share, Summary};

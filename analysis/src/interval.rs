@@ -1,0 +1,207 @@
+//! Intervals for a rate that is estimated by counting.
+
+use statrs::function::{beta::beta_reg, erf::erf_inv};
+
+/// How sure an interval is to contain the true rate, above 0 and below 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+impl Confidence {
+    /// 95 %.
+    pub const P95: Confidence = Confidence(0.95);
+    /// 99 %.
+    pub const P99: Confidence = Confidence(0.99);
+
+    /// The confidence of a probability.
+    ///
+    /// # Errors
+    /// [`StatisticsError::Confidence`] unless it lies between 0 and 1, both excluded.
+    pub fn new(probability: f64) -> Result<Confidence, StatisticsError> {
+        if probability > 0.0 && probability < 1.0 {
+            Ok(Confidence(probability))
+        } else {
+            Err(StatisticsError::Confidence(probability))
+        }
+    }
+
+    /// The confidence as a probability.
+    pub fn probability(self) -> f64 {
+        self.0
+    }
+
+    /// The number of standard deviations within which a normal variable lies with this
+    /// probability: 1.96 for 95 %.
+    pub fn deviations(self) -> f64 {
+        std::f64::consts::SQRT_2 * erf_inv(self.0)
+    }
+}
+
+/// A parameter outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum StatisticsError {
+    /// Not a confidence.
+    #[error("a confidence of {0} is not possible: it lies between 0 and 1, as in 0.95")]
+    Confidence(f64),
+    /// Not a margin of error.
+    #[error("a margin of {0} is not possible: it lies between 0 and 1, as in 0.01")]
+    Margin(f64),
+    /// Not an expected rate.
+    #[error("an expected rate of {0} is not possible: it lies between 0 and 1, as in 0.5")]
+    Rate(f64),
+}
+
+/// A range of rates, each between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lowest rate.
+    pub low: f64,
+    /// The highest rate.
+    pub high: f64,
+}
+
+impl Interval {
+    /// What is known of a rate before the first trial.
+    const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
+}
+
+/// The Wilson score interval of the rate behind `successes` out of `trials`: E. B. Wilson,
+/// "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
+/// Without trials, everything from 0 to 1; more successes than trials count as all.
+pub fn wilson(successes: u64, trials: u64, confidence: Confidence) -> Interval {
+    if trials == 0 {
+        return Interval::EVERYTHING;
+    }
+    let n = trials as f64;
+    let rate = successes.min(trials) as f64 / n;
+    let z = confidence.deviations();
+    let scale = 1.0 + z * z / n;
+    let centre = (rate + z * z / (2.0 * n)) / scale;
+    let half = z / scale * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
+    // At the ends the formula gives 0 and 1 but for rounding.
+    Interval {
+        low: if successes == 0 { 0.0 } else { (centre - half).max(0.0) },
+        high: if successes >= trials { 1.0 } else { (centre + half).min(1.0) },
+    }
+}
+
+/// The Clopper-Pearson interval, which contains the true rate at least as often as `confidence`
+/// says, and is wider for it: C. J. Clopper and E. S. Pearson, "The Use of Confidence or
+/// Fiducial Limits Illustrated in the Case of the Binomial", Biometrika 26 (1934). Without
+/// trials, everything from 0 to 1; more successes than trials count as all.
+pub fn clopper_pearson(successes: u64, trials: u64, confidence: Confidence) -> Interval {
+    if trials == 0 {
+        return Interval::EVERYTHING;
+    }
+    let (hits, misses) = (successes.min(trials) as f64, trials.saturating_sub(successes) as f64);
+    let tail = (1.0 - confidence.probability()) / 2.0;
+    Interval {
+        low: if hits == 0.0 { 0.0 } else { beta_quantile(hits, misses + 1.0, tail) },
+        high: if misses == 0.0 { 1.0 } else { beta_quantile(hits + 1.0, misses, 1.0 - tail) },
+    }
+}
+
+/// Where the regularised incomplete beta function of `a` and `b` reaches `probability`, to
+/// within the precision of a double: by bisection, as the function only rises.
+fn beta_quantile(a: f64, b: f64, probability: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    loop {
+        let middle = (low + high) / 2.0;
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if beta_reg(a, b, middle) < probability {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_close(interval: Interval, low: f64, high: f64, tolerance: f64) {
+        assert!((interval.low - low).abs() < tolerance, "{interval:?}, expected {low}..{high}");
+        assert!((interval.high - high).abs() < tolerance, "{interval:?}, expected {low}..{high}");
+    }
+
+    #[test]
+    fn deviations_are_those_of_normal_tables() {
+        for (probability, deviations) in [
+            (0.6826894921370859, 1.0),
+            (0.95, 1.959963984540054),
+            (0.99, 2.5758293035489004),
+            (0.998, 3.090232306167813),
+        ] {
+            let found = Confidence::new(probability).unwrap().deviations();
+            assert!((found - deviations).abs() < 1e-12, "{probability}: {found}");
+        }
+    }
+
+    #[test]
+    fn impossible_confidences_are_refused() {
+        for probability in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
+            assert!(Confidence::new(probability).is_err(), "{probability}");
+        }
+    }
+
+    /// R. G. Newcombe, "Two-Sided Confidence Intervals for the Single Proportion", Statistics in
+    /// Medicine 17 (1998), table I, methods 3 (Wilson) and 5 (Clopper-Pearson).
+    #[test]
+    fn intervals_are_those_of_newcombes_table() {
+        for (successes, trials, wilson_expected, exact_expected) in [
+            (81, 263, (0.2553, 0.3662), (0.2527, 0.3676)),
+            (15, 148, (0.0624, 0.1605), (0.0578, 0.1617)),
+            (0, 20, (0.0, 0.1611), (0.0, 0.1684)),
+            (1, 29, (0.0061, 0.1718), (0.0009, 0.1776)),
+        ] {
+            let (low, high) = wilson_expected;
+            assert_close(wilson(successes, trials, Confidence::P95), low, high, 5.1e-5);
+            let (low, high) = exact_expected;
+            assert_close(clopper_pearson(successes, trials, Confidence::P95), low, high, 5.1e-5);
+        }
+    }
+
+    /// With no success in n trials, the upper limit p solves (1 - p)^n = tail.
+    #[test]
+    fn nothing_in_a_thousand_still_allows_a_third_of_a_percent() {
+        assert_close(wilson(0, 1000, Confidence::P95), 0.0, 0.003827, 5e-7);
+        let exact = 1.0 - 0.025_f64.powf(1.0 / 1000.0);
+        assert_close(clopper_pearson(0, 1000, Confidence::P95), 0.0, exact, 1e-12);
+    }
+
+    /// The defining property, with the binomial tails summed one by one.
+    #[test]
+    fn the_exact_limits_cut_off_equal_binomial_tails() {
+        let term = |n: u64, k: u64, p: f64| {
+            let choose: f64 = (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product();
+            choose * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
+        };
+        for (k, n) in [(1, 10), (3, 17), (9, 10), (40, 100)] {
+            let Interval { low, high } = clopper_pearson(k, n, Confidence::P99);
+            let above: f64 = (k..=n).map(|i| term(n, i, low)).sum();
+            let below: f64 = (0..=k).map(|i| term(n, i, high)).sum();
+            assert!((above - 0.005).abs() < 1e-10, "{k} of {n}: {above}");
+            assert!((below - 0.005).abs() < 1e-10, "{k} of {n}: {below}");
+        }
+    }
+
+    #[test]
+    fn intervals_contain_the_rate_and_stay_within_zero_and_one() {
+        for trials in 1..60 {
+            for successes in 0..=trials {
+                let rate = successes as f64 / trials as f64;
+                for interval in [
+                    wilson(successes, trials, Confidence::P99),
+                    clopper_pearson(successes, trials, Confidence::P99),
+                ] {
+                    assert!(0.0 <= interval.low && interval.low <= rate, "{interval:?}");
+                    assert!(rate <= interval.high && interval.high <= 1.0, "{interval:?}");
+                }
+            }
+        }
+        assert_eq!(wilson(0, 0, Confidence::P95), Interval::EVERYTHING);
+        assert_eq!(clopper_pearson(0, 0, Confidence::P95), Interval::EVERYTHING);
+    }
+}

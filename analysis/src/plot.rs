@@ -1,0 +1,196 @@
+//! A plot of the outcome rates, as a self-contained SVG file.
+
+use crate::{Outcome, Scope, ScopeSummary, Share, Summary};
+use std::fmt::Write;
+
+/// Left edge of the bars, in pixels, as everything here.
+const LEFT: f64 = 190.0;
+/// Length of the bar of all injections.
+const LENGTH: f64 = 440.0;
+/// Upper edge of the first bar.
+const TOP: f64 = 104.0;
+/// From one bar to the next.
+const STEP: f64 = 40.0;
+/// Thickness of a bar.
+const BAR: f64 = 24.0;
+/// Right edges of the columns of figures.
+const COLUMNS: [f64; 2] = [785.0, 935.0];
+const WIDTH: f64 = 960.0;
+
+/// The outcomes in the order they are stacked: those of interest start at the axis.
+const STACK: [Outcome; 3] = [Outcome::Sdc, Outcome::Due, Outcome::Masked];
+
+/// Colours that remain apart for colour-blind readers and in greyscale: M. Okabe and K. Ito,
+/// "Color Universal Design" (2008); masked faults are grey as they need no attention.
+fn colour(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Sdc => "#e69f00",
+        Outcome::Due => "#0072b2",
+        Outcome::Masked => "#dddddd",
+    }
+}
+
+fn label(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Sdc => "SDC",
+        Outcome::Due => "DUE",
+        Outcome::Masked => "Masked",
+    }
+}
+
+/// Draws the rates of all injections and of each group: one bar per scope, SDC and DUE stacked
+/// from the axis on, each with a whisker for its 95 % Wilson interval around its own end.
+pub fn rates_svg(summary: &Summary, title: &str) -> String {
+    let scopes: Vec<&ScopeSummary> =
+        summary.scopes.iter().filter(|scope| !matches!(scope.scope, Scope::Kernel(_))).collect();
+    let bottom = TOP + STEP * scopes.len() as f64;
+    let height = bottom + 64.0;
+
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"14\" fill=\"#222222\">\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+         <text x=\"24\" y=\"34\" font-size=\"18\" font-weight=\"bold\">{}</text>\n",
+        escaped(title)
+    );
+    legend(&mut svg);
+    axis(&mut svg, bottom);
+    for (row, scope) in scopes.into_iter().enumerate() {
+        bar(&mut svg, TOP + STEP * row as f64, scope);
+    }
+    let _ = writeln!(
+        svg,
+        "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Whiskers and brackets: 95 % \
+         Wilson interval of each rate; a whisker lies around the end of its own segment.</text>",
+        height - 16.0
+    );
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn legend(svg: &mut String) {
+    for (position, outcome) in STACK.into_iter().enumerate() {
+        let x = LEFT + 100.0 * position as f64;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"56\" width=\"14\" height=\"14\" fill=\"{}\"/>\
+             <text x=\"{}\" y=\"68\">{}</text>",
+            colour(outcome),
+            x + 20.0,
+            label(outcome)
+        );
+    }
+    for (outcome, x) in STACK.into_iter().zip(COLUMNS) {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x}\" y=\"{}\" text-anchor=\"end\" font-weight=\"bold\">{}, %</text>",
+            TOP - 12.0,
+            label(outcome)
+        );
+    }
+}
+
+fn axis(svg: &mut String, bottom: f64) {
+    for percent in (0..=100).step_by(20) {
+        let x = LEFT + LENGTH * f64::from(percent) / 100.0;
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#e8e8e8\"/>\
+             <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-size=\"12\">{percent} %</text>",
+            TOP - 8.0,
+            bottom + 16.0
+        );
+    }
+}
+
+fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
+    let name = match &scope.scope {
+        Scope::All => "all",
+        Scope::Group(name) | Scope::Kernel(name) => name,
+    };
+    let baseline = top + BAR / 2.0 + 5.0;
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"{baseline}\" text-anchor=\"end\">{} \
+         <tspan font-size=\"12\" fill=\"#555555\">n = {}</tspan></text>",
+        LEFT - 12.0,
+        escaped(name),
+        scope.total
+    );
+    let mut start = 0.0;
+    for outcome in STACK {
+        let rate = scope.share(outcome).rate;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{:.2}\" y=\"{top}\" width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"/>",
+            LEFT + LENGTH * start,
+            LENGTH * rate,
+            colour(outcome)
+        );
+        start += rate;
+    }
+    let [sdc, due] = [Outcome::Sdc, Outcome::Due].map(|outcome| scope.share(outcome));
+    // One above the other, as the two may overlap.
+    whisker(svg, top + BAR / 3.0, 0.0, sdc);
+    whisker(svg, top + BAR * 2.0 / 3.0, sdc.rate, due);
+    for (share, x) in [sdc, due].into_iter().zip(COLUMNS) {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x}\" y=\"{baseline}\" text-anchor=\"end\">{:.1} \
+             <tspan font-size=\"12\" fill=\"#555555\">[{:.1}, {:.1}]</tspan></text>",
+            100.0 * share.rate,
+            100.0 * share.interval.low,
+            100.0 * share.interval.high
+        );
+    }
+}
+
+/// The interval of a segment that begins at the rate `start`.
+fn whisker(svg: &mut String, y: f64, start: f64, share: Share) {
+    let [low, high] =
+        [share.interval.low, share.interval.high].map(|rate| LEFT + LENGTH * (start + rate));
+    let (up, down) = (y - 4.0, y + 4.0);
+    let _ = writeln!(
+        svg,
+        "<path d=\"M{low:.2} {up:.2}V{down:.2}M{low:.2} {y:.2}H{high:.2}M{high:.2} {up:.2}\
+         V{down:.2}\" stroke=\"#222222\" stroke-width=\"1.5\" fill=\"none\"/>"
+    );
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::rows;
+
+    #[test]
+    fn the_plot_has_a_bar_per_scope_and_escapes_names() {
+        let svg = rates_svg(&Summary::of(&rows()), "a<b & c");
+        assert!(svg.contains("a&lt;b &amp; c") && !svg.contains("a<b"));
+        // Three scopes of three segments, three legend entries, the background.
+        assert_eq!(svg.matches("<rect").count(), 3 * 3 + 3 + 1);
+        assert!(!svg.contains("NaN"));
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_rates() {
+        let svg = rates_svg(&Summary::of(&rows()[..10]), "");
+        for (rate, outcome) in [(0.3, Outcome::Sdc), (0.1, Outcome::Due), (0.6, Outcome::Masked)] {
+            let width = format!(
+                "width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"",
+                LENGTH * rate,
+                colour(outcome)
+            );
+            assert!(svg.contains(&width), "{width}");
+        }
+    }
+
+    #[test]
+    fn a_campaign_without_injections_has_a_plot() {
+        assert!(!rates_svg(&Summary::of(&[]), "").contains("NaN"));
+    }
+}

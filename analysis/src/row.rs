@@ -1,0 +1,234 @@
+//! The results of a campaign: one row per injection.
+
+use crate::{Outcome, hexadecimal};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io::Read;
+use std::str::FromStr;
+
+/// One injection and what it came to: a line of `results.csv`. The fields are the columns, in
+/// this order; what does not apply is an empty column. Nothing in a row depends on time or
+/// host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Index of the injection in the plan, from 0.
+    pub index: u64,
+    /// The fault site in its one-line form, to replay it.
+    pub site: String,
+    /// The kernel struck.
+    pub kernel: String,
+    /// Index of the dispatch in the workload, from 0.
+    pub dispatch: u32,
+    /// Position of the workgroup in the grid.
+    pub workgroup: Workgroup,
+    /// Index of the wave in its workgroup.
+    pub wave: u32,
+    /// The lane struck; empty for scalar registers.
+    pub lane: Option<u8>,
+    /// ELF virtual address of the instruction behind which the fault struck.
+    #[serde(with = "hexadecimal::address")]
+    pub pc: u64,
+    /// Canonical name of its operation.
+    pub opcode: String,
+    /// Its primary instruction group.
+    pub group: String,
+    /// Which execution of the instruction by the wave, from 0.
+    pub occurrence: u64,
+    /// The register struck.
+    pub register: String,
+    /// The bits that changed: before exclusive-or after.
+    #[serde(with = "hexadecimal::word")]
+    pub mask: u32,
+    /// The register's value before the fault.
+    #[serde(with = "hexadecimal::word")]
+    pub before: u32,
+    /// The register's value after the fault.
+    #[serde(with = "hexadecimal::word")]
+    pub after: u32,
+    /// What the fault came to.
+    pub outcome: Outcome,
+    /// Why the device stopped the run; empty unless it did.
+    pub cause: Option<String>,
+    /// Output elements outside their tolerance; empty if the run did not complete.
+    pub elements_wrong: Option<u64>,
+    /// Largest absolute difference of an output element; empty if the run did not complete.
+    pub max_abs_error: Option<f64>,
+    /// Largest relative difference of an output element; empty if the run did not complete.
+    pub max_rel_error: Option<f64>,
+}
+
+impl Row {
+    /// The header of `results.csv`.
+    pub const COLUMNS: [&str; 20] = [
+        "index",
+        "site",
+        "kernel",
+        "dispatch",
+        "workgroup",
+        "wave",
+        "lane",
+        "pc",
+        "opcode",
+        "group",
+        "occurrence",
+        "register",
+        "mask",
+        "before",
+        "after",
+        "outcome",
+        "cause",
+        "elements_wrong",
+        "max_abs_error",
+        "max_rel_error",
+    ];
+}
+
+/// Position of a workgroup in the grid; as text `3,1,0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Workgroup(pub [u32; 3]);
+
+impl fmt::Display for Workgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "{x},{y},{z}")
+    }
+}
+
+impl FromStr for Workgroup {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Workgroup, String> {
+        let numbers: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
+        let position = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+        position.map(Workgroup).ok_or_else(|| format!("`{text}` is not a position x,y,z"))
+    }
+}
+
+impl From<Workgroup> for String {
+    fn from(workgroup: Workgroup) -> String {
+        workgroup.to_string()
+    }
+}
+
+impl TryFrom<String> for Workgroup {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Workgroup, String> {
+        text.parse()
+    }
+}
+
+/// Results that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// Another table than a campaign's results.
+    #[error("not the results of a campaign: the header is `{found}`, expected `{}`",
+        Row::COLUMNS.join(","))]
+    Header {
+        /// The first line.
+        found: String,
+    },
+    /// A row that cannot be read, with its line, or a failure to read or write.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+}
+
+/// Reads `results.csv`.
+///
+/// # Errors
+/// [`ResultsError`] on the first thing that is not as a campaign writes it.
+pub fn read_rows(input: impl Read) -> Result<Vec<Row>, ResultsError> {
+    let mut reader = csv::Reader::from_reader(input);
+    let header = reader.headers()?;
+    if header != Row::COLUMNS[..] {
+        let found = header.iter().collect::<Vec<_>>().join(",");
+        return Err(ResultsError::Header { found });
+    }
+    Ok(reader.deserialize().collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn row(group: &str, outcome: Outcome, cause: Option<&str>) -> Row {
+        Row {
+            index: 7,
+            site: "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
+                   flip=0x00000400"
+                .to_owned(),
+            kernel: "matmul".to_owned(),
+            dispatch: 0,
+            workgroup: Workgroup([3, 1, 0]),
+            wave: 2,
+            lane: Some(17),
+            pc: 0x1a9c,
+            opcode: "v_fma_f32".to_owned(),
+            group: group.to_owned(),
+            occurrence: 5,
+            register: "v4".to_owned(),
+            mask: 0x400,
+            before: 0x3f80_0400,
+            after: 0x3f80_0000,
+            outcome,
+            cause: cause.map(str::to_owned),
+            elements_wrong: Some(1),
+            max_abs_error: Some(0.25),
+            max_rel_error: Some(3.4e38),
+        }
+    }
+
+    fn written(rows: &[Row]) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for row in rows {
+            writer.serialize(row).unwrap();
+        }
+        String::from_utf8(writer.into_inner().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn rows_have_exactly_the_documented_columns() {
+        let text = written(&[row("valu", Outcome::Sdc, None)]);
+        let mut lines = text.lines();
+        assert_eq!(lines.next().unwrap(), Row::COLUMNS.join(","));
+        assert_eq!(
+            lines.next().unwrap(),
+            "7,\"dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
+             flip=0x00000400\",matmul,0,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,5,v4,0x00000400,\
+             0x3f800400,0x3f800000,sdc,,1,0.25,3.4e38"
+        );
+    }
+
+    #[test]
+    fn rows_round_trip() {
+        let stopped = Row {
+            lane: None,
+            elements_wrong: None,
+            max_abs_error: None,
+            max_rel_error: None,
+            ..row("salu", Outcome::Due, Some("watchdog"))
+        };
+        let endless = Row { max_rel_error: Some(f64::INFINITY), ..row("valu", Outcome::Sdc, None) };
+        let rows = vec![row("valu", Outcome::Masked, None), stopped, endless];
+        assert_eq!(read_rows(written(&rows).as_bytes()).unwrap(), rows);
+
+        let undefined = Row { max_abs_error: Some(f64::NAN), ..row("valu", Outcome::Sdc, None) };
+        let read = read_rows(written(&[undefined]).as_bytes()).unwrap();
+        assert!(read[0].max_abs_error.unwrap().is_nan());
+    }
+
+    #[test]
+    fn other_tables_are_refused() {
+        let error = read_rows("index,site\n1,x\n".as_bytes()).unwrap_err();
+        assert!(matches!(error, ResultsError::Header { .. }), "{error}");
+
+        let good = written(&[row("valu", Outcome::Sdc, None)]);
+        for (from, to) in [(",sdc,", ",hang,"), ("0x3f800400", "1065354240"), ("\"3,1,0\"", "3")] {
+            let bad = good.replacen(from, to, 1);
+            let error = read_rows(bad.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("line: 2"), "{error}");
+        }
+    }
+}

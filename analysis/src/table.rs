@@ -1,0 +1,106 @@
+//! A summary as a table for the terminal.
+
+use crate::{Outcome, Scope, ScopeSummary, Share, Summary};
+use std::fmt::Write;
+
+impl Summary {
+    /// The summary as aligned text: one line per scope with the rate and interval of each
+    /// outcome in percent, then the causes of DUE.
+    pub fn table(&self) -> String {
+        let mut lines = vec![Cells::heading("", "injections", Outcome::ALL.map(Outcome::name))];
+        lines.extend(self.scopes.iter().map(Cells::of_scope));
+        let mut text = aligned(&lines);
+
+        if let Some(all) = self.scopes.first()
+            && !all.causes.is_empty()
+        {
+            let mut lines = vec![Cells::heading("due by cause", "injections", ["rate"])];
+            lines.extend(all.causes.iter().map(|(cause, share)| Cells::of_cause(cause, share)));
+            text.push('\n');
+            text.push_str(&aligned(&lines));
+        }
+        text.push_str("\nIn percent, with the 95 % Wilson interval in brackets.\n");
+        text
+    }
+}
+
+/// One line of a table: a label on the left, the rest to the right.
+struct Cells {
+    label: String,
+    rest: Vec<String>,
+}
+
+impl Cells {
+    fn heading<const N: usize>(label: &str, count: &str, outcomes: [&str; N]) -> Cells {
+        let mut rest = vec![count.to_owned()];
+        rest.extend(outcomes.map(str::to_owned));
+        Cells { label: label.to_owned(), rest }
+    }
+
+    fn of_scope(scope: &ScopeSummary) -> Cells {
+        let label = match &scope.scope {
+            Scope::All => "all".to_owned(),
+            Scope::Group(name) => format!("group {name}"),
+            Scope::Kernel(name) => format!("kernel {name}"),
+        };
+        let mut rest = vec![scope.total.to_string()];
+        rest.extend(scope.outcomes.iter().map(percent));
+        Cells { label, rest }
+    }
+
+    fn of_cause(cause: &str, share: &Share) -> Cells {
+        Cells { label: cause.to_owned(), rest: vec![share.count.to_string(), percent(share)] }
+    }
+}
+
+/// `30.1 [27.3 33.0]`, always as wide.
+fn percent(share: &Share) -> String {
+    let Share { rate, interval, .. } = share;
+    format!("{:5.1} [{:5.1} {:5.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
+}
+
+fn aligned(lines: &[Cells]) -> String {
+    let label_width = lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
+    let column_width = |column: usize| {
+        lines.iter().filter_map(|line| line.rest.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let mut text = String::new();
+    for line in lines {
+        let _ = write!(text, "{:label_width$}", line.label);
+        for (column, cell) in line.rest.iter().enumerate() {
+            let width = column_width(column).unwrap_or(0);
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::rows;
+
+    #[test]
+    fn the_table_is_aligned() {
+        let expected = [
+            "               injections               masked                  sdc                  due",
+            "all                    13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "group valu             10   60.0 [ 31.3  83.2]   30.0 [ 10.8  60.3]   10.0 [  1.8  40.4]",
+            "group vmem              3    0.0 [  0.0  56.1]   33.3 [  6.1  79.2]   66.7 [ 20.8  93.9]",
+            "kernel matmul          13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "",
+            "due by cause      injections                 rate",
+            "memory_violation           2   15.4 [  4.3  42.2]",
+            "watchdog                   1    7.7 [  1.4  33.3]",
+            "",
+            "In percent, with the 95 % Wilson interval in brackets.",
+        ];
+        assert_eq!(Summary::of(&rows()).table().lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_campaign_without_injections_has_a_table() {
+        assert!(Summary::of(&[]).table().contains("all"));
+    }
+}
