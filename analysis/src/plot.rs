@@ -1,6 +1,6 @@
 //! A plot of the outcome rates, as a self-contained SVG file.
 
-use crate::{Outcome, Scope, ScopeSummary, Share, Summary};
+use crate::{Interval, Outcome, Scope, ScopeSummary, Summary};
 use std::fmt::Write;
 
 /// Left edge of the bars, in pixels, as everything here.
@@ -25,7 +25,7 @@ const STACK: [Outcome; 3] = [Outcome::Sdc, Outcome::Due, Outcome::Masked];
 fn colour(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Sdc => "#e69f00",
-        Outcome::Due => "#0072b2",
+        Outcome::Due => "#56b4e9",
         Outcome::Masked => "#dddddd",
     }
 }
@@ -39,7 +39,7 @@ fn label(outcome: Outcome) -> &'static str {
 }
 
 /// Draws the rates of all injections and of each group: one bar per scope, SDC and DUE stacked
-/// from the axis on, each with a whisker for its 95 % Wilson interval around its own end.
+/// from the axis on, with whiskers for the 95 % Wilson intervals of SDC and of both together.
 pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let scopes: Vec<&ScopeSummary> =
         summary.scopes.iter().filter(|scope| !matches!(scope.scope, Scope::Kernel(_))).collect();
@@ -61,8 +61,8 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
     }
     let _ = writeln!(
         svg,
-        "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Whiskers and brackets: 95 % \
-         Wilson interval of each rate; a whisker lies around the end of its own segment.</text>",
+        "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: 95 % \
+         Wilson intervals; upper whisker: SDC, lower whisker: SDC and DUE together.</text>",
         height - 16.0
     );
     svg.push_str("</svg>\n");
@@ -130,10 +130,11 @@ fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
         );
         start += rate;
     }
-    let [sdc, due] = [Outcome::Sdc, Outcome::Due].map(|outcome| scope.share(outcome));
+    let [sdc, due, masked] = STACK.map(|outcome| scope.share(outcome));
+    let not_masked = Interval { low: 1.0 - masked.interval.high, high: 1.0 - masked.interval.low };
     // One above the other, as the two may overlap.
-    whisker(svg, top + BAR / 3.0, 0.0, sdc);
-    whisker(svg, top + BAR * 2.0 / 3.0, sdc.rate, due);
+    whisker(svg, top + BAR / 3.0, sdc.interval);
+    whisker(svg, top + BAR * 2.0 / 3.0, not_masked);
     for (share, x) in [sdc, due].into_iter().zip(COLUMNS) {
         let _ = writeln!(
             svg,
@@ -146,10 +147,8 @@ fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
     }
 }
 
-/// The interval of a segment that begins at the rate `start`.
-fn whisker(svg: &mut String, y: f64, start: f64, share: Share) {
-    let [low, high] =
-        [share.interval.low, share.interval.high].map(|rate| LEFT + LENGTH * (start + rate));
+fn whisker(svg: &mut String, y: f64, interval: Interval) {
+    let [low, high] = [interval.low, interval.high].map(|rate| LEFT + LENGTH * rate);
     let (up, down) = (y - 4.0, y + 4.0);
     let _ = writeln!(
         svg,
