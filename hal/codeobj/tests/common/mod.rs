@@ -1,12 +1,12 @@
 //! Compiles test kernels with clang-19 and runs LLVM's own readers on them.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory of its own for the files of one test.
-pub fn workspace() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a temporary directory")
-}
+/// A processor of each allocation and encoding family, with a code object version.
+pub const TARGETS: [(&str, u8); 6] =
+    [("gfx906", 4), ("gfx90a", 5), ("gfx942", 5), ("gfx1030", 6), ("gfx1100", 5), ("gfx1201", 5)];
 
 /// A source file of the tests.
 pub fn source(name: &str) -> PathBuf {
@@ -31,15 +31,38 @@ pub fn llvm(program: &str) -> Command {
     Command::new(format!("{program}-19"))
 }
 
-/// Compiles OpenCL or assembles to a linked code object.
-pub fn compile(source: &Path, processor: &str, options: &[&str], output: &Path) -> Vec<u8> {
+/// A linked code object, and the directory it lies in.
+pub struct Compiled {
+    directory: tempfile::TempDir,
+    /// The file's contents.
+    pub bytes: Vec<u8>,
+}
+
+impl Compiled {
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("kernels.co")
+    }
+
+    /// A file beside it.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+/// Compiles OpenCL or assembles a source file of the tests.
+pub fn compile(name: &str, processor: &str, options: &[&str]) -> Compiled {
+    let directory = tempfile::tempdir().expect("a temporary directory");
     let mut clang = llvm("clang");
     clang.args(["-target", "amdgcn-amd-amdhsa", &format!("-mcpu={processor}"), "-nogpulib"]);
-    if source.extension().is_some_and(|extension| extension == "cl") {
+    if name.ends_with(".cl") {
         clang.args(["-x", "cl", "-Xclang", "-finclude-default-header", "-cl-std=CL2.0", "-O2"]);
+        clang.arg("-cl-kernel-arg-info");
     } else {
         clang.args(["-x", "assembler"]);
     }
-    run(clang.args(options).arg(source).arg("-o").arg(output));
-    std::fs::read(output).expect("clang's output")
+    let output = directory.path().join("kernels.co");
+    run(clang.args(options).arg(source(name)).arg("-o").arg(&output));
+    let bytes = std::fs::read(output).expect("clang's output");
+    Compiled { directory, bytes }
 }

@@ -1,0 +1,103 @@
+//! Line tables against llvm-symbolizer, for every instruction address.
+
+mod common;
+
+use common::{Compiled, TARGETS, compile, llvm, run};
+use flipwave_codeobj::{CodeObject, SourceLine};
+use flipwave_isa::Pc;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// What llvm-symbolizer says of each address.
+fn symbolize(compiled: &Compiled, addresses: &[u64]) -> Vec<Option<SourceLine>> {
+    let list = compiled.beside("addresses");
+    let mut text = String::new();
+    for address in addresses {
+        writeln!(text, "{address:#x}").unwrap();
+    }
+    std::fs::write(&list, text).unwrap();
+    let output = run(llvm("llvm-symbolizer")
+        .arg("--obj")
+        .arg(compiled.path())
+        .args(["--output-style=JSON", "--no-inlines"])
+        .stdin(std::fs::File::open(&list).unwrap()));
+    let answers: Vec<Value> =
+        output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(answers.len(), addresses.len());
+    answers
+        .iter()
+        .map(|answer| {
+            let symbol = &answer["Symbol"][0];
+            let file = symbol["FileName"].as_str().filter(|file| !file.is_empty())?;
+            let number = |key: &str| symbol[key].as_u64().expect("a number") as u32;
+            Some(SourceLine { file: file.into(), line: number("Line"), column: number("Column") })
+        })
+        .collect()
+}
+
+fn compare(compiled: &Compiled) {
+    let object = CodeObject::parse(&compiled.bytes).expect("a code object");
+    let table = object.lines().expect("a line table");
+    assert!(!table.is_empty());
+    let text = object.text().next().expect("code");
+    let addresses: Vec<u64> = (text.address - 8..text.address + text.size + 8).step_by(4).collect();
+    let mut with_line = 0;
+    for (address, expected) in addresses.iter().zip(symbolize(compiled, &addresses)) {
+        let found = table.lookup(Pc(*address));
+        with_line += usize::from(found.is_some());
+        assert_eq!(found, expected, "{address:#x}");
+    }
+    assert!(with_line > 100, "only {with_line} instructions with a line");
+    // The ranges say the same as the lookups.
+    for (code, line) in table.ranges() {
+        for address in (code.start.0..code.end.0).step_by(4) {
+            assert_eq!(table.lookup(Pc(address)).as_ref(), Some(&line));
+        }
+    }
+}
+
+#[test]
+fn lines_are_those_of_llvm_on_every_target() {
+    for (processor, _) in TARGETS {
+        compare(&compile("kernels.cl", processor, &["-g"]));
+    }
+}
+
+#[test]
+fn lines_are_those_of_llvm_in_every_form() {
+    for options in [
+        &["-gdwarf-4"][..],
+        &["-gdwarf-5"],
+        &["-gdwarf-2"],
+        &["-gline-tables-only"],
+        &["-g", "-gz=zlib"],
+        &["-gdwarf-4", "-gz=zstd"],
+        &["-gdwarf-4", "-fdebug-prefix-map=/=relative/"],
+        &["-gdwarf-5", "-fdebug-prefix-map=/=relative/"],
+    ] {
+        compare(&compile("kernels.cl", "gfx90a", options));
+    }
+}
+
+/// The comparison would notice: a table without its last sequence differs.
+#[test]
+fn a_changed_line_is_seen() {
+    let compiled = compile("kernels.cl", "gfx90a", &["-gdwarf-4"]);
+    let object = CodeObject::parse(&compiled.bytes).unwrap();
+    let table = object.lines().unwrap();
+    let section = object.section(".debug_line").unwrap();
+    let mut changed = compiled.bytes.clone();
+    // The byte `line_base` behind the DWARF 4 header's fixed fields.
+    let line_base = section.file_offset() as usize + 13;
+    changed[line_base] = changed[line_base].wrapping_add(1);
+    let changed = CodeObject::parse(&changed).unwrap().lines().unwrap();
+    assert!(table.ranges().ne(changed.ranges()));
+}
+
+#[test]
+fn no_debug_information_is_no_error() {
+    let compiled = compile("kernels.cl", "gfx90a", &[]);
+    let table = CodeObject::parse(&compiled.bytes).unwrap().lines().expect("an empty table");
+    assert!(table.is_empty());
+    assert_eq!(table.lookup(Pc(0x1f00)), None);
+}
