@@ -3,7 +3,7 @@
 use crate::ffi::{Description, McOperand, flag};
 use crate::inst::{Encoding, Flags, Inst, Operand, Pc, Role, SdwaUnused, Value};
 use crate::text::{self, Printed};
-use crate::{Generation, Operation, Register, RegisterRange};
+use crate::{Class, Generation, Operation, Register, RegisterRange};
 
 /// The instruction that `description` describes.
 pub(crate) fn inst(
@@ -37,8 +37,14 @@ pub(crate) fn inst(
     let any_symbol =
         printed.operands.iter().any(|operand| matches!(operand.value, Value::Symbol(_)));
     // The literal of s_setreg_imm32_b32 precedes the register's number in MC's order.
-    let immediate = if symbolic || any_symbol { immediates().last() } else { None };
-    fix_immediate_fields(&mut printed, encoding, operation, immediate, immediates().next());
+    let immediate = if symbolic || any_symbol { immediates().next_back() } else { None };
+    fix_immediate_fields(&mut printed, encoding, operation, immediate);
+
+    if let (Encoding::Export, Some(target)) = (encoding, printed.operands.first_mut()) {
+        // `null` is a target here, not the register.
+        let (_, rest) = text.split_once(' ').unwrap_or_default();
+        target.value = Value::Symbol(rest.split(' ').next().unwrap_or_default().to_owned());
+    }
 
     let mut reads = Vec::new();
     let mut writes = Vec::new();
@@ -62,7 +68,7 @@ pub(crate) fn inst(
     }
     let operands = operands(&mut printed, &description);
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
-    if preserves {
+    if preserves || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
             if let Value::Register(range) = operand.value {
                 include(&mut reads, range);
@@ -70,7 +76,7 @@ pub(crate) fn inst(
         }
     }
 
-    let flags = flags(&description);
+    let flags = flags(&description, operation);
     let branch_target = match printed_branch_offset(&operands, encoding) {
         Some(words) if flags.branch => {
             Some(Pc(pc.0.wrapping_add(4).wrapping_add_signed(words * 4)))
@@ -94,29 +100,32 @@ pub(crate) fn inst(
     }
 }
 
-/// Hexadecimal numbers of immediate fields are printed like literals.
+/// Tells immediate fields from literals: both are printed in decimal or hexadecimal, whichever
+/// LLVM finds handier.
 fn fix_immediate_fields(
     printed: &mut Printed,
     encoding: Encoding,
     operation: Operation,
-    last: Option<i64>,
-    first: Option<i64>,
+    field: Option<i64>,
 ) {
-    let field = match encoding {
-        Encoding::Smem => first,
-        Encoding::Sopk if operation.name().ends_with("_u32") => last.map(|i| i64::from(i as u16)),
-        Encoding::Sopk => last.map(|immediate| i64::from(immediate as i16)),
-        Encoding::Sopp => last,
-        _ => None,
-    };
-    let Some(field) = field else { return };
-    if operation.name() == "s_setreg_imm32_b32" {
-        return;
-    }
     for operand in &mut printed.operands {
-        if matches!(operand.value, Value::Literal(_) | Value::Integer(_)) {
-            operand.value = Value::Integer(field);
-        }
+        operand.value = match (&operand.value, encoding, field) {
+            (Value::Integer(literal), ..) if operation.name() == "s_setreg_imm32_b32" => {
+                Value::Literal(*literal as u32)
+            }
+            (Value::Literal(_), ..) if operation.name() == "s_setreg_imm32_b32" => continue,
+            (Value::Literal(offset), Encoding::Smem, _) => Value::Integer(i64::from(*offset)),
+            (Value::Literal(_) | Value::Integer(_), Encoding::Sopp, Some(field)) => {
+                Value::Integer(field)
+            }
+            (Value::Literal(_) | Value::Integer(_), Encoding::Sopk, Some(field)) => {
+                let unsigned = operation.name().ends_with("_u32");
+                let extend =
+                    |field| if unsigned { field as u16 as i64 } else { field as i16 as i64 };
+                Value::Integer(extend(field))
+            }
+            _ => continue,
+        };
     }
 }
 
@@ -176,12 +185,14 @@ fn include(set: &mut Vec<RegisterRange>, range: RegisterRange) {
     }
 }
 
-fn flags(description: &Description) -> Flags {
+fn flags(description: &Description, operation: Operation) -> Flags {
     let has = |bit| description.flags & bit != 0;
     Flags {
         loads: has(flag::LOADS),
         stores: has(flag::STORES),
-        branch: has(flag::BRANCH) || has(flag::CALL),
+        // LLVM does not mark forks, joins and returns from exceptions.
+        branch: (has(flag::BRANCH) || operation.class() == Class::Branch)
+            && !operation.name().starts_with("s_endpgm"),
         conditional: has(flag::CONDITIONAL),
         call: has(flag::CALL),
         terminator: has(flag::TERMINATOR),
@@ -209,9 +220,10 @@ fn printed_branch_offset(operands: &[Operand], encoding: Encoding) -> Option<i64
 fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
     /// Formats in the order in which they are tried: SDWA, DPP and VOP3 forms of an instruction
     /// carry the bit of its short form too.
-    const FORMATS: [(u32, Encoding); 19] = [
+    const FORMATS: [(u32, Encoding); 22] = [
         (14, Encoding::Sdwa),
         (15, Encoding::Dpp),
+        (29, Encoding::Vintrp),
         (12, Encoding::Vop3p),
         (10, Encoding::Vop3),
         (2, Encoding::Sop1),
@@ -227,6 +239,8 @@ fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
         (18, Encoding::Mtbuf),
         (19, Encoding::Smem),
         (20, Encoding::Mimg),
+        (21, Encoding::Mimg),
+        (22, Encoding::Mimg),
         (23, Encoding::Export),
         (25, Encoding::Ds),
     ];

@@ -29,11 +29,15 @@ pub struct Inst {
     pub operands: Vec<Operand>,
     /// Everything the assembler prints after the operands.
     pub modifiers: Modifiers,
-    /// The 16-bit immediate of SOPP and SOPK instructions, sign-extended where LLVM does.
+    /// The immediate field of SOPP and SOPK instructions and of those with a
+    /// [`Value::Symbol`], as encoded: 16 bits, not sign-extended. A SOPK operand printed as a
+    /// number is a [`Value::Integer`] with the value that the operation takes.
     pub immediate: Option<i64>,
-    /// Registers read, implicit ones included (EXEC, VCC, SCC, M0, MODE ...).
+    /// Registers read, implicit ones included (EXEC, VCC, SCC, M0, MODE ...), and destinations
+    /// of which a part keeps its old value whatever EXEC is. Registers reached through an index
+    /// in M0 (`v_movrels`, `s_movreld`, GPR index mode) are not named.
     pub reads: Vec<RegisterRange>,
-    /// Registers written, implicit ones included.
+    /// Registers written, implicit ones included. Lanes that EXEC excludes keep their values.
     pub writes: Vec<RegisterRange>,
     /// What LLVM's instruction description says of it.
     pub flags: Flags,
@@ -143,9 +147,13 @@ pub enum Value {
     Register(RegisterRange),
     /// An inline integer, -16 to 64, or an immediate field.
     Integer(i64),
-    /// An inline floating-point constant, in the precision of the operation.
+    /// An inline floating-point constant, 0.5 to 4.0, negative or not, or 1/(2 pi). Rounded to
+    /// the operand's precision it is what the hardware supplies; 32-bit and 64-bit integer
+    /// operands take the bits of that precision's constant. A literal with the same bits may be
+    /// printed, and thus given, as the constant.
     Float(f64),
-    /// A 32-bit literal that follows the instruction word.
+    /// A 32-bit literal that follows the instruction word. Double-precision operands take it
+    /// as their high half; other 64-bit operands extend it, signed ones by their sign.
     Literal(u32),
     /// `off`: no register in this place.
     Off,
@@ -173,7 +181,8 @@ pub struct Flags {
     pub barrier: bool,
     /// The first destination is also read.
     pub tied: bool,
-    /// Effects that the operands do not show.
+    /// May have effects that the operands do not show. LLVM leaves this set on most encodings,
+    /// so only its absence means something.
     pub side_effects: bool,
 }
 
@@ -192,15 +201,17 @@ pub struct Modifiers {
     pub neg_lo: u8,
     /// `neg_hi`, bit i for source i.
     pub neg_hi: u8,
-    /// Byte offset of FLAT, MUBUF, SMEM and one-address DS instructions.
+    /// Byte offset of FLAT, MUBUF and one-address DS instructions, and of SMEM instructions with
+    /// an offset register besides; an SMEM offset that stands alone is the last operand.
     pub offset: i64,
     /// First element offset of two-address DS instructions.
     pub offset0: u8,
     /// Second element offset of two-address DS instructions.
     pub offset1: u8,
-    /// DS swizzle pattern (raw offset), where the assembler prints it symbolically.
+    /// The raw pattern of `ds_swizzle_b32`, however it is printed.
     pub swizzle: Option<u16>,
-    /// Atomic returns the old value; elsewhere a cache policy.
+    /// Atomic returns the old value; elsewhere a cache policy. (gfx940 has `sc0` for it. On any
+    /// generation an atomic that returns has a destination.)
     pub glc: bool,
     /// Other cache policy words, as printed: slc, dlc, scc, nt, sc0, sc1.
     pub cache_policy: Vec<String>,
@@ -220,7 +231,8 @@ pub struct Modifiers {
     pub cbsz: u8,
     /// MFMA: which block is broadcast.
     pub abid: u8,
-    /// MFMA: permutation of the lanes of the second source.
+    /// MFMA: permutation of the lanes of the second source; in double precision, which sources
+    /// are negated, bit i for source i.
     pub blgp: u8,
     /// Words that this parser does not know, as printed.
     pub other: Vec<String>,

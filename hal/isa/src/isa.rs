@@ -1,6 +1,6 @@
 //! Decoding and assembling for one target.
 
-use crate::ffi::{self, Session};
+use crate::ffi::{self, Description, Session};
 use crate::inst::{Inst, Pc};
 use crate::{Generation, Setting, Target, decode};
 use std::ffi::CString;
@@ -63,12 +63,18 @@ impl Isa {
     /// [`DecodeError::NotAnInstruction`] where they begin with none of this target's.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
         let bytes = &bytes[..bytes.len().min(LONGEST_INSTRUCTION)];
-        match self.session.decode(bytes, pc) {
+        match self.describe(bytes, pc) {
             Some(description) => {
                 Ok(decode::inst(description, bytes, pc, self.target.generation(), self.wave_size))
             }
             None => Err(self.decode_error(bytes, pc)),
         }
+    }
+
+    /// LLVM's disassembler is lenient: where a field holds a register or a value that the
+    /// operation does not take, it decodes all the same and prints a comment about it.
+    fn describe(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
+        self.session.decode(bytes, pc).filter(|description| !description.text.contains("/*"))
     }
 
     /// Tells an unknown instruction from one that is cut off: the latter decodes once zeros are
@@ -80,7 +86,7 @@ impl Isa {
         if available < 4 {
             return DecodeError::Truncated { pc, available, needed: 4 };
         }
-        match self.session.decode(&padded, pc) {
+        match self.describe(&padded, pc) {
             Some(longer) if usize::from(longer.size) > available => {
                 DecodeError::Truncated { pc, available, needed: usize::from(longer.size) }
             }

@@ -22,4 +22,4 @@ pub use lane::{Lane, LaneMask};
 pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
 pub use operation::{Class, DataType, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
-pub use target::{Generation, Setting, Target, UnknownTarget};
+pub use target::{AccVgprs, Generation, Setting, Target, UnknownTarget};

@@ -92,6 +92,45 @@ impl Operation {
                 .any(|prefix| name.starts_with(prefix))
     }
 
+    /// Whether part of the destination keeps its old value although LLVM's description does not
+    /// say that it is read: conditional moves, single bits, and 16-bit results that leave the
+    /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
+    /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all.
+    pub(crate) fn keeps_destination(self, generation: Generation) -> bool {
+        let name = self.0;
+        if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
+            return true;
+        }
+        if self.class() != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
+            return false;
+        }
+        let result = name
+            .split('_')
+            .find(|part| matches!(*part, "f16" | "bf16" | "f32" | "f64") || is_integer_type(part));
+        if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
+            return false;
+        }
+        const SINCE_GFX9: [&str; 9] = [
+            "v_mad_",
+            "v_fma_",
+            "v_div_fixup_",
+            "v_interp_p2_",
+            "v_add_i16",
+            "v_sub_i16",
+            "v_med3_",
+            "v_min3_",
+            "v_max3_",
+        ];
+        match generation {
+            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => false,
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
+                !name.contains("_legacy_")
+                    && SINCE_GFX9.iter().any(|prefix| name.starts_with(prefix))
+            }
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => true,
+        }
+    }
+
     /// The canonical name.
     pub fn name(self) -> &'static str {
         self.0

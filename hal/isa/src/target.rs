@@ -21,6 +21,17 @@ pub enum Generation {
     Gfx12,
 }
 
+/// Where accumulation registers live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccVgprs {
+    /// There are none.
+    None,
+    /// In a file of their own (gfx908).
+    Separate,
+    /// Behind the architectural VGPRs of the same file.
+    Unified,
+}
+
 /// State of an optional feature in a target name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Setting {
@@ -56,15 +67,20 @@ const fn processor(name: &'static str, generation: Generation, elf_machine: u8) 
     Processor { name, generation, elf_machine }
 }
 
-static PROCESSORS: [Processor; 37] = [
+static PROCESSORS: [Processor; 45] = [
     processor("gfx600", Generation::Gfx6, 0x20),
     processor("gfx601", Generation::Gfx6, 0x21),
+    processor("gfx602", Generation::Gfx6, 0x3a),
     processor("gfx700", Generation::Gfx7, 0x22),
     processor("gfx701", Generation::Gfx7, 0x23),
     processor("gfx702", Generation::Gfx7, 0x24),
+    processor("gfx703", Generation::Gfx7, 0x25),
+    processor("gfx704", Generation::Gfx7, 0x26),
+    processor("gfx705", Generation::Gfx7, 0x3b),
     processor("gfx801", Generation::Gfx8, 0x28),
     processor("gfx802", Generation::Gfx8, 0x29),
     processor("gfx803", Generation::Gfx8, 0x2a),
+    processor("gfx805", Generation::Gfx8, 0x3c),
     processor("gfx810", Generation::Gfx8, 0x2b),
     processor("gfx900", Generation::Gfx9, 0x2c),
     processor("gfx902", Generation::Gfx9, 0x2d),
@@ -80,6 +96,7 @@ static PROCESSORS: [Processor; 37] = [
     processor("gfx1010", Generation::Gfx10, 0x33),
     processor("gfx1011", Generation::Gfx10, 0x34),
     processor("gfx1012", Generation::Gfx10, 0x35),
+    processor("gfx1013", Generation::Gfx10, 0x42),
     processor("gfx1030", Generation::Gfx10, 0x36),
     processor("gfx1031", Generation::Gfx10, 0x37),
     processor("gfx1032", Generation::Gfx10, 0x38),
@@ -92,6 +109,8 @@ static PROCESSORS: [Processor; 37] = [
     processor("gfx1102", Generation::Gfx11, 0x47),
     processor("gfx1103", Generation::Gfx11, 0x44),
     processor("gfx1150", Generation::Gfx11, 0x43),
+    processor("gfx1151", Generation::Gfx11, 0x4a),
+    processor("gfx1152", Generation::Gfx11, 0x55),
     processor("gfx1200", Generation::Gfx12, 0x48),
     processor("gfx1201", Generation::Gfx12, 0x4e),
 ];
@@ -116,6 +135,95 @@ impl Target {
     /// The sizes of waves there are, the default first.
     pub fn wave_sizes(&self) -> &'static [u8] {
         if self.generation() >= Generation::Gfx10 { &[32, 64] } else { &[64] }
+    }
+
+    /// The accumulation registers of the target (AMDGPUUsage, "Memory Model gfx90a" and the
+    /// MI100 and MI200 ISA documents).
+    pub fn acc_vgprs(&self) -> AccVgprs {
+        match self.generation() {
+            Generation::Gfx90a | Generation::Gfx940 => AccVgprs::Unified,
+            _ if self.processor() == "gfx908" => AccVgprs::Separate,
+            _ => AccVgprs::None,
+        }
+    }
+
+    /// VGPRs that a wave can have: architectural ones, and AccVGPRs where the file is unified.
+    pub fn max_vgprs(&self) -> u16 {
+        if self.acc_vgprs() == AccVgprs::Unified { 512 } else { 256 }
+    }
+
+    /// The unit in which a kernel descriptor counts VGPRs (AMDGPUUsage,
+    /// `GRANULATED_WORKITEM_VGPR_COUNT`).
+    pub fn vgpr_granule(&self, wave_size: u8) -> u8 {
+        match self.generation() {
+            Generation::Gfx90a | Generation::Gfx940 => 8,
+            generation if generation >= Generation::Gfx10 && wave_size == 32 => 8,
+            _ => 4,
+        }
+    }
+
+    /// SGPRs that an instruction can name, without VCC and the like: up to s101 on gfx8 and
+    /// gfx9, s103 before, s105 after (the ISA documents, "Scalar operands").
+    pub fn max_sgprs(&self) -> u8 {
+        match self.generation() {
+            Generation::Gfx6 | Generation::Gfx7 => 104,
+            generation if generation < Generation::Gfx10 => 102,
+            _ => 106,
+        }
+    }
+
+    /// The unit in which a kernel descriptor counts SGPRs, VCC and the like included; `None`
+    /// from gfx10 on, where every wave has them all (AMDGPUUsage,
+    /// `GRANULATED_WAVEFRONT_SGPR_COUNT`; gfx9 stores twice the number of these units).
+    pub fn sgpr_granule(&self) -> Option<u8> {
+        match self.generation() {
+            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
+            generation if generation < Generation::Gfx10 => Some(16),
+            _ => None,
+        }
+    }
+
+    /// Bytes of LDS that a workgroup can have (LLVM's feature AddressableLocalMemorySize).
+    pub fn lds_bytes(&self) -> u32 {
+        if self.generation() == Generation::Gfx6 { 32 << 10 } else { 64 << 10 }
+    }
+
+    /// Whether v0 holds all three work-item ids at the start, ten bits each, instead of v0 to v2
+    /// (AMDGPUUsage, "Initial Kernel Execution State").
+    pub fn packs_work_item_ids(&self) -> bool {
+        matches!(
+            self.generation(),
+            Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12
+        )
+    }
+
+    /// Whether the hardware sets up FLAT_SCRATCH, which is then no pair of SGPRs (AMDGPUUsage,
+    /// "Flat Scratch").
+    pub fn has_architected_flat_scratch(&self) -> bool {
+        matches!(self.generation(), Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12)
+    }
+
+    /// Whether code may be compiled for page-fault replay on or off (AMDGPUUsage, "AMDGPU
+    /// Processors").
+    pub fn supports_xnack(&self) -> bool {
+        match self.generation() {
+            Generation::Gfx8 => matches!(self.processor(), "gfx801" | "gfx810"),
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => true,
+            Generation::Gfx10 => self.processor().starts_with("gfx101"),
+            _ => false,
+        }
+    }
+
+    /// Whether code may be compiled for error-corrected SRAM on or off (AMDGPUUsage, "AMDGPU
+    /// Processors").
+    pub fn supports_sramecc(&self) -> bool {
+        matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
+            || matches!(self.processor(), "gfx906" | "gfx908")
+    }
+
+    /// `EF_AMDGPU_MACH`: the machine byte of an ELF header's flags.
+    pub fn elf_machine(&self) -> u8 {
+        self.processor.elf_machine
     }
 
     /// The target that the machine byte of an ELF header's flags names.
@@ -173,5 +281,32 @@ impl FromStr for Target {
             }
         }
         Ok(target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_and_machine_numbers_are_unique_and_lead_back() {
+        let machines: HashSet<u8> = PROCESSORS.iter().map(|row| row.elf_machine).collect();
+        assert_eq!(machines.len(), PROCESSORS.len());
+        for name in Target::names() {
+            let target: Target = name.parse().expect(name);
+            assert_eq!(target.to_string(), name);
+            assert_eq!(Target::from_elf_machine(target.elf_machine()), Some(target));
+        }
+        assert_eq!(Target::from_elf_machine(0), None);
+    }
+
+    #[test]
+    fn features_are_read_and_written() {
+        let target: Target = "gfx90a:sramecc+:xnack-".parse().expect("a target");
+        assert_eq!((target.sramecc, target.xnack), (Setting::On, Setting::Off));
+        assert_eq!(target.to_string(), "gfx90a:sramecc+:xnack-");
+        assert!("gfx90a:xnack".parse::<Target>().is_err());
+        assert!("gfx9".parse::<Target>().is_err());
     }
 }

@@ -50,7 +50,9 @@ pub(crate) fn parse(text: &str, symbolic: bool) -> Printed {
 /// A segment between commas: an operand, then modifiers; either may be missing.
 fn parse_segment(segment: &str, printed: &mut Printed) {
     for (index, word) in split(segment, ' ').enumerate() {
-        if index > 0 || is_modifier(word) {
+        // Exports have their target and their first source in one segment.
+        let is_operand = matches!(value(word), Value::Register(_) | Value::Off);
+        if is_modifier(word) || (index > 0 && !is_operand) {
             modifier(word, &mut printed.modifiers);
         } else if let Some(list) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
             // Addresses of image instructions that lie in scattered registers.
@@ -126,10 +128,9 @@ pub(crate) fn value(word: &str) -> Value {
             return Value::Literal(bits as u32);
         }
     }
-    if let Some(digits) = word.strip_prefix("-0x") {
-        if let Ok(magnitude) = i64::from_str_radix(digits, 16) {
-            return Value::Integer(-magnitude);
-        }
+    let negative = word.strip_prefix("-0x").map(|digits| i64::from_str_radix(digits, 16));
+    if let Some(Ok(magnitude)) = negative {
+        return Value::Integer(-magnitude);
     }
     if let Ok(integer) = word.parse() {
         return Value::Integer(integer);

@@ -1,0 +1,262 @@
+//! Decode, print, assemble: the same bytes, on texts and on random words.
+
+mod common;
+
+use common::isa;
+use flipwave_isa::{DecodeError, Encoding, Inst, Isa, Pc, Role, Value};
+use std::collections::BTreeMap;
+
+/// Each line of the corpus, with its bytes after one assembly.
+fn check_corpus(target: &str, corpus: &str) {
+    let isa = isa(target);
+    let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with(';'));
+    let mut checked = 0;
+    for line in lines {
+        let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target}: {line}: {error}"));
+        let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(usize::from(inst.size), bytes.len(), "{target}: {line}");
+        assert_eq!(isa.assemble(&inst.text).as_ref(), Ok(&bytes), "{target}: {line}: {inst}");
+        check_registers(&inst);
+        checked += 1;
+    }
+    assert!(checked >= 200, "{target}: only {checked} lines");
+}
+
+/// The printed operands agree with MC's: what the text writes is in `writes`, what it reads in
+/// `reads`.
+fn check_registers(inst: &Inst) {
+    for operand in &inst.operands {
+        let Value::Register(range) = operand.value else { continue };
+        let (role, set) = match operand.role {
+            Role::Destination => ("writes", &inst.writes),
+            Role::Source => ("reads", &inst.reads),
+        };
+        assert!(set.contains(&range), "{inst}: {range} is not in {role}: {set:?}");
+    }
+}
+
+#[test]
+fn corpus_gfx90a() {
+    check_corpus("gfx90a", include_str!("corpus/gfx90a.s"));
+}
+
+#[test]
+fn corpora_of_other_targets() {
+    check_corpus("gfx906", include_str!("corpus/gfx906.s"));
+    check_corpus("gfx908", include_str!("corpus/gfx908.s"));
+    check_corpus("gfx942", include_str!("corpus/gfx942.s"));
+    check_corpus("gfx1030", include_str!("corpus/gfx1030.s"));
+    check_corpus("gfx1100", include_str!("corpus/gfx1100.s"));
+    check_corpus("gfx1201", include_str!("corpus/gfx1201.s"));
+}
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as u32
+    }
+}
+
+/// Words whose upper half walks over all values, so that every operation of every encoding
+/// comes up. Reserved fields are often zero, as decoders demand.
+fn walk(random: &mut Random, upper: u16, variant: usize) -> [u8; 12] {
+    const SECOND: [u32; 6] = [!0, 0x00ff_ffff, 0x03ff_ffff, 0x0003_ffff, 0x0000_00ff, 0];
+    const FIRST: [u32; 4] = [0xffff, 0x01ff, 0x00ff, 0x0fff];
+    let first = u32::from(upper) << 16 | random.word() & FIRST[variant % 4];
+    let second = random.word() & random.word() & SECOND[variant % 6];
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&first.to_le_bytes());
+    bytes[4..8].copy_from_slice(&second.to_le_bytes());
+    bytes[8..].copy_from_slice(&random.word().to_le_bytes());
+    bytes
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    exact: u32,
+    normalised: u32,
+    refused: BTreeMap<String, u32>,
+}
+
+/// Decodes `variants` words for each upper half and assembles them again. Three outcomes: the
+/// same bytes; other bytes of the same instruction (bits that the hardware ignores, a literal
+/// for an inline constant), which must then be stable; or a refusal by LLVM's assembler, which
+/// checks rules that its disassembler does not.
+fn random_round_trip(isa: &Isa, variants: usize) -> Counts {
+    let mut random = Random(1);
+    let mut counts = Counts::default();
+    for (upper, variant) in
+        (0..=u16::MAX).flat_map(|upper| (0..variants).map(move |variant| (upper, variant)))
+    {
+        let bytes = walk(&mut random, upper, variant + usize::from(upper));
+        let Ok(inst) = isa.decode(&bytes, Pc(0)) else { continue };
+        check_registers(&inst);
+        match isa.assemble(&inst.text) {
+            Ok(again) if again == bytes[..usize::from(inst.size)] => counts.exact += 1,
+            Ok(again) => {
+                let normal = isa.decode(&again, Pc(0)).expect(&inst.text);
+                assert_eq!(meaning(&normal), meaning(&inst));
+                assert_eq!(isa.assemble(&normal.text), Ok(again), "{inst}");
+                counts.normalised += 1;
+            }
+            Err(error) => *counts.refused.entry(error.message).or_default() += 1,
+        }
+    }
+    counts
+}
+
+/// What of an instruction must survive printing and assembling. Not the size (an inline
+/// constant may become a literal) and not the raw immediate (unused bits of a wait counter).
+fn meaning(inst: &Inst) -> impl PartialEq + std::fmt::Debug {
+    let Inst { operation, operands, modifiers, reads, writes, flags, text, .. } = inst.clone();
+    (operation, operands, modifiers, reads, writes, flags, text)
+}
+
+#[test]
+fn random_words_gfx90a() {
+    let counts = random_round_trip(&isa("gfx90a"), 1);
+    println!("{counts:#?}");
+    assert!(counts.exact > 34_000, "{counts:?}");
+    assert!(counts.normalised < 3_500, "{counts:?}");
+    // The rules that the assembler checks and the disassembler does not.
+    let known = [
+        "operand is not supported on this GPU",
+        "lds_direct is not supported on this GPU",
+        "bit unsigned offset",
+        "image data size does not match dmask",
+        "invalid atomic image dmask",
+        "only 4-bit values are legal",
+        "violates constant bus restrictions",
+        "invalid operand for instruction",
+        "vgpr tuples must be 64 bit aligned",
+        "register not available on this GPU",
+        "out of range",
+    ];
+    for message in counts.refused.keys() {
+        assert!(known.iter().any(|rule| message.contains(rule)), "{message}");
+    }
+}
+
+#[test]
+fn random_words_other_targets() {
+    for target in ["gfx906", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
+        let counts = random_round_trip(&isa(target), 1);
+        assert!(counts.exact > 25_000, "{target}: {counts:?}");
+    }
+}
+
+#[test]
+fn random_bytes_never_panic() {
+    let rounds = if cfg!(debug_assertions) { 20_000 } else { 150_000 };
+    for target in
+        ["gfx803", "gfx900", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"]
+    {
+        let isa = isa(target);
+        let mut random = Random(2);
+        let mut decoded = 0;
+        for round in 0..rounds {
+            let bytes: Vec<u8> = (0..6).flat_map(|_| random.word().to_le_bytes()).collect();
+            let length = round % (bytes.len() + 1);
+            if let Ok(inst) = isa.decode(&bytes[..length], Pc(u64::MAX - 3)) {
+                assert!(usize::from(inst.size) <= length);
+                decoded += 1;
+            }
+        }
+        assert!(decoded > rounds / 10, "{target}: {decoded} of {rounds}");
+    }
+}
+
+#[test]
+fn bytes_that_end_too_early_are_told_from_unknown_ones() {
+    let isa = isa("gfx90a");
+    let bytes = isa.assemble("global_load_dword v0, v[2:3], off").expect("an instruction");
+    let truncated =
+        |available, needed| Err(DecodeError::Truncated { pc: Pc(16), available, needed });
+    assert_eq!(isa.decode(&bytes[..4], Pc(16)), truncated(4, 8));
+    assert_eq!(isa.decode(&bytes[..3], Pc(16)), truncated(3, 4));
+    assert_eq!(isa.decode(&[], Pc(16)), truncated(0, 4));
+    let literal = isa.assemble("s_mov_b32 s0, 0x12345678").expect("an instruction");
+    assert_eq!(isa.decode(&literal[..4], Pc(16)), truncated(4, 8));
+    let error = isa.decode(&[0xff; 8], Pc(16)).expect_err("no instruction");
+    assert_eq!(
+        error.to_string(),
+        "0x10: no instruction of gfx90a begins with 0xffffffff 0xffffffff"
+    );
+}
+
+/// LLVM's printer has undefined behaviour on these.
+#[test]
+fn reserved_sdwa_selects_are_no_instructions() {
+    let isa = isa("gfx90a");
+    let mut bytes = isa
+        .assemble("v_min_i32_sdwa v0, v1, v2 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:DWORD")
+        .expect("an instruction");
+    assert_eq!(isa.decode(&bytes, Pc(0)).map(|inst| inst.encoding), Ok(Encoding::Sdwa));
+    bytes[6] |= 7;
+    assert!(isa.decode(&bytes, Pc(0)).is_err());
+}
+
+#[test]
+fn labels_branch_within_a_text() {
+    let isa = isa("gfx90a");
+    let text = "top:\n  s_nop 0\n  s_cbranch_scc1 done\n  s_branch top\ndone:\n  s_endpgm\n";
+    let bytes = isa.assemble(text).expect("a text");
+    let targets: Vec<_> = bytes
+        .chunks(4)
+        .zip(0u64..)
+        .filter_map(|(word, index)| isa.decode(word, Pc(4 * index)).expect("a word").branch_target)
+        .collect();
+    assert_eq!(targets, [Pc(12), Pc(0)]);
+}
+
+#[test]
+fn texts_that_do_not_assemble_say_where_and_why() {
+    let isa = isa("gfx90a");
+    for (text, place, message) in [
+        ("s_nop 0\n  v_bogus v0", "line 2, column 3: ", "invalid instruction"),
+        ("v_mov_b32 v0, s[0:1]", "line 1, column 15: ", "invalid operand"),
+        ("s_branch nowhere", "line 1, column 1: ", "label 'nowhere' is not defined in this text"),
+        ("s_mov_b32 s0, nowhere", "line 1, column 1: ", "symbols are for branch targets only"),
+        ("s_nop 0\n .incbin \"file\"", "line 2, column 2: ", "directive"),
+        ("x: .rept 1000000000", "line 1, column 4: ", "directive"),
+        ("s_nop 0 /* */ .text", "line 1, column 15: ", "directive"),
+        ("x:\nx:\ns_nop 0", "line 2, column 1: ", "already defined"),
+        ("s_nop (", "line 1, column 8: ", ""),
+        ("\0", "line 1, column ", ""),
+    ] {
+        let error = isa.assemble(text).expect_err(text).to_string();
+        assert!(error.starts_with(place) && error.contains(message), "{text:?}: {error}");
+    }
+    // An error leaves nothing behind.
+    assert!(isa.assemble("s_nop 0").is_ok());
+}
+
+/// Mangled lines of the corpus must end in bytes or an error, nothing else.
+#[test]
+fn mangled_texts_never_panic() {
+    let isa = isa("gfx90a");
+    let mut random = Random(3);
+    let lines: Vec<&str> = include_str!("corpus/gfx90a.s").lines().collect();
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..4000 {
+        let mut line = lines[random.word() as usize % lines.len()].as_bytes().to_vec();
+        if line.is_empty() {
+            continue;
+        }
+        for _ in 0..1 + random.word() % 3 {
+            let at = random.word() as usize % line.len();
+            line[at] = b" ,:[]()|-+*/\\\"'0x9vsa.@#;\n\tlo"[random.word() as usize % 30];
+        }
+        match isa.assemble(&String::from_utf8_lossy(&line)) {
+            Ok(_) => accepted += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(accepted > 100 && refused > 100, "{accepted} {refused}");
+}
