@@ -234,3 +234,66 @@ impl Observer for Strike<'_> {
         Watch::Off
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{inst, wave};
+    use flipwave_isa::{Inst, LaneMask};
+
+    fn site() -> Site {
+        "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
+            .parse()
+            .unwrap()
+    }
+
+    fn executed(inst: &Inst) -> Executed<'_> {
+        Executed { inst, wave: wave(1, 0), lanes: LaneMask::FULL }
+    }
+
+    #[test]
+    fn only_the_execution_named_is_the_sites() {
+        let site = site();
+        let mut strike = Strike::new(&site);
+        let (other, own) = (inst(0x100, "s_nop 0"), inst(0x104, "s_add_u32 s6, s6, 1"));
+        let reached: Vec<bool> = [&other, &own, &own, &other, &own, &own]
+            .map(|inst| strike.is_reached(&executed(inst)))
+            .to_vec();
+        assert_eq!(reached, [false, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn only_the_wave_named_is_watched() {
+        let site = site();
+        let mut strike = Strike::new(&site);
+        assert!(strike.watches(wave(1, 0)));
+        assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
+    }
+
+    /// A run that never came to the site is no masked fault, however it ended.
+    #[test]
+    fn a_fault_that_did_not_strike_has_no_outcome() {
+        let site = site();
+        let completed = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
+        let error = Strike::new(&site).result(&completed).err().map(|error| error.to_string());
+        assert_eq!(
+            error,
+            Some(format!("the fault was not injected: the run never came to {site}"))
+        );
+
+        let fault = DeviceFault {
+            cause: FaultCause::Watchdog { executed: 10 },
+            place: flipwave_device::Place { pc: site.pc, wave: wave(0, 0) },
+        };
+        let stopped = Ending::Faulted { dispatch: 0, fault };
+        let error = Strike::new(&site).result(&stopped).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("before it ended: watchdog")));
+    }
+
+    #[test]
+    fn the_mask_is_what_changed() {
+        let ending = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
+        let injection = Injection { before: 0xf0f0_0001, after: 0, ending };
+        assert_eq!(injection.mask(), 0xf0f0_0001);
+    }
+}

@@ -14,6 +14,8 @@ mod population;
 mod profile;
 mod site;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod workload;
 
 pub use group::{Group, UnknownGroup};

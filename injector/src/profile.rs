@@ -189,3 +189,129 @@ impl Collected {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::testing::{Execution, inst, trace, wave};
+    use flipwave_device::ModuleId;
+
+    /// The profile of dispatches that execute `traces`.
+    pub(crate) fn profile_of(
+        traces: &[Vec<Execution>],
+        groups: &[Group],
+        model: FaultModel,
+    ) -> Profile {
+        let mut collected = Collected::default();
+        for (index, trace) in (0..).zip(traces) {
+            let mut census = Census::new(groups, model);
+            for (wave, inst, lanes) in trace {
+                census.count(inst, *wave, *lanes);
+            }
+            collected.add(index, &dispatch(), census);
+        }
+        collected.into_profile(groups, model)
+    }
+
+    fn dispatch() -> Dispatch {
+        Dispatch {
+            module: ModuleId(0),
+            kernel: "kernel".to_owned(),
+            grid: [128, 1, 1],
+            workgroup: [64, 1, 1],
+            kernarg: Vec::new(),
+            dynamic_lds: 0,
+            instruction_limit: u64::MAX,
+        }
+    }
+
+    #[test]
+    fn the_population_is_what_was_executed() {
+        let profile = profile_of(&[trace()], &[Group::All], FaultModel::FlipOneBit);
+        let of = |pc: u64| {
+            let found = profile.instructions.iter().find(|entry| entry.pc.0 == pc).unwrap();
+            (found.executions, found.hittable, found.places)
+        };
+        // Lanes 64, 64, 32, 32, 3; two registers of 32 bits.
+        assert_eq!(of(0x100), (5, 5, (64 + 64 + 32 + 32 + 3) * 2 * 32));
+        assert_eq!(of(0x108), (5, 0, 0));
+        // VCC; then two SGPRs, EXEC and SCC: once per execution, whatever lanes are active.
+        assert_eq!(of(0x10c), (5, 5, 5 * 64));
+        assert_eq!(of(0x110), (5, 5, 5 * (64 + 64 + 1)));
+        // Lanes 32, 3, 0, 32, 3: an execution without lanes cannot be hit.
+        assert_eq!(of(0x114), (5, 4, (32 + 3 + 32 + 3) * 2 * 32));
+        assert_eq!(of(0x11c), (5, 5, 5 * 33));
+        assert_eq!(of(0x120), (5, 0, 0));
+
+        let Population { places, hittable, executed, groups } = &profile.population;
+        assert_eq!(*places, profile.instructions.iter().map(|entry| entry.places).sum::<u64>());
+        assert_eq!((*hittable, *executed), (24, 35));
+        assert_eq!(groups.iter().map(|group| group.places).sum::<u64>(), *places);
+    }
+
+    #[test]
+    fn groups_confine_the_population_and_not_the_count_of_executions() {
+        let profile = profile_of(&[trace()], &[Group::Fp64], FaultModel::ZeroValue);
+        assert_eq!(profile.population.places, (32 + 3 + 32 + 3) * 2);
+        assert_eq!(profile.population.executed, 35);
+        let vmem = profile.population.groups.iter().find(|group| group.group == Group::Vmem);
+        assert_eq!(vmem.map(|group| (group.executed, group.places)), Some((10, 0)));
+    }
+
+    #[test]
+    fn waves_are_numbered_by_position_and_not_by_the_order_of_execution() {
+        let profile = profile_of(&[trace(), trace()], &[Group::All], FaultModel::FlipOneBit);
+        let order: Vec<(u32, WaveId)> =
+            profile.waves.iter().map(|wave| (wave.dispatch, wave.wave)).collect();
+        let waves = [wave(0, 0), wave(0, 1), wave(1, 0)];
+        let expected: Vec<(u32, WaveId)> =
+            (0..2).flat_map(|dispatch| waves.map(|wave| (dispatch, wave))).collect();
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn every_place_belongs_to_one_wave() {
+        let profile = profile_of(&[trace()], &[Group::Salu], FaultModel::FlipOneBit);
+        let mut located = Vec::new();
+        for place in 0..profile.population.places {
+            let (wave, offset) = profile.locate(place).unwrap();
+            located.push((wave.wave, offset));
+        }
+        let expected: Vec<(WaveId, u64)> = profile
+            .waves
+            .iter()
+            .flat_map(|wave| (0..wave.places).map(|offset| (wave.wave, offset)))
+            .collect();
+        assert_eq!(located, expected);
+        assert!(profile.locate(profile.population.places).is_none());
+    }
+
+    /// Places of waves that offer none must not shadow their neighbours.
+    #[test]
+    fn waves_without_places_are_never_located() {
+        let without = inst(0x100, "s_waitcnt vmcnt(0)");
+        let with = inst(0x104, "s_mov_b32 s0, 0");
+        let trace: Vec<Execution> = [(0, &without), (1, &with), (2, &without), (3, &with)]
+            .map(|(x, inst)| (wave(x, 0), inst.clone(), LaneMask::FULL))
+            .to_vec();
+        let profile = profile_of(&[trace], &[Group::All], FaultModel::ZeroValue);
+        assert_eq!(profile.locate(0).map(|(found, _)| found.wave), Some(wave(1, 0)));
+        assert_eq!(profile.locate(1).map(|(found, _)| found.wave), Some(wave(3, 0)));
+        assert!(profile.locate(2).is_none());
+    }
+
+    #[test]
+    fn the_population_prints_as_a_table() {
+        let profile = profile_of(&[trace()], &[Group::Salu], FaultModel::FlipOneBit);
+        assert_eq!(
+            profile.population.to_string().lines().collect::<Vec<_>>(),
+            [
+                "group            executed         hittable               places",
+                "valu                   10                0                    0",
+                "salu                   15               10                  810",
+                "vmem                   10                0                    0",
+                "sum                    35               10                  810",
+            ]
+        );
+    }
+}

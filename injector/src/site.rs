@@ -218,3 +218,78 @@ pub enum SiteError {
         word: u32,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
+                        register=v4 flip=0x00000400";
+
+    #[test]
+    fn text_round_trips() {
+        for text in [
+            TEXT,
+            "dispatch=4294967295 workgroup=0,0,4294967295 wave=15 pc=0xffffffffffffffff \
+             occurrence=18446744073709551615 lane=63 register=a255 flip=0xffffffff",
+            "dispatch=1 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 lane=0 register=v0 \
+             set=0x00000000",
+            "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0 register=s12 flip=0x80000000",
+            "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0 register=exec_hi \
+             set=0xdeadbeef",
+            "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0 register=scc flip=0x00000001",
+        ] {
+            let site: Site = text.parse().unwrap();
+            assert_eq!(site.to_string(), text);
+            assert_eq!(site.to_string().parse(), Ok(site));
+        }
+    }
+
+    #[test]
+    fn text_has_the_documented_meaning() {
+        let site: Site = TEXT.parse().unwrap();
+        let expected = Site {
+            dispatch: 0,
+            workgroup: [3, 1, 0],
+            wave: 2,
+            pc: Pc(0x1a9c),
+            occurrence: 5,
+            lane: Some(Lane(17)),
+            register: "v4".parse().unwrap(),
+            action: Action::Flip(0x400),
+        };
+        assert_eq!(site, expected);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_is_wrong() {
+        for (from, to, message) in [
+            ("dispatch=0 ", "", "`dispatch` where `workgroup=3,1,0`"),
+            ("dispatch=0", "dispatch=+0", "`dispatch=+0`"),
+            ("dispatch=0", "dispatch=", "`dispatch=`"),
+            ("dispatch=0", "dispatch=4294967296", "expected a number"),
+            ("3,1,0", "3,1", "expected three numbers"),
+            ("3,1,0", "3,1,-0", "expected three numbers"),
+            ("wave=2 ", "wave=2 wave=2 ", "`pc` where `wave=2`"),
+            ("0x1a9c", "1a9c", "hexadecimal"),
+            ("0x1a9c", "0x", "hexadecimal"),
+            ("0x1a9c", "0x+1", "hexadecimal"),
+            ("lane=17", "lane=64", "lane 64 does not exist"),
+            ("lane=17", "lane=256", "expected a number"),
+            ("lane=17 ", "", "each lane has its own v4"),
+            ("register=v4", "register=s4", "s4 is one register for the whole wave"),
+            ("register=v4", "register=v256", "expected a register"),
+            ("flip=0x00000400", "flip=0x00000000", "names no bit"),
+            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000`"),
+            ("flip=0x00000400", "", "`flip` where `the end`"),
+            ("flip=0x00000400", "xor=0x00000400", "`flip` where `xor=0x00000400`"),
+            ("0x00000400", "0x00000400 more", "`nothing more` where `more`"),
+            ("lane=17 register=v4", "register=scc", "does not fit scc"),
+        ] {
+            let text = TEXT.replacen(from, to, 1);
+            assert_ne!(text, TEXT);
+            let error = text.parse::<Site>().unwrap_err().to_string();
+            assert!(error.contains(message), "{text}\n{error}");
+        }
+    }
+}

@@ -116,3 +116,15 @@ impl Golden {
 pub fn instruction_limit(golden_wave_instructions: u64) -> u64 {
     golden_wave_instructions.saturating_mul(10).saturating_add(10_000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watchdog_leaves_room_and_does_not_overflow() {
+        assert_eq!(instruction_limit(0), 10_000);
+        assert_eq!(instruction_limit(1_000_000), 10_010_000);
+        assert_eq!(instruction_limit(u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,54 @@
+//! Instructions and traces for unit tests: what a device would execute, without a device.
+
+use flipwave_device::WaveId;
+use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
+
+/// One execution of an instruction by a wave.
+pub(crate) type Execution = (WaveId, Inst, LaneMask);
+
+/// The instruction that `text` assembles to on gfx90a, at `pc`.
+pub(crate) fn inst(pc: u64, text: &str) -> Inst {
+    let target: Target = "gfx90a".parse().unwrap();
+    let isa = Isa::new(&target).unwrap();
+    isa.decode(&isa.assemble(text).unwrap(), Pc(pc)).unwrap()
+}
+
+/// A wave in the first row of workgroups.
+pub(crate) fn wave(x: u32, wave: u32) -> WaveId {
+    WaveId { workgroup: [x, 0, 0], wave }
+}
+
+/// A loop with 64-bit results, scalar and vector destinations, a divergent part and one that
+/// no lane executes, by three waves of two workgroups. Two waves take turns, as at a barrier.
+pub(crate) fn trace() -> Vec<Execution> {
+    let load = inst(0x100, "global_load_dwordx2 v[2:3], v[0:1], off");
+    let wait = inst(0x108, "s_waitcnt vmcnt(0)");
+    let compare = inst(0x10c, "v_cmp_gt_f32_e32 vcc, v2, v3");
+    let mask = inst(0x110, "s_and_saveexec_b64 s[4:5], vcc");
+    let sum = inst(0x114, "v_add_f64 v[4:5], v[2:3], v[4:5]");
+    let step = inst(0x11c, "s_add_u32 s6, s6, 1");
+    let store = inst(0x120, "global_store_dwordx2 v[0:1], v[4:5], off");
+
+    let turn = |wave: WaveId, active: [LaneMask; 2]| {
+        let full = LaneMask::FULL;
+        [
+            (wave, load.clone(), active[0]),
+            (wave, wait.clone(), active[0]),
+            (wave, compare.clone(), active[0]),
+            (wave, mask.clone(), active[0]),
+            (wave, sum.clone(), active[1]),
+            (wave, step.clone(), full),
+            (wave, store.clone(), active[1]),
+        ]
+    };
+    let half = LaneMask(0x0000_ffff_0000_ffff);
+    let few = LaneMask(0x8000_0000_0000_0012);
+    [
+        turn(wave(1, 0), [LaneMask::FULL, half]),
+        turn(wave(0, 0), [LaneMask::FULL, few]),
+        turn(wave(0, 1), [half, LaneMask::EMPTY]),
+        turn(wave(0, 0), [half, half]),
+        turn(wave(0, 1), [few, few]),
+    ]
+    .concat()
+}
