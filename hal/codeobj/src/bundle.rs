@@ -2,7 +2,7 @@
 //! carry bundles (clang's "Clang Offload Bundler" documentation).
 
 use crate::bytes::{array, slice};
-use crate::compression::{Method, decompress};
+use crate::compression::{Method, SIZE_LIMIT, decompress};
 use crate::{CodeObject, CodeObjectError};
 use flipwave_isa::{Setting, Target};
 use object::Endianness;
@@ -126,6 +126,7 @@ fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, Co
     let mut found = Vec::new();
     let mut position = 0;
     let mut number = first;
+    let mut total = 0u64;
     while let Some(rest) = data.get(position..).filter(|rest| !rest.is_empty()) {
         if rest.starts_with(&[0]) {
             position += rest.iter().take_while(|byte| **byte == 0).count();
@@ -133,6 +134,11 @@ fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, Co
         }
         let offset = start + position as u64;
         let (bundle, length) = decompressed(rest, offset)?;
+        total = total.saturating_add(if length.is_some() { bundle.len() as u64 } else { 0 });
+        if total > SIZE_LIMIT {
+            let what = "decompressed bundles";
+            return Err(CodeObjectError::TooLarge { what, size: total, limit: SIZE_LIMIT });
+        }
         let (entries, bundle_length) = bundle_entries(&bundle, offset, number)?;
         found.extend(entries);
         number += 1;

@@ -3,8 +3,8 @@
 use crate::CodeObjectError;
 use std::io::Read;
 
-/// The most bytes that are decompressed from one place.
-const LIMIT: u64 = 4 << 30;
+/// The most bytes that are decompressed.
+pub(crate) const SIZE_LIMIT: u64 = 4 << 30;
 
 /// A window that every Zstandard decoder should accept, in bytes (RFC 8878, 3.1.1.1.2).
 const USUAL_WINDOW: u64 = 8 << 20;
@@ -24,8 +24,12 @@ pub(crate) fn decompress(
     size: u64,
     offset: u64,
 ) -> Result<(Vec<u8>, usize), CodeObjectError> {
-    if size > LIMIT {
-        return Err(CodeObjectError::TooLarge { what: "decompressed size", size, limit: LIMIT });
+    if size > SIZE_LIMIT {
+        return Err(CodeObjectError::TooLarge {
+            what: "decompressed size",
+            size,
+            limit: SIZE_LIMIT,
+        });
     }
     let refuse = |reason: String| CodeObjectError::Compression {
         offset,

@@ -53,16 +53,33 @@ impl Compiled {
 /// Compiles OpenCL or assembles a source file of the tests.
 pub fn compile(name: &str, processor: &str, options: &[&str]) -> Compiled {
     let directory = tempfile::tempdir().expect("a temporary directory");
+    build(directory, &source(name), processor, options)
+}
+
+/// Assembles a text.
+pub fn assemble(text: &str, processor: &str) -> Compiled {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("kernels.s");
+    std::fs::write(&source, text).expect("the source");
+    build(directory, &source, processor, &[])
+}
+
+fn build(
+    directory: tempfile::TempDir,
+    source: &Path,
+    processor: &str,
+    options: &[&str],
+) -> Compiled {
     let mut clang = llvm("clang");
-    clang.args(["-target", "amdgcn-amd-amdhsa", &format!("-mcpu={processor}"), "-nogpulib"]);
-    if name.ends_with(".cl") {
+    clang.args(["-target", "amdgcn-amd-amdhsa", &format!("-mcpu={processor}")]);
+    if source.extension().is_some_and(|extension| extension == "cl") {
         clang.args(["-x", "cl", "-Xclang", "-finclude-default-header", "-cl-std=CL2.0", "-O2"]);
-        clang.arg("-cl-kernel-arg-info");
+        clang.args(["-nogpulib", "-cl-kernel-arg-info"]);
     } else {
         clang.args(["-x", "assembler"]);
     }
     let output = directory.path().join("kernels.co");
-    run(clang.args(options).arg(source(name)).arg("-o").arg(&output));
+    run(clang.args(options).arg(source).arg("-o").arg(&output));
     let bytes = std::fs::read(output).expect("clang's output");
     Compiled { directory, bytes }
 }

@@ -1,0 +1,189 @@
+//! Code objects in offload bundles, compressed bundles and host files.
+
+mod common;
+
+use common::{Compiled, compile, llvm, run};
+use flipwave_codeobj::{CodeObjectError, entries, open, open_all};
+use flipwave_isa::Target;
+use std::path::{Path, PathBuf};
+
+fn target(name: &str) -> Target {
+    name.parse().expect("a target")
+}
+
+/// Code objects of several targets, and the bundle that clang's bundler makes of them.
+struct Bundle {
+    members: Vec<(String, Compiled)>,
+    path: PathBuf,
+}
+
+impl Bundle {
+    fn new(targets: &[&str], options: &[&str]) -> Bundle {
+        let members: Vec<(String, Compiled)> = targets
+            .iter()
+            .map(|target| (target.to_string(), compile("kernels.cl", target, &[])))
+            .collect();
+        let path = members[0].1.beside("bundle");
+        let mut ids = "host-x86_64-unknown-linux-gnu".to_owned();
+        let mut bundler = llvm("clang-offload-bundler");
+        bundler.args(["-type=o", "-bundle-align=4096", "-input=/dev/null"]).args(options);
+        for (target, member) in &members {
+            ids += &format!(",hipv4-amdgcn-amd-amdhsa--{target}");
+            bundler.arg(format!("-input={}", member.path().display()));
+        }
+        run(bundler.arg(format!("-targets={ids}")).arg(format!("-output={}", path.display())));
+        Bundle { members, path }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.path).expect("the bundle")
+    }
+}
+
+const TARGETS: [&str; 4] =
+    ["gfx906", "gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack+", "gfx1030"];
+
+fn check(bundle: &Bundle) {
+    let bytes = bundle.bytes();
+    let entries = entries(&bytes).expect("entries");
+    assert_eq!(entries.len(), bundle.members.len(), "the host's entry is left out");
+    for (entry, (name, member)) in entries.iter().zip(&bundle.members) {
+        assert_eq!(entry.id, format!("hipv4-amdgcn-amd-amdhsa--{name}"));
+        assert_eq!(entry.target, Some(target(name)));
+        assert!(entry.bytes == member.bytes, "{name}");
+        let object = open(&bytes, Some(&target(name))).expect("a code object");
+        assert!(object.bytes() == member.bytes, "{name}");
+    }
+}
+
+#[test]
+fn a_bundle_gives_back_what_was_bundled() {
+    check(&Bundle::new(&TARGETS, &[]));
+}
+
+#[test]
+fn a_compressed_bundle_does_too() {
+    let bundle = Bundle::new(&TARGETS, &["-compress"]);
+    let bytes = bundle.bytes();
+    assert!(bytes.starts_with(b"CCOB"));
+    check(&bundle);
+    // The sizes that the header states are held to.
+    for (place, name) in [(8, "whole size"), (12, "decompressed size")] {
+        for change in [-1, 1] {
+            let mut changed = bytes.clone();
+            let size = u32::from_le_bytes(changed[place..place + 4].try_into().unwrap());
+            let size = size.checked_add_signed(change).unwrap();
+            changed[place..place + 4].copy_from_slice(&size.to_le_bytes());
+            assert!(entries(&changed).is_err(), "{name} off by {change}");
+        }
+    }
+}
+
+/// clang 19 writes version 2 with Zstandard; the other versions and zlib differ in the header.
+#[test]
+fn every_version_and_method_of_compression() {
+    let bundle = Bundle::new(&["gfx90a"], &[]);
+    let plain = bundle.bytes();
+    let zlib = {
+        use std::io::Write;
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(&plain).unwrap();
+        encoder.finish().unwrap()
+    };
+    let compressed = |version: u16| {
+        let mut bytes = b"CCOB".to_vec();
+        bytes.extend(version.to_le_bytes());
+        bytes.extend(0u16.to_le_bytes());
+        match version {
+            1 => bytes.extend((plain.len() as u32).to_le_bytes()),
+            2 => {
+                bytes.extend((24 + zlib.len() as u32).to_le_bytes());
+                bytes.extend((plain.len() as u32).to_le_bytes());
+            }
+            _ => {
+                bytes.extend((32 + zlib.len() as u64).to_le_bytes());
+                bytes.extend((plain.len() as u64).to_le_bytes());
+            }
+        }
+        bytes.extend([0; 8]);
+        bytes.extend(&zlib);
+        bytes
+    };
+    let expected = entries(&plain).unwrap();
+    for version in 1..=3 {
+        assert_eq!(entries(&compressed(version)).expect("entries"), expected, "{version}");
+    }
+    let error = entries(&compressed(4)).expect_err("version 4");
+    assert!(error.to_string().contains("version 1, 2 or 3; it has 4"), "{error}");
+    // Version 1 does not say how long it is; what follows must still be found.
+    let twice = [compressed(1), compressed(1)].concat();
+    assert_eq!(entries(&twice).expect("entries").len(), 2);
+}
+
+#[test]
+fn a_host_file_carries_the_bundles_of_its_sources() {
+    let bundle = Bundle::new(&["gfx90a", "gfx1030"], &[]);
+    let host = |sections: &str| -> Vec<u8> {
+        let path = |name: &str| bundle.members[0].1.beside(name);
+        let source = path("host.s");
+        std::fs::write(&source, sections).unwrap();
+        assemble_host(&source, &path("host.o"));
+        std::fs::read(path("host.o")).unwrap()
+    };
+    let include = format!(".incbin \"{}\"\n", bundle.path.display());
+    let section = ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\n";
+    let one = host(&format!("{section}{include}"));
+    let object = open(&one, Some(&target("gfx1030"))).expect("a code object");
+    assert!(object.bytes() == bundle.members[1].1.bytes);
+
+    let two = host(&format!("{section}{include}.p2align 12\n{include}"));
+    let numbers: Vec<usize> = entries(&two).unwrap().iter().map(|entry| entry.bundle).collect();
+    assert_eq!(numbers, [0, 0, 1, 1]);
+    assert_eq!(open_all(&two, Some(&target("gfx90a"))).unwrap().len(), 2);
+    let error = open(&two, Some(&target("gfx90a"))).expect_err("two of them");
+    assert!(matches!(error, CodeObjectError::SeveralCodeObjects { .. }), "{error}");
+
+    let none = host(".text\n");
+    let error = open(&none, None).expect_err("no device code");
+    assert!(error.to_string().contains(".hip_fatbin"), "{error}");
+}
+
+fn assemble_host(source: &Path, output: &Path) {
+    run(llvm("clang")
+        .args(["-target", "x86_64-linux-gnu", "-c", "-x", "assembler"])
+        .arg(source)
+        .arg("-o")
+        .arg(output));
+}
+
+#[test]
+fn the_target_decides() {
+    let bytes = Bundle::new(&TARGETS, &[]).bytes();
+    let opened = |name: &str| open(&bytes, Some(&target(name))).map(|o| o.target().to_string());
+    assert_eq!(opened("gfx1030").unwrap(), "gfx1030");
+    // A setting that does not matter matches both; the first that fits is taken.
+    assert_eq!(opened("gfx90a").unwrap(), "gfx90a:sramecc+:xnack-");
+    assert_eq!(opened("gfx90a:xnack+").unwrap(), "gfx90a:sramecc+:xnack+");
+    assert_eq!(opened("gfx906:xnack+").unwrap(), "gfx906");
+    for wrong in ["gfx1100", "gfx90a:sramecc-"] {
+        let error = opened(wrong).expect_err(wrong);
+        assert!(matches!(error, CodeObjectError::NoMatchingTarget { .. }));
+        let message = error.to_string();
+        assert!(message.contains(wrong), "{message}");
+        assert!(TARGETS.iter().all(|target| message.contains(target)), "{message}");
+    }
+    let error = open(&bytes, None).expect_err("four of them");
+    assert!(matches!(error, CodeObjectError::SeveralCodeObjects { .. }), "{error}");
+}
+
+#[test]
+fn a_bare_code_object_is_a_file_with_one_entry() {
+    let compiled = compile("kernels.cl", "gfx90a:xnack-", &[]);
+    let only = entries(&compiled.bytes).unwrap();
+    assert_eq!(only.len(), 1);
+    assert_eq!(only[0].id, "amdgcn-amd-amdhsa--gfx90a:xnack-");
+    assert!(open(&compiled.bytes, None).is_ok());
+    assert!(open(&compiled.bytes, Some(&target("gfx90a"))).is_ok());
+    let error = open(&compiled.bytes, Some(&target("gfx90a:xnack+"))).expect_err("xnack");
+    assert!(error.to_string().contains("gfx90a:xnack-"), "{error}");
+}

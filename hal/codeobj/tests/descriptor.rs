@@ -1,0 +1,242 @@
+//! Descriptors against the directives they were assembled from.
+
+mod common;
+
+use common::{assemble, source};
+use flipwave_codeobj::{
+    CodeObject, CodeProperties, Denormals, Descriptor, Exceptions, FloatMode, KernargPreload,
+    Kernel, Rounding, Rsrc1, Rsrc2, Rsrc3,
+};
+
+const GFX9: &[&str] = &["fp16_overflow 1", "dx10_clamp 0", "ieee_mode 1"];
+
+const GFX90A: &[&str] = &[
+    "accum_offset 24",
+    "tg_split 1",
+    "user_sgpr_kernarg_preload_length 3",
+    "user_sgpr_kernarg_preload_offset 2",
+];
+
+const GFX10: &[&str] =
+    &["fp16_overflow 1", "workgroup_processor_mode 0", "memory_ordered 0", "forward_progress 1"];
+
+/// Scratch through a buffer resource and flat scratch that the kernel sets up.
+const SCRATCH_IN_SGPRS: &[&str] = &[
+    "reserve_flat_scratch 1",
+    "user_sgpr_private_segment_buffer 1",
+    "user_sgpr_flat_scratch_init 1",
+    "system_sgpr_private_segment_wavefront_offset 1",
+];
+
+/// Scratch that the hardware sets up.
+const SCRATCH_IN_HARDWARE: &[&str] = &["enable_private_segment 1"];
+
+/// The test's kernel, with more directives.
+fn probe(processor: &str, directives: &[&[&str]]) -> (Kernel, Vec<u8>) {
+    let mut text = std::fs::read_to_string(source("descriptor.s")).expect("the source");
+    for directive in directives.concat() {
+        text += &format!("  .amdhsa_{directive}\n");
+    }
+    let compiled = assemble(&(text + ".end_amdhsa_kernel\n"), processor);
+    let object = CodeObject::parse(&compiled.bytes).expect("a code object");
+    // There is no metadata note: the descriptor's symbol alone makes the kernel.
+    assert_eq!(object.metadata(), None);
+    assert_eq!(object.kernels().len(), 1);
+    (object.kernel("probe").expect("the kernel").clone(), compiled.bytes)
+}
+
+/// What the directives of the source say.
+const PROPERTIES: CodeProperties = CodeProperties {
+    sgpr_private_segment_buffer: true,
+    sgpr_dispatch_ptr: true,
+    sgpr_queue_ptr: false,
+    sgpr_kernarg_segment_ptr: true,
+    sgpr_dispatch_id: true,
+    sgpr_flat_scratch_init: true,
+    sgpr_private_segment_size: true,
+    wavefront_size_32: false,
+    uses_dynamic_stack: true,
+};
+
+const RSRC1: Rsrc1 = Rsrc1 {
+    vgprs: 40,
+    sgprs: 64,
+    priority: 0,
+    float_mode: FloatMode {
+        round_32: Rounding::PlusInfinity,
+        round_16_64: Rounding::MinusInfinity,
+        denormals_32: Denormals::FlushSourcesAndResults,
+        denormals_16_64: Denormals::Keep,
+    },
+    privileged: false,
+    dx10_clamp: false,
+    debug_mode: false,
+    ieee_mode: true,
+    bulky: false,
+    debugger_user: false,
+    fp16_overflow: true,
+    workgroup_processor_mode: false,
+    memory_ordered: false,
+    forward_progress: false,
+    round_robin: false,
+    disable_performance_counters: false,
+};
+
+const RSRC2: Rsrc2 = Rsrc2 {
+    private_segment: true,
+    user_sgprs: 13,
+    trap_handler: false,
+    workgroup_id_x: true,
+    workgroup_id_y: false,
+    workgroup_id_z: true,
+    workgroup_info: true,
+    vgpr_workitem_id: 2,
+    granulated_lds_size: 0,
+    exceptions: Exceptions {
+        address_watch: false,
+        memory: false,
+        invalid_operation: true,
+        denormal_source: false,
+        division_by_zero: true,
+        overflow: false,
+        underflow: true,
+        inexact: false,
+        integer_division_by_zero: true,
+    },
+};
+
+const NO_PRELOAD: KernargPreload = KernargPreload { length: 0, offset: 0 };
+
+fn check(kernel: &Kernel, rsrc1: Rsrc1, rsrc2: Rsrc2, rsrc3: Rsrc3, properties: CodeProperties) {
+    let descriptor = &kernel.descriptor;
+    assert_eq!(descriptor.group_segment_fixed_size, 1024);
+    assert_eq!(descriptor.private_segment_fixed_size, 64);
+    assert_eq!(descriptor.kernarg_size, 40);
+    assert_eq!(descriptor.address % 64, 0);
+    assert_eq!(descriptor.entry.0 % 256, 0);
+    assert_eq!(descriptor.rsrc1, rsrc1);
+    assert_eq!(descriptor.rsrc2, rsrc2);
+    assert_eq!(descriptor.rsrc3, rsrc3);
+    assert_eq!(descriptor.properties, properties);
+    assert_eq!(kernel.code_size, 8);
+    assert_eq!(kernel.metadata.kernarg_segment_size, 40);
+    assert_eq!(kernel.metadata.wavefront_size, descriptor.wavefront_size());
+}
+
+#[test]
+fn gfx906() {
+    let (kernel, _) = probe("gfx906", &[GFX9, SCRATCH_IN_SGPRS]);
+    // 50 + VCC, FLAT_SCRATCH and XNACK_MASK are 56, allocated in sixteens; 37 VGPRs in fours.
+    check(&kernel, RSRC1, RSRC2, Rsrc3::None, PROPERTIES);
+    assert_eq!(kernel.descriptor.kernarg_preload, NO_PRELOAD);
+}
+
+#[test]
+fn gfx90a() {
+    let (kernel, _) = probe("gfx90a", &[GFX9, GFX90A, SCRATCH_IN_SGPRS]);
+    let rsrc2 = Rsrc2 { user_sgprs: 16, ..RSRC2 };
+    let rsrc3 = Rsrc3::Gfx90a { accum_offset: 24, threadgroup_split: true };
+    check(&kernel, RSRC1, rsrc2, rsrc3, PROPERTIES);
+    assert_eq!(kernel.descriptor.kernarg_preload, KernargPreload { length: 3, offset: 2 });
+}
+
+#[test]
+fn gfx942() {
+    let (kernel, _) = probe("gfx942", &[GFX9, GFX90A, SCRATCH_IN_HARDWARE]);
+    let rsrc2 = Rsrc2 { user_sgprs: 10, ..RSRC2 };
+    let rsrc3 = Rsrc3::Gfx90a { accum_offset: 24, threadgroup_split: true };
+    let properties = CodeProperties {
+        sgpr_private_segment_buffer: false,
+        sgpr_flat_scratch_init: false,
+        ..PROPERTIES
+    };
+    check(&kernel, RSRC1, rsrc2, rsrc3, properties);
+}
+
+#[test]
+fn gfx1030() {
+    for wave32 in [true, false] {
+        let size = format!("wavefront_size32 {}", u8::from(wave32));
+        let (kernel, _) = probe("gfx1030", &[GFX10, SCRATCH_IN_SGPRS, &[&size]]);
+        let rsrc1 = Rsrc1 {
+            sgprs: 128,
+            dx10_clamp: true,
+            forward_progress: true,
+            // 37 in eights for 32 lanes and in fours for 64 are both 40.
+            ..RSRC1
+        };
+        let rsrc3 = Rsrc3::Gfx10 {
+            shared_vgprs: 0,
+            instruction_prefetch: 0,
+            trap_on_start: false,
+            trap_on_end: false,
+            image_operations: false,
+        };
+        let properties = CodeProperties { wavefront_size_32: wave32, ..PROPERTIES };
+        check(&kernel, rsrc1, RSRC2, rsrc3, properties);
+    }
+}
+
+#[test]
+fn gfx1201() {
+    let (kernel, _) = probe(
+        "gfx1201",
+        &[GFX10, SCRATCH_IN_HARDWARE, &["wavefront_size32 1", "round_robin_scheduling 1"]],
+    );
+    let rsrc1 =
+        Rsrc1 { sgprs: 128, ieee_mode: false, forward_progress: true, round_robin: true, ..RSRC1 };
+    let rsrc2 = Rsrc2 { user_sgprs: 7, ..RSRC2 };
+    let rsrc3 = Rsrc3::Gfx12 {
+        instruction_prefetch: 0,
+        group_launch_guarantee: false,
+        image_operations: false,
+    };
+    let properties = CodeProperties {
+        sgpr_private_segment_buffer: false,
+        sgpr_flat_scratch_init: false,
+        wavefront_size_32: true,
+        ..PROPERTIES
+    };
+    check(&kernel, rsrc1, rsrc2, rsrc3, properties);
+}
+
+/// Every bit that means something changes what is decoded, and no field takes another's bit.
+#[test]
+fn each_bit_changes_one_thing() {
+    let (kernel, file) = probe("gfx90a", &[GFX9, GFX90A, SCRATCH_IN_SGPRS]);
+    let object = CodeObject::parse(&file).unwrap();
+    let generation = object.target().generation();
+    let address = kernel.descriptor.address;
+    let bytes = object.bytes_at(flipwave_isa::Pc(address), 64).unwrap();
+    let bytes: [u8; 64] = bytes.try_into().unwrap();
+    let decode = |bytes: &[u8; 64]| Descriptor::decode(bytes, address, generation);
+    assert_eq!(decode(&bytes), kernel.descriptor);
+    let mut silent = Vec::new();
+    for bit in 0..512 {
+        let mut changed = bytes;
+        changed[bit / 8] ^= 1 << (bit % 8);
+        if decode(&changed) == kernel.descriptor {
+            silent.push(bit);
+        }
+    }
+    let reserved = (96..128)
+        .chain(192..352)
+        .chain(358..368)
+        .chain(369..384)
+        // gfx9 allocates scalar registers in sixteens: the lowest bit says nothing.
+        .chain([390])
+        // Bits of compute_pgm_rsrc1 that only gfx10 has, and the reserved ones.
+        .chain(411..416)
+        .chain([447])
+        .chain(455..458)
+        .chain(460..464)
+        .chain(480..512);
+    assert_eq!(silent, reserved.collect::<Vec<usize>>());
+}
+
+#[test]
+fn mode_bits_go_both_ways() {
+    for bits in 0..=255 {
+        assert_eq!(FloatMode::from_mode(bits).mode(), bits);
+    }
+}

@@ -1,0 +1,112 @@
+//! Damaged files: whatever the damage, reading ends with a result or an error.
+
+mod common;
+
+use common::{compile, llvm, run};
+use flipwave_codeobj::{CodeObject, entries, open_all};
+use flipwave_isa::Pc;
+
+/// Reads everything there is to read. The results do not matter, only that there are some.
+fn read_all(bytes: &[u8]) -> bool {
+    let _ = open_all(bytes, None);
+    let Ok(object) = CodeObject::parse(bytes) else { return false };
+    let _ = object.lines().map(|lines| lines.ranges().count());
+    let span = object.segments().last().map_or(0, |segment| segment.end());
+    // A damaged size may still be one that is allowed; gigabytes of zeros prove nothing.
+    if span < 1 << 24 {
+        let _ = object.load_image(0x1000);
+    }
+    for pc in [0, 0x1f00, 0x2000, u64::MAX] {
+        let _ = object.function_at(Pc(pc));
+        let _ = object.bytes_at(Pc(pc), 64);
+    }
+    true
+}
+
+/// Numbers that repeat from run to run (xorshift64*, Vigna 2016).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+    }
+}
+
+fn object() -> Vec<u8> {
+    compile("kernels.cl", "gfx90a", &["-gdwarf-4"]).bytes
+}
+
+#[test]
+fn cut_off_at_every_length() {
+    let bytes = object();
+    let whole = (0..=bytes.len()).filter(|length| read_all(&bytes[..*length])).count();
+    assert_eq!(whole, 1, "only the whole file is a code object");
+}
+
+#[test]
+fn flipped_bits() {
+    let bytes = object();
+    let mut random = Random(0x5eed);
+    let mut readable = 0;
+    for _ in 0..4000 {
+        let mut damaged = bytes.clone();
+        for _ in 0..=random.below(3) {
+            let place = random.below(damaged.len());
+            damaged[place] ^= 1 << random.below(8);
+        }
+        readable += usize::from(read_all(&damaged));
+    }
+    assert!((1000..4000).contains(&readable), "{readable} of 4000 were still code objects");
+}
+
+/// Fields are found by walking over the file in their sizes: all headers and tables are aligned.
+#[test]
+fn extreme_sizes() {
+    let bytes = object();
+    const EXTREMES: [u64; 8] =
+        [0, 1, 0x7fff_ffff, 0xffff_ffff, 1 << 32, i64::MAX as u64, u64::MAX - 7, u64::MAX];
+    let mut random = Random(0x512e);
+    let tables = bytes.len().saturating_sub(0x900)..bytes.len();
+    let places = (0..0x400).chain(tables).step_by(4).chain((0..1000).map(|_| random.below(9000)));
+    for place in places {
+        for extreme in EXTREMES {
+            for width in [4, 8] {
+                let mut damaged = bytes.clone();
+                if let Some(field) = damaged.get_mut(place..place + width) {
+                    field.copy_from_slice(&extreme.to_le_bytes()[..width]);
+                    read_all(&damaged);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_bundles() {
+    let compiled = compile("kernels.cl", "gfx1030", &[]);
+    for options in [&[][..], &["-compress"]] {
+        let path = compiled.beside("bundle");
+        run(llvm("clang-offload-bundler")
+            .args(["-type=o", "-input=/dev/null"])
+            .arg("-targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx1030")
+            .arg(format!("-input={}", compiled.path().display()))
+            .arg(format!("-output={}", path.display()))
+            .args(options));
+        let bytes = std::fs::read(path).unwrap();
+        for length in (0..bytes.len()).step_by(13) {
+            assert!(entries(&bytes[..length]).is_err() || length == 0, "{length} bytes");
+        }
+        let mut random = Random(0xb0d1e);
+        for _ in 0..1000 {
+            let mut damaged = bytes.clone();
+            // Half of the damage goes to the header.
+            let reach = if random.below(2) == 0 { 160 } else { damaged.len() };
+            let place = random.below(reach);
+            damaged[place] = random.below(256) as u8;
+            let _ = open_all(&damaged, None);
+        }
+    }
+}
