@@ -1,2 +1,47 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
-fn main() {}
+
+mod arguments;
+mod display;
+mod profile;
+mod replay;
+mod run;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use flipwave_campaigns::CampaignError;
+use std::process::ExitCode;
+
+/// The exit code of everything that was not done as asked.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Profile(arguments) => profile::profile(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("flipwave: {failure}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Why a command failed, as the user reads it.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// A campaign that cannot be run.
+    #[error("{0}")]
+    Campaign(#[from] CampaignError),
+    /// A campaign that was asked to stop.
+    #[error("interrupted after {done} of {planned} injections; their results are in {folder}")]
+    Interrupted { done: u64, planned: u64, folder: String },
+    /// Ctrl-C cannot be caught.
+    #[error("cannot listen for Ctrl-C: {0}")]
+    Signal(#[from] ctrlc::Error),
+    /// The results are written, and cannot be printed.
+    #[error("cannot print: {0}")]
+    Print(#[from] std::io::Error),
+}

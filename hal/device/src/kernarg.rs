@@ -1,7 +1,7 @@
 //! Kernel arguments laid out as the metadata says.
 
 use crate::{Address, Dim3};
-use flipwave_codeobj::Kernel;
+use flipwave_codeobj::{Argument, ArgumentKind, Kernel, KernelMetadata};
 
 /// The value of one explicit kernel argument.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,19 @@ pub enum KernargError {
         /// What was given and what is expected.
         reason: String,
     },
+    /// Metadata that contradict themselves.
+    #[error(
+        "the code object's metadata put an argument of kernel `{kernel}` ({parameter}) outside \
+         its kernarg segment of {segment} bytes"
+    )]
+    OutsideSegment {
+        /// The kernel.
+        kernel: String,
+        /// The parameter, as the metadata describes it.
+        parameter: String,
+        /// Size of the segment.
+        segment: u32,
+    },
 }
 
 /// The kernarg segment of a launch and the LDS its pointer arguments ask for.
@@ -53,7 +66,9 @@ pub struct Layout {
 }
 
 /// Lays out the kernarg segment: explicit arguments from `values`, hidden ones from the launch
-/// shape (AMDGPUUsage, "Code Object V5 Metadata", hidden value kinds).
+/// shape (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
+/// kinds). Hidden pointers (queue, heap, host calls, `printf`) are null: nothing stands behind
+/// them.
 ///
 /// # Errors
 /// [`KernargError`] if the values do not fit the kernel's parameters.
@@ -63,6 +78,304 @@ pub fn layout(
     grid: Dim3,
     workgroup: Dim3,
 ) -> Result<Layout, KernargError> {
-    let _ = (kernel, values, grid, workgroup);
-    todo!("follows the metadata reader")
+    of_metadata(&kernel.metadata, values, grid, workgroup)
+}
+
+fn of_metadata(
+    kernel: &KernelMetadata,
+    values: &[ArgumentValue],
+    grid: Dim3,
+    workgroup: Dim3,
+) -> Result<Layout, KernargError> {
+    let (hidden, explicit): (Vec<&Argument>, Vec<&Argument>) =
+        kernel.arguments.iter().partition(|argument| argument.kind.is_hidden());
+    if explicit.len() != values.len() {
+        return Err(KernargError::Count {
+            kernel: kernel.name.clone(),
+            expected: explicit.len(),
+            given: values.len(),
+            signature: explicit.iter().map(|a| describe(a)).collect::<Vec<_>>().join(", "),
+        });
+    }
+    let mut segment = Segment { kernel, bytes: vec![0; kernel.kernarg_segment_size as usize] };
+    let mut lds_end = kernel.group_segment_fixed_size;
+    for (index, (argument, value)) in explicit.into_iter().zip(values).enumerate() {
+        let bytes = explicit_bytes(argument, value, &mut lds_end).map_err(|reason| {
+            KernargError::Mismatch {
+                kernel: kernel.name.clone(),
+                index,
+                parameter: describe(argument),
+                reason,
+            }
+        })?;
+        segment.put(argument, &bytes)?;
+    }
+    let dynamic_lds = lds_end - kernel.group_segment_fixed_size;
+    for argument in hidden {
+        let value = hidden_value(&argument.kind, grid, workgroup, dynamic_lds);
+        let size = (argument.size as usize).min(8);
+        segment.put(argument, &value.to_le_bytes()[..size])?;
+    }
+    Ok(Layout { kernarg: segment.bytes, dynamic_lds })
+}
+
+/// The kernarg segment being filled.
+struct Segment<'a> {
+    kernel: &'a KernelMetadata,
+    bytes: Vec<u8>,
+}
+
+impl Segment<'_> {
+    fn put(&mut self, argument: &Argument, value: &[u8]) -> Result<(), KernargError> {
+        let start = argument.offset as usize;
+        match self.bytes.get_mut(start..start + value.len()) {
+            Some(place) => place.copy_from_slice(value),
+            None => {
+                return Err(KernargError::OutsideSegment {
+                    kernel: self.kernel.name.clone(),
+                    parameter: describe(argument),
+                    segment: self.kernel.kernarg_segment_size,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an explicit argument. Dynamic LDS is laid out behind what the kernel declares,
+/// up to `lds_end` so far.
+///
+/// # Errors
+/// What was given and what is expected.
+fn explicit_bytes(
+    argument: &Argument,
+    value: &ArgumentValue,
+    lds_end: &mut u32,
+) -> Result<Vec<u8>, String> {
+    match (&argument.kind, value) {
+        (ArgumentKind::GlobalBuffer, ArgumentValue::Buffer(address)) if argument.size == 8 => {
+            Ok(address.0.to_le_bytes().to_vec())
+        }
+        (ArgumentKind::ByValue, ArgumentValue::Bytes(bytes)) => {
+            if bytes.len() != argument.size as usize {
+                return Err(format!(
+                    "a value of {} bytes is given, {} bytes are expected",
+                    bytes.len(),
+                    argument.size
+                ));
+            }
+            Ok(bytes.clone())
+        }
+        (ArgumentKind::DynamicSharedPointer, ArgumentValue::DynamicLds(bytes))
+            if argument.size == 4 =>
+        {
+            let alignment = argument.pointee_align.unwrap_or(1).max(1);
+            let too_large =
+                || format!("{bytes} bytes of local memory are more than can be addressed");
+            let start = lds_end.checked_next_multiple_of(alignment).ok_or_else(too_large)?;
+            *lds_end = start.checked_add(*bytes).ok_or_else(too_large)?;
+            Ok(start.to_le_bytes().to_vec())
+        }
+        (kind, value) => {
+            let given = match value {
+                ArgumentValue::Buffer(_) => "a buffer",
+                ArgumentValue::Bytes(_) => "a value",
+                ArgumentValue::DynamicLds(_) => "local memory",
+            };
+            let expected = match kind {
+                ArgumentKind::GlobalBuffer => "a buffer",
+                ArgumentKind::ByValue => "a value",
+                ArgumentKind::DynamicSharedPointer => "local memory",
+                _ => return Err(format!("arguments of kind {kind} cannot be passed")),
+            };
+            Err(format!("{given} is given, {expected} of {} bytes is expected", argument.size))
+        }
+    }
+}
+
+/// The value of a hidden argument; what is not known is 0.
+fn hidden_value(kind: &ArgumentKind, grid: Dim3, workgroup: Dim3, dynamic_lds: u32) -> u64 {
+    let block_count = |dimension: usize| grid[dimension] / workgroup[dimension].max(1);
+    let remainder = |dimension: usize| grid[dimension] % workgroup[dimension].max(1);
+    let value = match kind {
+        ArgumentKind::HiddenBlockCountX => block_count(0),
+        ArgumentKind::HiddenBlockCountY => block_count(1),
+        ArgumentKind::HiddenBlockCountZ => block_count(2),
+        ArgumentKind::HiddenGroupSizeX => workgroup[0],
+        ArgumentKind::HiddenGroupSizeY => workgroup[1],
+        ArgumentKind::HiddenGroupSizeZ => workgroup[2],
+        ArgumentKind::HiddenRemainderX => remainder(0),
+        ArgumentKind::HiddenRemainderY => remainder(1),
+        ArgumentKind::HiddenRemainderZ => remainder(2),
+        ArgumentKind::HiddenGridDims => match grid {
+            [_, 1, 1] => 1,
+            [_, _, 1] => 2,
+            _ => 3,
+        },
+        ArgumentKind::HiddenDynamicLdsSize => dynamic_lds,
+        _ => 0,
+    };
+    value.into()
+}
+
+/// A parameter as the metadata describes it.
+fn describe(argument: &Argument) -> String {
+    let kind = match &argument.type_name {
+        Some(type_name) => type_name.clone(),
+        None => format!("{} of {} bytes", argument.kind, argument.size),
+    };
+    match &argument.name {
+        Some(name) => format!("{kind} {name}"),
+        None => kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(kind: &str, offset: u32, size: u32) -> Argument {
+        Argument {
+            name: None,
+            type_name: None,
+            offset,
+            size,
+            kind: ArgumentKind::from_name(kind),
+            address_space: None,
+            access: None,
+            actual_access: None,
+            pointee_align: None,
+            is_const: false,
+            is_restrict: false,
+            is_volatile: false,
+            is_pipe: false,
+        }
+    }
+
+    fn kernel(kernarg_segment_size: u32, arguments: Vec<Argument>) -> KernelMetadata {
+        KernelMetadata {
+            name: "kernel".to_owned(),
+            kernarg_segment_size,
+            arguments,
+            ..KernelMetadata::default()
+        }
+    }
+
+    fn word(layout: &Layout, offset: usize, size: usize) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&layout.kernarg[offset..offset + size]);
+        u64::from_le_bytes(bytes)
+    }
+
+    #[test]
+    fn explicit_arguments_stand_at_their_offsets() {
+        let kernel = kernel(
+            24,
+            vec![
+                argument("by_value", 0, 4),
+                argument("global_buffer", 8, 8),
+                argument("by_value", 16, 2),
+            ],
+        );
+        let values = [
+            ArgumentValue::Bytes(vec![1, 2, 3, 4]),
+            ArgumentValue::Buffer(Address(0x1234_5678_9abc)),
+            ArgumentValue::Bytes(vec![5, 6]),
+        ];
+        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect("fits");
+        assert_eq!(layout.kernarg.len(), 24);
+        assert_eq!(word(&layout, 0, 8), 0x0403_0201);
+        assert_eq!(word(&layout, 8, 8), 0x1234_5678_9abc);
+        assert_eq!(word(&layout, 16, 8), 0x0605);
+    }
+
+    /// The hidden arguments as clang 19 places them behind 24 bytes of explicit ones.
+    #[test]
+    fn version_5_hidden_arguments_follow_the_launch() {
+        let kernel = kernel(
+            280,
+            vec![
+                argument("hidden_block_count_x", 24, 4),
+                argument("hidden_block_count_y", 28, 4),
+                argument("hidden_block_count_z", 32, 4),
+                argument("hidden_group_size_x", 36, 2),
+                argument("hidden_group_size_y", 38, 2),
+                argument("hidden_group_size_z", 40, 2),
+                argument("hidden_remainder_x", 42, 2),
+                argument("hidden_remainder_y", 44, 2),
+                argument("hidden_remainder_z", 46, 2),
+                argument("hidden_global_offset_x", 64, 8),
+                argument("hidden_grid_dims", 88, 2),
+                argument("hidden_hostcall_buffer", 104, 8),
+                argument("hidden_dynamic_lds_size", 144, 4),
+            ],
+        );
+        let layout = of_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1]).expect("fits");
+        let words = |offset, size, count| {
+            (0..count).map(|i| word(&layout, offset + i * size, size)).collect::<Vec<_>>()
+        };
+        assert_eq!(words(24, 4, 3), [3, 7, 1], "whole workgroups");
+        assert_eq!(words(36, 2, 3), [256, 4, 1], "workgroup size");
+        assert_eq!(words(42, 2, 3), [232, 2, 0], "partial workgroups");
+        assert_eq!(word(&layout, 88, 2), 2, "dimensions");
+        assert_eq!(words(64, 8, 1), [0]);
+        assert_eq!(words(104, 8, 1), [0]);
+    }
+
+    #[test]
+    fn version_4_hidden_arguments_are_zero() {
+        let kinds = ["hidden_global_offset_x", "hidden_none", "hidden_hostcall_buffer"];
+        let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
+        let layout =
+            of_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1]).expect("fits");
+        assert_eq!(layout.kernarg, [0; 24]);
+    }
+
+    #[test]
+    fn dynamic_lds_follows_what_the_kernel_declares() {
+        let aligned =
+            Argument { pointee_align: Some(16), ..argument("dynamic_shared_pointer", 0, 4) };
+        let mut kernel = kernel(
+            12,
+            vec![
+                aligned,
+                argument("dynamic_shared_pointer", 4, 4),
+                argument("hidden_dynamic_lds_size", 8, 4),
+            ],
+        );
+        kernel.group_segment_fixed_size = 100;
+        let values = [ArgumentValue::DynamicLds(10), ArgumentValue::DynamicLds(6)];
+        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect("fits");
+        assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (112, 122));
+        assert_eq!(layout.dynamic_lds, 28);
+        assert_eq!(word(&layout, 8, 4), 28);
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_refused() {
+        let named = Argument {
+            name: Some("count".to_owned()),
+            type_name: Some("uint".to_owned()),
+            ..argument("by_value", 8, 4)
+        };
+        let kernel = kernel(16, vec![argument("global_buffer", 0, 8), named]);
+        let buffer = ArgumentValue::Buffer(Address(0));
+        let refuse = |values: &[ArgumentValue]| {
+            of_metadata(&kernel, values, [1; 3], [1; 3]).expect_err("refused").to_string()
+        };
+        let count = refuse(&[buffer.clone()]);
+        assert!(count.contains("takes 2 arguments") && count.contains("uint count"), "{count}");
+        let kind = refuse(&[buffer.clone(), buffer.clone()]);
+        assert!(kind.contains("argument 1") && kind.contains("a buffer is given"), "{kind}");
+        let size = refuse(&[buffer, ArgumentValue::Bytes(vec![0; 8])]);
+        assert!(size.contains("8 bytes is given, 4 bytes are expected"), "{size}");
+    }
+
+    #[test]
+    fn contradictory_metadata_are_an_error() {
+        let kernel = kernel(4, vec![argument("by_value", u32::MAX, 4)]);
+        let values = [ArgumentValue::Bytes(vec![0; 4])];
+        let error = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect_err("refused");
+        assert!(matches!(error, KernargError::OutsideSegment { .. }), "{error}");
+    }
 }

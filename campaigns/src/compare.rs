@@ -1,0 +1,313 @@
+//! Outputs of a faulty run against those of the fault-free run.
+//!
+//! An element is right if it has the same bits, if both are NaN (whatever their payloads), or
+//! if it is within a tolerance. A NaN in place of a number, a number in place of a NaN, and an
+//! infinity in place of anything else are wrong under every tolerance, with infinite errors.
+//! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
+
+use crate::element::ElementType;
+use crate::schema;
+use half::f16;
+
+/// How far an element may be from the fault-free one. It is right if it meets any of the
+/// limits; with none it must be exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tolerance {
+    /// Limit of |element - golden|.
+    pub absolute: Option<f64>,
+    /// Limit of |element - golden| / |golden|.
+    pub relative: Option<f64>,
+    /// Limit in units in the last place: how many numbers of the type lie between, plus one.
+    pub ulp: Option<u64>,
+}
+
+impl Tolerance {
+    /// Checks what a campaign file says about an output with elements of type `element`.
+    ///
+    /// # Errors
+    /// Says which limit is not possible, and what is.
+    pub(crate) fn new(
+        tolerance: &schema::Tolerance,
+        element: ElementType,
+    ) -> Result<Tolerance, String> {
+        let &schema::Tolerance { exact, absolute, relative, ulp } = tolerance;
+        let limited = absolute.is_some() || relative.is_some() || ulp.is_some();
+        if exact == Some(true) && limited {
+            return Err("`exact: true` allows no other limit beside it".to_owned());
+        }
+        if exact != Some(true) && !limited {
+            return Err(
+                "expected `exact: true`, or a limit: `absolute`, `relative` or `ulp`".to_owned()
+            );
+        }
+        for (key, limit) in [("absolute", absolute), ("relative", relative)] {
+            if let Some(limit) = limit
+                && !(limit.is_finite() && limit >= 0.0)
+            {
+                return Err(format!("{key}: {limit:?} is no limit; expected a number from 0 up"));
+            }
+        }
+        if ulp.is_some() && !element.is_float() {
+            return Err(format!("`ulp` is for floating-point outputs; this one is {element}"));
+        }
+        Ok(Tolerance { absolute, relative, ulp })
+    }
+}
+
+/// How an output differs from the fault-free one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// Elements outside the tolerance.
+    pub elements_wrong: u64,
+    /// Greatest |element - golden|, elements within the tolerance included.
+    pub max_abs_error: f64,
+    /// Greatest |element - golden| / |golden|, elements within the tolerance included; infinite
+    /// where golden is 0 and the element is not.
+    pub max_rel_error: f64,
+}
+
+impl Difference {
+    /// This output's difference and another's, taken together.
+    pub fn and(self, other: Difference) -> Difference {
+        Difference {
+            elements_wrong: self.elements_wrong + other.elements_wrong,
+            max_abs_error: self.max_abs_error.max(other.max_abs_error),
+            max_rel_error: self.max_rel_error.max(other.max_rel_error),
+        }
+    }
+}
+
+/// Compares two outputs of the same size element by element.
+pub fn compare(
+    element: ElementType,
+    tolerance: &Tolerance,
+    golden: &[u8],
+    faulty: &[u8],
+) -> Difference {
+    let mut difference = Difference::default();
+    if golden == faulty {
+        return difference;
+    }
+    let size = element.size();
+    for (golden, faulty) in golden.chunks_exact(size).zip(faulty.chunks_exact(size)) {
+        if golden == faulty {
+            continue;
+        }
+        let error = Value::decode(element, golden).error(Value::decode(element, faulty));
+        difference.elements_wrong += u64::from(!error.within(tolerance));
+        difference.max_abs_error = difference.max_abs_error.max(error.absolute);
+        difference.max_rel_error = difference.max_rel_error.max(error.relative);
+    }
+    difference
+}
+
+/// One element.
+#[derive(Clone, Copy)]
+enum Value {
+    Integer(i128),
+    Float {
+        value: f64,
+        /// The type's numbers numbered in their order; 0.0 and -0.0 are both 0.
+        rank: i64,
+    },
+}
+
+impl Value {
+    /// The element in `raw`, which has the type's size, little-endian.
+    fn decode(element: ElementType, raw: &[u8]) -> Value {
+        let mut word = [0; 8];
+        word[..raw.len()].copy_from_slice(raw);
+        let bits = u64::from_le_bytes(word);
+        let width = 8 * element.size() as u32;
+        let sign = 1u64 << (width - 1);
+        match element {
+            ElementType::F16 | ElementType::F32 | ElementType::F64 => {
+                let value = match element {
+                    ElementType::F16 => f16::from_bits(bits as u16).to_f64(),
+                    ElementType::F32 => f32::from_bits(bits as u32).into(),
+                    _ => f64::from_bits(bits),
+                };
+                let magnitude = (bits & !sign) as i64;
+                Value::Float { value, rank: if bits & sign == 0 { magnitude } else { -magnitude } }
+            }
+            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
+                // Shift the sign up and back down to extend it.
+                let unused = 64 - width;
+                Value::Integer((((bits << unused) as i64) >> unused).into())
+            }
+            _ => Value::Integer(bits.into()),
+        }
+    }
+
+    /// How far `faulty`, an element of the same type with other bits, is from this one.
+    fn error(self, faulty: Value) -> ElementError {
+        match (self, faulty) {
+            (Value::Integer(golden), Value::Integer(faulty)) => {
+                let absolute = golden.abs_diff(faulty) as f64;
+                let relative = absolute / golden.unsigned_abs() as f64;
+                ElementError { exact: false, absolute, relative, ulp: u64::MAX }
+            }
+            (
+                Value::Float { value: golden, rank: golden_rank },
+                Value::Float { value: faulty, rank: faulty_rank },
+            ) => {
+                if golden.is_nan() && faulty.is_nan() {
+                    return ElementError { exact: true, absolute: 0.0, relative: 0.0, ulp: 0 };
+                }
+                if !(golden.is_finite() && faulty.is_finite()) {
+                    return ElementError::INFINITE;
+                }
+                let absolute = (faulty - golden).abs();
+                let relative = if absolute == 0.0 { 0.0 } else { absolute / golden.abs() };
+                let ulp = golden_rank.abs_diff(faulty_rank);
+                ElementError { exact: false, absolute, relative, ulp }
+            }
+            _ => ElementError::INFINITE,
+        }
+    }
+}
+
+/// How far an element is off, by every measure.
+struct ElementError {
+    exact: bool,
+    absolute: f64,
+    relative: f64,
+    ulp: u64,
+}
+
+impl ElementError {
+    const INFINITE: ElementError = ElementError {
+        exact: false,
+        absolute: f64::INFINITY,
+        relative: f64::INFINITY,
+        ulp: u64::MAX,
+    };
+
+    fn within(&self, tolerance: &Tolerance) -> bool {
+        // The overflow of a difference of finite numbers is infinite too, and never within.
+        self.exact
+            || tolerance.absolute.is_some_and(|limit| self.absolute <= limit)
+            || tolerance.relative.is_some_and(|limit| self.relative <= limit)
+            || tolerance.ulp.is_some_and(|limit| self.ulp <= limit && self.ulp != u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXACT: Tolerance = Tolerance { absolute: None, relative: None, ulp: None };
+
+    fn f32s(numbers: &[f32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn compare_f32(tolerance: Tolerance, golden: &[f32], faulty: &[f32]) -> Difference {
+        compare(ElementType::F32, &tolerance, &f32s(golden), &f32s(faulty))
+    }
+
+    #[test]
+    fn exact_counts_every_other_bit_pattern() {
+        assert_eq!(compare_f32(EXACT, &[1.0, 2.0], &[1.0, 2.0]), Difference::default());
+        let difference = compare_f32(EXACT, &[1.0, 2.0, 4.0], &[1.0, 3.0, 8.0]);
+        assert_eq!(
+            difference,
+            Difference { elements_wrong: 2, max_abs_error: 4.0, max_rel_error: 1.0 }
+        );
+        let zero = compare_f32(EXACT, &[0.0], &[-0.0]);
+        assert_eq!(zero, Difference { elements_wrong: 1, max_abs_error: 0.0, max_rel_error: 0.0 });
+    }
+
+    #[test]
+    fn nan_equals_nan_and_nothing_else() {
+        let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: Some(1 << 40) };
+        let other_nan = f32::from_bits(f32::NAN.to_bits() | 1);
+        for tolerance in [EXACT, loose] {
+            assert_eq!(compare_f32(tolerance, &[f32::NAN], &[other_nan]), Difference::default());
+            for (golden, faulty) in [(1.0, f32::NAN), (f32::NAN, 1.0), (f32::NAN, f32::INFINITY)] {
+                let difference = compare_f32(tolerance, &[golden], &[faulty]);
+                assert_eq!(difference.elements_wrong, 1);
+                assert_eq!(difference.max_abs_error, f64::INFINITY);
+                assert_eq!(difference.max_rel_error, f64::INFINITY);
+            }
+        }
+    }
+
+    #[test]
+    fn an_infinity_is_near_nothing_else() {
+        let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: Some(10) };
+        for faulty in [f32::MAX, f32::NEG_INFINITY] {
+            assert_eq!(compare_f32(loose, &[f32::INFINITY], &[faulty]).elements_wrong, 1);
+            assert_eq!(compare_f32(loose, &[faulty], &[f32::INFINITY]).elements_wrong, 1);
+        }
+        assert_eq!(compare_f32(EXACT, &[f32::INFINITY], &[f32::INFINITY]).elements_wrong, 0);
+    }
+
+    #[test]
+    fn tolerated_elements_still_show_their_error() {
+        let tolerance = Tolerance { absolute: Some(0.5), ..EXACT };
+        let difference = compare_f32(tolerance, &[1.0, 1.0], &[1.5, 1.75]);
+        assert_eq!(
+            difference,
+            Difference { elements_wrong: 1, max_abs_error: 0.75, max_rel_error: 0.75 }
+        );
+    }
+
+    #[test]
+    fn relative_errors_of_zero_are_infinite() {
+        let tolerance = Tolerance { relative: Some(1e-3), ..EXACT };
+        let difference = compare_f32(tolerance, &[0.0, 1000.0], &[1e-30, 1000.5]);
+        assert_eq!(difference.elements_wrong, 1);
+        assert_eq!(difference.max_rel_error, f64::INFINITY);
+        // An element need meet one limit only.
+        let either = Tolerance { absolute: Some(1e-20), ..tolerance };
+        assert_eq!(compare_f32(either, &[0.0], &[1e-30]).elements_wrong, 0);
+    }
+
+    #[test]
+    fn units_in_the_last_place_count_numbers_across_zero() {
+        let ulp = |limit| Tolerance { ulp: Some(limit), ..EXACT };
+        let next = f32::from_bits(1.0f32.to_bits() + 1);
+        assert_eq!(compare_f32(ulp(1), &[1.0], &[next]).elements_wrong, 0);
+        assert_eq!(compare_f32(ulp(0), &[1.0], &[next]).elements_wrong, 1);
+        let tiny = f32::from_bits(1);
+        assert_eq!(compare_f32(ulp(2), &[tiny], &[-tiny]).elements_wrong, 0);
+        assert_eq!(compare_f32(ulp(1), &[tiny], &[-tiny]).elements_wrong, 1);
+        assert_eq!(compare_f32(ulp(0), &[0.0], &[-0.0]).elements_wrong, 0);
+        let half = compare(ElementType::F16, &ulp(1), &[0x00, 0x3c], &[0x02, 0x3c]);
+        assert_eq!(half.elements_wrong, 1);
+    }
+
+    #[test]
+    fn integers_are_compared_without_loss() {
+        let bytes = |number: u64| number.to_le_bytes();
+        let one_off = compare(ElementType::U64, &EXACT, &bytes(u64::MAX), &bytes(u64::MAX - 1));
+        assert_eq!((one_off.elements_wrong, one_off.max_abs_error), (1, 1.0));
+        let signed = compare(ElementType::I8, &EXACT, &[0xff], &[0x7f]);
+        assert_eq!((signed.max_abs_error, signed.max_rel_error), (128.0, 128.0));
+        let unsigned = compare(ElementType::U8, &EXACT, &[0xff], &[0x7f]);
+        assert_eq!(unsigned.max_abs_error, 128.0);
+        assert!(unsigned.max_rel_error < 1.0);
+    }
+
+    #[test]
+    fn limits_are_checked() {
+        let none = schema::Tolerance { exact: None, absolute: None, relative: None, ulp: None };
+        let check = |tolerance: &schema::Tolerance, element| Tolerance::new(tolerance, element);
+        assert!(check(&none, ElementType::F32).is_err());
+        let exact = schema::Tolerance { exact: Some(true), ..none };
+        assert_eq!(check(&exact, ElementType::F32), Ok(EXACT));
+        for absolute in [f64::NAN, -1.0, f64::INFINITY] {
+            let tolerance = schema::Tolerance {
+                exact: None,
+                absolute: Some(absolute),
+                relative: None,
+                ulp: None,
+            };
+            assert!(check(&tolerance, ElementType::F32).is_err(), "{absolute}");
+        }
+        let ulp = schema::Tolerance { exact: None, absolute: None, relative: None, ulp: Some(4) };
+        assert!(check(&ulp, ElementType::F32).is_ok());
+        assert!(check(&ulp, ElementType::I32).is_err());
+    }
+}

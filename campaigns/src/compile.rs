@@ -1,0 +1,426 @@
+//! Kernels compiled on the fly by clang, and kept.
+//!
+//! A code object is kept under a digest of everything it is made from: the preprocessed source
+//! (so every header counts), the flags, the compiler's version and the device libraries. A
+//! changed header or a new compiler therefore never meets an old code object.
+
+use crate::digest::hexadecimal;
+use flipwave_isa::Target;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a kernel is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// OpenCL C, files `.cl`.
+    OpenClC,
+    /// HIP, files `.hip`.
+    Hip,
+}
+
+impl Language {
+    /// The language of a source file, by its name.
+    ///
+    /// # Errors
+    /// [`CompileError::UnknownLanguage`].
+    pub fn of(source: &Path) -> Result<Language, CompileError> {
+        match source.extension().and_then(|extension| extension.to_str()) {
+            Some("cl") => Ok(Language::OpenClC),
+            Some("hip") => Ok(Language::Hip),
+            _ => Err(CompileError::UnknownLanguage { source_file: source.to_owned() }),
+        }
+    }
+}
+
+/// A kernel that cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// A file name that does not tell the language.
+    #[error("{}: the name does not end in .cl (OpenCL C) or .hip (HIP)", source_file.display())]
+    UnknownLanguage {
+        /// The file.
+        source_file: PathBuf,
+    },
+    /// No source.
+    #[error("cannot read the kernel's source {}: {reason}", source_file.display())]
+    Source {
+        /// The file.
+        source_file: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// No compiler.
+    #[error(
+        "cannot run the compiler `{}`: {reason}; install Debian's packages clang-19 and lld-19, \
+         or set FLIPWAVE_CLANG to clang's path",
+        clang.display()
+    )]
+    Clang {
+        /// The program.
+        clang: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// No device libraries.
+    #[error(
+        "no AMDGPU device libraries (ockl.bc and others) in {}; install Debian's package \
+         rocm-device-libs, or set FLIPWAVE_DEVICE_LIBS to the folder that has them",
+        searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    DeviceLibraries {
+        /// Where they were looked for.
+        searched: Vec<PathBuf>,
+    },
+    /// The compiler refused.
+    #[error("{} does not compile ({status}):\n{messages}{hint}", source_file.display())]
+    Rejected {
+        /// The source.
+        source_file: PathBuf,
+        /// How the compiler ended.
+        status: std::process::ExitStatus,
+        /// What it printed.
+        messages: String,
+        /// What to do, where the messages tell.
+        hint: String,
+    },
+    /// Compiled code cannot be kept.
+    #[error("cannot keep compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder", path.display())]
+    Cache {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+}
+
+/// The compiler, its device libraries, and the folder where code objects are kept.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    clang: PathBuf,
+    version: String,
+    device_libraries: PathBuf,
+    rocm: PathBuf,
+    cache: PathBuf,
+}
+
+impl Compiler {
+    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-19` in PATH), the device libraries
+    /// (`FLIPWAVE_DEVICE_LIBS`, or where distributions and ROCm put them) and the cache folder
+    /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
+    ///
+    /// # Errors
+    /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
+    pub fn find() -> Result<Compiler, CompileError> {
+        let clang = PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()));
+        let candidates = match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
+            Some(folder) => vec![folder.into()],
+            None => usual_device_libraries(),
+        };
+        Ok(Compiler {
+            version: clang_version(&clang)?,
+            clang,
+            device_libraries: find_device_libraries(candidates)?,
+            rocm: find_rocm(),
+            cache: cache_folder(|name| std::env::var_os(name)),
+        })
+    }
+
+    /// The compiler's own words for its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The code object of `source` for `target`, compiled with `options` unless that was done
+    /// before. The compiler runs in the source's folder, so that include paths are relative to
+    /// it.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn compile(
+        &self,
+        source: &Path,
+        options: &[String],
+        target: &Target,
+    ) -> Result<Vec<u8>, CompileError> {
+        let language = Language::of(source)?;
+        std::fs::File::open(source)
+            .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
+        let arguments = self.arguments(language, options, target);
+        let kept = self.cache.join(format!("{}.co", self.digest(source, &arguments)?));
+        let failed = |reason| CompileError::Cache { path: kept.clone(), reason };
+        match std::fs::read(&kept) {
+            Ok(code_object) => return Ok(code_object),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        std::fs::create_dir_all(&self.cache).map_err(failed)?;
+        // Written beside and renamed: no other run ever sees half a file.
+        let unfinished = tempfile::NamedTempFile::new_in(&self.cache).map_err(failed)?;
+        let output: [OsString; 2] = ["-o".into(), unfinished.path().into()];
+        self.run(source, &arguments, &output)?;
+        let code_object = std::fs::read(unfinished.path()).map_err(failed)?;
+        unfinished.persist(&kept).map_err(|error| failed(error.error))?;
+        Ok(code_object)
+    }
+
+    fn arguments(&self, language: Language, options: &[String], target: &Target) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = match language {
+            Language::OpenClC => [
+                "-xcl",
+                "-cl-std=CL2.0",
+                "-Xclang",
+                "-finclude-default-header",
+                "--target=amdgcn-amd-amdhsa",
+            ]
+            .map(OsString::from)
+            .into(),
+            Language::Hip => {
+                let rocm = self.rocm.display();
+                // Without the bundle, the output is the code object itself.
+                ["-xhip", "--cuda-device-only", "--no-gpu-bundle-output"]
+                    .map(OsString::from)
+                    .into_iter()
+                    .chain([format!("--rocm-path={rocm}").into()])
+                    .collect()
+            }
+        };
+        arguments.push(match language {
+            Language::OpenClC => format!("-mcpu={target}").into(),
+            Language::Hip => format!("--offload-arch={target}").into(),
+        });
+        arguments
+            .push(format!("--rocm-device-lib-path={}", self.device_libraries.display()).into());
+        // Line tables tell where a fault struck and leave the code as it is. They name files
+        // relative to the source, so that the code object does not depend on where it lies.
+        arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
+        arguments.extend(options.iter().map(OsString::from));
+        arguments
+    }
+
+    /// Digest of everything a code object is made from.
+    fn digest(&self, source: &Path, arguments: &[OsString]) -> Result<String, CompileError> {
+        let preprocessed = self.run(source, arguments, &["-E".into()])?.stdout;
+        let mut digest = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            digest.update((bytes.len() as u64).to_le_bytes());
+            digest.update(bytes);
+        };
+        add(self.version.as_bytes());
+        add(&preprocessed);
+        for argument in arguments {
+            add(argument.as_encoded_bytes());
+        }
+        add(library_versions(&self.device_libraries).as_bytes());
+        Ok(hexadecimal(&digest.finalize()))
+    }
+
+    /// Runs the compiler on `source` to its successful end.
+    fn run(
+        &self,
+        source: &Path,
+        arguments: &[OsString],
+        more: &[OsString],
+    ) -> Result<Output, CompileError> {
+        let folder = match source.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let output = Command::new(&self.clang)
+            .current_dir(folder)
+            .args(arguments)
+            .args(more)
+            .arg("--")
+            .arg(source.file_name().unwrap_or_default())
+            .output()
+            .map_err(|reason| CompileError::Clang { clang: self.clang.clone(), reason })?;
+        if !output.status.success() {
+            let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            return Err(CompileError::Rejected {
+                source_file: source.to_owned(),
+                status: output.status,
+                hint: hint(&messages),
+                messages,
+            });
+        }
+        Ok(output)
+    }
+}
+
+/// What to install, where the compiler's messages show that something is missing.
+fn hint(messages: &str) -> String {
+    let package = if messages.contains("ld.lld") {
+        "lld-19"
+    } else if messages.contains("HIP runtime") || messages.contains("hip/hip_") {
+        "libamdhip64-dev"
+    } else if messages.contains("'cmath' file not found") {
+        "libstdc++-12-dev"
+    } else {
+        return String::new();
+    };
+    format!("\nInstall Debian's package {package}.")
+}
+
+fn clang_version(clang: &Path) -> Result<String, CompileError> {
+    let output = Command::new(clang)
+        .arg("--version")
+        .output()
+        .map_err(|reason| CompileError::Clang { clang: clang.to_owned(), reason })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Folders where Debian and ROCm put the device libraries.
+fn usual_device_libraries() -> Vec<PathBuf> {
+    // Debian's folder has the host's architecture in its name.
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("amdgcn/bitcode")))
+        .filter(|folder| folder.is_dir())
+        .collect();
+    folders.sort();
+    folders.extend(["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()]);
+    folders
+}
+
+fn find_device_libraries(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
+    match candidates.iter().find(|folder| folder.join("ockl.bc").is_file()) {
+        Some(folder) => Ok(folder.clone()),
+        None => Err(CompileError::DeviceLibraries { searched: candidates }),
+    }
+}
+
+/// The folder whose `include/hip` has HIP's headers: ROCM_PATH as AMD's tools read it, else
+/// where packages put them.
+fn find_rocm() -> PathBuf {
+    let installed: Option<PathBuf> = std::env::var_os("ROCM_PATH").map(PathBuf::from);
+    installed
+        .into_iter()
+        .chain(["/usr".into(), "/opt/rocm".into()])
+        .find(|folder| folder.join("include/hip/hip_runtime.h").is_file())
+        // clang then says itself what it misses.
+        .unwrap_or_else(|| "/usr".into())
+}
+
+/// Where code objects are kept, by the environment (XDG base directories).
+fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let folder = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("FLIPWAVE_CACHE")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("flipwave")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/flipwave")))
+        .unwrap_or_else(|| std::env::temp_dir().join("flipwave-cache"))
+}
+
+/// Names, sizes and times of the device libraries: other ones give another text.
+fn library_versions(folder: &Path) -> String {
+    let mut lines: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| {
+            let mut line = entry.file_name().to_string_lossy().into_owned();
+            if let Ok(metadata) = std::fs::metadata(entry.path()) {
+                // Writing to a string cannot fail.
+                let _ = write!(line, " {} {:?}", metadata.len(), metadata.modified().ok());
+            }
+            line
+        })
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "#include \"value.h\"\n\
+        kernel void set(global int *out) { out[get_global_id(0)] = VALUE; }\n";
+
+    /// A folder with a kernel and its header, and a compiler that keeps code objects in it.
+    fn compiler() -> (tempfile::TempDir, Compiler, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("set.cl");
+        std::fs::write(&source, KERNEL).expect("written");
+        std::fs::write(folder.path().join("value.h"), "#define VALUE 1\n").expect("written");
+        let mut compiler = Compiler::find().expect("a compiler");
+        compiler.cache = folder.path().join("cache");
+        (folder, compiler, source)
+    }
+
+    fn gfx90a() -> Target {
+        "gfx90a".parse().expect("a target")
+    }
+
+    fn kept(folder: &tempfile::TempDir) -> usize {
+        std::fs::read_dir(folder.path().join("cache")).expect("a folder").count()
+    }
+
+    #[test]
+    fn code_is_compiled_once_and_again_when_anything_changes() {
+        let (folder, compiler, source) = compiler();
+        let compile = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+            compiler.compile(&source, &options, &gfx90a()).expect("compiles")
+        };
+        let first = compile(&["-O3"]);
+        assert_eq!(first[..4], *b"\x7fELF");
+        assert_eq!(compile(&["-O3"]), first);
+        assert_eq!(kept(&folder), 1);
+        compile(&["-O0"]);
+        assert_eq!(kept(&folder), 2);
+        std::fs::write(folder.path().join("value.h"), "#define VALUE 2\n").expect("written");
+        assert_ne!(compile(&["-O3"]), first);
+        assert_eq!(kept(&folder), 3);
+    }
+
+    #[test]
+    fn the_kept_code_object_is_used() {
+        let (folder, compiler, source) = compiler();
+        let options = ["-O3".to_owned()];
+        compiler.compile(&source, &options, &gfx90a()).expect("compiles");
+        let file = std::fs::read_dir(folder.path().join("cache")).expect("a folder").next();
+        std::fs::write(file.expect("a file").expect("a file").path(), b"kept").expect("written");
+        assert_eq!(compiler.compile(&source, &options, &gfx90a()).expect("kept"), b"kept");
+    }
+
+    #[test]
+    fn the_compiler_s_messages_are_shown() {
+        let (folder, compiler, source) = compiler();
+        std::fs::write(&source, "kernel void broken( {}\n").expect("written");
+        let error = compiler.compile(&source, &[], &gfx90a()).expect_err("does not compile");
+        assert!(error.to_string().contains("set.cl:1:"), "{error}");
+        assert_eq!(kept(&folder), 0);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let (_folder, mut compiler, source) = compiler();
+        compiler.clang = "/nowhere/clang".into();
+        let error = compiler.compile(&source, &[], &gfx90a()).expect_err("no compiler");
+        assert!(error.to_string().contains("clang-19"), "{error}");
+        let error = find_device_libraries(vec!["/nowhere".into()]).expect_err("no libraries");
+        assert!(error.to_string().contains("rocm-device-libs"), "{error}");
+        let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
+        assert!(error.to_string().contains(".hip"), "{error}");
+        assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-19"));
+    }
+
+    #[test]
+    fn the_cache_follows_the_environment() {
+        let environment = |set: &'static [(&str, &str)]| {
+            cache_folder(move |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        assert_eq!(environment(&[("HOME", "/h")]), Path::new("/h/.cache/flipwave"));
+        assert_eq!(
+            environment(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]),
+            Path::new("/x/flipwave")
+        );
+        assert_eq!(environment(&[("FLIPWAVE_CACHE", "/f"), ("HOME", "/h")]), Path::new("/f"));
+    }
+}

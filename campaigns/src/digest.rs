@@ -1,0 +1,12 @@
+//! Digests as text.
+
+use std::fmt::Write;
+
+/// Bytes in hexadecimal, two digits each.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

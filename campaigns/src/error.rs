@@ -1,0 +1,74 @@
+//! Why a campaign cannot be run, or was not run to its end.
+
+use crate::campaign::FileError;
+use crate::folder::FolderError;
+use crate::prepare::PrepareError;
+use flipwave_analysis::StatisticsError;
+use flipwave_injector::{GoldenError, InjectionError, PlanError};
+
+/// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// The campaign file is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The program cannot be put together.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The fault-free run failed.
+    #[error(transparent)]
+    Golden(#[from] GoldenError),
+    /// Two fault-free runs differ.
+    #[error(
+        "two fault-free runs of the workload differ in {difference}; outcomes would mean nothing \
+         (this is a defect of the embedded GPU: please report it)"
+    )]
+    NotDeterministic {
+        /// In what they differ.
+        difference: String,
+    },
+    /// No sites can be drawn.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The precision asked for is none.
+    #[error(transparent)]
+    Statistics(#[from] StatisticsError),
+    /// The precision asked for takes too many injections.
+    #[error(
+        "{count} injections are needed for the margin and confidence in the campaign file; at \
+         most {most} are possible: ask for a wider margin"
+    )]
+    SampleTooLarge {
+        /// How many it takes.
+        count: u64,
+        /// How many are possible.
+        most: u64,
+    },
+    /// An injection did not take place.
+    #[error("injection {index} failed: {reason}")]
+    Injection {
+        /// Its index in the plan.
+        index: u64,
+        /// Why.
+        reason: InjectionError,
+    },
+    /// A replayed injection did not take place.
+    #[error(transparent)]
+    Replay(#[from] InjectionError),
+    /// The tool itself failed in an injection.
+    #[error(
+        "injection {index} failed: internal error: {message}; the site is: {site} (this is a \
+         defect of Flipwave: please report it with the campaign)"
+    )]
+    Panic {
+        /// Its index in the plan.
+        index: u64,
+        /// The site, for a replay.
+        site: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// Results cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}

@@ -1,0 +1,130 @@
+//! Where in a YAML text a field stands.
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// One step from a YAML value to one inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// A field of a YAML text, named by the way to it: `workload.kernel.args[2].count`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Field(Vec<Step>);
+
+impl Field {
+    /// The text's outermost value.
+    pub(crate) fn root() -> Field {
+        Field::default()
+    }
+
+    /// The value under `key` of this mapping.
+    pub(crate) fn key(&self, key: &str) -> Field {
+        self.step(Step::Key(key.to_owned()))
+    }
+
+    /// The value at `index` of this sequence.
+    pub(crate) fn index(&self, index: usize) -> Field {
+        self.step(Step::Index(index))
+    }
+
+    fn step(&self, step: Step) -> Field {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Field(steps)
+    }
+
+    /// Line and column, both from 1, of this field in `text`. A field that the text leaves out
+    /// is found at the value that would hold it.
+    pub(crate) fn locate(&self, text: &str) -> Option<(usize, usize)> {
+        let error = Walk(&self.0).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
+        let location = error.location()?;
+        Some((location.line(), location.column()))
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if position == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Walks to a value and fails there: the parser says in its error where that was.
+struct Walk<'a>(&'a [Step]);
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the field looked for")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        if let Some((Step::Key(wanted), rest)) = self.0.split_first() {
+            while let Some(key) = map.next_key::<String>()? {
+                if key == *wanted {
+                    return map.next_value_seed(Walk(rest));
+                }
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Err(de::Error::custom("here"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        if let Some((Step::Index(wanted), rest)) = self.0.split_first() {
+            for _ in 0..*wanted {
+                sequence.next_element::<IgnoredAny>()?;
+            }
+            if sequence.next_element_seed(Walk(rest))?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(de::Error::custom("here"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name: x\nouter:\n  list:\n    - {a: 1, b: [5, 6]}\n    - {a: 2}\n";
+
+    #[test]
+    fn fields_are_found_where_they_stand() {
+        let list = Field::root().key("outer").key("list");
+        assert_eq!(Field::root().key("name").locate(TEXT), Some((1, 7)));
+        assert_eq!(list.index(0).key("b").index(1).locate(TEXT), Some((4, 21)));
+        assert_eq!(list.index(1).key("a").locate(TEXT), Some((5, 11)));
+    }
+
+    #[test]
+    fn a_field_left_out_is_found_at_its_parent() {
+        let second = Field::root().key("outer").key("list").index(1);
+        assert_eq!(second.key("missing").locate(TEXT), second.locate(TEXT));
+        assert_eq!(second.locate(TEXT), Some((5, 7)));
+    }
+
+    #[test]
+    fn fields_are_named_by_the_way_to_them() {
+        let field = Field::root().key("args").index(2).key("count");
+        assert_eq!(field.to_string(), "args[2].count");
+    }
+}

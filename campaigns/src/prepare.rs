@@ -1,0 +1,233 @@
+//! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
+//! arguments laid out.
+
+use crate::campaign::{Argument, Campaign, Code, Launch};
+use crate::compare::Tolerance;
+use crate::compile::{CompileError, Compiler};
+use crate::element::ElementType;
+use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel};
+use flipwave_device::{
+    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
+};
+use flipwave_injector::{Output, Workload};
+use flipwave_isa::Target;
+use flipwave_sim::EmbeddedGpu;
+use std::path::PathBuf;
+
+/// The watchdog of fault-free runs, in wave instructions per dispatch: an hour or more on the
+/// embedded GPU, so that a kernel without an end is reported some day.
+const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
+
+/// A campaign's program, ready to run.
+#[derive(Clone)]
+pub struct Prepared {
+    /// The device with everything in place, and the launches.
+    pub workload: Workload,
+    /// How each of the workload's outputs is read and compared, in their order.
+    pub formats: Vec<OutputFormat>,
+    /// The compiler's version, if one was needed.
+    pub compiler: Option<String>,
+}
+
+/// How an output is read and compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutputFormat {
+    /// Type of the elements.
+    pub element: ElementType,
+    /// How far they may be off.
+    pub tolerance: Tolerance,
+}
+
+/// A campaign whose program cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// A source that cannot be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A code object that cannot be read from disk.
+    #[error("cannot read the code object {}: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// A file that is no usable code object.
+    #[error("{}: {reason}", path.display())]
+    CodeObject {
+        /// The source or code object.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: CodeObjectError,
+    },
+    /// No such kernel.
+    #[error("{} has no kernel `{wanted}`; {}", path.display(), kernel_list(present))]
+    UnknownKernel {
+        /// The source or code object.
+        path: PathBuf,
+        /// The name asked for.
+        wanted: String,
+        /// The names there are.
+        present: Vec<String>,
+    },
+    /// Arguments that do not fit the kernel.
+    #[error("launch {launch}: {reason}")]
+    Arguments {
+        /// Index of the launch, from 0.
+        launch: usize,
+        /// What does not fit.
+        reason: KernargError,
+    },
+    /// A buffer that cannot be filled.
+    #[error("buffer `{buffer}`: {reason}")]
+    Buffer {
+        /// The buffer.
+        buffer: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The device refused a request.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn kernel_list(present: &[String]) -> String {
+    match present {
+        [] => "it has no kernels at all".to_owned(),
+        names => format!("it has: {}", names.join(", ")),
+    }
+}
+
+/// Puts a campaign's program together.
+///
+/// # Errors
+/// [`PrepareError`].
+pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
+    let mut device = EmbeddedGpu::new(campaign.target.clone())?;
+    let mut modules = Modules::default();
+    for launch in &campaign.launches {
+        modules.load(&launch.code, &campaign.target, &mut device)?;
+    }
+
+    let mut addresses = Vec::new();
+    let mut outputs = Vec::new();
+    let mut formats = Vec::new();
+    for buffer in &campaign.buffers {
+        let bytes = buffer
+            .init
+            .bytes(&buffer.name, buffer.element, buffer.count, campaign.seed)
+            .map_err(|reason| PrepareError::Buffer { buffer: buffer.name.clone(), reason })?;
+        let address = device.allocate(bytes.len() as u64)?;
+        device.write(address, &bytes)?;
+        addresses.push(address);
+        if let Some(tolerance) = buffer.output {
+            outputs.push(Output { name: buffer.name.clone(), address, bytes: bytes.len() });
+            formats.push(OutputFormat { element: buffer.element, tolerance });
+        }
+    }
+
+    let mut dispatches = Vec::new();
+    for (index, launch) in campaign.launches.iter().enumerate() {
+        dispatches.push(modules.dispatch(index, launch, &addresses)?);
+    }
+    let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
+    Ok(Prepared { workload: Workload { device, dispatches, outputs }, formats, compiler })
+}
+
+/// The code objects loaded so far.
+#[derive(Default)]
+struct Modules {
+    /// Found when the first source needs it.
+    compiler: Option<Compiler>,
+    loaded: Vec<Module>,
+}
+
+struct Module {
+    code: Code,
+    object: CodeObject,
+    id: ModuleId,
+}
+
+impl Modules {
+    /// Loads `code` unless an earlier launch uses it too.
+    fn load(
+        &mut self,
+        code: &Code,
+        target: &Target,
+        device: &mut EmbeddedGpu,
+    ) -> Result<(), PrepareError> {
+        if self.find(code).is_some() {
+            return Ok(());
+        }
+        let (path, object) = match code {
+            Code::Source { path, options } => {
+                let compiler = match self.compiler.take() {
+                    Some(compiler) => compiler,
+                    None => Compiler::find()?,
+                };
+                let bytes = self.compiler.insert(compiler).compile(path, options, target)?;
+                (path, CodeObject::parse(&bytes))
+            }
+            Code::Object { path } => {
+                let bytes = std::fs::read(path)
+                    .map_err(|reason| PrepareError::Read { path: path.clone(), reason })?;
+                (path, flipwave_codeobj::open(&bytes, Some(target)))
+            }
+        };
+        let object =
+            object.map_err(|reason| PrepareError::CodeObject { path: path.clone(), reason })?;
+        let id = device.load(&object)?;
+        self.loaded.push(Module { code: code.clone(), object, id });
+        Ok(())
+    }
+
+    fn find(&self, code: &Code) -> Option<&Module> {
+        self.loaded.iter().find(|module| module.code == *code)
+    }
+
+    fn dispatch(
+        &self,
+        index: usize,
+        launch: &Launch,
+        addresses: &[Address],
+    ) -> Result<Dispatch, PrepareError> {
+        let (module, kernel) = self.kernel(launch)?;
+        let values: Vec<ArgumentValue> = launch
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses[*buffer]),
+                Argument::Scalar(bytes) => ArgumentValue::Bytes(bytes.clone()),
+                Argument::LocalMemory(bytes) => ArgumentValue::DynamicLds(*bytes),
+            })
+            .collect();
+        let layout = layout(kernel, &values, launch.grid, launch.workgroup)
+            .map_err(|reason| PrepareError::Arguments { launch: index, reason })?;
+        Ok(Dispatch {
+            module,
+            kernel: launch.kernel.clone(),
+            grid: launch.grid,
+            workgroup: launch.workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: GOLDEN_INSTRUCTION_LIMIT,
+        })
+    }
+
+    fn kernel(&self, launch: &Launch) -> Result<(ModuleId, &Kernel), PrepareError> {
+        let module = self.find(&launch.code);
+        let kernel =
+            module.and_then(|module| Some((module.id, module.object.kernel(&launch.kernel)?)));
+        kernel.ok_or_else(|| PrepareError::UnknownKernel {
+            path: match &launch.code {
+                Code::Source { path, .. } | Code::Object { path } => path.clone(),
+            },
+            wanted: launch.kernel.clone(),
+            present: module
+                .map_or(&[][..], |module| module.object.kernels())
+                .iter()
+                .map(|kernel| kernel.name.to_string())
+                .collect(),
+        })
+    }
+}

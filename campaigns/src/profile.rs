@@ -1,0 +1,16 @@
+//! What a campaign's faults are drawn from, without injecting any.
+
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::prepare::prepare;
+use flipwave_injector::Profile;
+
+/// Runs a campaign's program once without faults and counts what its faults can hit.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together or does not complete.
+pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
+    let prepared = prepare(campaign)?;
+    let faults = &campaign.faults;
+    Ok(flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)?)
+}

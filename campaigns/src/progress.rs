@@ -1,0 +1,39 @@
+//! Telling what a campaign is doing.
+
+use flipwave_analysis::Outcome;
+
+/// A step of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Compiling and loading kernels, filling buffers.
+    Preparing,
+    /// The fault-free run, twice.
+    Golden,
+    /// Counting what can be hit.
+    Profiling,
+    /// Drawing fault sites.
+    Planning,
+    /// Injecting this many faults.
+    Injecting {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// Is told what a campaign is doing. All calls come from one thread.
+pub trait Progress {
+    /// A step begins.
+    fn phase(&mut self, phase: Phase);
+
+    /// An injection is done and stands in the results.
+    fn injected(&mut self, outcome: Outcome);
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn phase(&mut self, _: Phase) {}
+
+    fn injected(&mut self, _: Outcome) {}
+}

@@ -1,0 +1,154 @@
+//! `run.json`: how a run of a campaign went. The only result file that depends on time and
+//! host.
+
+use crate::campaign::Campaign;
+use crate::folder::{FolderError, RECORD};
+use flipwave_injector::{Golden, Population};
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// How a run went.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// Whether it came to its end.
+    pub status: Status,
+    /// Why not, if it failed.
+    pub error: Option<String>,
+    /// What was run.
+    pub campaign: CampaignIdentity,
+    /// With what it was run.
+    pub versions: Versions,
+    /// Where it was run.
+    pub host: Host,
+    /// Worker threads.
+    pub workers: usize,
+    /// What faults were drawn from.
+    pub population: Population,
+    /// Wave instructions that the fault-free run executed, per dispatch.
+    pub golden_wave_instructions: Vec<u64>,
+    /// The watchdog of faulty runs in wave instructions, per dispatch.
+    pub instruction_limits: Vec<u64>,
+    /// Injections planned.
+    pub planned: u64,
+    /// Injections done, by outcome.
+    pub done: Counts,
+    /// Seconds that each step took.
+    pub timings: Timings,
+    /// Injections per second; 0 before the first.
+    pub injections_per_second: f64,
+}
+
+/// Whether a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It is under way, or was killed.
+    Running,
+    /// Every injection is done.
+    Complete,
+    /// It was asked to stop.
+    Interrupted,
+    /// The tool failed; the rows before are good.
+    Failed,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CampaignIdentity {
+    /// Its name.
+    pub name: String,
+    /// The seed, as the file or the command line gave it.
+    pub seed: u64,
+    /// The GPU.
+    pub target: String,
+    /// The fault model.
+    pub model: String,
+    /// The instruction groups.
+    pub groups: Vec<String>,
+    /// SHA-256 of the campaign file.
+    pub sha256: String,
+}
+
+impl CampaignIdentity {
+    pub(crate) fn of(campaign: &Campaign) -> CampaignIdentity {
+        CampaignIdentity {
+            name: campaign.name.clone(),
+            seed: campaign.seed,
+            target: campaign.target.to_string(),
+            model: campaign.faults.model.to_string(),
+            groups: campaign.faults.groups.iter().map(|group| group.to_string()).collect(),
+            sha256: campaign.digest.clone(),
+        }
+    }
+}
+
+/// With what a campaign was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Versions {
+    /// Flipwave's.
+    pub flipwave: &'static str,
+    /// The compiler's own words; nothing where none was needed.
+    pub compiler: Option<String>,
+}
+
+/// Where a campaign was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// The operating system.
+    pub system: &'static str,
+    /// The processor's architecture.
+    pub architecture: &'static str,
+    /// Threads that can run at once.
+    pub threads: usize,
+}
+
+impl Host {
+    pub(crate) fn this() -> Host {
+        Host {
+            system: std::env::consts::OS,
+            architecture: std::env::consts::ARCH,
+            threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        }
+    }
+}
+
+/// Injections by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub masked: u64,
+    pub sdc: u64,
+    pub due: u64,
+}
+
+/// Seconds that each step of a campaign took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Timings {
+    /// Compiling, loading, filling buffers.
+    pub prepare: f64,
+    /// Two fault-free runs.
+    pub golden: f64,
+    /// Counting what can be hit.
+    pub profile: f64,
+    /// Drawing and resolving the sites.
+    pub plan: f64,
+    /// All injections.
+    pub inject: f64,
+}
+
+impl Record {
+    /// Writes `run.json`.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), FolderError> {
+        let path = folder.join(RECORD);
+        let failed = |reason| FolderError::Access { path: path.clone(), reason };
+        let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        std::fs::write(&path, text).map_err(failed)
+    }
+}
+
+/// What the fault-free run executed, per dispatch.
+pub(crate) fn wave_instructions(golden: &Golden) -> Vec<u64> {
+    golden.statistics.iter().map(|executed| executed.wave_instructions).collect()
+}

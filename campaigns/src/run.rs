@@ -1,0 +1,315 @@
+//! A campaign from its file to its results.
+
+use crate::campaign::{Campaign, MAX_COUNT, SampleSize};
+use crate::error::CampaignError;
+use crate::folder;
+use crate::outcome::{Verdict, classify};
+use crate::prepare::{Prepared, prepare};
+use crate::progress::{Phase, Progress};
+use crate::record::{
+    CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
+};
+use crate::results::{ResultsFile, write_summary};
+use crate::workers::in_order;
+use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
+use flipwave_injector::{Golden, Injection, Planned, Workload, inject};
+use std::any::Any;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// How a campaign is run. None of it changes `results.csv`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Where the results go.
+    pub folder: PathBuf,
+    /// Worker threads.
+    pub workers: NonZeroUsize,
+    /// Replace files in the folder even if they are not of an earlier run of this campaign.
+    pub force: bool,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it went, as in `run.json`.
+    pub record: Record,
+    /// Rates, as in `summary.csv`.
+    pub summary: Summary,
+}
+
+/// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
+///
+/// When `interrupt` becomes true, injections under way are finished, and the report says that
+/// the run was interrupted.
+///
+/// # Errors
+/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
+/// says what failed.
+pub fn run(
+    campaign: &Campaign,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+    interrupt: &AtomicBool,
+) -> Result<Report, CampaignError> {
+    if !options.force {
+        folder::check(&options.folder, &campaign.digest, campaign.seed)?;
+    }
+    let experiment = Experiment::new(campaign, progress)?;
+    folder::clear(&options.folder)?;
+    let mut record = experiment.record(campaign, options);
+    record.write(&options.folder)?;
+
+    progress.phase(Phase::Injecting { count: record.planned });
+    let clock = Instant::now();
+    let mut rows = Vec::new();
+    let mut file = ResultsFile::create(&options.folder)?;
+    let injected = in_order(
+        record.planned,
+        options.workers,
+        interrupt,
+        |index| experiment.inject(index),
+        |row: Result<Row, CampaignError>| {
+            let row = row?;
+            file.write(&row)?;
+            progress.injected(row.outcome);
+            rows.push(row);
+            Ok(())
+        },
+    );
+
+    record.timings.inject = clock.elapsed().as_secs_f64();
+    record.done = counts(&rows);
+    record.injections_per_second = rows.len() as f64 / record.timings.inject;
+    record.status = match &injected {
+        Err(_) => Status::Failed,
+        Ok(()) if (rows.len() as u64) < record.planned => Status::Interrupted,
+        Ok(()) => Status::Complete,
+    };
+    record.error = injected.as_ref().err().map(CampaignError::to_string);
+    let summary = Summary::of(&rows);
+    write_summary(&options.folder, &campaign.name, &summary)?;
+    record.write(&options.folder)?;
+    injected?;
+    Ok(Report { record, summary })
+}
+
+/// Everything that injections need, and what it took to get there.
+struct Experiment {
+    prepared: Prepared,
+    golden: Golden,
+    limits: Vec<u64>,
+    population: flipwave_injector::Population,
+    plan: Vec<Planned>,
+    timings: Timings,
+}
+
+impl Experiment {
+    fn new(campaign: &Campaign, progress: &mut dyn Progress) -> Result<Experiment, CampaignError> {
+        let mut timings = Timings::default();
+        progress.phase(Phase::Preparing);
+        let prepared = timed(&mut timings.prepare, || prepare(campaign))?;
+        progress.phase(Phase::Golden);
+        let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
+        progress.phase(Phase::Profiling);
+        let faults = &campaign.faults;
+        let profile = timed(&mut timings.profile, || {
+            flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)
+        })?;
+        let count = sample_size(faults.size, profile.population.places)?;
+        progress.phase(Phase::Planning);
+        let plan = timed(&mut timings.plan, || {
+            flipwave_injector::plan(&prepared.workload, &profile, campaign.seed, count)
+        })?;
+        Ok(Experiment {
+            limits: golden.instruction_limits(),
+            population: profile.population,
+            prepared,
+            golden,
+            plan,
+            timings,
+        })
+    }
+
+    /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
+    /// becomes an error that names the site.
+    fn inject(&self, index: u64) -> Result<Row, CampaignError> {
+        let planned = &self.plan[index as usize];
+        let injected = catch_unwind(AssertUnwindSafe(|| {
+            inject(&self.prepared.workload, &planned.site, &self.limits)
+        }));
+        let injection = match injected {
+            Ok(Ok(injection)) => injection,
+            Ok(Err(reason)) => return Err(CampaignError::Injection { index, reason }),
+            Err(panic) => {
+                let site = planned.site.to_string();
+                return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
+            }
+        };
+        let verdict = classify(&injection.ending, &self.golden, &self.prepared.formats);
+        Ok(row(index, planned, &injection, &verdict))
+    }
+
+    fn record(&self, campaign: &Campaign, options: &RunOptions) -> Record {
+        Record {
+            status: Status::Running,
+            error: None,
+            campaign: CampaignIdentity::of(campaign),
+            versions: Versions {
+                flipwave: env!("CARGO_PKG_VERSION"),
+                compiler: self.prepared.compiler.clone(),
+            },
+            host: Host::this(),
+            workers: options.workers.get(),
+            population: self.population.clone(),
+            golden_wave_instructions: wave_instructions(&self.golden),
+            instruction_limits: self.limits.clone(),
+            planned: self.plan.len() as u64,
+            done: Counts::default(),
+            timings: self.timings,
+            injections_per_second: 0.0,
+        }
+    }
+}
+
+/// Does `step` and says in `seconds` how long it took.
+fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
+    let clock = Instant::now();
+    let result = step();
+    *seconds = clock.elapsed().as_secs_f64();
+    result
+}
+
+/// The fault-free run, done twice to see that it is the same each time.
+fn golden_twice(workload: &Workload) -> Result<Golden, CampaignError> {
+    let golden = workload.golden()?;
+    let again = workload.golden()?;
+    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.outputs);
+    for ((first, second), output) in outputs {
+        if first != second {
+            let difference = format!("output `{}`", output.name);
+            return Err(CampaignError::NotDeterministic { difference });
+        }
+    }
+    if golden != again {
+        let difference = "the instructions executed".to_owned();
+        return Err(CampaignError::NotDeterministic { difference });
+    }
+    Ok(golden)
+}
+
+/// How many faults to inject.
+fn sample_size(size: SampleSize, population: u64) -> Result<u64, CampaignError> {
+    let count = match size {
+        SampleSize::Count(count) => count,
+        SampleSize::Precision { margin, confidence } => {
+            flipwave_analysis::sample_size(population, margin, confidence, 0.5)?
+        }
+    };
+    if count > MAX_COUNT {
+        return Err(CampaignError::SampleTooLarge { count, most: MAX_COUNT });
+    }
+    Ok(count)
+}
+
+/// The line of `results.csv` for an injection.
+fn row(index: u64, planned: &Planned, injection: &Injection, verdict: &Verdict) -> Row {
+    let site = &planned.site;
+    let difference = verdict.difference();
+    Row {
+        index,
+        site: site.to_string(),
+        kernel: planned.kernel.clone(),
+        dispatch: site.dispatch,
+        workgroup: Workgroup(site.workgroup),
+        wave: site.wave,
+        lane: site.lane.map(|lane| lane.0),
+        pc: site.pc.0,
+        opcode: planned.opcode.to_owned(),
+        group: planned.group.to_string(),
+        occurrence: site.occurrence,
+        register: site.register.to_string(),
+        mask: injection.mask(),
+        before: injection.before,
+        after: injection.after,
+        outcome: verdict.outcome(),
+        cause: verdict.cause().map(str::to_owned),
+        elements_wrong: difference.map(|difference| difference.elements_wrong),
+        max_abs_error: difference.map(|difference| difference.max_abs_error),
+        max_rel_error: difference.map(|difference| difference.max_rel_error),
+    }
+}
+
+fn counts(rows: &[Row]) -> Counts {
+    let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count() as u64;
+    Counts { masked: count(Outcome::Masked), sdc: count(Outcome::Sdc), due: count(Outcome::Due) }
+}
+
+/// What a panic said.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Difference;
+    use flipwave_analysis::Confidence;
+    use flipwave_injector::{Ending, Group};
+
+    fn planned() -> Planned {
+        let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
+                    register=v4 flip=0x00000400";
+        Planned {
+            site: site.parse().expect("a site"),
+            kernel: "matmul".to_owned(),
+            opcode: "v_fma_f32",
+            group: Group::Valu,
+        }
+    }
+
+    fn row_of(verdict: &Verdict) -> Row {
+        let ending = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
+        row(7, &planned(), &Injection { before: 0x400, after: 0, ending }, verdict)
+    }
+
+    #[test]
+    fn a_row_repeats_the_site_and_states_the_verdict() {
+        let difference =
+            Difference { elements_wrong: 3, max_abs_error: 0.5, max_rel_error: f64::INFINITY };
+        let row = row_of(&Verdict::Sdc(difference));
+        assert_eq!(row.site, planned().site.to_string());
+        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, 1, 2, Some(17)));
+        assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
+        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
+        assert_eq!(row.elements_wrong, Some(3));
+        assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
+    }
+
+    #[test]
+    fn a_stopped_run_has_a_cause_and_no_errors() {
+        let row = row_of(&Verdict::Due { cause: "watchdog" });
+        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
+        assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
+    }
+
+    #[test]
+    fn the_count_follows_from_the_precision() {
+        let size = SampleSize::Precision { margin: 0.05, confidence: Confidence::P95 };
+        assert_eq!(sample_size(size, 1 << 40).expect("a size"), 385);
+        let size = SampleSize::Precision { margin: 1e-6, confidence: Confidence::P95 };
+        assert!(sample_size(size, 1 << 60).is_err());
+    }
+
+    #[test]
+    fn what_a_panic_says_is_kept() {
+        let said = |panic: Box<dyn Any + Send>| panic_message(&*panic);
+        assert_eq!(said(Box::new("literal")), "literal");
+        assert_eq!(said(Box::new("formatted".to_owned())), "formatted");
+        assert!(said(Box::new(7)).contains("panic"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The campaign file as it is written: the shape only. What the values mean, and which of them
+//! go together, is checked in [`crate::campaign`].
+
+use crate::element::{ElementType, Number};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    pub name: String,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default = "default_target")]
+    pub target: String,
+    pub workload: Workload,
+    pub faults: Faults,
+    #[serde(default, deserialize_with = "unique_keys")]
+    pub compare: BTreeMap<String, Tolerance>,
+}
+
+fn default_target() -> String {
+    "gfx90a".to_owned()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Workload {
+    pub kernel: Option<Launch>,
+    pub dispatches: Option<Vec<Launch>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Launch {
+    pub source: Option<PathBuf>,
+    pub code_object: Option<PathBuf>,
+    pub options: Option<Vec<String>>,
+    pub name: String,
+    pub grid: Extent,
+    pub workgroup: Extent,
+    #[serde(default)]
+    pub args: Vec<Argument>,
+}
+
+/// A buffer, a scalar or dynamic LDS, told apart by which of `buffer`, `scalar` and
+/// `local_memory` is there. One flat mapping instead of an untagged choice, because the parser
+/// loses the position of errors inside the latter.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Argument {
+    pub buffer: Option<String>,
+    pub scalar: Option<Number>,
+    pub local_memory: Option<u32>,
+    #[serde(rename = "type")]
+    pub element: Option<ElementType>,
+    pub count: Option<u64>,
+    #[serde(default, deserialize_with = "some_init")]
+    pub init: Option<Init>,
+    pub output: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Init {
+    Zeros,
+    Value(Number),
+    Range(Range),
+    Uniform(Number, Number),
+    File(PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Range {
+    pub start: Number,
+    pub step: Number,
+}
+
+fn some_init<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Init>, D::Error> {
+    serde_yaml::with::singleton_map::deserialize(deserializer).map(Some)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Faults {
+    pub model: String,
+    pub target: Option<FaultTarget>,
+    pub groups: Option<Vec<String>>,
+    pub count: Option<u64>,
+    pub margin: Option<f64>,
+    pub confidence: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FaultTarget {
+    DestinationRegister,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tolerance {
+    pub exact: Option<bool>,
+    pub absolute: Option<f64>,
+    pub relative: Option<f64>,
+    pub ulp: Option<u64>,
+}
+
+/// One to three dimensions, as written: `256` or `[256, 4]`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Extent(pub Vec<u32>);
+
+impl<'de> Deserialize<'de> for Extent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extent, D::Error> {
+        struct ExtentVisitor;
+
+        impl<'de> Visitor<'de> for ExtentVisitor {
+            type Value = Extent;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of work-items or a list of one to three of them")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Extent, E> {
+                let extent = u32::try_from(value).map_err(|_| {
+                    E::custom(format!("{value} work-items; at most {} are possible", u32::MAX))
+                })?;
+                Ok(Extent(vec![extent]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Extent, A::Error> {
+                let mut extents = Vec::new();
+                while let Some(extent) = sequence.next_element()? {
+                    extents.push(extent);
+                }
+                Ok(Extent(extents))
+            }
+        }
+
+        deserializer.deserialize_any(ExtentVisitor)
+    }
+}
+
+/// A mapping in which no key may stand twice; by itself the parser would keep the last.
+fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct UniqueKeys<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a mapping")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = BTreeMap::new();
+            while let Some((key, value)) = map.next_entry::<String, T>()? {
+                if entries.contains_key(&key) {
+                    return Err(de::Error::custom(format!("`{key}` is there twice")));
+                }
+                entries.insert(key, value);
+            }
+            Ok(entries)
+        }
+    }
+
+    deserializer.deserialize_map(UniqueKeys(PhantomData))
+}

@@ -1,0 +1,105 @@
+//! Numbered jobs on worker threads, their results in order.
+
+use crate::reorder::ReorderBuffer;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+
+/// Does jobs 0 to `count` - 1 on `workers` threads. `take` gets the results on this thread, in
+/// the jobs' order, as soon as that is possible. Jobs are begun in order, so the results taken
+/// are always those of the first jobs, whatever ends the work early: `stop`, or an error of
+/// `take`, which is given back. Jobs that were begun when `stop` was set are still done.
+pub(crate) fn in_order<T: Send, E>(
+    count: u64,
+    workers: NonZeroUsize,
+    stop: &AtomicBool,
+    work: impl Fn(u64) -> T + Sync,
+    mut take: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let next = AtomicU64::new(0);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..workers.get() {
+            let sender = sender.clone();
+            scope.spawn(|| {
+                let sender = sender;
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    // Nobody receives any more after an error.
+                    if index >= count || sender.send((index, work(index))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut results = ReorderBuffer::new();
+        for (index, result) in receiver {
+            results.push(index, result);
+            while let Some(result) = results.pop() {
+                take(result)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const GO_ON: AtomicBool = AtomicBool::new(false);
+
+    fn workers(count: usize) -> NonZeroUsize {
+        NonZeroUsize::new(count).expect("at least one")
+    }
+
+    /// A job that takes the longer the lower its number is among four.
+    fn slow_first(index: u64) -> u64 {
+        std::thread::sleep(Duration::from_millis(3 - index % 4));
+        index
+    }
+
+    #[test]
+    fn results_are_taken_in_order_whatever_the_workers() {
+        for count in [1, 2, 7] {
+            let mut taken = Vec::new();
+            let result: Result<(), ()> =
+                in_order(40, workers(count), &GO_ON, slow_first, |index| {
+                    taken.push(index);
+                    Ok(())
+                });
+            assert_eq!(result, Ok(()));
+            assert_eq!(taken, (0..40).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn everything_before_the_first_error_is_taken() {
+        let mut taken = Vec::new();
+        let result = in_order(40, workers(4), &GO_ON, slow_first, |index| {
+            if index == 10 || index == 12 {
+                return Err(index);
+            }
+            taken.push(index);
+            Ok(())
+        });
+        assert_eq!(result, Err(10));
+        assert_eq!(taken, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_stop_keeps_what_is_done_without_a_gap() {
+        let stop = AtomicBool::new(false);
+        let mut taken = Vec::new();
+        let result: Result<(), ()> = in_order(1_000_000, workers(3), &stop, slow_first, |index| {
+            taken.push(index);
+            stop.store(index >= 5, Ordering::Relaxed);
+            Ok(())
+        });
+        assert_eq!(result, Ok(()));
+        assert!((6..100).contains(&taken.len()), "{} taken", taken.len());
+        assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
+    }
+}
