@@ -137,7 +137,12 @@ fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, Co
         total = total.saturating_add(if length.is_some() { bundle.len() as u64 } else { 0 });
         if total > SIZE_LIMIT {
             let what = "decompressed bundles";
-            return Err(CodeObjectError::TooLarge { what, size: total, limit: SIZE_LIMIT });
+            return Err(CodeObjectError::TooLarge {
+                what,
+                unit: "bytes",
+                size: total,
+                limit: SIZE_LIMIT,
+            });
         }
         let (entries, bundle_length) = bundle_entries(&bundle, offset, number)?;
         found.extend(entries);

@@ -27,6 +27,7 @@ pub(crate) fn decompress(
     if size > SIZE_LIMIT {
         return Err(CodeObjectError::TooLarge {
             what: "decompressed size",
+            unit: "bytes",
             size,
             limit: SIZE_LIMIT,
         });

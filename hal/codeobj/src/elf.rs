@@ -147,7 +147,12 @@ impl<'a> Elf<'a> {
         let span = segments.last().map_or(0, Segment::end) - first;
         if span > IMAGE_LIMIT {
             let what = "memory image";
-            return Err(CodeObjectError::TooLarge { what, size: span, limit: IMAGE_LIMIT });
+            return Err(CodeObjectError::TooLarge {
+                what,
+                unit: "bytes",
+                size: span,
+                limit: IMAGE_LIMIT,
+            });
         }
         Ok(segments)
     }

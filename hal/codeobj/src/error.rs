@@ -43,13 +43,15 @@ pub enum CodeObjectError {
         expected: String,
     },
     /// A size field asks for more than any sane code object has.
-    #[error("{what} of {size:#x} bytes; expected at most {limit:#x}")]
+    #[error("{what} of {size:#x} {unit}; expected at most {limit:#x}")]
     TooLarge {
         /// What the size is of.
         what: &'static str,
-        /// The size stated, in bytes.
+        /// What it is counted in.
+        unit: &'static str,
+        /// The size stated.
         size: u64,
-        /// The largest size accepted, in bytes.
+        /// The largest size accepted.
         limit: u64,
     },
     /// The metadata note says something that cannot be used.

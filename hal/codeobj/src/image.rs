@@ -36,6 +36,7 @@ impl CodeObject {
             .filter(|address| address.checked_add(size).is_some())
             .ok_or(CodeObjectError::TooLarge {
                 what: "load address",
+                unit: "bytes",
                 size: base,
                 limit: u64::MAX - lowest - size,
             })?;

@@ -20,6 +20,9 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// own, so a small hostile file can refer to a long one again and again.
 const NAMES_LIMIT: usize = 64 << 20;
 
+/// Most rows of a line table. A row takes a byte in the file, less if the section is compressed.
+const ROWS_LIMIT: usize = 64 << 20;
+
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLine {
@@ -115,10 +118,7 @@ impl CodeObject {
             table: LineTable::default(),
             known: HashMap::new(),
             names_left: NAMES_LIMIT,
-            text: self
-                .text()
-                .map(|text| text.address..text.address.saturating_add(text.size))
-                .collect(),
+            object: self,
         };
         let line_programs = DebugLine::new(&debug_line, LittleEndian);
         while reader.offset < debug_line.len() {
@@ -153,8 +153,7 @@ struct Reader<'a> {
     /// Files by name, so that each is kept once.
     known: HashMap<Arc<str>, usize>,
     names_left: usize,
-    /// Where the code is: the linker leaves programs for functions that it removed.
-    text: Vec<Range<u64>>,
+    object: &'a CodeObject,
 }
 
 impl<'a> Reader<'a> {
@@ -168,12 +167,12 @@ impl<'a> Reader<'a> {
         let mut rows = program.rows();
         while let Some((header, row)) = rows.next_row().map_err(|reason| self.refuse(reason))? {
             if row.end_sequence() {
-                let rows = first..self.table.rows.len();
-                let start = self.table.rows.get(first).map(|row| row.address);
-                match start {
-                    Some(start) if self.text.iter().any(|text| text.contains(&start)) => {
+                match self.table.rows.get(first).map(|row| row.address) {
+                    Some(start) if self.is_code(start) => {
+                        let rows = first..self.table.rows.len();
                         self.table.sequences.push(Sequence { code: start..row.address(), rows });
                     }
+                    // The linker leaves programs for functions that it removed.
                     _ => self.table.rows.truncate(first),
                 }
                 first = self.table.rows.len();
@@ -192,11 +191,24 @@ impl<'a> Reader<'a> {
                 ColumnType::Column(column) => number(column.get()),
             };
             let line = row.line().map_or(0, |line| number(line.get()));
+            if self.table.rows.len() == ROWS_LIMIT {
+                let (what, limit) = ("line table", ROWS_LIMIT as u64);
+                return Err(CodeObjectError::TooLarge {
+                    what,
+                    unit: "rows",
+                    size: limit + 1,
+                    limit,
+                });
+            }
             self.table.rows.push(Row { address: row.address(), file, line, column });
         }
         // Rows without an end describe nothing.
         self.table.rows.truncate(first);
         Ok(())
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.object.segment_at(Pc(address)).is_some_and(|segment| segment.executable)
     }
 
     /// The index in the table of a file of a program.
@@ -215,6 +227,7 @@ impl<'a> Reader<'a> {
                 self.names_left = self.names_left.checked_sub(part.len()).ok_or_else(|| {
                     CodeObjectError::TooLarge {
                         what: "file names in .debug_line",
+                        unit: "bytes",
                         size: (NAMES_LIMIT - self.names_left + part.len()) as u64,
                         limit: NAMES_LIMIT as u64,
                     }

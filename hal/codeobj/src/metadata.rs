@@ -108,22 +108,23 @@ pub(crate) fn read(notes: &[FileBytes]) -> Result<Option<Metadata>, CodeObjectEr
 
 /// Contents of the metadata note in a note segment, and their offset in the file.
 fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
-    let mut offset = 0u64;
-    while offset < segment.len() as u64 {
-        let header = bytes::slice(segment, "note header", offset, 12)?;
-        let word = |at| bytes::array(header, at).map_or(0, u32::from_le_bytes);
-        let (name_size, size, kind) = (u64::from(word(0)), u64::from(word(4)), word(8));
-        let outside = |error| match error {
-            // The note's offset is in its segment; tell where it is in the file.
+    // A part of the segment; errors tell where it is in the file.
+    let part = |what, offset, size| {
+        bytes::slice(segment, what, offset, size).map_err(|error| match error {
             CodeObjectError::Malformed { what, offset, expected } => {
                 CodeObjectError::Malformed { what, offset: offset.saturating_add(start), expected }
             }
             other => other,
-        };
-        let name = bytes::slice(segment, "note name", offset + 12, name_size).map_err(outside)?;
+        })
+    };
+    let mut offset = 0u64;
+    while offset < segment.len() as u64 {
+        let header = part("note header", offset, 12)?;
+        let word = |at| bytes::array(header, at).map_or(0, u32::from_le_bytes);
+        let (name_size, size, kind) = (u64::from(word(0)), u64::from(word(4)), word(8));
+        let name = part("note name", offset + 12, name_size)?;
         let contents_at = offset + 12 + name_size.next_multiple_of(4);
-        let contents =
-            bytes::slice(segment, "note contents", contents_at, size).map_err(outside)?;
+        let contents = part("note contents", contents_at, size)?;
         if kind == NOTE_TYPE && name == NOTE_NAME {
             return Ok(Some((start + contents_at, contents)));
         }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Compiled, compile, llvm, run};
+use common::{Compiled, compile, llvm, run, source};
 use flipwave_codeobj::{CodeObjectError, entries, open, open_all};
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
@@ -146,6 +146,28 @@ fn a_host_file_carries_the_bundles_of_its_sources() {
     let none = host(".text\n");
     let error = open(&none, None).expect_err("no device code");
     assert!(error.to_string().contains(".hip_fatbin"), "{error}");
+}
+
+#[test]
+fn a_hip_object_of_clang_opens() {
+    for options in [&[][..], &["--offload-compress"]] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let output = directory.path().join("program.o");
+        run(llvm("clang++")
+            .args(["-x", "hip", "-nogpuinc", "-nogpulib", "-O2", "-c"])
+            .args(["--offload-arch=gfx90a:xnack+", "--offload-arch=gfx1030"])
+            .args(options)
+            .arg(source("program.hip"))
+            .arg("-o")
+            .arg(&output));
+        let bytes = std::fs::read(output).unwrap();
+        for name in ["gfx90a:xnack+", "gfx1030"] {
+            let object = open(&bytes, Some(&target(name))).expect("a code object");
+            assert_eq!(*object.target(), target(name));
+            let add = object.kernel("_Z3addPi").expect("the kernel");
+            assert_eq!(add.arguments()[0].size, 8);
+        }
+    }
 }
 
 fn assemble_host(source: &Path, output: &Path) {

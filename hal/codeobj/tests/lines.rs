@@ -75,11 +75,17 @@ fn lines_are_those_of_llvm_in_every_form() {
         &["-gdwarf-4", "-fdebug-prefix-map=/=relative/"],
         &["-gdwarf-5", "-fdebug-prefix-map=/=relative/"],
     ] {
-        compare(&compile("kernels.cl", "gfx90a", options));
+        let compiled = compile("kernels.cl", "gfx90a", options);
+        let sections =
+            run(llvm("llvm-readelf").args(["--sections", "--wide"]).arg(compiled.path()));
+        let section = sections.lines().find(|line| line.contains(".debug_line ")).unwrap();
+        let compressed = section.split_whitespace().any(|word| word == "C");
+        assert_eq!(compressed, options.concat().contains("-gz"), "{section}");
+        compare(&compiled);
     }
 }
 
-/// The comparison would notice: a table without its last sequence differs.
+/// The comparison would notice: another line advance in the file is another line here.
 #[test]
 fn a_changed_line_is_seen() {
     let compiled = compile("kernels.cl", "gfx90a", &["-gdwarf-4"]);

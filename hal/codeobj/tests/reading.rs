@@ -103,6 +103,20 @@ fn argument(value: &Yaml) -> Argument {
     }
 }
 
+/// The comparison is with what is in the file: another number there is another number here.
+#[test]
+fn a_changed_note_is_seen() {
+    let (compiled, object) = kernels("gfx90a", 5);
+    let key = b".wavefront_size";
+    let place = compiled.bytes.windows(key.len()).position(|bytes| bytes == key).unwrap();
+    let mut changed = compiled.bytes.clone();
+    assert_eq!(changed[place + key.len()], 64);
+    changed[place + key.len()] = 32;
+    let changed = CodeObject::parse(&changed).expect("a code object");
+    assert_ne!(changed.kernels(), object.kernels());
+    assert_eq!(changed.kernels()[0].metadata.wavefront_size, 32);
+}
+
 /// A misread argument kind would show as `Other`.
 #[test]
 fn every_argument_kind_of_clang_is_known() {
