@@ -79,3 +79,58 @@ fn a_base_without_room_is_refused() {
     let error = object().load_image_with(u64::MAX - 8, |_| Some(0)).expect_err("no room");
     assert!(matches!(error, CodeObjectError::TooLarge { what: "load address", .. }), "{error}");
 }
+
+/// The static linker makes only two kinds of relocations for this source; the others are written
+/// over one of them. The formulas are those of AMDGPUUsage, "Relocation Records".
+#[test]
+fn every_kind_computes_its_value() {
+    let original = object();
+    let table = original.section(".rela.dyn").expect("the relocations").file_offset() as usize;
+    let entry = original
+        .relocations()
+        .iter()
+        .position(|relocation| {
+            relocation.symbol.as_ref().is_some_and(|symbol| &*symbol.name == "outside")
+        })
+        .expect("the relocation");
+    let place = original.relocations()[entry].place;
+    let written = |number: u8, distance: i64| {
+        let mut bytes = original.bytes().to_vec();
+        bytes[table + 24 * entry + 8] = number;
+        let object = CodeObject::parse(&bytes).expect("a code object");
+        let symbol = (BASE + place).wrapping_add_signed(distance - 5);
+        let image = object.load_image_with(BASE, |_| Some(symbol))?;
+        let start = (BASE + place - image.address) as usize;
+        let size = object.relocations()[entry].kind.size() as usize;
+        let before = original.load_image_with(BASE, |_| Some(symbol))?.bytes;
+        assert_eq!(image.bytes[start + size..], {
+            // A kind of 4 bytes leaves the 4 behind it as the file has them: zero.
+            let mut rest = before[start + size..].to_vec();
+            rest[..8 - size].fill(0);
+            rest
+        });
+        let mut value = [0; 8];
+        value[..size].copy_from_slice(&image.bytes[start..start + size]);
+        Ok::<u64, CodeObjectError>(u64::from_le_bytes(value))
+    };
+    let near = 0x1234_5670;
+    let sum = BASE + place + near as u64;
+    assert_eq!(written(1, near), Ok(sum & 0xffff_ffff));
+    assert_eq!(written(2, near), Ok(sum >> 32));
+    assert_eq!(written(3, near), Ok(sum));
+    assert_eq!(written(4, near), Ok(near as u64));
+    assert_eq!(written(4, -near), Ok(-near as u64 & 0xffff_ffff));
+    assert_eq!(written(5, -near), Ok(-near as u64));
+    assert_eq!(written(10, -near), Ok(-near as u64 & 0xffff_ffff));
+    assert_eq!(written(11, -near), Ok(0xffff_ffff));
+    assert_eq!(written(14, 0x404), Ok(0x100));
+    assert_eq!(written(14, -0x3fc), Ok(0xff00));
+    for (number, distance) in [(4, 1 << 31), (6, near), (14, 0x40_0000), (14, 0x406)] {
+        let error = written(number, distance).expect_err("too far");
+        assert!(error.to_string().contains("cannot hold"), "{error}");
+    }
+    let mut unknown = original.bytes().to_vec();
+    unknown[table + 24 * entry + 8] = 7;
+    let error = CodeObject::parse(&unknown).expect_err("a relocation for the static linker");
+    assert!(error.to_string().contains("type 7"), "{error}");
+}
