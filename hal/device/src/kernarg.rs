@@ -30,7 +30,7 @@ pub enum KernargError {
         signature: String,
     },
     /// A value of the wrong kind or size.
-    #[error("argument {index} of kernel `{kernel}` ({parameter}): {reason}")]
+    #[error("argument {index} (counted from 0) of kernel `{kernel}` ({parameter}): {reason}")]
     Mismatch {
         /// The kernel.
         kernel: String,
@@ -363,10 +363,10 @@ mod tests {
         let refuse = |values: &[ArgumentValue]| {
             of_metadata(&kernel, values, [1; 3], [1; 3]).expect_err("refused").to_string()
         };
-        let count = refuse(&[buffer.clone()]);
+        let count = refuse(std::slice::from_ref(&buffer));
         assert!(count.contains("takes 2 arguments") && count.contains("uint count"), "{count}");
         let kind = refuse(&[buffer.clone(), buffer.clone()]);
-        assert!(kind.contains("argument 1") && kind.contains("a buffer is given"), "{kind}");
+        assert!(kind.contains("argument 1 ") && kind.contains("a buffer is given"), "{kind}");
         let size = refuse(&[buffer, ArgumentValue::Bytes(vec![0; 8])]);
         assert!(size.contains("8 bytes is given, 4 bytes are expected"), "{size}");
     }

@@ -1,1 +1,173 @@
 //! The embedded GPU: executes AMDGPU machine code, functionally exact and deterministic.
+//!
+//! Code objects are loaded as they are. Instructions are decoded once, when they are first
+//! reached, and executed on whole waves; what one lane does stands in the tables of
+//! `operations` and `scalar`. The same program gives the same bits on every host.
+
+mod aperture;
+mod atomic;
+mod control;
+mod hardware_register;
+mod lane_value;
+mod launch;
+mod lds;
+mod memory;
+mod observer;
+mod op;
+mod operations;
+mod program;
+mod scalar;
+mod scalar_memory;
+mod schedule;
+mod translate;
+mod vector;
+mod vector_memory;
+mod wave;
+
+#[cfg(test)]
+mod test_support;
+
+pub use memory::AddressSpace;
+pub use observer::{Executed, Observer, Registers, Unobserved, Watch};
+
+use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
+use flipwave_isa::{Isa, Pc, Target};
+use launch::Launch;
+use program::Program;
+use schedule::Scheduler;
+use std::sync::Arc;
+use vector::Level;
+
+/// A GPU in this process. A clone is an independent device in the same state; code and its
+/// decoded form are shared.
+#[derive(Clone, Debug)]
+pub struct EmbeddedGpu {
+    target: Target,
+    level: Level,
+    space: AddressSpace,
+    modules: Vec<Arc<Module>>,
+    /// The code of each module, by the module's index.
+    programs: Vec<Arc<Program>>,
+}
+
+/// A loaded code object.
+#[derive(Debug)]
+struct Module {
+    kernels: Vec<Kernel>,
+    /// What is added to an ELF virtual address.
+    bias: u64,
+}
+
+impl EmbeddedGpu {
+    /// A GPU with nothing loaded.
+    ///
+    /// # Errors
+    /// [`DeviceError::Internal`] if the embedded GPU does not execute the target's code.
+    pub fn new(target: Target) -> Result<EmbeddedGpu, DeviceError> {
+        if target.processor() != "gfx90a" {
+            return Err(DeviceError::Internal(format!(
+                "the embedded GPU executes gfx90a code, not {target}"
+            )));
+        }
+        Ok(EmbeddedGpu {
+            target,
+            level: Level::detect(),
+            space: AddressSpace::default(),
+            modules: Vec::new(),
+            programs: Vec::new(),
+        })
+    }
+
+    /// Like [`Device::dispatch`], with an observer that sees what executes.
+    ///
+    /// # Errors
+    /// As [`Device::dispatch`].
+    pub fn dispatch_observed<O: Observer>(
+        &mut self,
+        dispatch: &Dispatch,
+        observer: &mut O,
+    ) -> Result<Completion, DeviceError> {
+        let index = dispatch.module.0 as usize;
+        let module = self
+            .modules
+            .get(index)
+            .cloned()
+            .ok_or_else(|| DeviceError::Internal(format!("no module {index} is loaded")))?;
+        let kernel =
+            module.kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(
+                || DeviceError::UnknownKernel {
+                    wanted: dispatch.kernel.clone(),
+                    present: module.kernels.iter().map(|kernel| kernel.name.to_string()).collect(),
+                },
+            )?;
+        let entry = module.bias.wrapping_add(kernel.entry().0);
+        let launch = Launch::prepare(dispatch, kernel, entry, &mut self.space)?;
+        let limit = dispatch.instruction_limit;
+        let programs = self.programs.clone();
+        let end = Scheduler::new(&programs, index, &launch, &mut self.space, observer, limit).run();
+        launch.release(&mut self.space)?;
+        Ok(end)
+    }
+
+    /// The executable bytes of a code object with their ELF virtual address: all executable
+    /// sections, and what lies between them.
+    fn code(code_object: &CodeObject) -> Option<(Pc, Pc)> {
+        let start = code_object.text().map(|section| section.address).min()?;
+        let end = code_object.text().map(|section| section.address + section.size).max()?;
+        Some((Pc(start), Pc(end)))
+    }
+}
+
+impl Device for EmbeddedGpu {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        self.space.allocate(bytes)
+    }
+
+    fn free(&mut self, address: Address) -> Result<(), DeviceError> {
+        self.space.free(address)
+    }
+
+    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.space.write(address, bytes)
+    }
+
+    fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.space.read(address, bytes)
+    }
+
+    fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError> {
+        if code_object.target().processor() != self.target.processor() {
+            return Err(DeviceError::WrongTarget {
+                code_object: code_object.target().to_string(),
+                device: self.target.to_string(),
+            });
+        }
+        let failed = |reason: String| DeviceError::Load(reason);
+        let (start, end) = EmbeddedGpu::code(code_object)
+            .ok_or_else(|| failed("it has no executable section".into()))?;
+        let span = code_object.load_image(0).map_err(|error| failed(error.to_string()))?;
+        let place = self.space.allocate(span.bytes.len() as u64)?;
+        let bias = place.0.wrapping_sub(span.address);
+        let image = code_object.load_image(bias).map_err(|error| failed(error.to_string()))?;
+        self.space.write(place, &image.bytes)?;
+        let code_place = Address(bias.wrapping_add(start.0));
+        let length = end.0 - start.0;
+        let mut code = vec![0; length as usize];
+        self.space.read(code_place, &mut code)?;
+        self.space.protect(code_place..Address(code_place.0 + length));
+        let isa = Isa::new(&self.target).map_err(|error| failed(error.to_string()))?;
+        let program = Program::new(isa, self.level, code_place.0, start.0, code);
+        self.programs.push(Arc::new(program));
+        self.modules.push(Arc::new(Module { kernels: code_object.kernels().to_vec(), bias }));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
+        self.dispatch_observed(dispatch, &mut Unobserved)
+    }
+}

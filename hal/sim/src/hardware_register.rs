@@ -1,0 +1,94 @@
+//! Hardware registers read by `s_getreg_b32` and written by `s_setreg_b32` (ISA manual,
+//! "Hardware registers").
+
+use crate::wave::{Mode, Wave};
+
+/// Register numbers of the `hwreg` operand.
+mod id {
+    pub const MODE: u32 = 1;
+    pub const STATUS: u32 = 2;
+    pub const TRAP_STATUS: u32 = 3;
+    pub const HARDWARE_ID: u32 = 4;
+    pub const GPR_ALLOCATION: u32 = 5;
+    pub const LDS_ALLOCATION: u32 = 6;
+    pub const SH_MEM_BASES: u32 = 15;
+}
+
+/// Bits of MODE that may be rounding modes other than to nearest even, which the vector unit
+/// does not execute.
+const ROUNDING: u32 = 0xf;
+
+/// Offset and width of the field that the immediate selects: bits 5:0 the register, 10:6 the
+/// offset, 15:11 the width less one.
+fn field(immediate: u32) -> (u32, u32) {
+    let offset = immediate >> 6 & 31;
+    let width = (immediate >> 11 & 31) + 1;
+    (offset, (((1u64 << width) - 1) as u32) << offset)
+}
+
+/// The field of a hardware register; registers that have no meaning here read as zero.
+pub fn read(wave: &Wave, immediate: u32) -> u32 {
+    let (offset, mask) = field(immediate);
+    let value = match immediate & 63 {
+        id::MODE => wave.mode.0,
+        id::STATUS => {
+            let bit = |set: bool, at: u32| u32::from(set) << at;
+            // SCC, EXECZ, VCCZ, VALID.
+            bit(wave.scc, 0) | bit(wave.exec().0 == 0, 9) | bit(wave.vcc() == 0, 10) | bit(true, 16)
+        }
+        id::TRAP_STATUS => 0,
+        // Every wave reports the first wave slot of the first compute unit.
+        id::HARDWARE_ID => 0,
+        id::GPR_ALLOCATION => 0,
+        id::LDS_ALLOCATION => wave.lds_size.div_ceil(256) << 12,
+        id::SH_MEM_BASES => {
+            let half = |base: u64| (base >> 48) as u32;
+            half(crate::aperture::PRIVATE) | half(crate::aperture::SHARED) << 16
+        }
+        _ => 0,
+    };
+    (value & mask) >> offset
+}
+
+/// Writes the field; only MODE can be written.
+pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
+    let (offset, mask) = field(immediate);
+    if immediate & 63 == id::MODE {
+        wave.mode = Mode(wave.mode.0 & !mask | value << offset & mask);
+    }
+}
+
+/// Whether writing `value` would leave MODE with a rounding that is not to nearest even.
+pub fn would_change_rounding(wave: &Wave, immediate: u32, value: u32) -> bool {
+    let (offset, mask) = field(immediate);
+    immediate & 63 == id::MODE && (wave.mode.0 & !mask | value << offset & mask) & ROUNDING != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `hwreg(id, offset, width)` as the assembler encodes it.
+    fn hwreg(id: u32, offset: u32, width: u32) -> u32 {
+        id | offset << 6 | (width - 1) << 11
+    }
+
+    #[test]
+    fn fields_of_mode_are_written_alone() {
+        let mut wave = Wave::new();
+        wave.mode = Mode(0x3f0);
+        write(&mut wave, hwreg(1, 4, 2), 0);
+        assert_eq!(wave.mode.0, 0x3c0);
+        assert_eq!(read(&wave, hwreg(1, 6, 2)), 3);
+        write(&mut wave, hwreg(1, 0, 32), 0xffff_ffff);
+        assert_eq!(wave.mode.0, 0xffff_ffff);
+    }
+
+    #[test]
+    fn a_rounding_mode_is_noticed_before_it_is_set() {
+        let wave = Wave::new();
+        assert!(would_change_rounding(&wave, hwreg(1, 0, 4), 1));
+        assert!(!would_change_rounding(&wave, hwreg(1, 4, 4), 0xf));
+        assert!(!would_change_rounding(&wave, hwreg(2, 0, 4), 1));
+    }
+}

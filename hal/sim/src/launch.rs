@@ -1,0 +1,323 @@
+//! A dispatch made ready: where its memory lies, and the state its waves start in (AMDGPUUsage,
+//! "Initial Kernel Execution State").
+
+use crate::memory::AddressSpace;
+use crate::wave::{Mode, PrivateSegment, RowIndex, ScalarIndex, Wave};
+use flipwave_codeobj::{CodeProperties, Descriptor, Kernel, Rounding};
+use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
+use flipwave_isa::LaneMask;
+
+/// Most work-items a workgroup may have.
+const LARGEST_WORKGROUP: u64 = 1024;
+/// LDS of a compute unit, in bytes.
+const LDS_BYTES: u32 = 64 << 10;
+/// Private memory per lane of kernels whose stack has no static bound, in bytes.
+const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
+/// Workgroups that may be under way at once, see [`crate::schedule`].
+pub const RESIDENT_WORKGROUPS: usize = 8;
+
+/// A dispatch made ready.
+#[derive(Debug)]
+pub struct Launch {
+    descriptor: Descriptor,
+    /// Device address of the kernel's first instruction.
+    entry: u64,
+    grid: Dim3,
+    workgroup: Dim3,
+    /// LDS of a workgroup, in bytes.
+    pub lds_bytes: u32,
+    kernarg: Address,
+    packet: Address,
+    queue: Address,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scratch {
+    base: Address,
+    bytes: u64,
+    bytes_per_lane: u32,
+    bytes_per_wave: u32,
+}
+
+impl Launch {
+    /// Checks a dispatch against its kernel and places what it needs in memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
+    pub fn prepare(
+        dispatch: &Dispatch,
+        kernel: &Kernel,
+        entry: u64,
+        space: &mut AddressSpace,
+    ) -> Result<Launch, DeviceError> {
+        let refuse =
+            |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
+        check_shape(dispatch, kernel).map_err(refuse)?;
+        let descriptor = kernel.descriptor.clone();
+        let float = descriptor.rsrc1.float_mode;
+        if float.round_32 != Rounding::NearestEven || float.round_16_64 != Rounding::NearestEven {
+            return Err(refuse("the embedded GPU only rounds to nearest even".into()));
+        }
+        if descriptor.wavefront_size() != 64 {
+            return Err(refuse("the embedded GPU runs waves of 64 lanes".into()));
+        }
+        let lds_bytes = descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds);
+        if lds_bytes > LDS_BYTES {
+            return Err(refuse(format!(
+                "it needs {lds_bytes} bytes of LDS, a workgroup can have {LDS_BYTES}"
+            )));
+        }
+        let needed = u64::from(descriptor.kernarg_size);
+        if (dispatch.kernarg.len() as u64) < needed {
+            return Err(refuse(format!(
+                "its arguments take {needed} bytes, {} are given",
+                dispatch.kernarg.len()
+            )));
+        }
+        let mut launch = Launch {
+            entry,
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+            lds_bytes,
+            kernarg: space.allocate(dispatch.kernarg.len().max(1) as u64)?,
+            packet: space.allocate(64)?,
+            queue: space.allocate(256)?,
+            scratch: Scratch { base: Address(0), bytes: 0, bytes_per_lane: 0, bytes_per_wave: 0 },
+            descriptor,
+        };
+        launch.scratch = launch.place_scratch(space)?;
+        space.write(launch.kernarg, &dispatch.kernarg)?;
+        space.write(launch.packet, &launch.packet_bytes())?;
+        space.write(Address(launch.queue.0 + 0x40), &launch.aperture_bytes())?;
+        Ok(launch)
+    }
+
+    /// Gives the launch's memory back.
+    ///
+    /// # Errors
+    /// None that a correct caller sees.
+    pub fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
+        for address in [self.kernarg, self.packet, self.queue] {
+            space.free(address)?;
+        }
+        if self.scratch.bytes > 0 {
+            space.free(self.scratch.base)?;
+        }
+        Ok(())
+    }
+
+    fn place_scratch(&self, space: &mut AddressSpace) -> Result<Scratch, DeviceError> {
+        let mut bytes_per_lane = self.descriptor.private_segment_fixed_size;
+        if self.descriptor.properties.uses_dynamic_stack {
+            bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
+        }
+        // Waves start at multiples of 1 KiB (AMDGPUUsage, "COMPUTE_TMPRING_SIZE").
+        let wave = (u64::from(bytes_per_lane) * 64).next_multiple_of(1024);
+        let waves = u64::from(self.waves_of(self.workgroup)) * RESIDENT_WORKGROUPS as u64;
+        let bytes = wave * waves;
+        let bytes_per_wave = u32::try_from(wave).map_err(|_| DeviceError::OutOfMemory {
+            bytes,
+            reason: "a wave's private memory is limited to 4 GiB".into(),
+        })?;
+        let base = if bytes > 0 { space.allocate(bytes)? } else { Address(0) };
+        Ok(Scratch { base, bytes, bytes_per_lane, bytes_per_wave })
+    }
+
+    /// `hsa_kernel_dispatch_packet_t`.
+    fn packet_bytes(&self) -> [u8; 64] {
+        let mut packet = [0; 64];
+        let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &2u16.to_le_bytes());
+        put(2, &3u16.to_le_bytes());
+        for dimension in 0..3 {
+            let size = self.workgroup[dimension] as u16;
+            put(4 + 2 * dimension, &size.to_le_bytes());
+            put(12 + 4 * dimension, &self.grid[dimension].to_le_bytes());
+        }
+        put(24, &self.scratch.bytes_per_lane.to_le_bytes());
+        put(28, &self.lds_bytes.to_le_bytes());
+        put(40, &self.kernarg.0.to_le_bytes());
+        packet
+    }
+
+    /// `group_segment_aperture_base_hi` and `private_segment_aperture_base_hi` of `amd_queue_t`.
+    fn aperture_bytes(&self) -> [u8; 8] {
+        let [shared, private] = [crate::aperture::SHARED, crate::aperture::PRIVATE]
+            .map(|base| ((base >> 32) as u32).to_le_bytes());
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&shared);
+        bytes[4..].copy_from_slice(&private);
+        bytes
+    }
+
+    /// Workgroups per dimension; the last one of a dimension may be partial.
+    fn workgroups(&self) -> Dim3 {
+        std::array::from_fn(|dimension| self.grid[dimension].div_ceil(self.workgroup[dimension]))
+    }
+
+    /// Number of workgroups.
+    pub fn workgroup_count(&self) -> u64 {
+        self.workgroups().iter().map(|count| u64::from(*count)).product()
+    }
+
+    /// Position of the `index`-th workgroup, x fastest.
+    pub fn position(&self, index: u64) -> Dim3 {
+        let [x, y, _] = self.workgroups().map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
+    }
+
+    /// Work-items of a workgroup per dimension, less than asked for at the grid's edge.
+    fn extent(&self, position: Dim3) -> Dim3 {
+        std::array::from_fn(|dimension| {
+            let start = position[dimension] * self.workgroup[dimension];
+            self.workgroup[dimension].min(self.grid[dimension] - start)
+        })
+    }
+
+    fn waves_of(&self, extent: Dim3) -> u32 {
+        extent.iter().product::<u32>().div_ceil(64)
+    }
+
+    /// Waves of a workgroup.
+    pub fn waves(&self, position: Dim3) -> u32 {
+        self.waves_of(self.extent(position))
+    }
+
+    /// Sets up a wave as the hardware starts it. `slot` tells workgroups under way at once
+    /// apart.
+    pub fn start(&self, wave: &mut Wave, position: Dim3, index: u32, slot: usize) {
+        let rsrc1 = &self.descriptor.rsrc1;
+        let vgprs = rsrc1.vgprs;
+        let arch = self.descriptor.rsrc3.accum_offset().map_or(vgprs, |offset| offset.min(vgprs));
+        let arch = arch.min(RowIndex::FIRST_ACCUMULATION);
+        let accumulation = (vgprs - arch).min(RowIndex::FIRST_ACCUMULATION);
+        wave.reset(WaveId { workgroup: position, wave: index }, arch, accumulation);
+        wave.pc = self.entry;
+        wave.mode = Mode(
+            u32::from(rsrc1.float_mode.mode())
+                | u32::from(rsrc1.dx10_clamp) << 8
+                | u32::from(rsrc1.ieee_mode) << 9
+                | u32::from(rsrc1.fp16_overflow) << 23,
+        );
+        wave.lds_size = self.lds_bytes;
+        let waves = self.waves_of(self.workgroup);
+        let offset = (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave);
+        wave.private = PrivateSegment {
+            base: self.scratch.base.0 + u64::from(offset),
+            bytes_per_lane: self.scratch.bytes_per_lane,
+        };
+        self.work_items(wave, position, index);
+        self.scalars(wave, position, offset);
+    }
+
+    /// EXEC, and the work-items' positions: packed ten bits each in `v0` (gfx90a).
+    fn work_items(&self, wave: &mut Wave, position: Dim3, index: u32) {
+        let [x, y, z] = self.extent(position);
+        let total = x * y * z;
+        let mut exec = 0u64;
+        for lane in 0..64 {
+            let item = index * 64 + lane;
+            if item < total {
+                exec |= 1 << lane;
+                let packed = item % x | (item / x % y) << 10 | (item / (x * y)) << 20;
+                wave.row_mut(RowIndex(0)).0[lane as usize] = packed;
+            }
+        }
+        wave.set_exec(LaneMask(exec));
+    }
+
+    /// User and system SGPRs, in the order of the table "SGPR Register Set Up Order".
+    fn scalars(&self, wave: &mut Wave, position: Dim3, scratch_offset: u32) {
+        let mut next = 0u8;
+        let mut put = |words: &[u32]| {
+            for word in words {
+                wave.write_scalar(ScalarIndex(next), *word);
+                next += 1;
+            }
+        };
+        let pair = |address: Address| [address.0 as u32, (address.0 >> 32) as u32];
+        let CodeProperties {
+            sgpr_private_segment_buffer,
+            sgpr_dispatch_ptr,
+            sgpr_queue_ptr,
+            sgpr_kernarg_segment_ptr,
+            sgpr_dispatch_id,
+            sgpr_flat_scratch_init,
+            sgpr_private_segment_size,
+            ..
+        } = self.descriptor.properties;
+        if sgpr_private_segment_buffer {
+            put(&self.scratch_resource());
+        }
+        if sgpr_dispatch_ptr {
+            put(&pair(self.packet));
+        }
+        if sgpr_queue_ptr {
+            put(&pair(self.queue));
+        }
+        if sgpr_kernarg_segment_ptr {
+            put(&pair(self.kernarg));
+        }
+        if sgpr_dispatch_id {
+            put(&[0, 0]);
+        }
+        if sgpr_flat_scratch_init {
+            put(&pair(self.scratch.base));
+        }
+        if sgpr_private_segment_size {
+            put(&[self.scratch.bytes_per_lane]);
+        }
+        let rsrc2 = &self.descriptor.rsrc2;
+        // System registers follow behind all user registers, whatever fills those.
+        let mut next = rsrc2.user_sgprs;
+        let mut put = |wanted: bool, word: u32| {
+            if wanted {
+                wave.write_scalar(ScalarIndex(next), word);
+                next += 1;
+            }
+        };
+        put(rsrc2.workgroup_id_x, position[0]);
+        put(rsrc2.workgroup_id_y, position[1]);
+        put(rsrc2.workgroup_id_z, position[2]);
+        put(rsrc2.workgroup_info, self.waves(position));
+        put(rsrc2.private_segment, scratch_offset);
+    }
+
+    /// The buffer resource of private memory: swizzled by dword, index stride 64, the thread
+    /// added.
+    fn scratch_resource(&self) -> [u32; 4] {
+        const SWIZZLE: u32 = 1 << 31;
+        const INDEX_STRIDE_64: u32 = 3 << 21;
+        const ADD_THREAD: u32 = 1 << 23;
+        let base = self.scratch.base.0;
+        let bytes = u32::try_from(self.scratch.bytes).unwrap_or(u32::MAX);
+        [base as u32, (base >> 32) as u32 & 0xffff | SWIZZLE, bytes, INDEX_STRIDE_64 | ADD_THREAD]
+    }
+}
+
+/// Whether the launch's shape is one that hardware and kernel accept.
+fn check_shape(dispatch: &Dispatch, kernel: &Kernel) -> Result<(), String> {
+    let Dispatch { grid, workgroup, .. } = dispatch;
+    if grid.contains(&0) || workgroup.contains(&0) {
+        return Err(format!("grid {grid:?} and workgroup {workgroup:?} must not have a zero"));
+    }
+    let items: u64 = workgroup.iter().map(|size| u64::from(*size)).product();
+    let most = match kernel.metadata.max_flat_workgroup_size {
+        Some(most) => u64::from(most).min(LARGEST_WORKGROUP),
+        None => LARGEST_WORKGROUP,
+    };
+    if workgroup.iter().any(|size| u64::from(*size) > LARGEST_WORKGROUP) || items > most {
+        return Err(format!("a workgroup has {items} work-items, at most {most} are allowed"));
+    }
+    let total: u128 = grid.iter().map(|size| u128::from(*size)).product();
+    if total > u128::from(u32::MAX) {
+        return Err(format!("the grid has {total} work-items, at most 2^32-1 are allowed"));
+    }
+    if let Some(required) = kernel.metadata.reqd_workgroup_size
+        && required != *workgroup
+    {
+        return Err(format!("it requires workgroups of {required:?}, not {workgroup:?}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,382 @@
+//! The local data share: loads, stores, atomics, and the lane exchanges that run through it.
+//! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
+//! "LDS out-of-range behavior").
+
+use crate::atomic::Atomic;
+use crate::op::Op;
+use crate::vector_memory::{Element, Half};
+use crate::wave::{LANES, Row, ScalarIndex, Wave};
+use flipwave_device::{Address, FaultCause};
+use flipwave_isa::{Lane, LaneMask};
+
+/// An LDS operation. Sources: 0 the address, 1 and 2 the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LdsAccess {
+    /// Memory to registers.
+    Read(Element),
+    /// Registers to memory.
+    Write(Element),
+    /// Two elements of so many words each, at offsets in units of `scale` bytes.
+    Read2 {
+        /// Words of an element.
+        words: u8,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Two elements.
+    Write2 {
+        /// Words of an element.
+        words: u8,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Read, modify, write.
+    Atomic {
+        /// The operation.
+        atomic: Atomic,
+        /// Whether the old value is returned.
+        returns: bool,
+    },
+    /// Adds to (or with `subtract` takes from) a counter the number of active lanes, and gives
+    /// all of them its old value.
+    Count {
+        /// Takes away instead.
+        subtract: bool,
+    },
+    /// Each lane sends its data to another.
+    Permute,
+    /// Each lane fetches another's data.
+    BackwardPermute,
+    /// Fixed patterns.
+    Swizzle,
+}
+
+/// The LDS operation of a canonical name.
+pub fn find(name: &str) -> Option<LdsAccess> {
+    let name = name.strip_prefix("ds_")?;
+    let words = |count| Some(Element::Words(count));
+    let part = |bytes, signed, half| Some(Element::Part { bytes, signed, half });
+    let element = |what: &str| match what {
+        "b32" => words(1),
+        "b64" => words(2),
+        "b96" => words(3),
+        "b128" => words(4),
+        "u8" | "b8" => part(1, false, Half::Whole),
+        "i8" => part(1, true, Half::Whole),
+        "u16" | "b16" => part(2, false, Half::Whole),
+        "i16" => part(2, true, Half::Whole),
+        "u8_d16" => part(1, false, Half::Low),
+        "u8_d16_hi" | "b8_d16_hi" => part(1, false, Half::High),
+        "i8_d16" => part(1, true, Half::Low),
+        "i8_d16_hi" => part(1, true, Half::High),
+        "u16_d16" => part(2, false, Half::Low),
+        "u16_d16_hi" | "b16_d16_hi" => part(2, false, Half::High),
+        _ => None,
+    };
+    let access = match name {
+        "read2_b32" => LdsAccess::Read2 { words: 1, scale: 4 },
+        "read2_b64" => LdsAccess::Read2 { words: 2, scale: 8 },
+        "read2st64_b32" => LdsAccess::Read2 { words: 1, scale: 4 * 64 },
+        "read2st64_b64" => LdsAccess::Read2 { words: 2, scale: 8 * 64 },
+        "write2_b32" => LdsAccess::Write2 { words: 1, scale: 4 },
+        "write2_b64" => LdsAccess::Write2 { words: 2, scale: 8 },
+        "write2st64_b32" => LdsAccess::Write2 { words: 1, scale: 4 * 64 },
+        "write2st64_b64" => LdsAccess::Write2 { words: 2, scale: 8 * 64 },
+        "append" => LdsAccess::Count { subtract: false },
+        "consume" => LdsAccess::Count { subtract: true },
+        "permute_b32" => LdsAccess::Permute,
+        "bpermute_b32" => LdsAccess::BackwardPermute,
+        "swizzle_b32" => LdsAccess::Swizzle,
+        _ => {
+            if let Some(what) = name.strip_prefix("read_") {
+                LdsAccess::Read(element(what)?)
+            } else if let Some(what) = name.strip_prefix("write_") {
+                LdsAccess::Write(element(what)?)
+            } else if let Some((base, kind)) = name.split_once("_rtn_") {
+                let atomic = crate::atomic::find_lds(&format!("{base}_{kind}"))?;
+                LdsAccess::Atomic { atomic, returns: true }
+            } else {
+                LdsAccess::Atomic { atomic: crate::atomic::find_lds(name)?, returns: false }
+            }
+        }
+    };
+    Some(access)
+}
+
+/// Bytes at an LDS address, zero where they are out of range.
+pub fn read(lds: &[u8], at: u32, length: usize) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let start = at as usize;
+    if let Some(range) = start.checked_add(length).and_then(|end| lds.get(start..end)) {
+        bytes[..length].copy_from_slice(range);
+    }
+    bytes
+}
+
+/// Writes at an LDS address, if in range.
+pub fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
+    let start = at as usize;
+    if let Some(range) = start.checked_add(bytes.len()).and_then(|end| lds.get_mut(start..end)) {
+        range.copy_from_slice(bytes);
+    }
+}
+
+/// Reads, modifies and writes one LDS word; gives the old value.
+pub fn modify(
+    lds: &mut [u8],
+    at: u32,
+    lane: Lane,
+    atomic: Atomic,
+    data: u64,
+    second: u64,
+) -> Result<u64, FaultCause> {
+    let length = usize::from(atomic.bytes);
+    if !(at as usize).is_multiple_of(length) {
+        return Err(FaultCause::Misaligned {
+            address: Address(crate::aperture::SHARED + u64::from(at)),
+            alignment: u32::from(atomic.bytes),
+            lane: Some(lane),
+        });
+    }
+    let mut old = [0; 8];
+    old[..length].copy_from_slice(&read(lds, at, length)[..length]);
+    let old = u64::from_le_bytes(old);
+    write(lds, at, &atomic.apply(old, data, second).to_le_bytes()[..length]);
+    Ok(old)
+}
+
+/// Executes an LDS operation.
+pub fn execute(
+    wave: &mut Wave,
+    op: &Op,
+    access: LdsAccess,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let exec = wave.exec();
+    let zero = RowIndexOrZero::of(op, 0);
+    let modifiers = &op.inst.modifiers;
+    match access {
+        LdsAccess::Read(Element::Words(words)) => {
+            let addresses = addresses(wave, zero, op.immediate as u32);
+            read_words(wave, op, 0, words, &addresses, exec, lds);
+        }
+        LdsAccess::Read(element) => {
+            let addresses = addresses(wave, zero, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let bytes = read(lds, addresses[index], element.bytes());
+                let loaded = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
+                let word = &mut wave.row_mut(op.destination).0[index];
+                *word = element.extend(loaded, *word);
+            }
+        }
+        LdsAccess::Read2 { words, scale } => {
+            let first = addresses(wave, zero, u32::from(modifiers.offset0) * scale);
+            let second = addresses(wave, zero, u32::from(modifiers.offset1) * scale);
+            // The second element may overwrite the address register, so both addresses are
+            // taken first.
+            read_words(wave, op, 0, words, &first, exec, lds);
+            read_words(wave, op, words, words, &second, exec, lds);
+        }
+        LdsAccess::Write(element) => {
+            let addresses = addresses(wave, zero, op.immediate as u32);
+            write_element(wave, op, 1, element, &addresses, exec, lds);
+        }
+        LdsAccess::Write2 { words, scale } => {
+            let first = addresses(wave, zero, u32::from(modifiers.offset0) * scale);
+            let second = addresses(wave, zero, u32::from(modifiers.offset1) * scale);
+            write_element(wave, op, 1, Element::Words(words), &first, exec, lds);
+            write_element(wave, op, 2, Element::Words(words), &second, exec, lds);
+        }
+        LdsAccess::Atomic { atomic, returns } => {
+            let addresses = addresses(wave, zero, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let first = data(wave, op, 1, atomic.bytes, index);
+                // Two operands: what is compared with or cleared comes first.
+                let (data, second) = if atomic.has_second_operand() {
+                    (data(wave, op, 2, atomic.bytes, index), first)
+                } else {
+                    (first, 0)
+                };
+                let old = modify(lds, addresses[index], lane, atomic, data, second)?;
+                if returns {
+                    wave.row_mut(op.destination).0[index] = old as u32;
+                    if atomic.bytes == 8 {
+                        wave.row_mut(op.destination.plus(1)).0[index] = (old >> 32) as u32;
+                    }
+                }
+            }
+        }
+        LdsAccess::Count { subtract } => {
+            let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
+            let bytes = read(lds, at, 4);
+            let old = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
+            let count = exec.count();
+            let new = if subtract { old.wrapping_sub(count) } else { old.wrapping_add(count) };
+            write(lds, at, &new.to_le_bytes());
+            wave.write_row(op.destination, &Row::splat(old));
+        }
+        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => {
+            exchange(wave, op, access);
+        }
+    }
+    Ok(())
+}
+
+/// The address register of an operation, if it has one.
+#[derive(Clone, Copy)]
+struct RowIndexOrZero(Option<crate::wave::RowIndex>);
+
+impl RowIndexOrZero {
+    fn of(op: &Op, source: usize) -> RowIndexOrZero {
+        RowIndexOrZero(op.sources[source].row())
+    }
+}
+
+#[inline(always)]
+fn addresses(wave: &Wave, row: RowIndexOrZero, offset: u32) -> [u32; LANES] {
+    match row.0 {
+        Some(row) => wave.row(row).0.map(|address| address.wrapping_add(offset)),
+        None => [offset; LANES],
+    }
+}
+
+/// Reads `words` words per lane into the destination, `skip` registers further.
+fn read_words(
+    wave: &mut Wave,
+    op: &Op,
+    skip: u8,
+    words: u8,
+    addresses: &[u32; LANES],
+    exec: LaneMask,
+    lds: &[u8],
+) {
+    for word in 0..words {
+        let offset = u32::from(word) * 4;
+        // An element that is partly out of range gives zero as a whole.
+        let limit = lds.len().saturating_sub(usize::from(words - word) * 4);
+        let loaded = Row(addresses.map(|address| {
+            let at = address.wrapping_add(offset) as usize;
+            let in_range = at <= limit && limit < lds.len();
+            match lds.get(at..at.wrapping_add(4)) {
+                Some(bytes) if in_range => {
+                    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+                }
+                _ => 0,
+            }
+        }));
+        let row = op.destination.plus(u16::from(skip + word));
+        if exec == LaneMask::FULL {
+            *wave.row_mut(row) = loaded;
+        } else {
+            wave.write_row(row, &loaded);
+        }
+    }
+}
+
+fn write_element(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    element: Element,
+    addresses: &[u32; LANES],
+    exec: LaneMask,
+    lds: &mut [u8],
+) {
+    let Some(first) = op.sources[source].row() else { return };
+    for lane in exec.lanes() {
+        let index = usize::from(lane.0);
+        let mut bytes = [0; 16];
+        for word in 0..element.words() {
+            let register = wave.row(first.plus(word.into())).0[index];
+            bytes[usize::from(word) * 4..][..4]
+                .copy_from_slice(&element.part(register).to_le_bytes());
+        }
+        write(lds, addresses[index], &bytes[..element.bytes()]);
+    }
+}
+
+fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
+    let Some(row) = op.sources[source].row() else { return 0 };
+    let low = u64::from(wave.row(row).0[lane]);
+    if bytes == 8 { low | u64::from(wave.row(row.plus(1)).0[lane]) << 32 } else { low }
+}
+
+/// Exchanges between lanes. Lanes that are not active give zero.
+fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
+    let exec = wave.exec();
+    let row = |source: usize| op.sources[source].row().map_or(Row::ZERO, |row| *wave.row(row));
+    let mut result = Row::ZERO;
+    let from_active = |data: &Row, lane: usize| {
+        if exec.0 >> lane & 1 != 0 { data.0[lane] } else { 0 }
+    };
+    match access {
+        LdsAccess::Permute => {
+            let (address, data) = (row(0), row(1));
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let to = address.0[index].wrapping_add(op.immediate as u32) / 4 % LANES as u32;
+                result.0[to as usize] = data.0[index];
+            }
+        }
+        LdsAccess::BackwardPermute => {
+            let (address, data) = (row(0), row(1));
+            for lane in 0..LANES {
+                let from = address.0[lane].wrapping_add(op.immediate as u32) / 4 % LANES as u32;
+                result.0[lane] = from_active(&data, from as usize);
+            }
+        }
+        _ => {
+            let data = row(0);
+            let pattern = u32::from(op.inst.modifiers.swizzle.unwrap_or(op.immediate as u16));
+            for lane in 0..LANES {
+                result.0[lane] = from_active(&data, swizzle_source(pattern, lane));
+            }
+        }
+    }
+    wave.write_row(op.destination, &result);
+}
+
+/// The lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a
+/// rotation, or a bit mask within groups of 32.
+fn swizzle_source(pattern: u32, lane: usize) -> usize {
+    if pattern >> 15 & 1 != 0 && pattern >> 14 & 1 == 0 {
+        return (lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize;
+    }
+    let group = lane & !31;
+    let within = lane as u32 & 31;
+    if pattern >> 14 & 3 == 3 {
+        let (rotate, left) = (pattern >> 5 & 31, pattern >> 10 & 1 == 0);
+        let keep = pattern & 31;
+        let moved = if left { within + rotate } else { within.wrapping_sub(rotate) } & 31;
+        return group + (within & keep | moved & !keep) as usize;
+    }
+    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+    group + ((within & and | or) ^ xor) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swizzles_stay_in_their_group() {
+        // Reverse within quads.
+        assert_eq!(swizzle_source(0x8000 | 0b00_01_10_11, 5), 6);
+        // Swap neighbours: xor 1.
+        assert_eq!(swizzle_source(0x1f | 1 << 10, 33), 32);
+        // Broadcast lane 3 of each group of 32.
+        assert_eq!(swizzle_source(3 << 5, 60), 35);
+    }
+
+    #[test]
+    fn out_of_range_reads_give_zero_and_writes_vanish() {
+        let mut lds = vec![7; 16];
+        write(&mut lds, 13, &[1; 4]);
+        assert_eq!(lds, vec![7; 16]);
+        assert_eq!(read(&lds, 14, 4)[..4], [0; 4]);
+        assert_eq!(read(&lds, u32::MAX, 4)[..4], [0; 4]);
+        assert_eq!(read(&lds, 12, 4)[..4], [7; 4]);
+    }
+}

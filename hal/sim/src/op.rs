@@ -1,0 +1,148 @@
+//! An instruction made ready for execution.
+
+use crate::lane_value::Kind;
+use crate::wave::{RowIndex, ScalarIndex, Wave};
+use flipwave_isa::{Dpp, Inst, OutputScale, SdwaSelect, SdwaUnused};
+
+/// Executes a vector operation on all lanes.
+///
+/// # Safety
+/// The host must have the CPU features that the function was compiled for.
+pub type VectorFunction = unsafe fn(&mut Wave, &Op);
+
+/// Executes an operation that is not lane by lane.
+pub type ScalarFunction = fn(&mut Wave, &Op);
+
+/// A decoded instruction with its operands resolved.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// What executes it.
+    pub run: Run,
+    /// Length in bytes.
+    pub size: u8,
+    /// One more than the highest architectural vector register it names.
+    pub vgprs_named: u16,
+    /// One more than the highest accumulation register it names.
+    pub acc_vgprs_named: u16,
+    /// Lowest row of the per-lane destination.
+    pub destination: RowIndex,
+    /// Lowest register of the scalar destination.
+    pub scalar_destination: ScalarIndex,
+    /// Lowest register of the lane-mask destination.
+    pub mask_destination: ScalarIndex,
+    /// A comparison that also writes EXEC.
+    pub writes_exec: bool,
+    /// The sources.
+    pub sources: [Source; 4],
+    /// What modifiers make of sources and result; absent without modifiers.
+    pub adapt: Option<Box<Adapt>>,
+    /// Immediate field, address offset, branch distance: as the operation has it.
+    pub immediate: i64,
+    /// The instruction it came from, its `pc` being the ELF virtual address.
+    pub inst: Box<Inst>,
+}
+
+/// How an instruction is executed.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// On all active lanes.
+    Vector(VectorFunction),
+    /// Once.
+    Scalar(ScalarFunction),
+    /// On the wave as a whole: moves between lanes, matrices.
+    Whole(ScalarFunction),
+    /// Changes the course of the wave.
+    Control(crate::control::Control),
+    /// Scalar memory.
+    ScalarMemory(crate::scalar_memory::ScalarAccess),
+    /// Vector memory.
+    VectorMemory(crate::vector_memory::VectorAccess),
+    /// Local data share.
+    Lds(crate::lds::LdsAccess),
+    /// Decodes, but cannot be executed, and why.
+    Gap(&'static str),
+}
+
+/// A source operand, by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Low word, high word. One-word sources repeat the low word.
+    pub words: [Word; 2],
+    /// How the operation reads it.
+    pub kind: Kind,
+}
+
+impl Source {
+    /// A source that is not there.
+    pub const NONE: Source = Source { words: [Word::Constant(0); 2], kind: Kind::Word };
+
+    /// The row of a vector-register source.
+    pub fn row(&self) -> Option<RowIndex> {
+        match self.words[0] {
+            Word::Row(row) => Some(row),
+            _ => None,
+        }
+    }
+}
+
+/// Where a word of a source comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A vector register.
+    Row(RowIndex),
+    /// A scalar register, the same for all lanes.
+    Scalar(ScalarIndex),
+    /// A constant, the same for all lanes.
+    Constant(u32),
+    /// 1 if SCC is set.
+    Scc,
+    /// 1 if VCC is zero.
+    Vccz,
+    /// 1 if EXEC is zero.
+    Execz,
+}
+
+/// What modifiers make of sources and result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Adapt {
+    /// Per source.
+    pub sources: [SourceAdapt; 4],
+    /// Lane movement of the first source.
+    pub dpp: Option<Dpp>,
+    /// The result.
+    pub finish: Finish,
+}
+
+/// What modifiers make of one source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceAdapt {
+    /// Part of the word taken.
+    pub select: SdwaSelect,
+    /// Sign-extends the part taken.
+    pub sign_extend: bool,
+    /// Absolute value.
+    pub absolute: bool,
+    /// Negation, after the absolute value.
+    pub negate: bool,
+    /// Packed operations: the low result reads the high half.
+    pub low_from_high: bool,
+    /// Packed operations: the high result reads the low half.
+    pub high_from_low: bool,
+    /// Packed operations: negation for the low result.
+    pub negate_low: bool,
+    /// Packed operations: negation for the high result.
+    pub negate_high: bool,
+}
+
+/// What modifiers make of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// Scaled.
+    pub scale: OutputScale,
+    /// Clamped to 0..1.
+    pub clamp: bool,
+    /// Part of the destination written.
+    pub select: SdwaSelect,
+    /// What becomes of the rest.
+    pub unused: SdwaUnused,
+}

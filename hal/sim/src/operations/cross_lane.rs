@@ -1,0 +1,100 @@
+//! Operations that are not lane by lane: moves between lanes and scalars, exchanges, and results
+//! wider than two words.
+
+use super::WholeWaveOperation;
+use super::media::masked_difference;
+use crate::lane_value::Kind;
+use crate::op::Op;
+use crate::vector::scalar_word;
+use crate::wave::{LANES, Row, RowIndex, Wave};
+use flipwave_isa::LaneMask;
+
+/// The operations.
+pub(super) static TABLE: &[WholeWaveOperation] = &[
+    WholeWaveOperation {
+        name: "v_readfirstlane_b32",
+        sources: &[Kind::Word],
+        function: read_first_lane,
+    },
+    WholeWaveOperation {
+        name: "v_readlane_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: read_lane,
+    },
+    WholeWaveOperation {
+        name: "v_writelane_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: write_lane,
+    },
+    WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
+    WholeWaveOperation {
+        name: "v_mqsad_u32_u8",
+        sources: &[Kind::Wide, Kind::Word, Kind::Wide],
+        function: masked_sums,
+    },
+];
+
+/// The word of one lane of the first source.
+fn lane_of_source(wave: &Wave, op: &Op, lane: usize) -> u32 {
+    match op.sources[0].row() {
+        Some(row) => wave.row(row).0[lane],
+        None => scalar_word(wave, op.sources[0].words[0]),
+    }
+}
+
+/// The lane that the second source names.
+fn selected_lane(wave: &Wave, op: &Op) -> usize {
+    scalar_word(wave, op.sources[1].words[0]) as usize % LANES
+}
+
+/// The lowest active lane; lane 0 where none is active.
+fn read_first_lane(wave: &mut Wave, op: &Op) {
+    let first = wave.exec().nth(0).map_or(0, |lane| lane.0.into());
+    let value = lane_of_source(wave, op, first);
+    wave.write_scalar(op.scalar_destination, value);
+}
+
+/// EXEC does not matter.
+fn read_lane(wave: &mut Wave, op: &Op) {
+    let value = lane_of_source(wave, op, selected_lane(wave, op));
+    wave.write_scalar(op.scalar_destination, value);
+}
+
+/// EXEC does not matter.
+fn write_lane(wave: &mut Wave, op: &Op) {
+    let lane = selected_lane(wave, op);
+    let value = scalar_word(wave, op.sources[0].words[0]);
+    wave.row_mut(op.destination).0[lane] = value;
+    wave.written_lanes = Some(LaneMask(1 << lane));
+}
+
+/// Exchanges two registers in the active lanes.
+fn swap(wave: &mut Wave, op: &Op) {
+    let Some(other) = op.sources[0].row() else { return };
+    let values = [*wave.row(op.destination), *wave.row(other)];
+    wave.write_row(op.destination, &values[1]);
+    wave.write_row(other, &values[0]);
+}
+
+/// `v_mqsad_u32_u8`: the differences of the second source with the four words that begin at the
+/// low bytes of the first, each added to a word of the third, which is four words wide.
+fn masked_sums(wave: &mut Wave, op: &Op) {
+    let row = |source: usize, word: usize| match op.sources[source].words[word] {
+        crate::op::Word::Row(row) => *wave.row(row),
+        other => Row::splat(scalar_word(wave, other)),
+    };
+    let bytes = [row(0, 0), row(0, 1)];
+    let reference = row(1, 0);
+    let sums: [Row; 4] = std::array::from_fn(|word| match op.sources[2].row() {
+        Some(RowIndex(first)) => *wave.row(RowIndex(first + word as u16)),
+        None => row(2, word.min(1)),
+    });
+    for (word, sums) in sums.iter().enumerate() {
+        let result = Row(std::array::from_fn(|lane| {
+            let all = u64::from(bytes[0].0[lane]) | u64::from(bytes[1].0[lane]) << 32;
+            let difference = masked_difference((all >> (8 * word)) as u32, reference.0[lane]);
+            sums.0[lane].wrapping_add(difference)
+        }));
+        wave.write_row(op.destination.plus(word as u16), &result);
+    }
+}

@@ -1,0 +1,53 @@
+//! Cube map coordinates. The axis with the greatest magnitude names the face; in a tie z goes
+//! before y, and y before x.
+
+use super::operations;
+
+operations! {
+    /// Cube map coordinates.
+    TABLE { flushes: true, settles: true, levels: of_plain }
+
+    "v_cubeid_f32" (x: f32, y: f32, z: f32) -> f32 {
+        match major(x, y, z) {
+            Axis::Z => if z < 0.0 { 5.0 } else { 4.0 },
+            Axis::Y => if y < 0.0 { 3.0 } else { 2.0 },
+            Axis::X => if x < 0.0 { 1.0 } else { 0.0 },
+        }
+    }
+    "v_cubesc_f32" (x: f32, y: f32, z: f32) -> f32 {
+        match major(x, y, z) {
+            Axis::Z => if z < 0.0 { -x } else { x },
+            Axis::Y => x,
+            Axis::X => if x < 0.0 { z } else { -z },
+        }
+    }
+    "v_cubetc_f32" (x: f32, y: f32, z: f32) -> f32 {
+        match major(x, y, z) {
+            Axis::Y => if y < 0.0 { -z } else { z },
+            Axis::Z | Axis::X => -y,
+        }
+    }
+    "v_cubema_f32" (x: f32, y: f32, z: f32) -> f32 {
+        2.0 * match major(x, y, z) {
+            Axis::Z => z,
+            Axis::Y => y,
+            Axis::X => x,
+        }
+    }
+}
+
+enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+fn major(x: f32, y: f32, z: f32) -> Axis {
+    if z.abs() >= x.abs() && z.abs() >= y.abs() {
+        Axis::Z
+    } else if y.abs() >= x.abs() {
+        Axis::Y
+    } else {
+        Axis::X
+    }
+}

@@ -1,0 +1,58 @@
+//! Double precision.
+
+use super::choice::{maximum, minimum};
+use super::operations;
+
+/// The greatest number below one.
+const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
+
+/// A finite number other than zero, times a power of two so that it is not denormal, and the
+/// exponent of that power.
+#[inline(always)]
+fn normalised(value: f64) -> (f64, i32) {
+    let denormal = value.to_bits() >> 52 & 0x7ff == 0;
+    if denormal { (value * f64::from_bits((1023 + 64) << 52), 64) } else { (value, 0) }
+}
+
+operations! {
+    /// Sums, products and roundings.
+    ARITHMETIC { flushes: true, settles: true, levels: of }
+
+    "v_add_f64" (a: f64, b: f64) -> f64 { a + b }
+    "v_mul_f64" (a: f64, b: f64) -> f64 { a * b }
+    "v_fma_f64" (a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
+    "v_fmac_f64" (a: f64, b: f64, sum: f64) -> f64 { a.mul_add(b, sum) }
+
+    "v_floor_f64" (a: f64) -> f64 { a.floor() }
+    "v_ceil_f64" (a: f64) -> f64 { a.ceil() }
+    "v_trunc_f64" (a: f64) -> f64 { a.trunc() }
+    "v_rndne_f64" (a: f64) -> f64 { a.round_ties_even() }
+    "v_fract_f64" (a: f64) -> f64 {
+        let fraction = a - a.floor();
+        if fraction > BELOW_ONE { BELOW_ONE } else { fraction }
+    }
+    "v_ldexp_f64" (a: f64, exponent: i32) -> f64 { libm::scalbn(a, exponent) }
+    "v_frexp_mant_f64" (a: f64) -> f64 {
+        let mantissa = normalised(a).0.to_bits() & 0x800f_ffff_ffff_ffff | 1022 << 52;
+        if a == 0.0 || !a.is_finite() { a } else { f64::from_bits(mantissa) }
+    }
+}
+
+operations! {
+    /// One of the sources.
+    CHOICE { flushes: true, settles: false, levels: of }
+
+    "v_min_f64" (a: f64, b: f64; context) -> f64 { minimum(a, b, context.mode) }
+    "v_max_f64" (a: f64, b: f64; context) -> f64 { maximum(a, b, context.mode) }
+}
+
+operations! {
+    /// Exponents as integers.
+    PARTS { flushes: true, settles: false, levels: of }
+
+    "v_frexp_exp_i32_f64" (a: f64) -> i32 {
+        let (normal, scale) = normalised(a);
+        let exponent = (normal.to_bits() >> 52 & 0x7ff) as i32 - 1022 - scale;
+        if a == 0.0 || !a.is_finite() { 0 } else { exponent }
+    }
+}

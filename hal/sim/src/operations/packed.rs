@@ -1,0 +1,107 @@
+//! Packed operations: the same on two elements.
+
+use super::binary16::{add, multiply, multiply_add};
+use super::choice::{maximum, minimum};
+use super::operations;
+use crate::lane_value::{Float, LaneValue, Pair, settle};
+use half::f16;
+
+operations! {
+    /// Pairs of 16-bit integers.
+    INTEGER { flushes: false, settles: false, levels: of }
+
+    "v_pk_add_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_add) }
+    "v_pk_sub_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_sub) }
+    "v_pk_add_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::wrapping_add) }
+    "v_pk_sub_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::wrapping_sub) }
+    "v_pk_mul_lo_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> {
+        both(a, b, u16::wrapping_mul)
+    }
+    "v_pk_mad_u16" (a: Pair<u16>, b: Pair<u16>, c: Pair<u16>) -> Pair<u16> {
+        both(both(a, b, u16::wrapping_mul), c, u16::wrapping_add)
+    }
+    "v_pk_mad_i16" (a: Pair<i16>, b: Pair<i16>, c: Pair<i16>) -> Pair<i16> {
+        both(both(a, b, i16::wrapping_mul), c, i16::wrapping_add)
+    }
+    "v_pk_lshlrev_b16" (by: Pair<u16>, a: Pair<u16>) -> Pair<u16> {
+        both(by, a, |by, a| a << (by & 15))
+    }
+    "v_pk_lshrrev_b16" (by: Pair<u16>, a: Pair<u16>) -> Pair<u16> {
+        both(by, a, |by, a| a >> (by & 15))
+    }
+    "v_pk_ashrrev_i16" (by: Pair<i16>, a: Pair<i16>) -> Pair<i16> {
+        both(by, a, |by, a| a >> (by & 15))
+    }
+    "v_pk_min_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::min) }
+    "v_pk_max_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::max) }
+    "v_pk_min_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::min) }
+    "v_pk_max_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::max) }
+}
+
+operations! {
+    /// Pairs of half-precision numbers.
+    HALF { flushes: true, settles: false, levels: of }
+
+    "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both(a, b, settling(add)) }
+    "v_pk_mul_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both(a, b, settling(multiply)) }
+    "v_pk_fma_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
+        fused(a, b, c, multiply_add)
+    }
+    "v_pk_fmac_f16" (a: Pair<f16>, b: Pair<f16>, sum: Pair<f16>) -> Pair<f16> {
+        fused(a, b, sum, multiply_add)
+    }
+    "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
+        both(a, b, |a, b| minimum(a, b, context.mode))
+    }
+    "v_pk_max_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
+        both(a, b, |a, b| maximum(a, b, context.mode))
+    }
+}
+
+operations! {
+    /// Pairs of single-precision numbers.
+    SINGLE { flushes: true, settles: false, levels: of }
+
+    "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
+        both(a, b, settling(|a, b| a + b))
+    }
+    "v_pk_mul_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
+        both(a, b, settling(|a, b| a * b))
+    }
+    "v_pk_fma_f32" (a: Pair<f32>, b: Pair<f32>, c: Pair<f32>) -> Pair<f32> {
+        fused(a, b, c, f32::mul_add)
+    }
+}
+
+operations! {
+    /// Moves of two words. `op_sel` chooses the word of each source; sources arrive with the
+    /// chosen word first.
+    MOVES { flushes: false, settles: false, levels: of }
+
+    "v_pk_mov_b32" (a: Pair<u32>, b: Pair<u32>) -> Pair<u32> { Pair(a.0, b.0) }
+}
+
+#[inline(always)]
+fn both<T: Copy>(a: Pair<T>, b: Pair<T>, operation: impl Fn(T, T) -> T) -> Pair<T> {
+    Pair(operation(a.0, b.0), operation(a.1, b.1))
+}
+
+/// `operation`, its NaN results settled.
+#[inline(always)]
+fn settling<T: Float + LaneValue>(operation: impl Fn(T, T) -> T) -> impl Fn(T, T) -> T {
+    move |a, b| settle(operation(a, b), a.quiet_nan().or_else(|| b.quiet_nan()))
+}
+
+#[inline(always)]
+fn fused<T: Float + LaneValue>(
+    a: Pair<T>,
+    b: Pair<T>,
+    c: Pair<T>,
+    operation: impl Fn(T, T, T) -> T,
+) -> Pair<T> {
+    let one = |a: T, b: T, c: T| {
+        let first_nan = a.quiet_nan().or_else(|| b.quiet_nan()).or_else(|| c.quiet_nan());
+        settle(operation(a, b, c), first_nan)
+    };
+    Pair(one(a.0, b.0, c.0), one(a.1, b.1, c.1))
+}

@@ -1,0 +1,97 @@
+//! Single precision.
+
+use super::choice::{maximum, median, minimum};
+use super::operations;
+
+/// A denormal becomes zero of its sign.
+#[inline(always)]
+pub(super) fn flush(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+}
+
+/// `a * b + c`, both results rounded, denormals flushed whatever the mode.
+#[inline(always)]
+fn multiply_then_add(a: f32, b: f32, c: f32) -> f32 {
+    flush(flush(flush(a) * flush(b)) + flush(c))
+}
+
+/// A product in which zero times anything is zero ("DX9 rules").
+#[inline(always)]
+fn multiply_legacy(a: f32, b: f32) -> f32 {
+    if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
+}
+
+/// The greatest number below one.
+const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
+
+operations! {
+    /// Sums, products and roundings.
+    ARITHMETIC { flushes: true, settles: true, levels: of }
+
+    "v_add_f32" (a: f32, b: f32) -> f32 { a + b }
+    "v_sub_f32" (a: f32, b: f32) -> f32 { a - b }
+    "v_subrev_f32" (a: f32, b: f32) -> f32 { b - a }
+    "v_mul_f32" (a: f32, b: f32) -> f32 { a * b }
+    "v_mul_legacy_f32" (a: f32, b: f32) -> f32 { multiply_legacy(a, b) }
+    "v_fma_f32" (a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
+    "v_fmac_f32" (a: f32, b: f32, sum: f32) -> f32 { a.mul_add(b, sum) }
+
+    "v_floor_f32" (a: f32) -> f32 { a.floor() }
+    "v_ceil_f32" (a: f32) -> f32 { a.ceil() }
+    "v_trunc_f32" (a: f32) -> f32 { a.trunc() }
+    "v_rndne_f32" (a: f32) -> f32 { a.round_ties_even() }
+    "v_fract_f32" (a: f32) -> f32 {
+        let fraction = a - a.floor();
+        if fraction > BELOW_ONE { BELOW_ONE } else { fraction }
+    }
+    "v_ldexp_f32" (a: f32, exponent: i32) -> f32 {
+        // Beyond these bounds every number is zero or infinite.
+        let exponent = exponent.clamp(-300, 300);
+        (f64::from(a) * f64::from_bits(((1023 + exponent) as u64) << 52)) as f32
+    }
+    "v_frexp_mant_f32" (a: f32) -> f32 {
+        let bits = f64::from(a).to_bits();
+        let mantissa = bits & 0x800f_ffff_ffff_ffff | 1022 << 52;
+        if a == 0.0 || !a.is_finite() { a } else { f64::from_bits(mantissa) as f32 }
+    }
+}
+
+operations! {
+    /// Multiply-add with two roundings. It flushes denormals whatever the mode: LLVM selects it
+    /// only where the function flushes them.
+    UNFUSED { flushes: false, settles: true, levels: of }
+
+    "v_mad_f32" (a: f32, b: f32, c: f32) -> f32 { multiply_then_add(a, b, c) }
+    "v_mac_f32" (a: f32, b: f32, sum: f32) -> f32 { multiply_then_add(a, b, sum) }
+    "v_madak_f32" (a: f32, b: f32, literal: f32) -> f32 { multiply_then_add(a, b, literal) }
+    "v_madmk_f32" (a: f32, literal: f32, c: f32) -> f32 { multiply_then_add(a, literal, c) }
+    "v_mad_legacy_f32" (a: f32, b: f32, c: f32) -> f32 {
+        flush(flush(multiply_legacy(flush(a), flush(b))) + flush(c))
+    }
+}
+
+operations! {
+    /// One of the sources, NaNs as [`super::choice`] has it.
+    CHOICE { flushes: true, settles: false, levels: of }
+
+    "v_min_f32" (a: f32, b: f32; context) -> f32 { minimum(a, b, context.mode) }
+    "v_max_f32" (a: f32, b: f32; context) -> f32 { maximum(a, b, context.mode) }
+    "v_min3_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        minimum(minimum(a, b, context.mode), c, context.mode)
+    }
+    "v_max3_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        maximum(maximum(a, b, context.mode), c, context.mode)
+    }
+    "v_med3_f32" (a: f32, b: f32, c: f32; context) -> f32 { median(a, b, c, context.mode) }
+}
+
+operations! {
+    /// Exponents as integers.
+    PARTS { flushes: true, settles: false, levels: of }
+
+    "v_frexp_exp_i32_f32" (a: f32) -> i32 {
+        let exponent = (f64::from(a).to_bits() >> 52 & 0x7ff) as i32 - 1022;
+        if a == 0.0 || !a.is_finite() { 0 } else { exponent }
+    }
+}

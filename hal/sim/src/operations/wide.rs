@@ -1,0 +1,18 @@
+//! 64-bit integers.
+
+use super::operations;
+
+operations! {
+    /// 64-bit integers.
+    TABLE { flushes: false, settles: false, levels: of }
+
+    "v_lshlrev_b64" (by: u32, a: u64) -> u64 { a << (by & 63) }
+    "v_lshrrev_b64" (by: u32, a: u64) -> u64 { a >> (by & 63) }
+    "v_ashrrev_i64" (by: u32, a: i64) -> i64 { a >> (by & 63) }
+    "v_mad_u64_u32" (a: u32, b: u32, c: u64) -> (u64, bool) {
+        (u64::from(a) * u64::from(b)).overflowing_add(c)
+    }
+    "v_mad_i64_i32" (a: i32, b: i32, c: i64) -> (i64, bool) {
+        (i64::from(a) * i64::from(b)).overflowing_add(c)
+    }
+}

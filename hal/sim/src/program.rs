@@ -1,0 +1,85 @@
+//! Loaded code: instructions are decoded when they are first reached, and kept.
+
+use crate::op::Op;
+use crate::translate::translate;
+use crate::vector::Level;
+use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_isa::{DecodeError, Isa, Pc};
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The executable part of a loaded code object. Every dword is a place where execution may
+/// arrive: a corrupted branch can land inside an instruction, and what it finds there runs.
+pub struct Program {
+    /// Device address of the first byte.
+    base: u64,
+    /// ELF virtual address of the same byte.
+    virtual_base: u64,
+    bytes: Vec<u8>,
+    slots: Vec<OnceLock<Box<Op>>>,
+    isa: Mutex<Isa>,
+    level: Level,
+}
+
+impl Program {
+    /// Code that lies at `base` on the device and at `virtual_base` in its code object.
+    pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
+        let slots = (0..bytes.len() / 4).map(|_| OnceLock::new()).collect();
+        Program { base, virtual_base, bytes, slots, isa: Mutex::new(isa), level }
+    }
+
+    /// Whether a device address lies in this code.
+    pub fn contains(&self, pc: u64) -> bool {
+        pc.wrapping_sub(self.base) < self.bytes.len() as u64
+    }
+
+    /// The ELF virtual address of a device address, which need not lie in this code.
+    pub fn virtual_address(&self, pc: u64) -> Pc {
+        Pc(pc.wrapping_sub(self.base).wrapping_add(self.virtual_base))
+    }
+
+    /// The instruction at a device address.
+    ///
+    /// # Errors
+    /// A fault if there is no code, or no instruction.
+    #[inline(always)]
+    pub fn fetch(&self, pc: u64) -> Result<&Op, FaultCause> {
+        let index = (pc.wrapping_sub(self.base) / 4) as usize;
+        match self.slots.get(index).and_then(OnceLock::get) {
+            Some(op) => Ok(op),
+            None => self.decode(pc),
+        }
+    }
+
+    #[cold]
+    fn decode(&self, pc: u64) -> Result<&Op, FaultCause> {
+        let offset = pc.wrapping_sub(self.base);
+        let violation = || FaultCause::MemoryViolation {
+            address: Address(pc),
+            access: AccessKind::Fetch,
+            lane: None,
+        };
+        let slot = self.slots.get((offset / 4) as usize).ok_or_else(violation)?;
+        let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
+        let word = |bytes: &[u8]| match bytes {
+            [a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]),
+            _ => 0,
+        };
+        let isa = self.isa.lock().unwrap_or_else(PoisonError::into_inner);
+        let inst = isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
+            DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
+                address: Address(self.base + self.bytes.len() as u64),
+                access: AccessKind::Fetch,
+                lane: None,
+            },
+            _ => FaultCause::IllegalInstruction { word: word(bytes) },
+        })?;
+        Ok(slot.get_or_init(|| Box::new(translate(inst, self.level))))
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program at {:#x}, {} bytes", self.base, self.bytes.len())
+    }
+}

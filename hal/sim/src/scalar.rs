@@ -1,0 +1,477 @@
+//! The scalar operations: one table, each row what the ISA manual says of it (chapter "Scalar
+//! ALU operations"; the names `a` and `b` are S0 and S1).
+
+use crate::op::{Op, ScalarFunction, Source, Word};
+use crate::vector::scalar_word;
+use crate::wave::{ScalarIndex, Wave};
+use crate::{control, hardware_register};
+use flipwave_isa::LaneMask;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// A row of the table.
+pub struct ScalarOperation {
+    /// Canonical name.
+    pub name: &'static str,
+    /// 32-bit words of each source. A destination that is also read is the last source.
+    pub sources: &'static [u8],
+    /// 32-bit words of the destination; 0 where there is none.
+    pub result: u8,
+    /// Executes it.
+    pub run: ScalarFunction,
+}
+
+/// The row of an operation.
+pub fn find(name: &str) -> Option<&'static ScalarOperation> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static ScalarOperation>> = OnceLock::new();
+    INDEX.get_or_init(|| TABLE.iter().map(|row| (row.name, row)).collect()).get(name).copied()
+}
+
+trait ScalarValue: Sized {
+    const WORDS: u8;
+    fn read(wave: &Wave, source: &Source) -> Self;
+}
+
+trait ScalarResult {
+    const WORDS: u8;
+    fn write(self, wave: &mut Wave, to: ScalarIndex);
+}
+
+macro_rules! word {
+    ($($type:ty)*) => {$(
+        impl ScalarValue for $type {
+            const WORDS: u8 = 1;
+            #[inline(always)]
+            fn read(wave: &Wave, source: &Source) -> Self {
+                scalar_word(wave, source.words[0]) as $type
+            }
+        }
+        impl ScalarResult for $type {
+            const WORDS: u8 = 1;
+            #[inline(always)]
+            fn write(self, wave: &mut Wave, to: ScalarIndex) {
+                wave.write_scalar(to, self as u32);
+            }
+        }
+    )*};
+}
+
+macro_rules! wide {
+    ($($type:ty)*) => {$(
+        impl ScalarValue for $type {
+            const WORDS: u8 = 2;
+            #[inline(always)]
+            fn read(wave: &Wave, source: &Source) -> Self {
+                let low = u64::from(scalar_word(wave, source.words[0]));
+                (low | u64::from(scalar_word(wave, source.words[1])) << 32) as $type
+            }
+        }
+        impl ScalarResult for $type {
+            const WORDS: u8 = 2;
+            #[inline(always)]
+            fn write(self, wave: &mut Wave, to: ScalarIndex) {
+                wave.write_scalar_pair(to, self as u64);
+            }
+        }
+    )*};
+}
+
+word!(u32 i32);
+wide!(u64 i64);
+
+impl ScalarResult for () {
+    const WORDS: u8 = 0;
+    fn write(self, _: &mut Wave, _: ScalarIndex) {}
+}
+
+macro_rules! operations {
+    ($($name:literal |$wave:ident, $op:ident| ($($a:ident: $type:ty),*) -> $result:ty $body:block)*) => {
+        static TABLE: &[ScalarOperation] = &[$({
+            #[allow(unused_mut, unused_variables)]
+            fn run($wave: &mut Wave, $op: &Op) {
+                let mut sources = $op.sources.iter();
+                $(let $a = match sources.next() {
+                    Some(source) => <$type as ScalarValue>::read($wave, source),
+                    None => return,
+                };)*
+                let result: $result = $body;
+                result.write($wave, $op.scalar_destination);
+            }
+            ScalarOperation {
+                name: $name,
+                sources: &[$(<$type as ScalarValue>::WORDS),*],
+                result: <$result as ScalarResult>::WORDS,
+                run,
+            }
+        }),*];
+    };
+}
+
+/// Sets SCC to whether the result is not zero, and gives the result.
+macro_rules! nonzero {
+    ($wave:ident, $result:expr) => {{
+        let result = $result;
+        $wave.scc = result != 0;
+        result
+    }};
+}
+
+/// Saves EXEC to the destination, then computes a new one from the source `a` and EXEC.
+macro_rules! save_exec {
+    ($wave:ident, $exec:ident => $new:expr) => {{
+        let $exec = $wave.exec().0;
+        let new = $new;
+        $wave.set_exec(LaneMask(new));
+        $wave.scc = new != 0;
+        $exec
+    }};
+}
+
+/// Computes a new EXEC and writes it to the destination too.
+macro_rules! write_exec {
+    ($wave:ident, $exec:ident => $new:expr) => {{
+        let $exec = $wave.exec().0;
+        let new = $new;
+        $wave.set_exec(LaneMask(new));
+        $wave.scc = new != 0;
+        new
+    }};
+}
+
+operations! {
+    // SOP2
+    "s_add_u32" |w, op| (a: u32, b: u32) -> u32 {
+        let (sum, carry) = a.overflowing_add(b);
+        w.scc = carry;
+        sum
+    }
+    "s_sub_u32" |w, op| (a: u32, b: u32) -> u32 {
+        let (difference, borrow) = a.overflowing_sub(b);
+        w.scc = borrow;
+        difference
+    }
+    "s_add_i32" |w, op| (a: i32, b: i32) -> i32 {
+        let (sum, overflow) = a.overflowing_add(b);
+        w.scc = overflow;
+        sum
+    }
+    "s_sub_i32" |w, op| (a: i32, b: i32) -> i32 {
+        let (difference, overflow) = a.overflowing_sub(b);
+        w.scc = overflow;
+        difference
+    }
+    "s_addc_u32" |w, op| (a: u32, b: u32) -> u32 {
+        let sum = u64::from(a) + u64::from(b) + u64::from(w.scc);
+        w.scc = sum >> 32 != 0;
+        sum as u32
+    }
+    "s_subb_u32" |w, op| (a: u32, b: u32) -> u32 {
+        let difference = i64::from(a) - i64::from(b) - i64::from(w.scc);
+        w.scc = difference < 0;
+        difference as u32
+    }
+    "s_min_i32" |w, op| (a: i32, b: i32) -> i32 { w.scc = a < b; a.min(b) }
+    "s_min_u32" |w, op| (a: u32, b: u32) -> u32 { w.scc = a < b; a.min(b) }
+    "s_max_i32" |w, op| (a: i32, b: i32) -> i32 { w.scc = a > b; a.max(b) }
+    "s_max_u32" |w, op| (a: u32, b: u32) -> u32 { w.scc = a > b; a.max(b) }
+    "s_cselect_b32" |w, op| (a: u32, b: u32) -> u32 { if w.scc { a } else { b } }
+    "s_cselect_b64" |w, op| (a: u64, b: u64) -> u64 { if w.scc { a } else { b } }
+    "s_and_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a & b) }
+    "s_and_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, a & b) }
+    "s_or_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a | b) }
+    "s_or_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, a | b) }
+    "s_xor_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a ^ b) }
+    "s_xor_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, a ^ b) }
+    "s_andn2_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a & !b) }
+    "s_andn2_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, a & !b) }
+    "s_orn2_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a | !b) }
+    "s_orn2_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, a | !b) }
+    "s_nand_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, !(a & b)) }
+    "s_nand_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, !(a & b)) }
+    "s_nor_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, !(a | b)) }
+    "s_nor_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, !(a | b)) }
+    "s_xnor_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, !(a ^ b)) }
+    "s_xnor_b64" |w, op| (a: u64, b: u64) -> u64 { nonzero!(w, !(a ^ b)) }
+    "s_lshl_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a << (b & 31)) }
+    "s_lshl_b64" |w, op| (a: u64, b: u32) -> u64 { nonzero!(w, a << (b & 63)) }
+    "s_lshr_b32" |w, op| (a: u32, b: u32) -> u32 { nonzero!(w, a >> (b & 31)) }
+    "s_lshr_b64" |w, op| (a: u64, b: u32) -> u64 { nonzero!(w, a >> (b & 63)) }
+    "s_ashr_i32" |w, op| (a: i32, b: u32) -> i32 { nonzero!(w, a >> (b & 31)) }
+    "s_ashr_i64" |w, op| (a: i64, b: u32) -> i64 { nonzero!(w, a >> (b & 63)) }
+    "s_bfm_b32" |w, op| (a: u32, b: u32) -> u32 { ((1u32 << (a & 31)) - 1) << (b & 31) }
+    "s_bfm_b64" |w, op| (a: u32, b: u32) -> u64 { ((1u64 << (a & 63)) - 1) << (b & 63) }
+    "s_mul_i32" |w, op| (a: u32, b: u32) -> u32 { a.wrapping_mul(b) }
+    "s_mul_hi_u32" |w, op| (a: u32, b: u32) -> u32 {
+        ((u64::from(a) * u64::from(b)) >> 32) as u32
+    }
+    "s_mul_hi_i32" |w, op| (a: i32, b: i32) -> i32 {
+        ((i64::from(a) * i64::from(b)) >> 32) as i32
+    }
+    "s_bfe_u32" |w, op| (a: u32, b: u32) -> u32 {
+        nonzero!(w, extract(a.into(), b & 31, b >> 16 & 0x7f, 32) as u32)
+    }
+    "s_bfe_i32" |w, op| (a: u32, b: u32) -> u32 {
+        let width = (b >> 16 & 0x7f).min(32 - (b & 31));
+        nonzero!(w, sign_extend(extract(a.into(), b & 31, width, 32), width) as u32)
+    }
+    "s_bfe_u64" |w, op| (a: u64, b: u32) -> u64 {
+        nonzero!(w, extract(a, b & 63, b >> 16 & 0x7f, 64))
+    }
+    "s_bfe_i64" |w, op| (a: u64, b: u32) -> u64 {
+        let width = (b >> 16 & 0x7f).min(64 - (b & 63));
+        nonzero!(w, sign_extend(extract(a, b & 63, width, 64), width))
+    }
+    "s_absdiff_i32" |w, op| (a: i32, b: i32) -> u32 {
+        nonzero!(w, a.wrapping_sub(b).unsigned_abs())
+    }
+    "s_lshl1_add_u32" |w, op| (a: u32, b: u32) -> u32 { shift_add(w, a, 1, b) }
+    "s_lshl2_add_u32" |w, op| (a: u32, b: u32) -> u32 { shift_add(w, a, 2, b) }
+    "s_lshl3_add_u32" |w, op| (a: u32, b: u32) -> u32 { shift_add(w, a, 3, b) }
+    "s_lshl4_add_u32" |w, op| (a: u32, b: u32) -> u32 { shift_add(w, a, 4, b) }
+    "s_pack_ll_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a & 0xffff | b << 16 }
+    "s_pack_lh_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a & 0xffff | b & 0xffff_0000 }
+    "s_pack_hh_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a >> 16 | b & 0xffff_0000 }
+
+    // SOP1
+    "s_mov_b32" |w, op| (a: u32) -> u32 { a }
+    "s_mov_b64" |w, op| (a: u64) -> u64 { a }
+    "s_cmov_b32" |w, op| (a: u32, old: u32) -> u32 { if w.scc { a } else { old } }
+    "s_cmov_b64" |w, op| (a: u64, old: u64) -> u64 { if w.scc { a } else { old } }
+    "s_not_b32" |w, op| (a: u32) -> u32 { nonzero!(w, !a) }
+    "s_not_b64" |w, op| (a: u64) -> u64 { nonzero!(w, !a) }
+    "s_wqm_b32" |w, op| (a: u32) -> u32 { nonzero!(w, whole_quads(a.into()) as u32) }
+    "s_wqm_b64" |w, op| (a: u64) -> u64 { nonzero!(w, whole_quads(a)) }
+    "s_quadmask_b32" |w, op| (a: u32) -> u32 { nonzero!(w, quad_mask(a.into()) as u32) }
+    "s_quadmask_b64" |w, op| (a: u64) -> u64 { nonzero!(w, quad_mask(a)) }
+    "s_brev_b32" |w, op| (a: u32) -> u32 { a.reverse_bits() }
+    "s_brev_b64" |w, op| (a: u64) -> u64 { a.reverse_bits() }
+    "s_bcnt0_i32_b32" |w, op| (a: u32) -> u32 { nonzero!(w, a.count_zeros()) }
+    "s_bcnt0_i32_b64" |w, op| (a: u64) -> u32 { nonzero!(w, a.count_zeros()) }
+    "s_bcnt1_i32_b32" |w, op| (a: u32) -> u32 { nonzero!(w, a.count_ones()) }
+    "s_bcnt1_i32_b64" |w, op| (a: u64) -> u32 { nonzero!(w, a.count_ones()) }
+    "s_ff0_i32_b32" |w, op| (a: u32) -> i32 { first_one((!a).into()) }
+    "s_ff0_i32_b64" |w, op| (a: u64) -> i32 { first_one(!a) }
+    "s_ff1_i32_b32" |w, op| (a: u32) -> i32 { first_one(a.into()) }
+    "s_ff1_i32_b64" |w, op| (a: u64) -> i32 { first_one(a) }
+    "s_flbit_i32_b32" |w, op| (a: u32) -> i32 {
+        if a == 0 { -1 } else { a.leading_zeros() as i32 }
+    }
+    "s_flbit_i32_b64" |w, op| (a: u64) -> i32 {
+        if a == 0 { -1 } else { a.leading_zeros() as i32 }
+    }
+    "s_flbit_i32" |w, op| (a: i32) -> i32 {
+        let flipped = a ^ (a >> 31);
+        if flipped == 0 { -1 } else { flipped.leading_zeros() as i32 }
+    }
+    "s_flbit_i32_i64" |w, op| (a: i64) -> i32 {
+        let flipped = a ^ (a >> 63);
+        if flipped == 0 { -1 } else { flipped.leading_zeros() as i32 }
+    }
+    "s_sext_i32_i8" |w, op| (a: u32) -> i32 { i32::from(a as i8) }
+    "s_sext_i32_i16" |w, op| (a: u32) -> i32 { i32::from(a as i16) }
+    "s_bitset0_b32" |w, op| (a: u32, old: u32) -> u32 { old & !(1 << (a & 31)) }
+    "s_bitset0_b64" |w, op| (a: u32, old: u64) -> u64 { old & !(1 << (a & 63)) }
+    "s_bitset1_b32" |w, op| (a: u32, old: u32) -> u32 { old | 1 << (a & 31) }
+    "s_bitset1_b64" |w, op| (a: u32, old: u64) -> u64 { old | 1 << (a & 63) }
+    "s_abs_i32" |w, op| (a: i32) -> u32 { nonzero!(w, a.unsigned_abs()) }
+    "s_bitreplicate_b64_b32" |w, op| (a: u32) -> u64 {
+        (0..32).fold(0, |all, bit| all | u64::from(a >> bit & 1) * 3 << (2 * bit))
+    }
+    "s_and_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a & exec) }
+    "s_or_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a | exec) }
+    "s_xor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a ^ exec) }
+    "s_andn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a & !exec) }
+    "s_orn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a | !exec) }
+    "s_nand_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a & exec)) }
+    "s_nor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a | exec)) }
+    "s_xnor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a ^ exec)) }
+    "s_andn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !a & exec) }
+    "s_orn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !a | exec) }
+    "s_andn1_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec => !a & exec) }
+    "s_andn2_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec => a & !exec) }
+
+    // SOPC
+    "s_cmp_eq_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a == b }
+    "s_cmp_lg_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a != b }
+    "s_cmp_gt_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a > b }
+    "s_cmp_ge_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a >= b }
+    "s_cmp_lt_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a < b }
+    "s_cmp_le_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a <= b }
+    "s_cmp_eq_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a == b }
+    "s_cmp_lg_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a != b }
+    "s_cmp_gt_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a > b }
+    "s_cmp_ge_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a >= b }
+    "s_cmp_lt_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a < b }
+    "s_cmp_le_u32" |w, op| (a: u32, b: u32) -> () { w.scc = a <= b }
+    "s_cmp_eq_u64" |w, op| (a: u64, b: u64) -> () { w.scc = a == b }
+    "s_cmp_lg_u64" |w, op| (a: u64, b: u64) -> () { w.scc = a != b }
+    "s_bitcmp0_b32" |w, op| (a: u32, b: u32) -> () { w.scc = a >> (b & 31) & 1 == 0 }
+    "s_bitcmp1_b32" |w, op| (a: u32, b: u32) -> () { w.scc = a >> (b & 31) & 1 != 0 }
+    "s_bitcmp0_b64" |w, op| (a: u64, b: u32) -> () { w.scc = a >> (b & 63) & 1 == 0 }
+    "s_bitcmp1_b64" |w, op| (a: u64, b: u32) -> () { w.scc = a >> (b & 63) & 1 != 0 }
+
+    // SOPK: the immediate is sign-extended, for unsigned comparisons zero-extended.
+    "s_movk_i32" |w, op| () -> i32 { signed(op) }
+    "s_cmovk_i32" |w, op| (old: i32) -> i32 { if w.scc { signed(op) } else { old } }
+    "s_cmpk_eq_i32" |w, op| (a: i32) -> () { w.scc = a == signed(op) }
+    "s_cmpk_lg_i32" |w, op| (a: i32) -> () { w.scc = a != signed(op) }
+    "s_cmpk_gt_i32" |w, op| (a: i32) -> () { w.scc = a > signed(op) }
+    "s_cmpk_ge_i32" |w, op| (a: i32) -> () { w.scc = a >= signed(op) }
+    "s_cmpk_lt_i32" |w, op| (a: i32) -> () { w.scc = a < signed(op) }
+    "s_cmpk_le_i32" |w, op| (a: i32) -> () { w.scc = a <= signed(op) }
+    "s_cmpk_eq_u32" |w, op| (a: u32) -> () { w.scc = a == unsigned(op) }
+    "s_cmpk_lg_u32" |w, op| (a: u32) -> () { w.scc = a != unsigned(op) }
+    "s_cmpk_gt_u32" |w, op| (a: u32) -> () { w.scc = a > unsigned(op) }
+    "s_cmpk_ge_u32" |w, op| (a: u32) -> () { w.scc = a >= unsigned(op) }
+    "s_cmpk_lt_u32" |w, op| (a: u32) -> () { w.scc = a < unsigned(op) }
+    "s_cmpk_le_u32" |w, op| (a: u32) -> () { w.scc = a <= unsigned(op) }
+    "s_addk_i32" |w, op| (old: i32) -> i32 {
+        let (sum, overflow) = old.overflowing_add(signed(op));
+        w.scc = overflow;
+        sum
+    }
+    "s_mulk_i32" |w, op| (old: i32) -> i32 { old.wrapping_mul(signed(op)) }
+    "s_getreg_b32" |w, op| () -> u32 { hardware_register::read(w, unsigned(op)) }
+    "s_movrels_b32" |w, op| () -> u32 { w.scalar(relative_source(w, op)) }
+    "s_movrels_b64" |w, op| () -> u64 { w.scalar_pair(relative_source(w, op)) }
+    "s_movreld_b32" |w, op| (a: u32) -> () {
+        w.write_scalar(control::relative(op.scalar_destination, w), a);
+    }
+    "s_movreld_b64" |w, op| (a: u64) -> () {
+        w.write_scalar_pair(control::relative(op.scalar_destination, w), a);
+    }
+}
+
+/// The register that a relative move reads: the one named plus M0.
+fn relative_source(wave: &Wave, op: &Op) -> ScalarIndex {
+    match op.sources[0].words[0] {
+        Word::Scalar(index) => control::relative(index, wave),
+        _ => ScalarIndex::M0,
+    }
+}
+
+fn signed(op: &Op) -> i32 {
+    i32::from(op.immediate as i16)
+}
+
+fn unsigned(op: &Op) -> u32 {
+    u32::from(op.immediate as u16)
+}
+
+/// `width` bits of `value` from `offset` on; what lies above bit `size` is zero.
+fn extract(value: u64, offset: u32, width: u32, size: u32) -> u64 {
+    let width = width.min(size - offset);
+    if width == 64 { value >> offset } else { value >> offset & ((1 << width) - 1) }
+}
+
+fn sign_extend(value: u64, width: u32) -> u64 {
+    match width {
+        0 => 0,
+        width => ((value << (64 - width)) as i64 >> (64 - width)) as u64,
+    }
+}
+
+fn shift_add(wave: &mut Wave, a: u32, shift: u32, b: u32) -> u32 {
+    let sum = (u64::from(a) << shift) + u64::from(b);
+    wave.scc = sum >> 32 != 0;
+    sum as u32
+}
+
+fn first_one(bits: u64) -> i32 {
+    if bits == 0 { -1 } else { bits.trailing_zeros() as i32 }
+}
+
+/// Every quad of lanes with any bit set, all four bits set.
+fn whole_quads(mask: u64) -> u64 {
+    let any = (mask | mask >> 1 | mask >> 2 | mask >> 3) & 0x1111_1111_1111_1111;
+    any * 15
+}
+
+/// Bit i: whether any of lanes 4i to 4i+3 is set.
+fn quad_mask(mask: u64) -> u64 {
+    (0..16).fold(0, |all, quad| all | u64::from(mask >> (4 * quad) & 15 != 0) << quad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane_value::Kind;
+    use crate::op::Run;
+    use crate::test_support;
+
+    /// Runs one operation on 64-bit source values with SCC and EXEC as given; gives the
+    /// destination and the wave.
+    fn run(name: &str, sources: &[u64], scc: bool, immediate: i64) -> (u64, Wave) {
+        let operation = find(name).unwrap_or_else(|| panic!("{name} is missing"));
+        let mut op = test_support::op(Run::Scalar(operation.run));
+        for (slot, value) in op.sources.iter_mut().zip(sources) {
+            let words = [Word::Constant(*value as u32), Word::Constant((*value >> 32) as u32)];
+            *slot = Source { words, kind: Kind::Wide };
+        }
+        op.scalar_destination = ScalarIndex(10);
+        op.immediate = immediate;
+        let mut wave = Wave::new();
+        wave.scc = scc;
+        wave.set_exec(LaneMask(0xff00));
+        (operation.run)(&mut wave, &op);
+        (wave.scalar_pair(ScalarIndex(10)), wave)
+    }
+
+    #[test]
+    fn carries_and_borrows_go_through_scc() {
+        let (sum, wave) = run("s_add_u32", &[0xffff_ffff, 1], false, 0);
+        assert_eq!((sum, wave.scc), (0, true));
+        let (sum, wave) = run("s_addc_u32", &[0xffff_ffff, 0], true, 0);
+        assert_eq!((sum, wave.scc), (0, true));
+        let (difference, wave) = run("s_subb_u32", &[0, 0], true, 0);
+        assert_eq!((difference, wave.scc), (0xffff_ffff, true));
+        let (_, wave) = run("s_add_i32", &[0x7fff_ffff, 1], false, 0);
+        assert!(wave.scc, "signed overflow");
+    }
+
+    #[test]
+    fn bit_fields_are_cut_at_the_register_end() {
+        assert_eq!(run("s_bfe_u32", &[0xdead_beef, 8 | 8 << 16], false, 0).0, 0xbe);
+        assert_eq!(run("s_bfe_u32", &[0xdead_beef, 28 | 8 << 16], false, 0).0, 0xd);
+        assert_eq!(run("s_bfe_i32", &[0xdead_beef, 8 | 8 << 16], false, 0).0, 0xffff_ffbe);
+        assert_eq!(run("s_bfe_u32", &[0xdead_beef, 0], false, 0).0, 0);
+        assert_eq!(run("s_bfe_u64", &[u64::MAX, 64 << 16], false, 0).0, u64::MAX);
+        assert_eq!(run("s_bfe_i64", &[0x80, 7 | 1 << 16], false, 0).0, u64::MAX);
+    }
+
+    #[test]
+    fn exec_is_saved_before_it_changes() {
+        let (saved, wave) = run("s_and_saveexec_b64", &[0x0f00], false, 0);
+        assert_eq!((saved, wave.exec().0, wave.scc), (0xff00, 0x0f00, true));
+        assert_eq!(wave.exec_row().0[8], u32::MAX);
+        assert_eq!(wave.exec_row().0[12], 0);
+        let (saved, wave) = run("s_andn2_saveexec_b64", &[0x0f0f], false, 0);
+        assert_eq!((saved, wave.exec().0), (0xff00, 0x000f));
+    }
+
+    #[test]
+    fn immediates_of_unsigned_comparisons_are_zero_extended() {
+        assert!(run("s_cmpk_eq_u32", &[0x8000], false, -0x8000).1.scc);
+        assert!(run("s_cmpk_eq_i32", &[0xffff_8000], false, -0x8000).1.scc);
+        assert!(!run("s_cmpk_eq_i32", &[0x8000], false, -0x8000).1.scc);
+    }
+
+    #[test]
+    fn bit_searches_give_minus_one_when_nothing_is_found() {
+        assert_eq!(run("s_ff1_i32_b64", &[0], false, 0).0, 0xffff_ffff);
+        assert_eq!(run("s_ff1_i32_b64", &[1 << 40], false, 0).0, 40);
+        assert_eq!(run("s_ff0_i32_b32", &[0xffff_ffff], false, 0).0, 0xffff_ffff);
+        assert_eq!(run("s_flbit_i32_b32", &[1], false, 0).0, 31);
+        assert_eq!(run("s_flbit_i32", &[0xffff_fffe], false, 0).0, 31);
+    }
+
+    #[test]
+    fn quads_are_joined() {
+        assert_eq!(run("s_wqm_b64", &[0x10_0000_0000_0008], false, 0).0, 0xf0_0000_0000_000f);
+        assert_eq!(run("s_quadmask_b64", &[0x10_0000_0000_0008], false, 0).0, 1 | 1 << 13);
+        assert_eq!(
+            run("s_bitreplicate_b64_b32", &[0x8000_0001], false, 0).0,
+            0xc000_0000_0000_0003
+        );
+    }
+}

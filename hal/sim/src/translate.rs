@@ -1,0 +1,420 @@
+//! From a decoded instruction to one that is ready for execution.
+
+use crate::lane_value::{Kind, ResultKind};
+use crate::op::{Adapt, Finish, Op, Run, Source, SourceAdapt, Word};
+use crate::vector::{Level, VCC_WORDS, VectorOperation};
+use crate::wave::{RowIndex, ScalarIndex};
+use crate::{aperture, control, lds, operations, scalar, scalar_memory, vector_memory};
+use flipwave_isa::{
+    AccVgpr, Encoding, Inst, OutputScale, Register, RegisterRange, SdwaSelect, SdwaUnused, Value,
+    Vgpr,
+};
+use half::f16;
+
+/// Why an instruction cannot be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap(pub &'static str);
+
+/// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
+/// it is reached.
+pub fn translate(inst: Inst, level: Level) -> Op {
+    let mut op = Op {
+        run: Run::Gap(""),
+        size: inst.size,
+        vgprs_named: 0,
+        acc_vgprs_named: 0,
+        destination: RowIndex(0),
+        scalar_destination: ScalarIndex(0),
+        mask_destination: ScalarIndex::VCC,
+        writes_exec: false,
+        sources: [Source::NONE; 4],
+        adapt: None,
+        immediate: inst.immediate.unwrap_or_default(),
+        inst: Box::new(inst),
+    };
+    op.run = match resolve(&mut op, level) {
+        Ok(run) => run,
+        Err(Gap(reason)) => Run::Gap(reason),
+    };
+    op
+}
+
+/// Resolves the operands and gives what executes the instruction.
+fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
+    name_registers(op);
+    let inst = op.inst.clone();
+    let name = inst.operation.name();
+    if !inst.modifiers.other.is_empty() {
+        return Err(Gap("a modifier is not understood"));
+    }
+    if let Some(destination) = inst.destinations().next()
+        && let Value::Register(range) = destination.value
+    {
+        if let Some(row) = row_of(range.first) {
+            op.destination = row;
+        } else if let Some(index) = ScalarIndex::of(range.first) {
+            op.scalar_destination = index;
+        } else {
+            return Err(Gap("the destination register has no storage"));
+        }
+    }
+    if let Some(control) = control::find(name) {
+        if let Some(target) = inst.branch_target {
+            let next = inst.pc.0.wrapping_add(inst.size.into());
+            op.immediate = target.0.wrapping_sub(next) as i64 / 4;
+        }
+        for (slot, operand) in op
+            .sources
+            .iter_mut()
+            .zip(inst.sources().filter(|operand| !matches!(operand.value, Value::Symbol(_))))
+        {
+            *slot = source(&operand.value, Kind::Wide)?;
+        }
+        return Ok(Run::Control(control));
+    }
+    if let Some(operation) = scalar::find(name) {
+        return scalar_operands(op, &inst, operation);
+    }
+    if let Some(access) = scalar_memory::find(name) {
+        return scalar_memory_operands(op, &inst, access);
+    }
+    match inst.encoding {
+        Encoding::Global | Encoding::Flat | Encoding::Scratch | Encoding::Mubuf => {
+            vector_memory_operands(op, &inst)
+        }
+        Encoding::Ds => lds_operands(op, &inst),
+        _ => vector_operands(op, &inst, level),
+    }
+}
+
+/// Notes the highest vector registers that are named.
+fn name_registers(op: &mut Op) {
+    for operand in &op.inst.operands {
+        if let Value::Register(RegisterRange { first, words }) = operand.value {
+            match first {
+                Register::Vgpr(Vgpr(n)) => {
+                    op.vgprs_named = op.vgprs_named.max(u16::from(n) + u16::from(words));
+                }
+                Register::AccVgpr(AccVgpr(n)) => {
+                    op.acc_vgprs_named = op.acc_vgprs_named.max(u16::from(n) + u16::from(words));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn row_of(register: Register) -> Option<RowIndex> {
+    match register {
+        Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
+        Register::AccVgpr(a) => Some(RowIndex::of_acc_vgpr(a)),
+        _ => None,
+    }
+}
+
+/// The words of a source, constants as the operation's kind reads them (ISA manual, "Inline
+/// constants" and "Literal constants").
+fn source(value: &Value, kind: Kind) -> Result<Source, Gap> {
+    let constant = |low: u32, high: u32| [Word::Constant(low), Word::Constant(high)];
+    let words = match value {
+        Value::Register(range) => register_words(*range, kind)?,
+        Value::Integer(integer) => match kind {
+            Kind::Wide | Kind::F64 => constant(*integer as u32, (*integer >> 32) as u32),
+            _ => constant(*integer as u32, 0),
+        },
+        Value::Float(float) => match kind {
+            Kind::Wide | Kind::F64 => {
+                let bits = float.to_bits();
+                constant(bits as u32, (bits >> 32) as u32)
+            }
+            Kind::F16 | Kind::Half | Kind::Packed => {
+                constant(f16::from_f64(*float).to_bits().into(), 0)
+            }
+            _ => constant((*float as f32).to_bits(), 0),
+        },
+        // A literal is the upper half of a double, and the lower half of an integer.
+        Value::Literal(bits) if kind == Kind::F64 => constant(0, *bits),
+        Value::Literal(bits) => constant(*bits, 0),
+        Value::Off | Value::Symbol(_) => constant(0, 0),
+    };
+    Ok(Source { words, kind })
+}
+
+fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
+    let window = |base: u64, limit: u32| {
+        let high = Word::Constant((base >> 32) as u32);
+        // Read as one word, these registers give their upper half.
+        if kind.words() == 2 { [Word::Constant(limit), high] } else { [high; 2] }
+    };
+    let flag = |flag| [flag, Word::Constant(0)];
+    Ok(match range.first {
+        Register::Scc => flag(Word::Scc),
+        Register::Vccz => flag(Word::Vccz),
+        Register::Execz => flag(Word::Execz),
+        Register::Null => [Word::Constant(0); 2],
+        Register::SharedBase => window(aperture::SHARED, 0),
+        Register::SharedLimit => window(aperture::SHARED, u32::MAX),
+        Register::PrivateBase => window(aperture::PRIVATE, 0),
+        Register::PrivateLimit => window(aperture::PRIVATE, u32::MAX),
+        first => {
+            let second = first.offset(1).filter(|_| range.words > 1).unwrap_or(first);
+            [word(first)?, word(second)?]
+        }
+    })
+}
+
+fn word(register: Register) -> Result<Word, Gap> {
+    if let Some(row) = row_of(register) {
+        Ok(Word::Row(row))
+    } else if let Some(index) = ScalarIndex::of(register) {
+        Ok(Word::Scalar(index))
+    } else {
+        Err(Gap("a source register has no storage"))
+    }
+}
+
+fn scalar_operands(
+    op: &mut Op,
+    inst: &Inst,
+    operation: &'static scalar::ScalarOperation,
+) -> Result<Run, Gap> {
+    let mut values: Vec<&Value> = inst
+        .sources()
+        .map(|operand| &operand.value)
+        .filter(|value| inst.encoding != Encoding::Sopk || matches!(value, Value::Register(_)))
+        .collect();
+    // A destination that is read as well is the last source.
+    if values.len() < operation.sources.len()
+        && let Some(destination) = inst.destinations().next()
+    {
+        values.push(&destination.value);
+    }
+    if values.len() < operation.sources.len() {
+        return Err(Gap("the operands are not those of the operation"));
+    }
+    for (index, value) in values.iter().take(op.sources.len()).enumerate() {
+        let words = operation.sources.get(index).copied().unwrap_or(1);
+        let kind = if words == 2 { Kind::Wide } else { Kind::Word };
+        op.sources[index] = source(value, kind)?;
+    }
+    Ok(Run::Scalar(operation.run))
+}
+
+fn scalar_memory_operands(
+    op: &mut Op,
+    inst: &Inst,
+    access: scalar_memory::ScalarAccess,
+) -> Result<Run, Gap> {
+    op.immediate = inst.modifiers.offset;
+    for (index, operand) in inst.sources().enumerate().take(op.sources.len()) {
+        match (index, &operand.value) {
+            (1, Value::Integer(offset)) => op.immediate = *offset,
+            (1, Value::Literal(offset)) => op.immediate = i64::from(*offset),
+            (_, value) => op.sources[index] = source(value, Kind::Wide)?,
+        }
+    }
+    Ok(Run::ScalarMemory(access))
+}
+
+fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+    let modifiers = &inst.modifiers;
+    let name = inst.operation.name();
+    if modifiers.lds {
+        return Err(Gap("loads straight to LDS"));
+    }
+    let access = vector_memory::find(name, modifiers.glc, modifiers.offen, modifiers.idxen)
+        .ok_or(Gap("this memory operation"))?;
+    op.immediate = modifiers.offset;
+    let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+    let is_load = matches!(access.transfer, vector_memory::Transfer::Load(_));
+    let has_data = !is_load;
+    // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
+    let order: &[usize] = match (inst.encoding, has_data) {
+        (Encoding::Mubuf, false) => &[0, 2, 3],
+        // An atomic that returns has its data in the destination.
+        (Encoding::Mubuf, true) if inst.destinations().next().is_some() => &[0, 2, 3],
+        (Encoding::Mubuf, true) => &[1, 0, 2, 3],
+        (Encoding::Flat, false) => &[0],
+        (Encoding::Flat, true) => &[0, 1],
+        (_, false) => &[0, 2],
+        (_, true) => &[0, 1, 2],
+    };
+    if values.len() != order.len() {
+        return Err(Gap("the operands are not those of the operation"));
+    }
+    for (value, slot) in values.iter().zip(order) {
+        op.sources[*slot] = source(value, Kind::Word)?;
+    }
+    if has_data
+        && op.sources[1] == Source::NONE
+        && let Some(destination) = inst.destinations().next()
+    {
+        op.sources[1] = source(&destination.value, Kind::Word)?;
+    }
+    Ok(Run::VectorMemory(access))
+}
+
+fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+    if inst.modifiers.gds {
+        return Err(Gap("global data share"));
+    }
+    let access = lds::find(inst.operation.name()).ok_or(Gap("this LDS operation"))?;
+    op.immediate = inst.modifiers.offset;
+    for (slot, operand) in op.sources.iter_mut().zip(inst.sources()) {
+        *slot = source(&operand.value, Kind::Word)?;
+    }
+    Ok(Run::Lds(access))
+}
+
+fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
+    let name = inst.operation.name();
+    if let Some(operation) = operations::find_whole(name) {
+        let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+        for (index, value) in values.iter().take(op.sources.len()).enumerate() {
+            let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
+            op.sources[index] = source(value, kind)?;
+        }
+        return Ok(Run::Whole(operation.function));
+    }
+    let row = row(inst)?;
+    let mut operands: Vec<(Value, SourceAdapt)> = Vec::new();
+    for (index, operand) in inst.sources().enumerate() {
+        let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
+        operands.push((operand.value.clone(), source_adapt(inst, index, kind)));
+    }
+    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
+        let destination = inst.destinations().next().ok_or(OPERANDS)?;
+        operands.push((destination.value.clone(), SourceAdapt::default()));
+    }
+    for (index, (value, _)) in operands.iter().enumerate() {
+        op.sources[index] = source(value, row.sources[index])?;
+    }
+    match row.sources.len() - operands.len() {
+        0 => {}
+        1 if row.sources.last() == Some(&Kind::Mask) => {
+            op.sources[operands.len()] = Source { words: VCC_WORDS, kind: Kind::Mask };
+        }
+        _ => return Err(OPERANDS),
+    }
+    mask_destination(op, inst, row);
+    let mut adapt =
+        Adapt { finish: finish(inst, row), dpp: inst.modifiers.dpp, ..Adapt::default() };
+    for (slot, (_, how)) in adapt.sources.iter_mut().zip(&operands) {
+        *slot = *how;
+    }
+    if adapt != Adapt::default() {
+        op.adapt = Some(Box::new(adapt));
+    }
+    Ok(Run::Vector(row.function(level)))
+}
+
+const OPERANDS: Gap = Gap("the operands are not those of the operation");
+
+/// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
+/// one; integer saturation has rows of its own.
+fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
+    let name = inst.operation.name();
+    let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
+    let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
+    if inst.modifiers.clamp && !row.float {
+        return operations::find(&format!("{name} clamp"))
+            .ok_or(Gap("saturation of this operation"));
+    }
+    Ok(row)
+}
+
+/// Where a lane-mask result goes: the only destination of a comparison, the second one of
+/// operations with a carry.
+fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation) {
+    let position = match row.result {
+        ResultKind::Rows(_) => return,
+        ResultKind::Mask => 0,
+        ResultKind::RowsAndMask(_) => 1,
+    };
+    if let Some(operand) = inst.destinations().nth(position)
+        && let Value::Register(range) = operand.value
+        && let Some(index) = ScalarIndex::of(range.first)
+    {
+        op.mask_destination = index;
+    }
+    op.writes_exec = inst.operation.name().starts_with("v_cmpx_");
+}
+
+/// What the modifiers make of one source.
+fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
+    let modifiers = &inst.modifiers;
+    let operand = inst.sources().nth(index);
+    let bit = |mask: u8| mask >> index & 1 != 0;
+    let mut adapt = SourceAdapt {
+        negate: operand.is_some_and(|operand| operand.negate),
+        absolute: operand.is_some_and(|operand| operand.absolute),
+        sign_extend: operand.is_some_and(|operand| operand.sign_extend),
+        ..SourceAdapt::default()
+    };
+    if let Some(sdwa) = &modifiers.sdwa
+        && let Some(select) = sdwa.sources.get(index)
+    {
+        adapt.select = *select;
+    }
+    let op_sel = bit(modifiers.op_sel.unwrap_or(0));
+    if matches!(kind, Kind::Packed | Kind::PackedWords) {
+        adapt.low_from_high = op_sel;
+        adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
+        adapt.negate_low = bit(modifiers.neg_lo);
+        adapt.negate_high = bit(modifiers.neg_hi);
+    } else if inst.encoding == Encoding::Vop3p {
+        adapt.negate |= bit(modifiers.neg_lo);
+    } else if op_sel {
+        adapt.select = SdwaSelect::Word1;
+    }
+    adapt
+}
+
+/// 16-bit operations of gfx9 that keep the upper half of their destination. The others clear
+/// it.
+const KEEP_UPPER_HALF: [&str; 17] = [
+    "v_mad_f16",
+    "v_fma_f16",
+    "v_mad_u16",
+    "v_mad_i16",
+    "v_div_fixup_f16",
+    "v_add_i16",
+    "v_sub_i16",
+    "v_min3_f16",
+    "v_min3_i16",
+    "v_min3_u16",
+    "v_max3_f16",
+    "v_max3_i16",
+    "v_max3_u16",
+    "v_med3_f16",
+    "v_med3_i16",
+    "v_med3_u16",
+    "v_fma_mixlo_f16",
+];
+
+/// What the modifiers make of the result.
+fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
+    let modifiers = &inst.modifiers;
+    let mut finish = Finish {
+        scale: if row.float { modifiers.output_scale } else { OutputScale::None },
+        clamp: row.float && modifiers.clamp,
+        ..Finish::default()
+    };
+    if let Some(sdwa) = &modifiers.sdwa {
+        if row.result != ResultKind::Mask {
+            finish.select = sdwa.destination;
+            finish.unused = sdwa.unused;
+        }
+    } else if KEEP_UPPER_HALF.contains(&inst.operation.name()) {
+        finish.select = SdwaSelect::Word0;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    // The bit behind the sources' bits selects the half that is written.
+    let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
+    let upper = inst.encoding == Encoding::Vop3 && destination != 0;
+    if upper || inst.operation.name() == "v_fma_mixhi_f16" {
+        finish.select = SdwaSelect::Word1;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    finish
+}

@@ -1,0 +1,421 @@
+//! Vector execution: one lane's semantics, applied to all lanes at once.
+//!
+//! The tables of operations define what one lane does ([`LaneOperation`]); this module makes
+//! whole-wave functions of them, compiled for plain x86-64, for AVX2 and for AVX-512. All
+//! three give the same bits.
+
+use crate::lane_value::{Arguments, Kind, LaneResult, ResultKind, SourceRows, mask_of};
+use crate::op::{Op, SourceAdapt, VectorFunction, Word};
+use crate::operations::binary16;
+use crate::wave::{LANES, Mode, Row, ScalarIndex, Wave};
+use flipwave_isa::{Dpp, DppControl, LaneMask, SdwaSelect};
+use half::f16;
+
+/// What an operation does in one lane.
+pub trait LaneOperation {
+    /// Its sources.
+    type Arguments: Arguments;
+    /// Its result.
+    type Result: LaneResult;
+    /// Denormals are flushed as the mode says.
+    const FLUSHES: bool;
+    /// A NaN result is replaced by the first source that is one, quieted, or by the default
+    /// NaN. Operations that do not ask for it form their NaNs themselves.
+    const SETTLES: bool;
+
+    /// Computes one lane.
+    fn apply(arguments: Self::Arguments, context: Context) -> Self::Result;
+}
+
+/// What a few operations know besides their sources.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Which lane computes.
+    pub lane: usize,
+    /// The MODE register.
+    pub mode: Mode,
+}
+
+/// A row of the operation table.
+pub struct VectorOperation {
+    /// Canonical name.
+    pub name: &'static str,
+    /// Kinds of the sources.
+    pub sources: &'static [Kind],
+    /// Where the result goes.
+    pub result: ResultKind,
+    /// Whether the result is floating-point, so that it can be clamped and scaled.
+    pub float: bool,
+    /// The whole-wave functions, by [`Level`].
+    run: [VectorFunction; 3],
+}
+
+impl VectorOperation {
+    /// The row of operation `F`.
+    pub const fn of<F: LaneOperation>(name: &'static str) -> VectorOperation {
+        VectorOperation {
+            name,
+            sources: F::Arguments::KINDS,
+            result: F::Result::KIND,
+            float: F::Result::FLOAT,
+            run: [plain::<F>, avx2::<F>, avx512::<F>],
+        }
+    }
+
+    /// The row of a rare operation `F`, compiled once for all levels.
+    pub const fn of_plain<F: LaneOperation>(name: &'static str) -> VectorOperation {
+        VectorOperation { run: [plain::<F>; 3], ..VectorOperation::of::<F>(name) }
+    }
+
+    /// The function for this host.
+    pub fn function(&self, level: Level) -> VectorFunction {
+        self.run[level as usize]
+    }
+}
+
+/// Vector extensions of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// None beyond the build's own.
+    Plain = 0,
+    /// AVX2 and FMA.
+    Avx2 = 1,
+    /// AVX-512 F, BW, DQ, VL.
+    Avx512 = 2,
+}
+
+impl Level {
+    /// The best level this host has. `FLIPWAVE_SIMD` (`plain`, `avx2`) asks for a lower one.
+    pub fn detect() -> Level {
+        let asked = std::env::var("FLIPWAVE_SIMD").unwrap_or_default();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi2");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            if avx512 && asked != "plain" && asked != "avx2" {
+                return Level::Avx512;
+            }
+            if avx2 && asked != "plain" {
+                return Level::Avx2;
+            }
+        }
+        Level::Plain
+    }
+}
+
+/// # Safety
+/// None needed; the type is [`VectorFunction`]'s.
+unsafe fn plain<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    execute::<F>(wave, op);
+}
+
+/// # Safety
+/// The host has AVX2, FMA and BMI2.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2"))]
+unsafe fn avx2<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    execute::<F>(wave, op);
+}
+
+/// # Safety
+/// The host has AVX-512 F, BW, DQ and VL.
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")
+)]
+unsafe fn avx512<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    execute::<F>(wave, op);
+}
+
+#[inline(always)]
+fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    let kinds = F::Arguments::KINDS;
+    let mode = wave.mode;
+    let flush_sources = F::FLUSHES && kinds.iter().any(|kind| flushes(*kind, mode));
+    let adapted = op.adapt.is_some() || flush_sources;
+    let mask = if adapted {
+        adapt_sources(wave, op, kinds, F::FLUSHES)
+    } else {
+        broadcast_scalars(wave, op, kinds);
+        wave.exec()
+    };
+    let rows = source_rows(wave, op, kinds, adapted);
+    let mut result = F::Result::collect(|lane| {
+        F::apply(F::Arguments::load(&rows, lane), Context { lane, mode })
+    });
+    if F::SETTLES && F::Result::any_nan(&result) {
+        result = settled::<F>(&rows, mode);
+    }
+    if F::Result::FLOAT && (op.adapt.is_some() || (F::FLUSHES && F::Result::flushed(mode))) {
+        result = modified::<F::Result>(&result, op, mode);
+    }
+    F::Result::commit(wave, op, &result, mask);
+}
+
+/// Where the sources lie: in registers, or in scratch rows if they are not plain registers.
+#[inline(always)]
+fn source_rows<'a>(wave: &'a Wave, op: &Op, kinds: &[Kind], adapted: bool) -> [SourceRows<'a>; 4] {
+    std::array::from_fn(|source| {
+        std::array::from_fn(|word| match (kinds.get(source), op.sources[source].words[word]) {
+            (None, _) => &wave.scratch[0],
+            (Some(kind), Word::Row(row)) if !adapted && *kind != Kind::Mask => wave.row(row),
+            (Some(kind), _) if word == 1 && kind.words() == 1 => &wave.scratch[source * 2],
+            _ => &wave.scratch[source * 2 + word],
+        })
+    })
+}
+
+/// All lanes once more, now with regard to which NaN comes out.
+#[cold]
+#[inline(never)]
+fn settled<F: LaneOperation>(
+    rows: &[SourceRows<'_>; 4],
+    mode: Mode,
+) -> <F::Result as LaneResult>::Lanes {
+    F::Result::collect(|lane| {
+        let arguments = F::Arguments::load(rows, lane);
+        F::apply(arguments, Context { lane, mode }).settle(arguments.first_nan())
+    })
+}
+
+/// All lanes scaled, clamped and flushed.
+#[inline(never)]
+fn modified<R: LaneResult>(lanes: &R::Lanes, op: &Op, mode: Mode) -> R::Lanes {
+    let finish = op.adapt.as_ref().map_or_else(Default::default, |adapt| adapt.finish);
+    R::collect(|lane| R::lane(lanes, lane).modify(&finish, mode))
+}
+
+/// Whether the mode flushes denormal sources of this kind.
+#[inline(always)]
+fn flushes(kind: Kind, mode: Mode) -> bool {
+    match kind {
+        Kind::F32 | Kind::Mixed | Kind::PackedWords => mode.flushes_f32_sources(),
+        Kind::F16 | Kind::F64 | Kind::Packed => mode.flushes_f64_sources(),
+        _ => false,
+    }
+}
+
+/// Puts scalar and constant words into scratch rows, the same in all lanes.
+#[inline(always)]
+fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
+    for (source, kind) in kinds.iter().enumerate() {
+        if *kind == Kind::Mask {
+            let mask = LaneMask(lane_mask(wave, op.sources[source].words));
+            wave.scratch[source * 2] = Row::expand(mask);
+            continue;
+        }
+        for word in 0..usize::from(kind.words()) {
+            let value = match op.sources[source].words[word] {
+                Word::Row(_) => continue,
+                other => scalar_word(wave, other),
+            };
+            wave.scratch[source * 2 + word] = Row::splat(value);
+        }
+    }
+}
+
+/// The value of a word that is the same in all lanes.
+#[inline(always)]
+pub fn scalar_word(wave: &Wave, word: Word) -> u32 {
+    match word {
+        Word::Scalar(index) => wave.scalar(index),
+        Word::Constant(value) => value,
+        Word::Scc => wave.scc.into(),
+        Word::Vccz => u32::from(wave.vcc() == 0),
+        Word::Execz => u32::from(wave.exec() == LaneMask::EMPTY),
+        Word::Row(row) => wave.row(row).0[0],
+    }
+}
+
+#[inline(always)]
+fn lane_mask(wave: &Wave, words: [Word; 2]) -> u64 {
+    u64::from(scalar_word(wave, words[0])) | u64::from(scalar_word(wave, words[1])) << 32
+}
+
+/// Puts all sources into scratch rows as the modifiers and the mode want them, and gives the
+/// lanes that are to be written.
+#[cold]
+#[inline(never)]
+fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> LaneMask {
+    let mut mask = wave.exec();
+    let none = crate::op::Adapt::default();
+    let adapt = op.adapt.as_deref().unwrap_or(&none);
+    for (source, kind) in kinds.iter().enumerate() {
+        let words = op.sources[source].words;
+        if *kind == Kind::Mask {
+            wave.scratch[source * 2] = Row::expand(LaneMask(lane_mask(wave, words)));
+            continue;
+        }
+        let count = usize::from(kind.words());
+        let mut rows = [Row::ZERO; 2];
+        for word in 0..count {
+            rows[word] = match words[word] {
+                Word::Row(row) => *wave.row(row),
+                other => Row::splat(scalar_word(wave, other)),
+            };
+        }
+        if let (0, Some(dpp)) = (source, &adapt.dpp) {
+            for row in &mut rows[..count] {
+                let (moved, written) = move_lanes(row, dpp, wave.exec());
+                *row = moved;
+                mask.0 &= written.0;
+            }
+        }
+        let how = &adapt.sources[source];
+        if matches!(kind, Kind::Packed | Kind::PackedWords) {
+            pack(&mut rows, *kind, how);
+        } else if *kind == Kind::Mixed && how.select != SdwaSelect::Dword {
+            select(&mut rows[0], how.select, false);
+            if flush && wave.mode.flushes_f64_sources() {
+                flush_denormals(&mut rows, Kind::F16);
+            }
+            for word in &mut rows[0].0 {
+                *word = binary16::to_f32(f16::from_bits(*word as u16)).to_bits();
+            }
+            change_sign(&mut rows[0], 0x8000_0000, how);
+        } else {
+            select(&mut rows[0], how.select, how.sign_extend);
+            let (row, sign) = match kind {
+                Kind::F16 | Kind::Half => (0, 0x8000),
+                Kind::Wide | Kind::F64 => (1, 0x8000_0000),
+                _ => (0, 0x8000_0000u32),
+            };
+            change_sign(&mut rows[row], sign, how);
+        }
+        if flush && flushes(*kind, wave.mode) {
+            flush_denormals(&mut rows, *kind);
+        }
+        for word in 0..count {
+            wave.scratch[source * 2 + word] = rows[word];
+        }
+    }
+    mask
+}
+
+/// Absolute value and negation.
+fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
+    for word in &mut row.0 {
+        *word &= if how.absolute { !sign } else { u32::MAX };
+        *word ^= if how.negate { sign } else { 0 };
+    }
+}
+
+/// Takes a part of each word.
+fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
+    let (shift, bits) = match select {
+        SdwaSelect::Dword => return,
+        SdwaSelect::Byte0 => (0, 8),
+        SdwaSelect::Byte1 => (8, 8),
+        SdwaSelect::Byte2 => (16, 8),
+        SdwaSelect::Byte3 => (24, 8),
+        SdwaSelect::Word0 => (0, 16),
+        SdwaSelect::Word1 => (16, 16),
+    };
+    for word in &mut row.0 {
+        let high = *word >> shift << (32 - bits);
+        *word = if sign_extend { (high as i32 >> (32 - bits)) as u32 } else { high >> (32 - bits) };
+    }
+}
+
+/// Chooses halves for both results of a packed operation, and negates them.
+fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
+    for lane in 0..LANES {
+        let (low, high, sign) = if kind == Kind::PackedWords {
+            (rows[0].0[lane], rows[1].0[lane], 0x8000_0000)
+        } else {
+            (rows[0].0[lane] & 0xffff, rows[0].0[lane] >> 16, 0x8000)
+        };
+        let for_low = if how.low_from_high { high } else { low };
+        let for_high = if how.high_from_low { low } else { high };
+        let for_low = for_low ^ if how.negate_low { sign } else { 0 };
+        let for_high = for_high ^ if how.negate_high { sign } else { 0 };
+        if kind == Kind::PackedWords {
+            rows[0].0[lane] = for_low;
+            rows[1].0[lane] = for_high;
+        } else {
+            rows[0].0[lane] = for_low | for_high << 16;
+        }
+    }
+}
+
+fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
+    let single = |word: u32| if word & 0x7f80_0000 == 0 { word & 0x8000_0000 } else { word };
+    let half = |word: u32| if word & 0x7c00 == 0 { word & 0x8000 } else { word };
+    for lane in 0..LANES {
+        let low = rows[0].0[lane];
+        let high = rows[1].0[lane];
+        match kind {
+            Kind::F32 | Kind::Mixed => rows[0].0[lane] = single(low),
+            Kind::PackedWords => {
+                rows[0].0[lane] = single(low);
+                rows[1].0[lane] = single(high);
+            }
+            Kind::F16 => rows[0].0[lane] = half(low & 0xffff),
+            Kind::Packed => rows[0].0[lane] = half(low & 0xffff) | half(low >> 16) << 16,
+            Kind::F64 if high & 0x7ff0_0000 == 0 => {
+                rows[0].0[lane] = 0;
+                rows[1].0[lane] = high & 0x8000_0000;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Moves a row between lanes; gives it and the lanes that are written. Lanes whose source does
+/// not exist or is not active read zero with `bound_control`, and are not written without
+/// (ISA manual, "DPP").
+fn move_lanes(row: &Row, dpp: &Dpp, exec: LaneMask) -> (Row, LaneMask) {
+    let mut moved = Row::ZERO;
+    let mut written = 0u64;
+    for lane in 0..LANES {
+        let in_masks =
+            dpp.row_mask >> (lane / 16) & 1 != 0 && dpp.bank_mask >> (lane / 4 % 4) & 1 != 0;
+        let source = source_lane(dpp.control, lane)
+            .filter(|source| exec.0 >> source & 1 != 0 || dpp.fetch_inactive);
+        let valid = source.is_some() || dpp.bound_control;
+        if let Some(source) = source {
+            moved.0[lane] = row.0[source];
+        }
+        if in_masks && valid {
+            written |= 1 << lane;
+        }
+    }
+    (moved, LaneMask(written))
+}
+
+/// The lane that `lane` reads, if there is one.
+fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
+    let row = lane & !15;
+    let in_row = |at: Option<usize>| at.filter(|at| *at < 16).map(|at| row + at);
+    match control {
+        DppControl::QuadPerm(order) => Some((lane & !3) + usize::from(order[lane & 3])),
+        DppControl::RowShiftLeft(n) => in_row(Some(lane % 16 + usize::from(n))),
+        DppControl::RowShiftRight(n) => in_row((lane % 16).checked_sub(n.into())),
+        DppControl::RowRotateRight(n) => Some(row + (lane + 16 - usize::from(n)) % 16),
+        DppControl::WaveShiftLeft => Some(lane + 1).filter(|at| *at < LANES),
+        DppControl::WaveRotateLeft => Some((lane + 1) % LANES),
+        DppControl::WaveShiftRight => lane.checked_sub(1),
+        DppControl::WaveRotateRight => Some((lane + LANES - 1) % LANES),
+        DppControl::RowMirror => Some(row + 15 - lane % 16),
+        DppControl::RowHalfMirror => Some((lane & !7) + 7 - lane % 8),
+        DppControl::RowBroadcast15 => row.checked_sub(1),
+        DppControl::RowBroadcast31 => (lane >= 32).then_some(31),
+        DppControl::RowNewBroadcast(n) | DppControl::RowShare(n) => Some(row + usize::from(n)),
+        DppControl::RowXmask(n) => Some(row + (lane % 16 ^ usize::from(n))),
+        DppControl::Dpp8(order) => Some((lane & !7) + usize::from(order[lane & 7])),
+    }
+}
+
+/// Reads a lane mask held in a row: the lanes whose word is not zero.
+pub fn nonzero_lanes(row: &Row) -> LaneMask {
+    LaneMask(mask_of(&Row(row.0.map(|word| if word != 0 { u32::MAX } else { 0 }))))
+}
+
+/// Where VCC lies, for operations that read it without naming it.
+pub const VCC_WORDS: [Word; 2] =
+    [Word::Scalar(ScalarIndex::VCC), Word::Scalar(ScalarIndex(ScalarIndex::VCC.0 + 1))];

@@ -1,0 +1,674 @@
+//! Vector memory: global, flat, scratch and buffer accesses, one address per lane.
+
+use crate::aperture::{self, Window};
+use crate::atomic::Atomic;
+use crate::lds;
+use crate::memory::Memory;
+use crate::op::{Op, Word};
+use crate::vector::scalar_word;
+use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_isa::{Lane, LaneMask};
+
+/// A vector memory operation. Sources: 0 the address register, 1 the data, 2 the scalar base or
+/// buffer resource, 3 the scalar offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorAccess {
+    /// How addresses are made.
+    pub space: Space,
+    /// What is done there.
+    pub transfer: Transfer,
+}
+
+/// How addresses are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// 64-bit address, or scalar base plus 32-bit offset.
+    Global,
+    /// 64-bit address whose window decides.
+    Flat,
+    /// Offset in the lane's private memory.
+    Scratch,
+    /// Buffer resource; with an offset register, with an index register.
+    Buffer {
+        /// The address register holds an offset.
+        offset: bool,
+        /// The address register holds an index, before the offset if both are there.
+        index: bool,
+    },
+}
+
+/// What is done at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Memory to registers.
+    Load(Element),
+    /// Registers to memory.
+    Store(Element),
+    /// Read, modify, write; the old value is returned or not.
+    Atomic {
+        /// The operation.
+        atomic: Atomic,
+        /// Whether the old value is returned.
+        returns: bool,
+    },
+}
+
+/// The memory side of a load or store, and the part of the register that belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// So many whole words.
+    Words(u8),
+    /// A byte or half word in a register of its own.
+    Part {
+        /// 1 or 2.
+        bytes: u8,
+        /// Loads extend the sign instead of zeros.
+        signed: bool,
+        /// Which half of the register is used: whole register, low half or high half, the
+        /// other half being kept.
+        half: Half,
+    },
+}
+
+/// The part of a register that a sub-word access uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Half {
+    Whole,
+    Low,
+    High,
+}
+
+impl Element {
+    /// Bytes in memory.
+    pub fn bytes(self) -> usize {
+        match self {
+            Element::Words(words) => usize::from(words) * 4,
+            Element::Part { bytes, .. } => usize::from(bytes),
+        }
+    }
+
+    /// Registers it fills or drains.
+    pub fn words(self) -> u8 {
+        match self {
+            Element::Words(words) => words,
+            Element::Part { .. } => 1,
+        }
+    }
+
+    /// The new register, from the bytes loaded and the old content.
+    pub fn extend(self, loaded: u32, old: u32) -> u32 {
+        let Element::Part { bytes, signed, half } = self else { return loaded };
+        let value = match (bytes, signed) {
+            (1, true) => loaded as i8 as u32,
+            (1, false) => u32::from(loaded as u8),
+            (_, true) => loaded as i16 as u32,
+            (_, false) => u32::from(loaded as u16),
+        };
+        match half {
+            Half::Whole => value,
+            Half::Low => old & 0xffff_0000 | value & 0xffff,
+            Half::High => old & 0xffff | value << 16,
+        }
+    }
+
+    /// The bits to store, in the low end of a word.
+    pub fn part(self, register: u32) -> u32 {
+        match self {
+            Element::Part { half: Half::High, .. } => register >> 16,
+            _ => register,
+        }
+    }
+}
+
+/// The element behind a load's name (`dwordx2`, `ubyte_d16_hi`, ...).
+fn element(name: &str) -> Option<Element> {
+    let part = |bytes, signed, half| Some(Element::Part { bytes, signed, half });
+    match name {
+        "dword" => Some(Element::Words(1)),
+        "dwordx2" => Some(Element::Words(2)),
+        "dwordx3" => Some(Element::Words(3)),
+        "dwordx4" => Some(Element::Words(4)),
+        "ubyte" | "byte" => part(1, false, Half::Whole),
+        "sbyte" => part(1, true, Half::Whole),
+        "ushort" | "short" => part(2, false, Half::Whole),
+        "sshort" => part(2, true, Half::Whole),
+        "ubyte_d16" => part(1, false, Half::Low),
+        "ubyte_d16_hi" | "byte_d16_hi" => part(1, false, Half::High),
+        "sbyte_d16" => part(1, true, Half::Low),
+        "sbyte_d16_hi" => part(1, true, Half::High),
+        "short_d16" => part(2, false, Half::Low),
+        "short_d16_hi" => part(2, false, Half::High),
+        _ => None,
+    }
+}
+
+/// The vector memory operation of a canonical name; `returns` is the modifier that makes an
+/// atomic return the old value.
+pub fn find(name: &str, returns: bool, offset: bool, index: bool) -> Option<VectorAccess> {
+    let (space, rest) = name.split_once('_')?;
+    let space = match space {
+        "global" => Space::Global,
+        "flat" => Space::Flat,
+        "scratch" => Space::Scratch,
+        "buffer" => Space::Buffer { offset, index },
+        _ => return None,
+    };
+    let (verb, what) = rest.split_once('_')?;
+    let transfer = match verb {
+        "load" => Transfer::Load(element(what)?),
+        "store" => Transfer::Store(element(what)?),
+        "atomic" => Transfer::Atomic { atomic: crate::atomic::find_memory(what)?, returns },
+        _ => return None,
+    };
+    Some(VectorAccess { space, transfer })
+}
+
+/// Executes a vector memory operation.
+pub fn execute(
+    wave: &mut Wave,
+    op: &Op,
+    access: VectorAccess,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let exec = wave.exec();
+    if exec == LaneMask::EMPTY {
+        return Ok(());
+    }
+    match access.space {
+        Space::Global => {
+            let addresses = Addresses { at: flat_addresses(wave, op), lanes: exec };
+            transfer(wave, op, access.transfer, &addresses, memory)
+        }
+        Space::Scratch => {
+            let mut offsets = [0u32; LANES];
+            let base = match op.sources[2].words[0] {
+                Word::Constant(_) => 0,
+                word => scalar_word(wave, word),
+            };
+            let base = base.wrapping_add(op.immediate as u32);
+            for (lane, offset) in offsets.iter_mut().enumerate() {
+                *offset = base.wrapping_add(address_word(wave, op, 0, lane));
+            }
+            scratch(wave, op, access.transfer, &offsets, exec, memory)
+        }
+        Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
+        Space::Buffer { offset, index } => {
+            let buffer = Buffer::read(wave, op);
+            let mut offsets = [0u32; LANES];
+            let mut indices = [0u32; LANES];
+            for lane in 0..LANES {
+                let second = usize::from(index);
+                offsets[lane] = (op.immediate as u32).wrapping_add(if offset {
+                    address_word(wave, op, second, lane)
+                } else {
+                    0
+                });
+                indices[lane] = if index { address_word(wave, op, 0, lane) } else { 0 };
+            }
+            buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory)
+        }
+    }
+}
+
+/// A word of a lane's address operand; zero where there is none.
+#[inline(always)]
+fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
+    match op.sources[0].words[word] {
+        Word::Row(row) => wave.row(row).0[lane],
+        _ => 0,
+    }
+}
+
+/// The lanes that access device memory, and where.
+struct Addresses {
+    at: [u64; LANES],
+    lanes: LaneMask,
+}
+
+/// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
+fn flat_addresses(wave: &Wave, op: &Op) -> [u64; LANES] {
+    let offset = op.immediate as u64;
+    let [low, high] = op.sources[0].words;
+    let zero = Row::ZERO;
+    let row = |word| match word {
+        Word::Row(row) => wave.row(row),
+        _ => &zero,
+    };
+    match op.sources[2].words {
+        [Word::Constant(_), _] => {
+            let (low, high) = (row(low), row(high));
+            std::array::from_fn(|lane| {
+                let base = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
+                base.wrapping_add(offset)
+            })
+        }
+        [base_low, base_high] => {
+            let base = u64::from(scalar_word(wave, base_low))
+                | u64::from(scalar_word(wave, base_high)) << 32;
+            let low = row(low);
+            let base = base.wrapping_add(offset);
+            std::array::from_fn(|lane| base.wrapping_add(u64::from(low.0[lane])))
+        }
+    }
+}
+
+/// Moves data between registers and device memory.
+fn transfer(
+    wave: &mut Wave,
+    op: &Op,
+    transfer: Transfer,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    match transfer {
+        Transfer::Load(Element::Words(1)) => load_words::<4, 1>(wave, op, addresses, memory),
+        Transfer::Load(Element::Words(2)) => load_words::<8, 2>(wave, op, addresses, memory),
+        Transfer::Load(Element::Words(3)) => load_words::<12, 3>(wave, op, addresses, memory),
+        Transfer::Load(Element::Words(_)) => load_words::<16, 4>(wave, op, addresses, memory),
+        Transfer::Load(element) => load_parts(wave, op, element, addresses, memory),
+        Transfer::Store(element) => store(wave, op, element, addresses, memory),
+        Transfer::Atomic { atomic, returns } => {
+            for lane in addresses.lanes.lanes() {
+                let at = addresses.at[usize::from(lane.0)];
+                let [data, second] = atomic_operands(wave, op, atomic, lane);
+                let old = modify(memory, at, lane, atomic, data, second)?;
+                if returns {
+                    write_lane(wave, op, lane, old, atomic.bytes);
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn violation(address: u64, access: AccessKind, lane: Lane) -> FaultCause {
+    FaultCause::MemoryViolation { address: Address(address), access, lane: Some(lane) }
+}
+
+/// Loads whole words: `BYTES` is four times `WORDS`.
+fn load_words<const BYTES: usize, const WORDS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    let mut rest = addresses.lanes.0;
+    while rest != 0 {
+        // One region serves all the lanes that follow, as long as they fall into it.
+        let first = rest.trailing_zeros() as usize;
+        let at = addresses.at[first];
+        let fault = || violation(at, AccessKind::Read, Lane(first as u8));
+        let region = memory.region(at).ok_or_else(fault)?;
+        if region.read::<BYTES>(at).is_none() {
+            return Err(violation(
+                region.base + region.bytes.len() as u64,
+                AccessKind::Read,
+                Lane(first as u8),
+            ));
+        }
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let Some(bytes) = region.read::<BYTES>(addresses.at[lane]) else { break };
+            for word in 0..WORDS {
+                let value = [0, 1, 2, 3].map(|byte| bytes[word * 4 + byte]);
+                wave.row_mut(op.destination.plus(word as u16)).0[lane] = u32::from_le_bytes(value);
+            }
+            rest &= rest - 1;
+        }
+    }
+    Ok(())
+}
+
+/// Up to 16 bytes at an address, which may lie in adjacent regions.
+fn read_bytes(
+    memory: &mut dyn Memory,
+    at: u64,
+    bytes: &mut [u8],
+    access: AccessKind,
+    lane: Lane,
+) -> Result<(), FaultCause> {
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let at = at.wrapping_add(index as u64);
+        *byte = memory
+            .region(at)
+            .and_then(|region| region.read::<1>(at))
+            .ok_or_else(|| violation(at, access, lane))?[0];
+    }
+    Ok(())
+}
+
+fn load_parts(
+    wave: &mut Wave,
+    op: &Op,
+    element: Element,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    for lane in addresses.lanes.lanes() {
+        let at = addresses.at[usize::from(lane.0)];
+        let mut bytes = [0; 4];
+        read_bytes(memory, at, &mut bytes[..element.bytes()], AccessKind::Read, lane)?;
+        let word = &mut wave.row_mut(op.destination).0[usize::from(lane.0)];
+        *word = element.extend(u32::from_le_bytes(bytes), *word);
+    }
+    Ok(())
+}
+
+fn store(
+    wave: &mut Wave,
+    op: &Op,
+    element: Element,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    let length = element.bytes();
+    let mut rest = addresses.lanes.0;
+    while rest != 0 {
+        let first = rest.trailing_zeros() as usize;
+        let at = addresses.at[first];
+        let fault = |at| violation(at, AccessKind::Write, Lane(first as u8));
+        let mut region = memory.region(at).ok_or_else(|| fault(at))?;
+        let before = rest;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let mut bytes = [0; 16];
+            for (word, bytes) in bytes.chunks_exact_mut(4).enumerate().take(length.div_ceil(4)) {
+                let register = data_row(op, word).map_or(0, |row| wave.row(row).0[lane]);
+                bytes.copy_from_slice(&element.part(register).to_le_bytes());
+            }
+            if region.write(addresses.at[lane], &bytes[..length]).is_none() {
+                break;
+            }
+            rest &= rest - 1;
+        }
+        if rest == before {
+            // The first lane's own bytes: past the end of what is mapped, or code.
+            let end = region.base + region.bytes.len() as u64;
+            let past = at.checked_add(length as u64).is_none_or(|last| last > end);
+            return Err(fault(if past { end } else { at }));
+        }
+    }
+    Ok(())
+}
+
+/// The row of a word of the data operand.
+#[inline(always)]
+fn data_row(op: &Op, word: usize) -> Option<RowIndex> {
+    op.sources[1].row().map(|row| row.plus(word as u16))
+}
+
+/// Data and comparison operand of one lane: the pair `[data, compare]` follows in the data
+/// registers.
+fn atomic_operands(wave: &Wave, op: &Op, atomic: Atomic, lane: Lane) -> [u64; 2] {
+    let lane = usize::from(lane.0);
+    let word = |word| data_row(op, word).map_or(0, |row| u64::from(wave.row(row).0[lane]));
+    if atomic.bytes == 4 {
+        [word(0), if atomic.has_second_operand() { word(1) } else { 0 }]
+    } else {
+        let pair = |first| word(first) | word(first + 1) << 32;
+        [pair(0), if atomic.has_second_operand() { pair(2) } else { 0 }]
+    }
+}
+
+/// Reads, modifies and writes one memory word; gives the old value.
+fn modify(
+    memory: &mut dyn Memory,
+    at: u64,
+    lane: Lane,
+    atomic: Atomic,
+    data: u64,
+    second: u64,
+) -> Result<u64, FaultCause> {
+    let length = usize::from(atomic.bytes);
+    if !at.is_multiple_of(length as u64) {
+        return Err(FaultCause::Misaligned {
+            address: Address(at),
+            alignment: u32::from(atomic.bytes),
+            lane: Some(lane),
+        });
+    }
+    let mut bytes = [0; 8];
+    read_bytes(memory, at, &mut bytes[..length], AccessKind::Atomic, lane)?;
+    let old = u64::from_le_bytes(bytes);
+    let new = atomic.apply(old, data, second).to_le_bytes();
+    memory
+        .region(at)
+        .and_then(|mut region| region.write(at, &new[..length]))
+        .ok_or_else(|| violation(at, AccessKind::Atomic, lane))?;
+    Ok(old)
+}
+
+fn write_lane(wave: &mut Wave, op: &Op, lane: Lane, value: u64, bytes: u8) {
+    wave.row_mut(op.destination).0[usize::from(lane.0)] = value as u32;
+    if bytes == 8 {
+        wave.row_mut(op.destination.plus(1)).0[usize::from(lane.0)] = (value >> 32) as u32;
+    }
+}
+
+/// A flat access: each lane's window decides. Accesses to LDS and private memory are made lane
+/// by lane, the rest as global accesses.
+fn flat(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    exec: LaneMask,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let at = flat_addresses(wave, op);
+    let mut global = LaneMask::EMPTY;
+    let mut private = LaneMask::EMPTY;
+    let mut offsets = [0u32; LANES];
+    for lane in exec.lanes() {
+        let bit = 1u64 << lane.0;
+        match aperture::window(at[usize::from(lane.0)]) {
+            Window::Global(_) => global.0 |= bit,
+            Window::Private(offset) => {
+                private.0 |= bit;
+                offsets[usize::from(lane.0)] = offset;
+            }
+            Window::Lds(offset) => flat_lds(wave, op, what, lane, offset, lds)?,
+        }
+    }
+    if private != LaneMask::EMPTY {
+        scratch(wave, op, what, &offsets, private, memory)?;
+    }
+    if global != LaneMask::EMPTY {
+        transfer(wave, op, what, &Addresses { at, lanes: global }, memory)?;
+    }
+    Ok(())
+}
+
+/// One lane's flat access to LDS.
+fn flat_lds(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    lane: Lane,
+    offset: u32,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let index = usize::from(lane.0);
+    match what {
+        Transfer::Load(element) => {
+            let bytes = lds::read(lds, offset, element.bytes());
+            for word in 0..element.words() {
+                let row = wave.row_mut(op.destination.plus(word.into()));
+                let loaded = u32::from_le_bytes(
+                    [0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]),
+                );
+                row.0[index] = element.extend(loaded, row.0[index]);
+            }
+        }
+        Transfer::Store(element) => {
+            let mut bytes = [0; 16];
+            for word in 0..element.words() {
+                let register = data_row(op, word.into()).map_or(0, |row| wave.row(row).0[index]);
+                bytes[usize::from(word) * 4..][..4]
+                    .copy_from_slice(&element.part(register).to_le_bytes());
+            }
+            lds::write(lds, offset, &bytes[..element.bytes()]);
+        }
+        Transfer::Atomic { atomic, returns } => {
+            let [data, second] = atomic_operands(wave, op, atomic, lane);
+            let old = lds::modify(lds, offset, lane, atomic, data, second)?;
+            if returns {
+                write_lane(wave, op, lane, old, atomic.bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A private access. Consecutive dwords of a lane lie 64 dwords apart, so that the lanes' dwords
+/// are adjacent (AMDGPUUsage, "Private"); the base is the wave's FLAT_SCRATCH.
+fn scratch(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    offsets: &[u32; LANES],
+    lanes: LaneMask,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    let base = wave.scalar_pair(ScalarIndex::FLAT_SCRATCH);
+    let place = |offset: u32, lane: Lane| {
+        let (dword, byte) = (u64::from(offset / 4), u64::from(offset % 4));
+        base.wrapping_add(dword * 4 * LANES as u64 + u64::from(lane.0) * 4 + byte)
+    };
+    swizzled(wave, op, what, lanes, memory, |lane, byte| {
+        Some(place(offsets[usize::from(lane.0)].wrapping_add(byte), lane))
+    })
+}
+
+/// An access whose bytes do not lie together: `place` gives the address of each byte, or
+/// `None` where it is out of range (loads give zero, stores are dropped).
+fn swizzled(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    lanes: LaneMask,
+    memory: &mut dyn Memory,
+    place: impl Fn(Lane, u32) -> Option<u64>,
+) -> Result<(), FaultCause> {
+    for lane in lanes.lanes() {
+        let index = usize::from(lane.0);
+        match what {
+            Transfer::Load(element) => {
+                let mut bytes = [0; 16];
+                for (offset, byte) in bytes[..element.bytes()].iter_mut().enumerate() {
+                    if let Some(at) = place(lane, offset as u32) {
+                        read_bytes(memory, at, std::slice::from_mut(byte), AccessKind::Read, lane)?;
+                    }
+                }
+                for word in 0..element.words() {
+                    let loaded = u32::from_le_bytes(
+                        [0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]),
+                    );
+                    let row = wave.row_mut(op.destination.plus(word.into()));
+                    row.0[index] = element.extend(loaded, row.0[index]);
+                }
+            }
+            Transfer::Store(element) => {
+                for offset in 0..element.bytes() {
+                    let register = data_row(op, offset / 4).map_or(0, |row| wave.row(row).0[index]);
+                    let byte = element.part(register).to_le_bytes()[offset % 4];
+                    let Some(at) = place(lane, offset as u32) else { continue };
+                    memory
+                        .region(at)
+                        .and_then(|mut region| region.write(at, &[byte]))
+                        .ok_or_else(|| violation(at, AccessKind::Write, lane))?;
+                }
+            }
+            Transfer::Atomic { atomic, returns } => {
+                let [data, second] = atomic_operands(wave, op, atomic, lane);
+                let old = match place(lane, 0) {
+                    Some(at) => modify(memory, at, lane, atomic, data, second)?,
+                    None => 0,
+                };
+                if returns {
+                    write_lane(wave, op, lane, old, atomic.bytes);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A buffer resource (ISA manual, "Buffer resource descriptor").
+struct Buffer {
+    base: u64,
+    stride: u32,
+    records: u32,
+    swizzle: bool,
+    index_stride: u32,
+    add_thread: bool,
+    /// The scalar offset of the instruction.
+    offset: u32,
+}
+
+impl Buffer {
+    /// Bytes that swizzling keeps together; fixed since gfx9.
+    const ELEMENT: u32 = 4;
+
+    fn read(wave: &Wave, op: &Op) -> Buffer {
+        let first = match op.sources[2].words[0] {
+            Word::Scalar(first) => first.0,
+            _ => 0,
+        };
+        let [low, high, records, flags] =
+            [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex((first + word) & 127)));
+        let add_thread = flags >> 23 & 1 != 0;
+        // With the thread added, the data format gives the stride's upper bits.
+        let more = if add_thread { (flags >> 15 & 0xf) << 14 } else { 0 };
+        Buffer {
+            base: u64::from(low) | u64::from(high & 0xffff) << 32,
+            stride: high >> 16 & 0x3fff | more,
+            records,
+            swizzle: high >> 31 != 0,
+            index_stride: 8 << (flags >> 21 & 3),
+            add_thread,
+            offset: scalar_word(wave, op.sources[3].words[0]),
+        }
+    }
+
+    /// The address of a byte at `offset` of record `index`; `None` out of range (ISA manual,
+    /// "Buffer addressing", range checking).
+    fn place(&self, lane: Lane, index: u32, offset: u32) -> Option<u64> {
+        let index = index.wrapping_add(if self.add_thread { lane.0.into() } else { 0 });
+        let raw = self.stride == 0 || !self.swizzle;
+        let in_buffer = if self.swizzle {
+            let (high, low) = (index / self.index_stride, index % self.index_stride);
+            let (major, minor) = (offset / Buffer::ELEMENT, offset % Buffer::ELEMENT);
+            let record = u64::from(high) * u64::from(self.stride);
+            (record + u64::from(major * Buffer::ELEMENT)) * u64::from(self.index_stride)
+                + u64::from(low * Buffer::ELEMENT + minor)
+        } else {
+            u64::from(index) * u64::from(self.stride) + u64::from(offset)
+        };
+        let out_of_range = if raw && self.stride == 0 {
+            in_buffer + u64::from(self.offset) >= u64::from(self.records)
+        } else {
+            index >= self.records || (self.stride != 0 && offset >= self.stride)
+        };
+        (!out_of_range).then(|| self.base.wrapping_add(self.offset.into()).wrapping_add(in_buffer))
+    }
+}
+
+fn buffered(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    buffer: &Buffer,
+    offsets: &[u32; LANES],
+    indices: &[u32; LANES],
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    let exec = wave.exec();
+    swizzled(wave, op, what, exec, memory, |lane, byte| {
+        let at = usize::from(lane.0);
+        buffer.place(lane, indices[at], offsets[at].wrapping_add(byte))
+    })
+}

@@ -1,0 +1,386 @@
+//! The architectural state of one wave.
+
+use flipwave_device::WaveId;
+use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
+
+/// Lanes of a wave.
+pub const LANES: usize = 64;
+
+/// One vector register: a word per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Row(pub [u32; LANES]);
+
+impl Row {
+    /// All lanes zero.
+    pub const ZERO: Row = Row([0; LANES]);
+
+    /// The same word in every lane.
+    #[inline(always)]
+    pub fn splat(word: u32) -> Row {
+        Row([word; LANES])
+    }
+
+    /// All ones in the lanes of `mask`, zero elsewhere.
+    #[inline(always)]
+    pub fn expand(mask: LaneMask) -> Row {
+        let halves = [mask.0 as u32, (mask.0 >> 32) as u32];
+        Row(std::array::from_fn(|lane| 0u32.wrapping_sub(halves[lane / 32] >> (lane % 32) & 1)))
+    }
+}
+
+/// Index of a vector register in a wave's file: architectural registers first, then the
+/// accumulation registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowIndex(pub u16);
+
+impl RowIndex {
+    /// Where accumulation registers start.
+    pub const FIRST_ACCUMULATION: u16 = 256;
+    /// Rows of a wave.
+    pub const COUNT: usize = 512;
+
+    /// The row of an architectural register.
+    pub fn of_vgpr(register: Vgpr) -> RowIndex {
+        RowIndex(register.0.into())
+    }
+
+    /// The row of an accumulation register.
+    pub fn of_acc_vgpr(register: AccVgpr) -> RowIndex {
+        RowIndex(RowIndex::FIRST_ACCUMULATION + u16::from(register.0))
+    }
+
+    /// The row `words` further.
+    #[inline(always)]
+    pub fn plus(self, words: u16) -> RowIndex {
+        RowIndex(self.0 + words)
+    }
+}
+
+/// Index of a 32-bit scalar operand, as operand fields encode it (ISA manual, "Scalar operand
+/// encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScalarIndex(pub u8);
+
+impl ScalarIndex {
+    /// FLAT_SCRATCH, low half.
+    pub const FLAT_SCRATCH: ScalarIndex = ScalarIndex(102);
+    /// XNACK_MASK, low half.
+    pub const XNACK_MASK: ScalarIndex = ScalarIndex(104);
+    /// VCC, low half.
+    pub const VCC: ScalarIndex = ScalarIndex(106);
+    /// First trap register.
+    pub const TTMP: ScalarIndex = ScalarIndex(108);
+    /// M0.
+    pub const M0: ScalarIndex = ScalarIndex(124);
+    /// EXEC, low half.
+    pub const EXEC: ScalarIndex = ScalarIndex(126);
+
+    /// The index of a scalar register, `None` for registers that have no storage of this kind.
+    pub fn of(register: Register) -> Option<ScalarIndex> {
+        let next = |index: ScalarIndex| ScalarIndex(index.0 + 1);
+        Some(match register {
+            Register::Sgpr(Sgpr(n)) if n < 102 => ScalarIndex(n),
+            Register::FlatScratchLo => ScalarIndex::FLAT_SCRATCH,
+            Register::FlatScratchHi => next(ScalarIndex::FLAT_SCRATCH),
+            Register::XnackMaskLo => ScalarIndex::XNACK_MASK,
+            Register::XnackMaskHi => next(ScalarIndex::XNACK_MASK),
+            Register::VccLo => ScalarIndex::VCC,
+            Register::VccHi => next(ScalarIndex::VCC),
+            Register::Ttmp(Ttmp(n)) => ScalarIndex(ScalarIndex::TTMP.0 + n),
+            Register::M0 => ScalarIndex::M0,
+            Register::ExecLo => ScalarIndex::EXEC,
+            Register::ExecHi => next(ScalarIndex::EXEC),
+            _ => return None,
+        })
+    }
+}
+
+/// The MODE register (ISA manual, "MODE register").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode(pub u32);
+
+impl Mode {
+    /// Rounding of all precisions, two bits each for single and for double and half; 0 is
+    /// round to nearest even.
+    pub fn rounding(self) -> u32 {
+        self.0 & 0xf
+    }
+
+    /// Denormal sources of single precision read as zero.
+    #[inline(always)]
+    pub fn flushes_f32_sources(self) -> bool {
+        self.0 >> 4 & 1 == 0
+    }
+
+    /// Denormal results of single precision are written as zero.
+    #[inline(always)]
+    pub fn flushes_f32_results(self) -> bool {
+        self.0 >> 5 & 1 == 0
+    }
+
+    /// Denormal sources of double and half precision read as zero.
+    #[inline(always)]
+    pub fn flushes_f64_sources(self) -> bool {
+        self.0 >> 6 & 1 == 0
+    }
+
+    /// Denormal results of double and half precision are written as zero.
+    #[inline(always)]
+    pub fn flushes_f64_results(self) -> bool {
+        self.0 >> 7 & 1 == 0
+    }
+
+    /// Clamping turns NaN into zero.
+    #[inline(always)]
+    pub fn dx10_clamp(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+
+    /// IEEE rules for signalling NaNs.
+    #[inline(always)]
+    pub fn ieee(self) -> bool {
+        self.0 >> 9 & 1 != 0
+    }
+}
+
+/// The architectural state of a wave, and where it stands.
+#[derive(Clone)]
+pub struct Wave {
+    /// Which wave it is.
+    pub id: WaveId,
+    /// Device address of the next instruction.
+    pub pc: u64,
+    /// Vector registers, see [`RowIndex`].
+    pub rows: Box<[Row; RowIndex::COUNT]>,
+    /// Rows for values made on the way: broadcasts and modified sources.
+    pub scratch: Box<[Row; SCRATCH_ROWS]>,
+    /// Scalar registers, see [`ScalarIndex`]. EXEC must be written through
+    /// [`Wave::write_scalar`] or [`Wave::set_exec`].
+    pub scalars: [u32; 128],
+    /// EXEC, a word per lane.
+    exec_row: Row,
+    /// Scalar condition code.
+    pub scc: bool,
+    /// MODE register.
+    pub mode: Mode,
+    /// Architectural vector registers allocated.
+    pub vgpr_count: u16,
+    /// Accumulation vector registers allocated.
+    pub acc_vgpr_count: u16,
+    /// Scratch memory of the wave.
+    pub private: PrivateSegment,
+    /// LDS bytes of its workgroup.
+    pub lds_size: u32,
+    /// Lanes whose per-lane destinations the last instruction wrote, where it chose them
+    /// itself.
+    pub written_lanes: Option<LaneMask>,
+    /// Whether it runs, waits or has ended.
+    pub status: Status,
+    /// Instructions executed.
+    pub executed: u64,
+    /// The same weighted with active lanes.
+    pub lane_operations: u64,
+}
+
+/// Where a wave's scratch memory lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrivateSegment {
+    /// Device address of the wave's backing memory.
+    pub base: u64,
+    /// Bytes per lane.
+    pub bytes_per_lane: u32,
+}
+
+/// What a wave is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It can execute.
+    Ready,
+    /// It waits at a barrier.
+    AtBarrier,
+    /// It has ended.
+    Ended,
+}
+
+/// Rows of [`Wave::scratch`]: three sources of up to two words, and as many copies on the way.
+pub const SCRATCH_ROWS: usize = 8;
+
+impl Wave {
+    /// A wave with no registers allocated.
+    pub fn new() -> Wave {
+        Wave {
+            id: WaveId { workgroup: [0; 3], wave: 0 },
+            pc: 0,
+            rows: zeroed_rows(),
+            scratch: Box::new([Row::ZERO; SCRATCH_ROWS]),
+            scalars: [0; 128],
+            exec_row: Row::ZERO,
+            scc: false,
+            mode: Mode::default(),
+            vgpr_count: 0,
+            acc_vgpr_count: 0,
+            private: PrivateSegment::default(),
+            lds_size: 0,
+            written_lanes: None,
+            status: Status::Ended,
+            executed: 0,
+            lane_operations: 0,
+        }
+    }
+
+    /// Back to the state a wave is created in, with registers of this many rows zeroed.
+    pub fn reset(&mut self, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
+        let accumulation = usize::from(RowIndex::FIRST_ACCUMULATION);
+        self.rows[..usize::from(vgpr_count)].fill(Row::ZERO);
+        self.rows[accumulation..accumulation + usize::from(acc_vgpr_count)].fill(Row::ZERO);
+        self.id = id;
+        self.scalars = [0; 128];
+        self.scc = false;
+        self.vgpr_count = vgpr_count;
+        self.acc_vgpr_count = acc_vgpr_count;
+        self.written_lanes = None;
+        self.status = Status::Ready;
+        self.executed = 0;
+        self.lane_operations = 0;
+        self.set_exec(LaneMask::EMPTY);
+    }
+
+    /// EXEC.
+    #[inline(always)]
+    pub fn exec(&self) -> LaneMask {
+        LaneMask(self.scalar_pair(ScalarIndex::EXEC))
+    }
+
+    /// EXEC, all ones in active lanes.
+    #[inline(always)]
+    pub fn exec_row(&self) -> &Row {
+        &self.exec_row
+    }
+
+    /// Writes EXEC.
+    pub fn set_exec(&mut self, mask: LaneMask) {
+        let index = usize::from(ScalarIndex::EXEC.0);
+        self.scalars[index] = mask.0 as u32;
+        self.scalars[index + 1] = (mask.0 >> 32) as u32;
+        self.exec_row = Row::expand(mask);
+    }
+
+    /// VCC.
+    #[inline(always)]
+    pub fn vcc(&self) -> u64 {
+        self.scalar_pair(ScalarIndex::VCC)
+    }
+
+    /// A 32-bit scalar.
+    #[inline(always)]
+    pub fn scalar(&self, index: ScalarIndex) -> u32 {
+        self.scalars[usize::from(index.0 & 127)]
+    }
+
+    /// A 64-bit scalar in two consecutive registers.
+    #[inline(always)]
+    pub fn scalar_pair(&self, index: ScalarIndex) -> u64 {
+        let low = u64::from(self.scalar(index));
+        low | u64::from(self.scalar(ScalarIndex(index.0 + 1))) << 32
+    }
+
+    /// Writes a 32-bit scalar.
+    #[inline(always)]
+    pub fn write_scalar(&mut self, index: ScalarIndex, word: u32) {
+        self.scalars[usize::from(index.0 & 127)] = word;
+        if index.0 >= ScalarIndex::EXEC.0 {
+            self.set_exec(self.exec());
+        }
+    }
+
+    /// Writes a 64-bit scalar to two consecutive registers.
+    #[inline(always)]
+    pub fn write_scalar_pair(&mut self, index: ScalarIndex, value: u64) {
+        self.scalars[usize::from(index.0 & 127)] = value as u32;
+        self.write_scalar(ScalarIndex(index.0 + 1), (value >> 32) as u32);
+    }
+
+    /// A vector register.
+    #[inline(always)]
+    pub fn row(&self, index: RowIndex) -> &Row {
+        &self.rows[usize::from(index.0) % RowIndex::COUNT]
+    }
+
+    /// A vector register, to be written whatever EXEC says.
+    #[inline(always)]
+    pub fn row_mut(&mut self, index: RowIndex) -> &mut Row {
+        &mut self.rows[usize::from(index.0) % RowIndex::COUNT]
+    }
+
+    /// Writes the active lanes of a vector register.
+    #[inline(always)]
+    pub fn write_row(&mut self, index: RowIndex, value: &Row) {
+        let row = &mut self.rows[usize::from(index.0) % RowIndex::COUNT];
+        if self.scalars[126] & self.scalars[127] == u32::MAX {
+            *row = *value;
+        } else {
+            blend(row, value, &self.exec_row);
+        }
+    }
+
+    /// A register by name; `None` if it is not allocated or has no storage.
+    pub fn read_register(&self, register: Register, lane: Lane) -> Option<u32> {
+        if let Some(row) = self.allocated_row(register) {
+            return self.row(row).0.get(usize::from(lane.0)).copied();
+        }
+        match register {
+            Register::Scc => Some(self.scc.into()),
+            Register::Mode => Some(self.mode.0),
+            other => ScalarIndex::of(other).map(|index| self.scalar(index)),
+        }
+    }
+
+    /// Writes a register by name; `false` if [`Wave::read_register`] gives `None`.
+    pub fn write_register(&mut self, register: Register, lane: Lane, value: u32) -> bool {
+        if let Some(row) = self.allocated_row(register) {
+            return match self.row_mut(row).0.get_mut(usize::from(lane.0)) {
+                Some(word) => {
+                    *word = value;
+                    true
+                }
+                None => false,
+            };
+        }
+        match register {
+            Register::Scc => self.scc = value & 1 != 0,
+            Register::Mode => self.mode = Mode(value),
+            other => match ScalarIndex::of(other) {
+                Some(index) => self.write_scalar(index, value),
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn allocated_row(&self, register: Register) -> Option<RowIndex> {
+        match register {
+            Register::Vgpr(v) if u16::from(v.0) < self.vgpr_count => Some(RowIndex::of_vgpr(v)),
+            Register::AccVgpr(a) if u16::from(a.0) < self.acc_vgpr_count => {
+                Some(RowIndex::of_acc_vgpr(a))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Takes `value` in the lanes where `mask` is all ones, keeps `row` elsewhere.
+#[inline(always)]
+pub fn blend(row: &mut Row, value: &Row, mask: &Row) {
+    for lane in 0..LANES {
+        row.0[lane] = (value.0[lane] & mask.0[lane]) | (row.0[lane] & !mask.0[lane]);
+    }
+}
+
+/// A zeroed register file, made on the heap.
+fn zeroed_rows() -> Box<[Row; RowIndex::COUNT]> {
+    match vec![Row::ZERO; RowIndex::COUNT].into_boxed_slice().try_into() {
+        Ok(rows) => rows,
+        Err(_) => unreachable!("the length is the array's"),
+    }
+}
