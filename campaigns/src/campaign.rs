@@ -215,7 +215,8 @@ fn check(file: schema::File, directory: &Path, digest: String) -> Result<Campaig
         return wrong(
             &root.key("name"),
             format!(
-                "`{}` cannot name a results folder; use letters, digits, `-`, `_` and `.`, a letter or digit first",
+                "`{}` cannot name a results folder; use letters, digits, `-`, `_` and `.`, and \
+                 begin with a letter or digit",
                 file.name
             ),
         );
@@ -399,7 +400,8 @@ impl Program {
             }
             _ => wrong(
                 field,
-                "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` (bytes)",
+                "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
+                 (bytes)",
             ),
         }
     }
@@ -414,7 +416,8 @@ impl Program {
         let name = argument.buffer.clone().unwrap_or_default();
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
             let again = format!(
-                "buffer `{name}`, which was defined before (refer to it by its name alone, or choose another name),"
+                "buffer `{name}`, which was defined before (refer to it by its name alone, or \
+                 choose another name),"
             );
             refuse_keys(&argument, &[], &again, field)?;
             return Ok(Argument::Buffer(index));
@@ -696,6 +699,13 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("count: 100", "margin: 0.05, confidence: 95", "95}", &["95"]);
         assert_error("1.0e-5", ".nan", "{relative", &["compare.sum", "relative"]);
         assert_error("relative: 1.0e-5", "ulp: 1, exact: true", "{ulp", &["exact"]);
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_a_campaign() {
+        let (_, behind) = include_str!("../README.md").split_once("```yaml\n").expect("an example");
+        let (example, _) = behind.split_once("```").expect("an end");
+        assert_eq!(parse(example).expect("good").name, "matmul");
     }
 
     #[test]

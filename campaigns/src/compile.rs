@@ -87,7 +87,10 @@ pub enum CompileError {
         hint: String,
     },
     /// Compiled code cannot be kept.
-    #[error("cannot keep compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder", path.display())]
+    #[error(
+        "cannot keep compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        path.display()
+    )]
     Cache {
         /// The file or folder.
         path: PathBuf,

@@ -50,11 +50,11 @@ pub enum CampaignError {
         /// Its index in the plan.
         index: u64,
         /// Why.
-        reason: InjectionError,
+        reason: Box<InjectionError>,
     },
     /// A replayed injection did not take place.
     #[error(transparent)]
-    Replay(#[from] InjectionError),
+    Replay(#[from] Box<InjectionError>),
     /// The tool itself failed in an injection.
     #[error(
         "injection {index} failed: internal error: {message}; the site is: {site} (this is a \

@@ -1,11 +1,9 @@
-//! Fault-injection campaigns: a YAML file in, a plan, runs on worker threads, outcomes, CSV out.
+#![doc = include_str!("../README.md")]
 //!
-//! A campaign is a function of its file and seed. The fault-free (golden) run gives the right
-//! outputs, a profile gives the population of faults, a plan draws sites from it, and each
-//! injection ends in exactly one outcome. `results.csv` has no wall-clock value and its rows
-//! stand in the plan's order, so it is the same file for every number of workers.
+//! # The library
 //!
-//! The library prints nothing: it tells a [`Progress`] what happens.
+//! [`Campaign::read`] checks a file; [`run()`], [`replay()`] and [`profile()`] carry it out. The
+//! library prints nothing: it tells a [`Progress`] what happens.
 
 mod buffers;
 mod campaign;

@@ -60,6 +60,14 @@ pub enum PrepareError {
         /// What is wrong with it.
         reason: CodeObjectError,
     },
+    /// A code object that the device does not take.
+    #[error("{}: {reason}", path.display())]
+    Load {
+        /// The source or code object.
+        path: PathBuf,
+        /// Why not.
+        reason: DeviceError,
+    },
     /// No such kernel.
     #[error("{} has no kernel `{wanted}`; {}", path.display(), kernel_list(present))]
     UnknownKernel {
@@ -176,7 +184,9 @@ impl Modules {
         };
         let object =
             object.map_err(|reason| PrepareError::CodeObject { path: path.clone(), reason })?;
-        let id = device.load(&object)?;
+        let id = device
+            .load(&object)
+            .map_err(|reason| PrepareError::Load { path: path.clone(), reason })?;
         self.loaded.push(Module { code: code.clone(), object, id });
         Ok(())
     }

@@ -28,7 +28,8 @@ pub struct Replay {
 pub fn replay(campaign: &Campaign, site: &Site) -> Result<Replay, CampaignError> {
     let prepared = prepare(campaign)?;
     let golden = prepared.workload.golden()?;
-    let injection = inject(&prepared.workload, site, &golden.instruction_limits())?;
+    let injection =
+        inject(&prepared.workload, site, &golden.instruction_limits()).map_err(Box::new)?;
     let verdict = classify(&injection.ending, &golden, &prepared.formats);
     let fault = match injection.ending {
         Ending::Completed { .. } => None,

@@ -138,7 +138,7 @@ impl Experiment {
     fn inject(&self, index: u64) -> Result<Row, CampaignError> {
         let planned = &self.plan[index as usize];
         let injected = catch_unwind(AssertUnwindSafe(|| {
-            inject(&self.prepared.workload, &planned.site, &self.limits)
+            inject(&self.prepared.workload, &planned.site, &self.limits).map_err(Box::new)
         }));
         let injection = match injected {
             Ok(Ok(injection)) => injection,

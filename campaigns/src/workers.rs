@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const GO_ON: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
 
     fn workers(count: usize) -> NonZeroUsize {
         NonZeroUsize::new(count).expect("at least one")

@@ -4,18 +4,27 @@ use flipwave_analysis::Outcome;
 use flipwave_campaigns::{Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Shows progress on standard error.
 pub struct Display {
     is_terminal: bool,
     bar: ProgressBar,
+    planned: u64,
     counts: [u64; Outcome::ALL.len()],
 }
+
+/// How often the bar is drawn even if nothing happens.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// How many lines tell of the injections where there is no terminal.
+const LINES: u64 = 10;
 
 impl Display {
     pub fn new() -> Display {
         let is_terminal = std::io::stderr().is_terminal();
-        Display { is_terminal, bar: ProgressBar::hidden(), counts: [0; Outcome::ALL.len()] }
+        let counts = [0; Outcome::ALL.len()];
+        Display { is_terminal, bar: ProgressBar::hidden(), planned: 0, counts }
     }
 
     /// Takes the bar off the terminal.
@@ -39,6 +48,9 @@ impl Progress for Display {
             Phase::Planning => "drawing fault sites".to_owned(),
             Phase::Injecting { count } => format!("injecting {count} faults"),
         };
+        if let Phase::Injecting { count } = phase {
+            self.planned = count;
+        }
         if !self.is_terminal {
             eprintln!("{step}");
             return;
@@ -51,7 +63,7 @@ impl Progress for Display {
             _ => ProgressBar::new_spinner().with_style(style("{spinner} {msg}")),
         };
         self.bar.set_message(step);
-        self.bar.tick();
+        self.bar.enable_steady_tick(REFRESH);
     }
 
     fn injected(&mut self, outcome: Outcome) {
@@ -59,6 +71,11 @@ impl Progress for Display {
         if self.is_terminal {
             self.bar.set_message(self.tally());
             self.bar.inc(1);
+            return;
+        }
+        let done: u64 = self.counts.iter().sum();
+        if (done - 1) * LINES / self.planned != done * LINES / self.planned {
+            eprintln!("{done} of {}: {}", self.planned, self.tally());
         }
     }
 }
