@@ -61,6 +61,11 @@ pub(crate) fn inst(
     for implicit in &description.implicit_uses {
         include(&mut reads, lane_mask(*implicit, wave_size));
     }
+    if encoding == Encoding::Export {
+        // MC has a register for each channel, enabled or not; the text has the enabled ones.
+        let printed = |range| printed.operands.iter().any(|o| o.value == Value::Register(range));
+        reads.retain(|range| !range.first.is_per_lane() || printed(*range));
+    }
     let lds_size_in_m0 = generation < Generation::Gfx9 || printed.modifiers.gds;
     if encoding == Encoding::Ds && !lds_size_in_m0 && !operation.addresses_through_m0() {
         // gfx9 dropped M0 as the limit of LDS; LLVM shares the description with gfx8.

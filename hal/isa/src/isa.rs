@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Description, Session};
 use crate::inst::{Inst, Pc};
-use crate::{Generation, Setting, Target, decode};
+use crate::{Generation, Setting, Target, decode, source};
 use std::ffi::CString;
 use std::fmt::Write;
 
@@ -113,13 +113,11 @@ impl Isa {
     /// # Errors
     /// LLVM's first complaint, with its place in `text`.
     pub fn assemble(&self, text: &str) -> Result<Vec<u8>, AssembleError> {
-        if let Some(at) = find_directive(text) {
-            let (line, column) = place(text, at);
-            let message = "a directive is not an instruction; only instructions and labels (names \
-                           that do not begin with a dot) are assembled";
-            return Err(AssembleError { line, column, message: message.to_owned() });
-        }
-        self.session.assemble(text).map_err(|ffi::Complaint { message, line, column }| {
+        source::check(text)?;
+        // After some errors LLVM's parser skips to the end of the next statement, and never
+        // comes back where there is none.
+        let text = format!("{text}\n\n\n\n");
+        self.session.assemble(&text).map_err(|ffi::Complaint { message, line, column }| {
             AssembleError { line, column, message }
         })
     }
@@ -142,26 +140,6 @@ fn features(target: &Target, wave_size: u8) -> String {
         _ = write!(features, "+wavefrontsize{wave_size},-wavefrontsize{other},");
     }
     features
-}
-
-/// Where `text` has a word that begins with a dot. In instructions, dots stand within numbers
-/// and behind names only.
-fn find_directive(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    (0..bytes.len()).find(|&at| {
-        let continues = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_' || *c == b'$';
-        bytes[at] == b'.'
-            && !at.checked_sub(1).is_some_and(|before| continues(&bytes[before]))
-            && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-    })
-}
-
-/// Line and column of a byte, from 1.
-fn place(text: &str, at: usize) -> (u32, u32) {
-    let before = &text[..at];
-    let line = before.matches('\n').count();
-    let column = at - before.rfind('\n').map_or(0, |newline| newline + 1);
-    (line as u32 + 1, column as u32 + 1)
 }
 
 /// A target that cannot be decoded.

@@ -10,6 +10,7 @@ mod mc_register;
 mod memory;
 mod operation;
 mod register;
+mod source;
 mod target;
 mod text;
 

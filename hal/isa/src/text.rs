@@ -50,8 +50,12 @@ pub(crate) fn parse(text: &str, symbolic: bool) -> Printed {
 /// A segment between commas: an operand, then modifiers; either may be missing.
 fn parse_segment(segment: &str, printed: &mut Printed) {
     for (index, word) in split(segment, ' ').enumerate() {
-        // Exports have their target and their first source in one segment.
-        let is_operand = matches!(value(word), Value::Register(_) | Value::Off);
+        // Exports have their target and their first source in one segment. Not every register
+        // will do here: `a16` is a modifier of images.
+        let is_operand = match value(word) {
+            Value::Register(range) => matches!(range.first, Register::Vgpr(_)),
+            value => value == Value::Off,
+        };
         if is_modifier(word) || (index > 0 && !is_operand) {
             modifier(word, &mut printed.modifiers);
         } else if let Some(list) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {

@@ -31,7 +31,7 @@ v_pk_fma_f16 v0, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_lo:[1,0,0] clam
 v_pk_add_f32 v[0:1], v[2:3], v[4:5] neg_lo:[1,0] neg_hi:[0,1]
 v_fma_f16 v0, -|v1|, v2, s3 op_sel:[0,0,0,1]
 buffer_load_dword v0, v1, s[0:3], s5 offen offset:16 glc slc scc
-buffer_load_dword v0, v[1:2], s[0:3], s5 idxen offen
+buffer_load_dword v0, v[2:3], s[0:3], s5 idxen offen
 buffer_load_dword v0, s[0:3], 0 offen lds
 buffer_store_dwordx4 v[0:3], off, s[0:3], 0 offset:4095
 tbuffer_load_format_x v0, off, s[0:3], dfmt:4, nfmt:2, 0 offset:1
@@ -127,7 +127,7 @@ s_setprio 3
 v_screen_partition_4se_b32 v0, v1
 v_mul_f16 v0, 0.15915494, v1
 v_rcp_f64 v[0:1], 0.15915494309189532
-s_waitcnt 0xffff
+s_waitcnt vmcnt(63)
 s_waitcnt lgkmcnt(0)
 s_getreg_b32 s0, hwreg(HW_REG_HW_ID)
 s_getreg_b32 s0, hwreg(50)
