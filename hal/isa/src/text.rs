@@ -228,6 +228,8 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "op_sel_hi" => modifiers.op_sel_hi = Some(bits(value)?),
         "neg_lo" => modifiers.neg_lo = bits(value)?,
         "neg_hi" => modifiers.neg_hi = bits(value)?,
+        // The pattern's bits come from the MC instruction.
+        "offset" if value.starts_with("swizzle(") => {}
         "offset" => modifiers.offset = number(value)?,
         "offset0" => modifiers.offset0 = small(value)?,
         "offset1" => modifiers.offset1 = small(value)?,

@@ -2,11 +2,19 @@
 
 mod common;
 
-use common::{inst, isa};
+use common::isa;
 use flipwave_isa::{
     Class, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc, RegisterRange, Role,
     SdwaSelect, SdwaUnused, Value,
 };
+
+/// Assembles and decodes one line at address 0x1000.
+fn inst(isa: &Isa, line: &str) -> Inst {
+    let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let inst = isa.decode(&bytes, Pc(0x1000)).unwrap_or_else(|error| panic!("{line}: {error}"));
+    assert_eq!(usize::from(inst.size), bytes.len(), "{line}");
+    inst
+}
 
 fn names(ranges: &[RegisterRange]) -> String {
     let mut names: Vec<String> = ranges.iter().map(RegisterRange::to_string).collect();

@@ -65,10 +65,11 @@ impl Random {
 
 /// Words whose upper half walks over all values, so that every operation of every encoding
 /// comes up. Reserved fields are often zero, as decoders demand.
-fn walk(random: &mut Random, upper: u16, variant: usize) -> [u8; 12] {
+fn walk(random: &mut Random, upper: u16) -> [u8; 12] {
     const SECOND: [u32; 6] = [!0, 0x00ff_ffff, 0x03ff_ffff, 0x0003_ffff, 0x0000_00ff, 0];
     const FIRST: [u32; 4] = [0xffff, 0x01ff, 0x00ff, 0x0fff];
-    let first = u32::from(upper) << 16 | random.word() & FIRST[variant % 4];
+    let variant = random.word() as usize;
+    let first = u32::from(upper) << 16 | random.word() & FIRST[variant / 6 % 4];
     let second = random.word() & random.word() & SECOND[variant % 6];
     let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&first.to_le_bytes());
@@ -84,17 +85,15 @@ struct Counts {
     refused: BTreeMap<String, u32>,
 }
 
-/// Decodes `variants` words for each upper half and assembles them again. Three outcomes: the
+/// Decodes a word for each `step`-th upper half and assembles them again. Three outcomes: the
 /// same bytes; other bytes of the same instruction (bits that the hardware ignores, a literal
 /// for an inline constant), which must then be stable; or a refusal by LLVM's assembler, which
 /// checks rules that its disassembler does not.
-fn random_round_trip(isa: &Isa, variants: usize) -> Counts {
+fn random_round_trip(isa: &Isa, step: usize) -> Counts {
     let mut random = Random(1);
     let mut counts = Counts::default();
-    for (upper, variant) in
-        (0..=u16::MAX).flat_map(|upper| (0..variants).map(move |variant| (upper, variant)))
-    {
-        let bytes = walk(&mut random, upper, variant + usize::from(upper));
+    for upper in (0..=u16::MAX).step_by(step) {
+        let bytes = walk(&mut random, upper);
         let Ok(inst) = isa.decode(&bytes, Pc(0)) else { continue };
         check_registers(&inst);
         if inst.encoding == Encoding::Export {
@@ -118,8 +117,12 @@ fn random_round_trip(isa: &Isa, variants: usize) -> Counts {
 /// What of an instruction must survive printing and assembling. Not the size (an inline
 /// constant may become a literal) and not the raw immediate (unused bits of a wait counter).
 fn meaning(inst: &Inst) -> impl PartialEq + std::fmt::Debug {
-    let Inst { operation, operands, modifiers, reads, writes, flags, text, .. } = inst.clone();
-    (operation, operands, modifiers, reads, writes, flags, text)
+    let Inst { operation, operands, mut modifiers, reads, writes, flags, .. } = inst.clone();
+    if modifiers.swizzle.take().is_some() {
+        // Its mask has bits without effect.
+        modifiers.offset = 0;
+    }
+    (operation, operands, modifiers, reads, writes, flags)
 }
 
 #[test]
@@ -138,6 +141,7 @@ fn random_words_gfx90a() {
         "only 4-bit values are legal",
         "violates constant bus restrictions",
         "invalid operand for instruction",
+        "vgpr must be even aligned",
         "vgpr tuples must be 64 bit aligned",
         "register not available on this GPU",
         "out of range",
@@ -150,8 +154,8 @@ fn random_words_gfx90a() {
 #[test]
 fn random_words_other_targets() {
     for target in ["gfx906", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
-        let counts = random_round_trip(&isa(target), 1);
-        assert!(counts.exact > 25_000, "{target}: {counts:?}");
+        let counts = random_round_trip(&isa(target), 3);
+        assert!(counts.exact > 8_000, "{target}: {counts:?}");
     }
 }
 
@@ -250,7 +254,7 @@ fn mangled_texts_never_panic() {
     let mut random = Random(3);
     let lines: Vec<&str> = include_str!("corpus/gfx90a.s").lines().collect();
     let (mut accepted, mut refused) = (0, 0);
-    for _ in 0..std::env::var("MANGLE").map_or(4000, |n| n.parse().unwrap()) {
+    for _ in 0..4000 {
         let mut line = lines[random.word() as usize % lines.len()].as_bytes().to_vec();
         if line.is_empty() {
             continue;
