@@ -151,6 +151,16 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
+impl Buffer {
+    /// The bytes it holds before the first launch, elements little-endian.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file that they should come from.
+    pub fn contents(&self, seed: u64) -> Result<Vec<u8>, String> {
+        self.init.bytes(&self.name, self.element, self.count, seed)
+    }
+}
+
 impl Campaign {
     /// Reads a campaign file. Paths in it are relative to the file.
     ///

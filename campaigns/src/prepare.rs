@@ -122,8 +122,7 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     let mut formats = Vec::new();
     for buffer in &campaign.buffers {
         let bytes = buffer
-            .init
-            .bytes(&buffer.name, buffer.element, buffer.count, campaign.seed)
+            .contents(campaign.seed)
             .map_err(|reason| PrepareError::Buffer { buffer: buffer.name.clone(), reason })?;
         let address = device.allocate(bytes.len() as u64)?;
         device.write(address, &bytes)?;
