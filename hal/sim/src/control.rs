@@ -1,5 +1,6 @@
 //! What changes the course of a wave: branches, calls, barriers, traps, the end.
 
+use crate::hardware_register;
 use crate::op::Op;
 use crate::vector::scalar_word;
 use crate::wave::{ScalarIndex, Wave};
@@ -132,13 +133,14 @@ fn register_target(wave: &Wave, op: &Op) -> u64 {
 fn set_register(wave: &mut Wave, op: &Op) -> Step {
     let value = scalar_word(wave, op.sources[0].words[0]);
     let immediate = u32::from(op.immediate as u16);
-    if crate::hardware_register::would_change_rounding(wave, immediate, value) {
+    let mode = hardware_register::new_mode(wave, immediate, value);
+    if mode.is_some_and(|mode| !mode.rounds_to_nearest()) {
         return Step::Fault(FaultCause::Unimplemented {
             instruction: op.inst.text.clone(),
             reason: "rounding modes other than to nearest even".into(),
         });
     }
-    crate::hardware_register::write(wave, immediate, value);
+    hardware_register::write(wave, immediate, value);
     Step::Next
 }
 

@@ -14,10 +14,6 @@ mod id {
     pub const SH_MEM_BASES: u32 = 15;
 }
 
-/// Bits of MODE that may be rounding modes other than to nearest even, which the vector unit
-/// does not execute.
-const ROUNDING: u32 = 0xf;
-
 /// Offset and width of the field that the immediate selects: bits 5:0 the register, 10:6 the
 /// offset, 15:11 the width less one.
 fn field(immediate: u32) -> (u32, u32) {
@@ -52,21 +48,22 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
 
 /// Writes the field; only MODE can be written.
 pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
-    let (offset, mask) = field(immediate);
-    if immediate & 63 == id::MODE {
-        wave.mode = Mode(wave.mode.0 & !mask | value << offset & mask);
+    if let Some(mode) = new_mode(wave, immediate, value) {
+        wave.mode = mode;
     }
 }
 
-/// Whether writing `value` would leave MODE with a rounding that is not to nearest even.
-pub fn would_change_rounding(wave: &Wave, immediate: u32, value: u32) -> bool {
+/// What MODE would be after a write, if the immediate selects MODE.
+pub fn new_mode(wave: &Wave, immediate: u32, value: u32) -> Option<Mode> {
     let (offset, mask) = field(immediate);
-    immediate & 63 == id::MODE && (wave.mode.0 & !mask | value << offset & mask) & ROUNDING != 0
+    let mode = Mode(wave.mode.0 & !mask | value << offset & mask);
+    (immediate & 63 == id::MODE).then_some(mode)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::Level;
 
     /// `hwreg(id, offset, width)` as the assembler encodes it.
     fn hwreg(id: u32, offset: u32, width: u32) -> u32 {
@@ -75,7 +72,7 @@ mod tests {
 
     #[test]
     fn fields_of_mode_are_written_alone() {
-        let mut wave = Wave::new();
+        let mut wave = Wave::new(Level::Plain);
         wave.mode = Mode(0x3f0);
         write(&mut wave, hwreg(1, 4, 2), 0);
         assert_eq!(wave.mode.0, 0x3c0);
@@ -86,9 +83,12 @@ mod tests {
 
     #[test]
     fn a_rounding_mode_is_noticed_before_it_is_set() {
-        let wave = Wave::new();
-        assert!(would_change_rounding(&wave, hwreg(1, 0, 4), 1));
-        assert!(!would_change_rounding(&wave, hwreg(1, 4, 4), 0xf));
-        assert!(!would_change_rounding(&wave, hwreg(2, 0, 4), 1));
+        let wave = Wave::new(Level::Plain);
+        let rounds = |immediate, value| {
+            new_mode(&wave, immediate, value).is_some_and(Mode::rounds_to_nearest)
+        };
+        assert!(!rounds(hwreg(1, 0, 4), 1));
+        assert!(rounds(hwreg(1, 4, 4), 0xf));
+        assert_eq!(new_mode(&wave, hwreg(2, 0, 4), 1), None);
     }
 }

@@ -4,6 +4,8 @@ use crate::op::{Finish, Op};
 use crate::wave::{LANES, Mode, Row, RowIndex, Wave, blend};
 use flipwave_isa::{LaneMask, OutputScale, SdwaSelect, SdwaUnused};
 use half::f16;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 /// How a source is to be understood where a modifier changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +228,14 @@ pub enum ResultKind {
     RowsAndMask(u8),
 }
 
+/// What gives a value for each lane. A trait rather than a closure, because closures cannot be
+/// made to be inlined, and a loop around a call is neither vectorised nor compiled for the
+/// level.
+pub trait PerLane<T> {
+    /// The value of one lane.
+    fn of(&self, lane: usize) -> T;
+}
+
 /// A value that one lane writes.
 pub trait LaneResult: Copy {
     /// Where it goes.
@@ -235,8 +245,8 @@ pub trait LaneResult: Copy {
     /// All lanes of it.
     type Lanes: Copy;
 
-    /// Computes all lanes.
-    fn collect(compute: impl Fn(usize) -> Self) -> Self::Lanes;
+    /// All lanes.
+    fn collect(each: &impl PerLane<Self>) -> Self::Lanes;
 
     /// Whether any lane is a NaN.
     #[inline(always)]
@@ -316,22 +326,42 @@ fn write_selected(wave: &mut Wave, op: &Op, index: RowIndex, value: &Row, mask: 
     blend(wave.row_mut(index), &value, &Row::expand(mask));
 }
 
+/// All lanes, each as a word. The row is not zeroed first: that would cost a quarter of the time
+/// of a simple operation.
 #[inline(always)]
-fn words(compute: impl Fn(usize) -> u32) -> Row {
-    Row(std::array::from_fn(compute))
+fn row_of<T>(each: &impl PerLane<T>, word: impl Fn(T) -> u32) -> Row {
+    let mut words = [const { MaybeUninit::uninit() }; LANES];
+    for (lane, slot) in words.iter_mut().enumerate() {
+        slot.write(word(each.of(lane)));
+    }
+    // SAFETY: the loop has written all words.
+    Row(words.map(|word| unsafe { word.assume_init() }))
 }
 
-/// A bit per lane. Written so that compilers vectorise it: each lane sets its own bit, then
-/// the bits of 32 lanes are joined.
+/// The lanes whose word has its highest bit set.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn mask_of(set: &Row) -> u64 {
-    let mut halves = [0u32; 2];
-    for (half, joined) in halves.iter_mut().enumerate() {
-        for bit in 0..32 {
-            *joined |= set.0[half * 32 + bit] & 1 << bit;
-        }
+    use std::arch::x86_64::{_mm_load_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32};
+    let mut mask = 0;
+    for (sixteen, words) in set.0.chunks_exact(16).enumerate() {
+        // Signed saturation keeps the highest bits.
+        // SAFETY: SSE2 is part of x86-64, and a row's sixteen words are 64 aligned bytes.
+        let bits = unsafe {
+            let four = |index: usize| _mm_load_si128(words.as_ptr().add(4 * index).cast());
+            let low = _mm_packs_epi32(four(0), four(1));
+            let high = _mm_packs_epi32(four(2), four(3));
+            _mm_movemask_epi8(_mm_packs_epi16(low, high))
+        };
+        mask |= u64::from(bits as u16) << (16 * sixteen);
     }
-    u64::from(halves[0]) | u64::from(halves[1]) << 32
+    mask
+}
+
+/// The lanes whose word has its highest bit set.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn mask_of(set: &Row) -> u64 {
+    (0..LANES).fold(0, |mask, lane| mask | u64::from(set.0[lane] >> 31) << lane)
 }
 
 #[inline(always)]
@@ -555,8 +585,10 @@ fn any_above(lanes: &Row, infinity: u32, magnitude: u32) -> bool {
 #[inline(always)]
 fn any_nan_f64(lanes: &[Row; 2]) -> bool {
     let mut any = 0;
-    for lane in 0..LANES {
-        any |= u32::from(f64::from_bits(wide([&lanes[0], &lanes[1]], lane)).is_nan());
+    for (low, high) in lanes[0].0.iter().zip(&lanes[1].0) {
+        // A set bit in the low word counts as the lowest bit of the high one.
+        let magnitude = high & 0x7fff_ffff;
+        any |= u32::from((magnitude | u32::from(*low != 0)) > 0x7ff0_0000);
     }
     any != 0
 }
@@ -567,8 +599,8 @@ macro_rules! word_result {
             const KIND: ResultKind = ResultKind::Rows(1);
             type Lanes = Row;
             #[inline(always)]
-            fn collect(compute: impl Fn(usize) -> Self) -> Row {
-                words(|lane| { let $value = compute(lane); $store })
+            fn collect(each: &impl PerLane<Self>) -> Row {
+                row_of(each, |$value| $store)
             }
             #[inline(always)]
             fn lane(lanes: &Row, lane: usize) -> Self {
@@ -608,8 +640,8 @@ macro_rules! half_result {
             const KIND: ResultKind = ResultKind::Rows(1);
             type Lanes = Row;
             #[inline(always)]
-            fn collect(compute: impl Fn(usize) -> Self) -> Row {
-                words(|lane| { let $value = compute(lane).0; u32::from($store) })
+            fn collect(each: &impl PerLane<Self>) -> Row {
+                row_of(each, |$place($value)| u32::from($store))
             }
             #[inline(always)]
             fn lane(lanes: &Row, lane: usize) -> Self {
@@ -623,8 +655,10 @@ macro_rules! half_result {
                 });
                 if whole {
                     let old = *wave.row(op.destination);
-                    let merged =
-                        words(|lane| old.0[lane] & $keep | (lanes.0[lane] & 0xffff) << $shift);
+                    let mut merged = *lanes;
+                    for (new, old) in merged.0.iter_mut().zip(old.0) {
+                        *new = old & $keep | (*new & 0xffff) << $shift;
+                    }
                     write(wave, op, 0, &merged, mask);
                 } else {
                     write(wave, op, 0, lanes, mask);
@@ -648,10 +682,15 @@ macro_rules! wide_result {
             const KIND: ResultKind = ResultKind::Rows(2);
             type Lanes = [Row; 2];
             #[inline(always)]
-            fn collect(compute: impl Fn(usize) -> Self) -> [Row; 2] {
-                let bits: [u64; LANES] =
-                    std::array::from_fn(|lane| { let $value = compute(lane); $store });
-                [words(|lane| bits[lane] as u32), words(|lane| (bits[lane] >> 32) as u32)]
+            fn collect(each: &impl PerLane<Self>) -> [Row; 2] {
+                let mut rows = [Row::ZERO; 2];
+                for lane in 0..LANES {
+                    let $value = each.of(lane);
+                    let bits: u64 = $store;
+                    rows[0].0[lane] = bits as u32;
+                    rows[1].0[lane] = (bits >> 32) as u32;
+                }
+                rows
             }
             #[inline(always)]
             fn lane(lanes: &[Row; 2], lane: usize) -> Self {
@@ -684,8 +723,8 @@ impl LaneResult for bool {
     const KIND: ResultKind = ResultKind::Mask;
     type Lanes = u64;
     #[inline(always)]
-    fn collect(compute: impl Fn(usize) -> Self) -> u64 {
-        mask_of(&words(|lane| all_ones_if(compute(lane))))
+    fn collect(each: &impl PerLane<Self>) -> u64 {
+        mask_of(&row_of(each, all_ones_if))
     }
     #[inline(always)]
     fn lane(lanes: &u64, lane: usize) -> Self {
@@ -701,6 +740,26 @@ impl LaneResult for bool {
     }
 }
 
+/// The first parts of pairs.
+struct Value<'a, P>(&'a P);
+
+impl<T, P: PerLane<(T, bool)>> PerLane<T> for Value<'_, P> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> T {
+        self.0.of(lane).0
+    }
+}
+
+/// The second parts of pairs.
+struct Carry<'a, T, P>(&'a P, PhantomData<T>);
+
+impl<T, P: PerLane<(T, bool)>> PerLane<bool> for Carry<'_, T, P> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> bool {
+        self.0.of(lane).1
+    }
+}
+
 /// Words and a carry.
 impl<T: LaneResult> LaneResult for (T, bool) {
     const KIND: ResultKind = match T::KIND {
@@ -709,8 +768,8 @@ impl<T: LaneResult> LaneResult for (T, bool) {
     };
     type Lanes = (T::Lanes, u64);
     #[inline(always)]
-    fn collect(compute: impl Fn(usize) -> Self) -> (T::Lanes, u64) {
-        (T::collect(|lane| compute(lane).0), bool::collect(|lane| compute(lane).1))
+    fn collect(each: &impl PerLane<Self>) -> (T::Lanes, u64) {
+        (T::collect(&Value(each)), bool::collect(&Carry(each, PhantomData)))
     }
     #[inline(always)]
     fn lane(lanes: &(T::Lanes, u64), lane: usize) -> Self {

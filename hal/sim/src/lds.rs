@@ -3,11 +3,12 @@
 //! "LDS out-of-range behavior").
 
 use crate::atomic::Atomic;
+use crate::lane_access::{self, Offsets};
 use crate::op::Op;
 use crate::vector_memory::{Element, Half};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
 use flipwave_device::{Address, FaultCause};
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::Lane;
 
 /// An LDS operation. Sources: 0 the address, 1 and 2 the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,15 +154,14 @@ pub fn execute(
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let exec = wave.exec();
-    let zero = RowIndexOrZero::of(op, 0);
     let modifiers = &op.inst.modifiers;
     match access {
         LdsAccess::Read(Element::Words(words)) => {
-            let addresses = addresses(wave, zero, op.immediate as u32);
-            read_words(wave, op, 0, words, &addresses, exec, lds);
+            let addresses = addresses(wave, op, op.immediate as u32);
+            read_words(wave, op, 0, words, &addresses, lds);
         }
         LdsAccess::Read(element) => {
-            let addresses = addresses(wave, zero, op.immediate as u32);
+            let addresses = addresses(wave, op, op.immediate as u32);
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
                 let bytes = read(lds, addresses[index], element.bytes());
@@ -171,25 +171,25 @@ pub fn execute(
             }
         }
         LdsAccess::Read2 { words, scale } => {
-            let first = addresses(wave, zero, u32::from(modifiers.offset0) * scale);
-            let second = addresses(wave, zero, u32::from(modifiers.offset1) * scale);
+            let first = addresses(wave, op, u32::from(modifiers.offset0) * scale);
+            let second = addresses(wave, op, u32::from(modifiers.offset1) * scale);
             // The second element may overwrite the address register, so both addresses are
             // taken first.
-            read_words(wave, op, 0, words, &first, exec, lds);
-            read_words(wave, op, words, words, &second, exec, lds);
+            read_words(wave, op, 0, words, &first, lds);
+            read_words(wave, op, words, words, &second, lds);
         }
         LdsAccess::Write(element) => {
-            let addresses = addresses(wave, zero, op.immediate as u32);
-            write_element(wave, op, 1, element, &addresses, exec, lds);
+            let addresses = addresses(wave, op, op.immediate as u32);
+            write_element(wave, op, 1, element, &addresses, lds);
         }
         LdsAccess::Write2 { words, scale } => {
-            let first = addresses(wave, zero, u32::from(modifiers.offset0) * scale);
-            let second = addresses(wave, zero, u32::from(modifiers.offset1) * scale);
-            write_element(wave, op, 1, Element::Words(words), &first, exec, lds);
-            write_element(wave, op, 2, Element::Words(words), &second, exec, lds);
+            let first = addresses(wave, op, u32::from(modifiers.offset0) * scale);
+            let second = addresses(wave, op, u32::from(modifiers.offset1) * scale);
+            write_element(wave, op, 1, Element::Words(words), &first, lds);
+            write_element(wave, op, 2, Element::Words(words), &second, lds);
         }
         LdsAccess::Atomic { atomic, returns } => {
-            let addresses = addresses(wave, zero, op.immediate as u32);
+            let addresses = addresses(wave, op, op.immediate as u32);
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
                 let first = data(wave, op, 1, atomic.bytes, index);
@@ -224,53 +224,33 @@ pub fn execute(
     Ok(())
 }
 
-/// The address register of an operation, if it has one.
-#[derive(Clone, Copy)]
-struct RowIndexOrZero(Option<crate::wave::RowIndex>);
-
-impl RowIndexOrZero {
-    fn of(op: &Op, source: usize) -> RowIndexOrZero {
-        RowIndexOrZero(op.sources[source].row())
-    }
-}
-
+/// The address of each lane.
 #[inline(always)]
-fn addresses(wave: &Wave, row: RowIndexOrZero, offset: u32) -> [u32; LANES] {
-    match row.0 {
-        Some(row) => wave.row(row).0.map(|address| address.wrapping_add(offset)),
-        None => [offset; LANES],
+fn addresses(wave: &Wave, op: &Op, offset: u32) -> Offsets {
+    let mut addresses = [offset; LANES];
+    if let Some(row) = op.sources[0].row() {
+        let row = wave.row(row);
+        for lane in 0..LANES {
+            addresses[lane] = row.0[lane].wrapping_add(offset);
+        }
     }
+    addresses
 }
 
-/// Reads `words` words per lane into the destination, `skip` registers further.
-fn read_words(
-    wave: &mut Wave,
-    op: &Op,
-    skip: u8,
-    words: u8,
-    addresses: &[u32; LANES],
-    exec: LaneMask,
-    lds: &[u8],
-) {
-    for word in 0..words {
-        let offset = u32::from(word) * 4;
-        // An element that is partly out of range gives zero as a whole.
-        let limit = lds.len().saturating_sub(usize::from(words - word) * 4);
-        let loaded = Row(addresses.map(|address| {
-            let at = address.wrapping_add(offset) as usize;
-            let in_range = at <= limit && limit < lds.len();
-            match lds.get(at..at.wrapping_add(4)) {
-                Some(bytes) if in_range => {
-                    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-                }
-                _ => 0,
-            }
-        }));
-        let row = op.destination.plus(u16::from(skip + word));
-        if exec == LaneMask::FULL {
-            *wave.row_mut(row) = loaded;
-        } else {
-            wave.write_row(row, &loaded);
+/// Reads `words` words per lane into the destination, `skip` registers further. An element that
+/// is partly out of range gives zero as a whole.
+fn read_words(wave: &mut Wave, op: &Op, skip: u8, words: u8, offsets: &Offsets, lds: &[u8]) {
+    let level = wave.level;
+    let first = op.destination.plus(skip.into());
+    let (rows, active) = wave.rows_mut(first, words);
+    if lane_access::load(level, lds, offsets, active, rows) {
+        return;
+    }
+    for lane in wave.exec().lanes() {
+        let index = usize::from(lane.0);
+        let bytes = read(lds, offsets[index], usize::from(words) * 4);
+        for (row, bytes) in wave.rows_mut(first, words).0.iter_mut().zip(bytes.chunks_exact(4)) {
+            row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
     }
 }
@@ -280,20 +260,23 @@ fn write_element(
     op: &Op,
     source: usize,
     element: Element,
-    addresses: &[u32; LANES],
-    exec: LaneMask,
+    offsets: &Offsets,
     lds: &mut [u8],
 ) {
     let Some(first) = op.sources[source].row() else { return };
-    for lane in exec.lanes() {
+    let rows = wave.rows_of(first, element.words());
+    if matches!(element, Element::Words(_))
+        && lane_access::store(lds, offsets, wave.exec_row(), rows)
+    {
+        return;
+    }
+    for lane in wave.exec().lanes() {
         let index = usize::from(lane.0);
         let mut bytes = [0; 16];
-        for word in 0..element.words() {
-            let register = wave.row(first.plus(word.into())).0[index];
-            bytes[usize::from(word) * 4..][..4]
-                .copy_from_slice(&element.part(register).to_le_bytes());
+        for (row, bytes) in rows.iter().zip(bytes.chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&element.part(row.0[index]).to_le_bytes());
         }
-        write(lds, addresses[index], &bytes[..element.bytes()]);
+        write(lds, offsets[index], &bytes[..element.bytes()]);
     }
 }
 

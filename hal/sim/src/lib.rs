@@ -8,6 +8,7 @@ mod aperture;
 mod atomic;
 mod control;
 mod hardware_register;
+mod lane_access;
 mod lane_value;
 mod launch;
 mod lds;

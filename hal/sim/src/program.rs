@@ -28,6 +28,11 @@ impl Program {
         Program { base, virtual_base, bytes, slots, isa: Mutex::new(isa), level }
     }
 
+    /// The host's vector extensions that the code was made ready for.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
     /// Whether a device address lies in this code.
     pub fn contains(&self, pc: u64) -> bool {
         pc.wrapping_sub(self.base) < self.bytes.len() as u64

@@ -15,8 +15,6 @@ pub struct ScalarOperation {
     pub name: &'static str,
     /// 32-bit words of each source. A destination that is also read is the last source.
     pub sources: &'static [u8],
-    /// 32-bit words of the destination; 0 where there is none.
-    pub result: u8,
     /// Executes it.
     pub run: ScalarFunction,
 }
@@ -33,7 +31,6 @@ trait ScalarValue: Sized {
 }
 
 trait ScalarResult {
-    const WORDS: u8;
     fn write(self, wave: &mut Wave, to: ScalarIndex);
 }
 
@@ -47,7 +44,6 @@ macro_rules! word {
             }
         }
         impl ScalarResult for $type {
-            const WORDS: u8 = 1;
             #[inline(always)]
             fn write(self, wave: &mut Wave, to: ScalarIndex) {
                 wave.write_scalar(to, self as u32);
@@ -67,7 +63,6 @@ macro_rules! wide {
             }
         }
         impl ScalarResult for $type {
-            const WORDS: u8 = 2;
             #[inline(always)]
             fn write(self, wave: &mut Wave, to: ScalarIndex) {
                 wave.write_scalar_pair(to, self as u64);
@@ -80,7 +75,6 @@ word!(u32 i32);
 wide!(u64 i64);
 
 impl ScalarResult for () {
-    const WORDS: u8 = 0;
     fn write(self, _: &mut Wave, _: ScalarIndex) {}
 }
 
@@ -100,7 +94,6 @@ macro_rules! operations {
             ScalarOperation {
                 name: $name,
                 sources: &[$(<$type as ScalarValue>::WORDS),*],
-                result: <$result as ScalarResult>::WORDS,
                 run,
             }
         }),*];
@@ -410,7 +403,7 @@ mod tests {
         }
         op.scalar_destination = ScalarIndex(10);
         op.immediate = immediate;
-        let mut wave = Wave::new();
+        let mut wave = Wave::new(crate::vector::Level::Plain);
         wave.scc = scc;
         wave.set_exec(LaneMask(0xff00));
         (operation.run)(&mut wave, &op);

@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Registers, Watch};
 use crate::op::{Op, Run, Source, Word};
 use crate::program::Program;
+use crate::vector::Level;
 use crate::wave::{RowIndex, Status, Wave};
 use crate::{control, lds, scalar_memory, vector_memory};
 use control::Step;
@@ -29,6 +30,7 @@ pub struct Scheduler<'a, O> {
     memory: &'a mut dyn Memory,
     observer: &'a mut O,
     limit: u64,
+    level: Level,
     statistics: Statistics,
     /// Waves of workgroups that have ended, to be used again.
     spare: Vec<Wave>,
@@ -53,9 +55,17 @@ impl<'a, O: Observer> Scheduler<'a, O> {
         observer: &'a mut O,
         limit: u64,
     ) -> Scheduler<'a, O> {
-        let statistics = Statistics::default();
-        let spare = Vec::new();
-        Scheduler { programs, home, launch, memory, observer, limit, statistics, spare }
+        Scheduler {
+            programs,
+            home,
+            launch,
+            memory,
+            observer,
+            limit,
+            level: programs[home].level(),
+            statistics: Statistics::default(),
+            spare: Vec::new(),
+        }
     }
 
     /// Runs all workgroups.
@@ -96,7 +106,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             lds: vec![0; self.launch.lds_bytes as usize],
         };
         for index in 0..self.launch.waves(position) {
-            let mut wave = self.spare.pop().unwrap_or_else(Wave::new);
+            let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(self.level));
             self.launch.start(&mut wave, position, index, slot);
             workgroup.watched.push(self.observer.watches(wave.id));
             workgroup.waves.push(wave);

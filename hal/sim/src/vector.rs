@@ -4,12 +4,13 @@
 //! whole-wave functions of them, compiled for plain x86-64, for AVX2 and for AVX-512. All
 //! three give the same bits.
 
-use crate::lane_value::{Arguments, Kind, LaneResult, ResultKind, SourceRows, mask_of};
-use crate::op::{Op, SourceAdapt, VectorFunction, Word};
+use crate::lane_value::{Arguments, Kind, LaneResult, PerLane, ResultKind, SourceRows, mask_of};
+use crate::op::{Finish, Op, SourceAdapt, VectorFunction, Word};
 use crate::operations::binary16;
 use crate::wave::{LANES, Mode, Row, ScalarIndex, Wave};
 use flipwave_isa::{Dpp, DppControl, LaneMask, SdwaSelect};
 use half::f16;
+use std::marker::PhantomData;
 
 /// What an operation does in one lane.
 pub trait LaneOperation {
@@ -144,12 +145,17 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
         broadcast_scalars(wave, op, kinds);
         wave.exec()
     };
-    let rows = source_rows(wave, op, kinds, adapted);
-    let mut result = F::Result::collect(|lane| {
-        F::apply(F::Arguments::load(&rows, lane), Context { lane, mode })
-    });
+    let row = |source, word| source_row(wave, op, kinds, adapted, source, word);
+    let rows = [
+        [row(0, 0), row(0, 1)],
+        [row(1, 0), row(1, 1)],
+        [row(2, 0), row(2, 1)],
+        [row(3, 0), row(3, 1)],
+    ];
+    let computed = Computed::<F> { rows, mode, operation: PhantomData };
+    let mut result = F::Result::collect(&computed);
     if F::SETTLES && F::Result::any_nan(&result) {
-        result = settled::<F>(&rows, mode);
+        result = settled(computed);
     }
     if F::Result::FLOAT && (op.adapt.is_some() || (F::FLUSHES && F::Result::flushed(mode))) {
         result = modified::<F::Result>(&result, op, mode);
@@ -157,37 +163,74 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     F::Result::commit(wave, op, &result, mask);
 }
 
-/// Where the sources lie: in registers, or in scratch rows if they are not plain registers.
+/// Where a word of a source lies: in a register, or in a scratch row if it is none.
 #[inline(always)]
-fn source_rows<'a>(wave: &'a Wave, op: &Op, kinds: &[Kind], adapted: bool) -> [SourceRows<'a>; 4] {
-    std::array::from_fn(|source| {
-        std::array::from_fn(|word| match (kinds.get(source), op.sources[source].words[word]) {
-            (None, _) => &wave.scratch[0],
-            (Some(kind), Word::Row(row)) if !adapted && *kind != Kind::Mask => wave.row(row),
-            (Some(kind), _) if word == 1 && kind.words() == 1 => &wave.scratch[source * 2],
-            _ => &wave.scratch[source * 2 + word],
-        })
-    })
+fn source_row<'a>(
+    wave: &'a Wave,
+    op: &Op,
+    kinds: &[Kind],
+    adapted: bool,
+    source: usize,
+    word: usize,
+) -> &'a Row {
+    let Some(kind) = kinds.get(source) else { return &wave.scratch[0] };
+    let word = if kind.words() == 1 || *kind == Kind::Mask { 0 } else { word };
+    match op.sources[source].words[word] {
+        Word::Row(row) if !adapted && *kind != Kind::Mask => wave.row(row),
+        _ => &wave.scratch[source * 2 + word],
+    }
 }
 
-/// All lanes once more, now with regard to which NaN comes out.
+/// What an operation gives.
+struct Computed<'a, F> {
+    rows: [SourceRows<'a>; 4],
+    mode: Mode,
+    operation: PhantomData<F>,
+}
+
+impl<F: LaneOperation> PerLane<F::Result> for Computed<'_, F> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> F::Result {
+        let context = Context { lane, mode: self.mode };
+        F::apply(F::Arguments::load(&self.rows, lane), context)
+    }
+}
+
+/// What an operation gives, with regard to which NaN comes out.
+struct Settled<'a, F>(Computed<'a, F>);
+
+impl<F: LaneOperation> PerLane<F::Result> for Settled<'_, F> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> F::Result {
+        let first_nan = F::Arguments::load(&self.0.rows, lane).first_nan();
+        self.0.of(lane).settle(first_nan)
+    }
+}
+
 #[cold]
 #[inline(never)]
-fn settled<F: LaneOperation>(
-    rows: &[SourceRows<'_>; 4],
-    mode: Mode,
-) -> <F::Result as LaneResult>::Lanes {
-    F::Result::collect(|lane| {
-        let arguments = F::Arguments::load(rows, lane);
-        F::apply(arguments, Context { lane, mode }).settle(arguments.first_nan())
-    })
+fn settled<F: LaneOperation>(computed: Computed<'_, F>) -> <F::Result as LaneResult>::Lanes {
+    F::Result::collect(&Settled(computed))
 }
 
-/// All lanes scaled, clamped and flushed.
+/// Results scaled, clamped and flushed.
+struct Modified<'a, R: LaneResult> {
+    lanes: &'a R::Lanes,
+    finish: Finish,
+    mode: Mode,
+}
+
+impl<R: LaneResult> PerLane<R> for Modified<'_, R> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> R {
+        R::lane(self.lanes, lane).modify(&self.finish, self.mode)
+    }
+}
+
 #[inline(never)]
 fn modified<R: LaneResult>(lanes: &R::Lanes, op: &Op, mode: Mode) -> R::Lanes {
     let finish = op.adapt.as_ref().map_or_else(Default::default, |adapt| adapt.finish);
-    R::collect(|lane| R::lane(lanes, lane).modify(&finish, mode))
+    R::collect(&Modified::<R> { lanes, finish, mode })
 }
 
 /// Whether the mode flushes denormal sources of this kind.
@@ -204,17 +247,29 @@ fn flushes(kind: Kind, mode: Mode) -> bool {
 #[inline(always)]
 fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
     for (source, kind) in kinds.iter().enumerate() {
+        let [low, high] = op.sources[source].words;
+        let is_register = |word| matches!(word, Word::Row(_));
         if *kind == Kind::Mask {
-            let mask = LaneMask(lane_mask(wave, op.sources[source].words));
-            wave.scratch[source * 2] = Row::expand(mask);
-            continue;
+            expand_mask(wave, op, source);
+        } else if !is_register(low) || kind.words() > 1 && !is_register(high) {
+            broadcast(wave, op, source);
         }
-        for word in 0..usize::from(kind.words()) {
-            let value = match op.sources[source].words[word] {
-                Word::Row(_) => continue,
-                other => scalar_word(wave, other),
-            };
-            wave.scratch[source * 2 + word] = Row::splat(value);
+    }
+}
+
+/// Puts the lane mask that is a source into its scratch row.
+#[inline(always)]
+fn expand_mask(wave: &mut Wave, op: &Op, source: usize) {
+    let mask = LaneMask(lane_mask(wave, op.sources[source].words));
+    wave.scratch[source * 2] = Row::expand(mask);
+}
+
+/// Puts the words of a source into its scratch rows.
+#[inline(never)]
+fn broadcast(wave: &mut Wave, op: &Op, source: usize) {
+    for (word, from) in op.sources[source].words.into_iter().enumerate() {
+        if !matches!(from, Word::Row(_)) {
+            wave.scratch[source * 2 + word] = Row::splat(scalar_word(wave, from));
         }
     }
 }

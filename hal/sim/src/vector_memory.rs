@@ -2,6 +2,7 @@
 
 use crate::aperture::{self, Window};
 use crate::atomic::Atomic;
+use crate::lane_access::{self, Offsets};
 use crate::lds;
 use crate::memory::Memory;
 use crate::op::{Op, Word};
@@ -264,10 +265,7 @@ fn transfer(
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
     match transfer {
-        Transfer::Load(Element::Words(1)) => load_words::<4, 1>(wave, op, addresses, memory),
-        Transfer::Load(Element::Words(2)) => load_words::<8, 2>(wave, op, addresses, memory),
-        Transfer::Load(Element::Words(3)) => load_words::<12, 3>(wave, op, addresses, memory),
-        Transfer::Load(Element::Words(_)) => load_words::<16, 4>(wave, op, addresses, memory),
+        Transfer::Load(Element::Words(words)) => load_words(wave, op, words, addresses, memory),
         Transfer::Load(element) => load_parts(wave, op, element, addresses, memory),
         Transfer::Store(element) => store(wave, op, element, addresses, memory),
         Transfer::Atomic { atomic, returns } => {
@@ -288,35 +286,51 @@ fn violation(address: u64, access: AccessKind, lane: Lane) -> FaultCause {
     FaultCause::MemoryViolation { address: Address(address), access, lane: Some(lane) }
 }
 
-/// Loads whole words: `BYTES` is four times `WORDS`.
-fn load_words<const BYTES: usize, const WORDS: usize>(
+/// Offsets of the addresses from `base`, if all active ones lie within 4 GiB above it.
+fn offsets_from(base: u64, addresses: &Addresses, active: &Row) -> Option<Offsets> {
+    let mut offsets = [0; LANES];
+    let mut beyond = 0;
+    for lane in 0..LANES {
+        let offset = addresses.at[lane].wrapping_sub(base);
+        offsets[lane] = offset as u32;
+        beyond |= (offset >> 32) as u32 & active.0[lane];
+    }
+    (beyond == 0).then_some(offsets)
+}
+
+/// All ones in the lanes that take part.
+fn active_row(wave: &Wave, lanes: LaneMask) -> Row {
+    if lanes == wave.exec() { *wave.exec_row() } else { Row::expand(lanes) }
+}
+
+fn load_words(
     wave: &mut Wave,
     op: &Op,
+    words: u8,
     addresses: &Addresses,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
-    let mut rest = addresses.lanes.0;
-    while rest != 0 {
-        // One region serves all the lanes that follow, as long as they fall into it.
-        let first = rest.trailing_zeros() as usize;
-        let at = addresses.at[first];
-        let fault = || violation(at, AccessKind::Read, Lane(first as u8));
-        let region = memory.region(at).ok_or_else(fault)?;
-        if region.read::<BYTES>(at).is_none() {
-            return Err(violation(
-                region.base + region.bytes.len() as u64,
-                AccessKind::Read,
-                Lane(first as u8),
-            ));
+    let active = active_row(wave, addresses.lanes);
+    let first = addresses.at[addresses.lanes.0.trailing_zeros() as usize % LANES];
+    // Mostly all lanes fall into one region.
+    if let Some(region) = memory.region(first)
+        && let Some(offsets) = offsets_from(region.base, addresses, &active)
+    {
+        let level = wave.level;
+        let rows = wave.rows_mut(op.destination, words).0;
+        if lane_access::load(level, region.bytes, &offsets, &active, rows) {
+            return Ok(());
         }
-        while rest != 0 {
-            let lane = rest.trailing_zeros() as usize;
-            let Some(bytes) = region.read::<BYTES>(addresses.at[lane]) else { break };
-            for word in 0..WORDS {
-                let value = [0, 1, 2, 3].map(|byte| bytes[word * 4 + byte]);
-                wave.row_mut(op.destination.plus(word as u16)).0[lane] = u32::from_le_bytes(value);
-            }
-            rest &= rest - 1;
+    }
+    for lane in addresses.lanes.lanes() {
+        let index = usize::from(lane.0);
+        let mut bytes = [0; 16];
+        let length = usize::from(words) * 4;
+        read_bytes(memory, addresses.at[index], &mut bytes[..length], AccessKind::Read, lane)?;
+        for (row, bytes) in
+            wave.rows_mut(op.destination, words).0.iter_mut().zip(bytes.chunks_exact(4))
+        {
+            row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
     }
     Ok(())
@@ -364,32 +378,48 @@ fn store(
     addresses: &Addresses,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
-    let length = element.bytes();
-    let mut rest = addresses.lanes.0;
-    while rest != 0 {
-        let first = rest.trailing_zeros() as usize;
-        let at = addresses.at[first];
-        let fault = |at| violation(at, AccessKind::Write, Lane(first as u8));
-        let mut region = memory.region(at).ok_or_else(|| fault(at))?;
-        let before = rest;
-        while rest != 0 {
-            let lane = rest.trailing_zeros() as usize;
-            let mut bytes = [0; 16];
-            for (word, bytes) in bytes.chunks_exact_mut(4).enumerate().take(length.div_ceil(4)) {
-                let register = data_row(op, word).map_or(0, |row| wave.row(row).0[lane]);
-                bytes.copy_from_slice(&element.part(register).to_le_bytes());
-            }
-            if region.write(addresses.at[lane], &bytes[..length]).is_none() {
-                break;
-            }
-            rest &= rest - 1;
+    let Some(first) = data_row(op, 0) else { return Ok(()) };
+    if matches!(element, Element::Words(_)) {
+        let active = active_row(wave, addresses.lanes);
+        let address = addresses.at[addresses.lanes.0.trailing_zeros() as usize % LANES];
+        if let Some(region) = memory.region(address)
+            && region.read_only.is_empty()
+            && let Some(offsets) = offsets_from(region.base, addresses, &active)
+            && lane_access::store(
+                region.bytes,
+                &offsets,
+                &active,
+                wave.rows_of(first, element.words()),
+            )
+        {
+            return Ok(());
         }
-        if rest == before {
-            // The first lane's own bytes: past the end of what is mapped, or code.
-            let end = region.base + region.bytes.len() as u64;
-            let past = at.checked_add(length as u64).is_none_or(|last| last > end);
-            return Err(fault(if past { end } else { at }));
+    }
+    for lane in addresses.lanes.lanes() {
+        let index = usize::from(lane.0);
+        let mut bytes = [0; 16];
+        let rows = wave.rows_of(first, element.words());
+        for (row, bytes) in rows.iter().zip(bytes.chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&element.part(row.0[index]).to_le_bytes());
         }
+        write_bytes(memory, addresses.at[index], &bytes[..element.bytes()], lane)?;
+    }
+    Ok(())
+}
+
+/// Writes up to 16 bytes at an address; they may lie in adjacent regions.
+fn write_bytes(
+    memory: &mut dyn Memory,
+    at: u64,
+    bytes: &[u8],
+    lane: Lane,
+) -> Result<(), FaultCause> {
+    for (index, byte) in bytes.iter().enumerate() {
+        let at = at.wrapping_add(index as u64);
+        memory
+            .region(at)
+            .and_then(|mut region| region.write(at, &[*byte]))
+            .ok_or_else(|| violation(at, AccessKind::Write, lane))?;
     }
     Ok(())
 }
@@ -576,10 +606,7 @@ fn swizzled(
                     let register = data_row(op, offset / 4).map_or(0, |row| wave.row(row).0[index]);
                     let byte = element.part(register).to_le_bytes()[offset % 4];
                     let Some(at) = place(lane, offset as u32) else { continue };
-                    memory
-                        .region(at)
-                        .and_then(|mut region| region.write(at, &[byte]))
-                        .ok_or_else(|| violation(at, AccessKind::Write, lane))?;
+                    write_bytes(memory, at, &[byte], lane)?;
                 }
             }
             Transfer::Atomic { atomic, returns } => {

@@ -1,5 +1,6 @@
 //! The architectural state of one wave.
 
+use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
 
@@ -101,10 +102,9 @@ impl ScalarIndex {
 pub struct Mode(pub u32);
 
 impl Mode {
-    /// Rounding of all precisions, two bits each for single and for double and half; 0 is
-    /// round to nearest even.
-    pub fn rounding(self) -> u32 {
-        self.0 & 0xf
+    /// Whether all precisions round to nearest even.
+    pub fn rounds_to_nearest(self) -> bool {
+        self.0 & 0xf == 0
     }
 
     /// Denormal sources of single precision read as zero.
@@ -147,6 +147,8 @@ impl Mode {
 /// The architectural state of a wave, and where it stands.
 #[derive(Clone)]
 pub struct Wave {
+    /// Vector extensions of the host that executes it.
+    pub level: Level,
     /// Which wave it is.
     pub id: WaveId,
     /// Device address of the next instruction.
@@ -208,8 +210,9 @@ pub const SCRATCH_ROWS: usize = 8;
 
 impl Wave {
     /// A wave with no registers allocated.
-    pub fn new() -> Wave {
+    pub fn new(level: Level) -> Wave {
         Wave {
+            level,
             id: WaveId { workgroup: [0; 3], wave: 0 },
             pc: 0,
             rows: zeroed_rows(),
@@ -256,6 +259,21 @@ impl Wave {
     #[inline(always)]
     pub fn exec_row(&self) -> &Row {
         &self.exec_row
+    }
+
+    /// The rows of consecutive vector registers, to be written, and EXEC beside them.
+    #[inline(always)]
+    pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> (&mut [Row], &Row) {
+        let start = usize::from(first.0).min(RowIndex::COUNT);
+        let end = (start + usize::from(count)).min(RowIndex::COUNT);
+        (&mut self.rows[start..end], &self.exec_row)
+    }
+
+    /// The rows of consecutive vector registers.
+    #[inline(always)]
+    pub fn rows_of(&self, first: RowIndex, count: u8) -> &[Row] {
+        let start = usize::from(first.0).min(RowIndex::COUNT);
+        &self.rows[start..(start + usize::from(count)).min(RowIndex::COUNT)]
     }
 
     /// Writes EXEC.
