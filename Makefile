@@ -1,0 +1,33 @@
+# Each target is one thing a person does. `make quickstart` is where to begin.
+
+.PHONY: quickstart dependencies test-dependencies build test lint bench fuzz
+
+quickstart: dependencies build
+	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart
+
+# Install with apt what is missing, or say what to install.
+dependencies:
+	./dependencies.sh
+
+test-dependencies:
+	./dependencies.sh test
+
+build:
+	cargo build --release --package flipwave-cli
+
+test: lint
+	cargo test --workspace
+
+lint: test-dependencies
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# Speed of the embedded GPU and of the quickstart campaign.
+bench: dependencies
+	cargo bench --package flipwave-tests --bench throughput
+
+# Ten minutes of damaged code objects; needs `cargo install cargo-fuzz`.
+fuzz: test-dependencies
+	hal/codeobj/fuzz/seed.sh
+	cd hal/codeobj && RUSTC_BOOTSTRAP=1 cargo fuzz run read -- -max_total_time=600 -max_len=65536

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Installs what Flipwave needs and this machine lacks, with apt. Without apt, or without the
+# right to use it, says what to install. `dependencies.sh test` adds what only the tests need.
+set -eu
+
+# command or file that shows a package is there, and the package
+wanted='
+c++ g++
+llvm-config-19 llvm-19-dev
+clang-19 clang-19
+ld.lld-19 lld-19
+amdgcn/bitcode/ockl.bc rocm-device-libs
+'
+wanted_by_tests='
+llvm-readelf-19 llvm-19
+clang-offload-bundler-19 clang-tools-19
+include/hip/hip_runtime.h libamdhip64-dev
+'
+[ "${1:-}" = test ] && wanted="$wanted$wanted_by_tests"
+
+present() {
+  command -v "$1" >/dev/null 2>&1 && return
+  for directory in /usr /usr/lib /usr/lib/*-linux-gnu /opt/rocm; do
+    [ -e "$directory/$1" ] && return
+  done
+  return 1
+}
+
+missing=$(echo "$wanted" | while read -r sign package; do
+  [ -z "$sign" ] || present "$sign" || echo "$package"
+done)
+[ -n "$missing" ] || exit 0
+missing=$(echo "$missing" | tr '\n' ' ')
+
+as_root=
+[ "$(id -u)" = 0 ] || as_root=sudo
+if ! command -v apt-get >/dev/null || { [ -n "$as_root" ] && ! command -v sudo >/dev/null; }; then
+  echo "Flipwave needs these packages (Debian's names); please install them: $missing" >&2
+  exit 2
+fi
+echo "installing: $missing"
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # a list of words
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -qq --no-install-recommends -y $missing >/dev/null
