@@ -4,6 +4,7 @@
 
 use crate::atomic::Atomic;
 use crate::lane_access::{self, Offsets};
+use crate::level::at_each_level;
 use crate::op::Op;
 use crate::vector_memory::{Element, Half};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
@@ -146,8 +147,14 @@ pub fn modify(
     Ok(old)
 }
 
-/// Executes an LDS operation.
-pub fn execute(
+at_each_level! {
+    /// Executes an LDS operation.
+    pub fn execute(wave: &mut Wave, op: &Op, access: LdsAccess, lds: &mut [u8])
+        -> Result<(), FaultCause> = execute_access;
+}
+
+#[inline(always)]
+fn execute_access(
     wave: &mut Wave,
     op: &Op,
     access: LdsAccess,
@@ -239,11 +246,11 @@ fn addresses(wave: &Wave, op: &Op, offset: u32) -> Offsets {
 
 /// Reads `words` words per lane into the destination, `skip` registers further. An element that
 /// is partly out of range gives zero as a whole.
+#[inline(always)]
 fn read_words(wave: &mut Wave, op: &Op, skip: u8, words: u8, offsets: &Offsets, lds: &[u8]) {
-    let level = wave.level;
     let first = op.destination.plus(skip.into());
     let (rows, active) = wave.rows_mut(first, words);
-    if lane_access::load(level, lds, offsets, active, rows) {
+    if lane_access::load(lds, offsets, active, rows) {
         return;
     }
     for lane in wave.exec().lanes() {
@@ -255,6 +262,7 @@ fn read_words(wave: &mut Wave, op: &Op, skip: u8, words: u8, offsets: &Offsets, 
     }
 }
 
+#[inline(always)]
 fn write_element(
     wave: &Wave,
     op: &Op,

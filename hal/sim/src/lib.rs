@@ -12,6 +12,7 @@ mod lane_access;
 mod lane_value;
 mod launch;
 mod lds;
+mod level;
 mod memory;
 mod observer;
 mod op;

@@ -4,6 +4,7 @@ use crate::aperture::{self, Window};
 use crate::atomic::Atomic;
 use crate::lane_access::{self, Offsets};
 use crate::lds;
+use crate::level::at_each_level;
 use crate::memory::Memory;
 use crate::op::{Op, Word};
 use crate::vector::scalar_word;
@@ -166,8 +167,19 @@ pub fn find(name: &str, returns: bool, offset: bool, index: bool) -> Option<Vect
     Some(VectorAccess { space, transfer })
 }
 
-/// Executes a vector memory operation.
-pub fn execute(
+at_each_level! {
+    /// Executes a vector memory operation.
+    pub fn execute(
+        wave: &mut Wave,
+        op: &Op,
+        access: VectorAccess,
+        memory: &mut dyn Memory,
+        lds: &mut [u8],
+    ) -> Result<(), FaultCause> = execute_access;
+}
+
+#[inline(always)]
+fn execute_access(
     wave: &mut Wave,
     op: &Op,
     access: VectorAccess,
@@ -230,6 +242,7 @@ struct Addresses {
 }
 
 /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
+#[inline(always)]
 fn flat_addresses(wave: &Wave, op: &Op) -> [u64; LANES] {
     let offset = op.immediate as u64;
     let [low, high] = op.sources[0].words;
@@ -257,6 +270,7 @@ fn flat_addresses(wave: &Wave, op: &Op) -> [u64; LANES] {
 }
 
 /// Moves data between registers and device memory.
+#[inline(always)]
 fn transfer(
     wave: &mut Wave,
     op: &Op,
@@ -287,6 +301,7 @@ fn violation(address: u64, access: AccessKind, lane: Lane) -> FaultCause {
 }
 
 /// Offsets of the addresses from `base`, if all active ones lie within 4 GiB above it.
+#[inline(always)]
 fn offsets_from(base: u64, addresses: &Addresses, active: &Row) -> Option<Offsets> {
     let mut offsets = [0; LANES];
     let mut beyond = 0;
@@ -299,10 +314,12 @@ fn offsets_from(base: u64, addresses: &Addresses, active: &Row) -> Option<Offset
 }
 
 /// All ones in the lanes that take part.
+#[inline(always)]
 fn active_row(wave: &Wave, lanes: LaneMask) -> Row {
     if lanes == wave.exec() { *wave.exec_row() } else { Row::expand(lanes) }
 }
 
+#[inline(always)]
 fn load_words(
     wave: &mut Wave,
     op: &Op,
@@ -316,9 +333,8 @@ fn load_words(
     if let Some(region) = memory.region(first)
         && let Some(offsets) = offsets_from(region.base, addresses, &active)
     {
-        let level = wave.level;
         let rows = wave.rows_mut(op.destination, words).0;
-        if lane_access::load(level, region.bytes, &offsets, &active, rows) {
+        if lane_access::load(region.bytes, &offsets, &active, rows) {
             return Ok(());
         }
     }
@@ -354,6 +370,7 @@ fn read_bytes(
     Ok(())
 }
 
+#[inline(never)]
 fn load_parts(
     wave: &mut Wave,
     op: &Op,
@@ -371,6 +388,7 @@ fn load_parts(
     Ok(())
 }
 
+#[inline(always)]
 fn store(
     wave: &mut Wave,
     op: &Op,
@@ -480,6 +498,7 @@ fn write_lane(wave: &mut Wave, op: &Op, lane: Lane, value: u64, bytes: u8) {
 
 /// A flat access: each lane's window decides. Accesses to LDS and private memory are made lane
 /// by lane, the rest as global accesses.
+#[inline(never)]
 fn flat(
     wave: &mut Wave,
     op: &Op,
@@ -555,6 +574,7 @@ fn flat_lds(
 
 /// A private access. Consecutive dwords of a lane lie 64 dwords apart, so that the lanes' dwords
 /// are adjacent (AMDGPUUsage, "Private"); the base is the wave's FLAT_SCRATCH.
+#[inline(never)]
 fn scratch(
     wave: &mut Wave,
     op: &Op,
@@ -684,6 +704,7 @@ impl Buffer {
     }
 }
 
+#[inline(never)]
 fn buffered(
     wave: &mut Wave,
     op: &Op,
