@@ -7,6 +7,7 @@
 
 mod buffers;
 mod campaign;
+mod check;
 mod compare;
 mod compile;
 mod digest;

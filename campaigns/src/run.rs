@@ -1,6 +1,7 @@
 //! A campaign from its file to its results.
 
-use crate::campaign::{Campaign, MAX_COUNT, SampleSize};
+use crate::campaign::{Campaign, SampleSize};
+use crate::check::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
 use crate::outcome::{Verdict, classify};

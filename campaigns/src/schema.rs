@@ -1,5 +1,5 @@
 //! The campaign file as it is written: the shape only. What the values mean, and which of them
-//! go together, is checked in [`crate::campaign`].
+//! go together, is checked in [`crate::check`].
 
 use crate::element::{ElementType, Number};
 use serde::Deserialize;

@@ -1,0 +1,379 @@
+//! Checking a campaign file: every value in range, every name known, nothing missing.
+
+use crate::buffers::Init;
+use crate::campaign::{Argument, Buffer, Campaign, Code, Faults, Launch, SampleSize};
+use crate::compare::Tolerance;
+use crate::location::Field;
+use crate::schema;
+use flipwave_analysis::Confidence;
+use flipwave_device::Dim3;
+use flipwave_injector::Group;
+use flipwave_isa::Target;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Work-items of a workgroup that every AMD GPU allows at most.
+const MAX_WORKGROUP: u64 = 1024;
+
+/// LDS bytes of a workgroup that any AMD GPU has at most.
+const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
+
+/// Bytes of one buffer at most: buffers are filled and compared on the host.
+const MAX_BUFFER_BYTES: u64 = 1 << 32;
+
+/// Injections of one campaign at most: plan and results are kept in memory.
+pub(crate) const MAX_COUNT: u64 = 10_000_000;
+
+/// A field whose value cannot be.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub field: Field,
+    /// What is wrong, what was expected, what to do.
+    pub message: String,
+}
+
+/// Fails with `message` about `field`.
+fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { field: field.clone(), message: message.into() })
+}
+
+/// Checks what the campaign file in `directory` says; `digest` is the file's.
+///
+/// # Errors
+/// The first field whose value cannot be.
+pub(crate) fn check(
+    file: schema::File,
+    directory: &Path,
+    digest: String,
+) -> Result<Campaign, Wrong> {
+    let root = Field::root();
+    let name_is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    if !file.name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        || !file.name.chars().all(name_is_plain)
+    {
+        return wrong(
+            &root.key("name"),
+            format!(
+                "`{}` cannot name a results folder; use letters, digits, `-`, `_` and `.`, and \
+                 begin with a letter or digit",
+                file.name
+            ),
+        );
+    }
+    let target = match file.target.parse::<Target>() {
+        Ok(target) => target,
+        Err(error) => return wrong(&root.key("target"), error.to_string()),
+    };
+    let mut program = Program::default();
+    program.check(file.workload, directory)?;
+    program.check_outputs(file.compare)?;
+    Ok(Campaign {
+        name: file.name,
+        seed: file.seed,
+        target,
+        buffers: program.buffers,
+        launches: program.launches,
+        faults: check_faults(file.faults)?,
+        digest,
+    })
+}
+
+fn check_faults(faults: schema::Faults) -> Result<Faults, Wrong> {
+    let field = Field::root().key("faults");
+    let model = match faults.model.parse() {
+        Ok(model) => model,
+        Err(error) => return wrong::<Faults>(&field.key("model"), format!("{error}")),
+    };
+    // One target exists; the key is there so that files state what they mean.
+    let _: Option<schema::FaultTarget> = faults.target;
+    let groups = match faults.groups {
+        None => vec![Group::All],
+        Some(names) if names.is_empty() => {
+            return wrong(
+                &field.key("groups"),
+                "is empty; name at least one group, or leave the key out for all instructions",
+            );
+        }
+        Some(names) => {
+            let mut groups = Vec::new();
+            for (index, name) in names.iter().enumerate() {
+                match name.parse() {
+                    Ok(group) => groups.push(group),
+                    Err(error) => {
+                        return wrong(&field.key("groups").index(index), format!("{error}"));
+                    }
+                }
+            }
+            groups
+        }
+    };
+    let size = match (faults.count, faults.margin, faults.confidence) {
+        (Some(count), None, None) => {
+            if count == 0 || count > MAX_COUNT {
+                return wrong(
+                    &field.key("count"),
+                    format!("{count} injections; expected 1 to {MAX_COUNT}"),
+                );
+            }
+            SampleSize::Count(count)
+        }
+        (None, Some(margin), Some(confidence)) => {
+            if !(margin > 0.0 && margin < 1.0) {
+                return wrong(
+                    &field.key("margin"),
+                    format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
+                );
+            }
+            let confidence = match Confidence::new(confidence) {
+                Ok(confidence) => confidence,
+                Err(error) => return wrong(&field.key("confidence"), error.to_string()),
+            };
+            SampleSize::Precision { margin, confidence }
+        }
+        _ => {
+            return wrong(&field, "expected either `count`, or both `margin` and `confidence`");
+        }
+    };
+    Ok(Faults { model, groups, size })
+}
+
+/// The workload as it is put together launch by launch.
+#[derive(Default)]
+struct Program {
+    buffers: Vec<Buffer>,
+    launches: Vec<Launch>,
+}
+
+impl Program {
+    fn check(&mut self, workload: schema::Workload, directory: &Path) -> Result<(), Wrong> {
+        let field = Field::root().key("workload");
+        match (workload.kernel, workload.dispatches) {
+            (Some(launch), None) => self.add_launch(launch, directory, &field.key("kernel")),
+            (None, Some(launches)) if launches.is_empty() => {
+                wrong(&field.key("dispatches"), "is empty; list at least one launch")
+            }
+            (None, Some(launches)) => {
+                let field = field.key("dispatches");
+                for (index, launch) in launches.into_iter().enumerate() {
+                    self.add_launch(launch, directory, &field.index(index))?;
+                }
+                Ok(())
+            }
+            _ => wrong(
+                &field,
+                "expected either `kernel` (one launch) or `dispatches` (a list of launches)",
+            ),
+        }
+    }
+
+    fn add_launch(
+        &mut self,
+        launch: schema::Launch,
+        directory: &Path,
+        field: &Field,
+    ) -> Result<(), Wrong> {
+        let code = check_code(&launch, directory, field)?;
+        if launch.name.is_empty() {
+            return wrong(&field.key("name"), "is empty; give the kernel's name");
+        }
+        let grid = check_extent(&launch.grid, &field.key("grid"))?;
+        let workgroup = check_extent(&launch.workgroup, &field.key("workgroup"))?;
+        if launch.grid.0.len() != launch.workgroup.0.len() {
+            return wrong(
+                &field.key("workgroup"),
+                format!(
+                    "has {} dimensions where the grid has {}; give both the same number",
+                    launch.workgroup.0.len(),
+                    launch.grid.0.len()
+                ),
+            );
+        }
+        let work_items: u64 =
+            workgroup.iter().map(|&extent| u64::from(extent)).fold(1, u64::saturating_mul);
+        if work_items > MAX_WORKGROUP {
+            return wrong(
+                &field.key("workgroup"),
+                format!("{work_items} work-items; at most {MAX_WORKGROUP} are possible"),
+            );
+        }
+        let mut arguments = Vec::new();
+        for (index, argument) in launch.args.into_iter().enumerate() {
+            arguments.push(self.check_argument(
+                argument,
+                directory,
+                &field.key("args").index(index),
+            )?);
+        }
+        self.launches.push(Launch { code, kernel: launch.name, grid, workgroup, arguments });
+        Ok(())
+    }
+
+    fn check_argument(
+        &mut self,
+        argument: schema::Argument,
+        directory: &Path,
+        field: &Field,
+    ) -> Result<Argument, Wrong> {
+        match (&argument.buffer, argument.scalar, argument.local_memory) {
+            (Some(_), None, None) => self.check_buffer(argument, directory, field),
+            (None, Some(value), None) => {
+                refuse_keys(&argument, &["type"], "a scalar", field)?;
+                let Some(element) = argument.element else {
+                    return wrong(field, "a scalar needs its `type`, for example `type: i32`");
+                };
+                let mut bytes = Vec::new();
+                match element.encode(value, &mut bytes) {
+                    Ok(()) => Ok(Argument::Scalar(bytes)),
+                    Err(message) => wrong(&field.key("scalar"), message),
+                }
+            }
+            (None, None, Some(bytes)) => {
+                refuse_keys(&argument, &[], "local memory", field)?;
+                if bytes == 0 || bytes > MAX_LOCAL_MEMORY {
+                    return wrong(
+                        &field.key("local_memory"),
+                        format!("{bytes} bytes; expected 1 to {MAX_LOCAL_MEMORY}"),
+                    );
+                }
+                Ok(Argument::LocalMemory(bytes))
+            }
+            _ => wrong(
+                field,
+                "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
+                 (bytes)",
+            ),
+        }
+    }
+
+    /// A buffer argument: the definition of a new buffer, or the name of one defined before.
+    fn check_buffer(
+        &mut self,
+        argument: schema::Argument,
+        directory: &Path,
+        field: &Field,
+    ) -> Result<Argument, Wrong> {
+        let name = argument.buffer.clone().unwrap_or_default();
+        if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
+            let again = format!(
+                "buffer `{name}`, which was defined before (refer to it by its name alone, or \
+                 choose another name),"
+            );
+            refuse_keys(&argument, &[], &again, field)?;
+            return Ok(Argument::Buffer(index));
+        }
+        let (Some(element), Some(count)) = (argument.element, argument.count) else {
+            return wrong(
+                field,
+                format!("buffer `{name}` is used here first: it needs its `type` and `count`"),
+            );
+        };
+        if name.is_empty() {
+            return wrong(&field.key("buffer"), "is empty; give the buffer a name");
+        }
+        let bytes = count.saturating_mul(element.size() as u64);
+        if bytes == 0 || bytes > MAX_BUFFER_BYTES {
+            return wrong(
+                &field.key("count"),
+                format!(
+                    "{count} elements; expected 1 to {}",
+                    MAX_BUFFER_BYTES / element.size() as u64
+                ),
+            );
+        }
+        let count = count as usize;
+        let init = match Init::new(argument.init, element, count, directory) {
+            Ok(init) => init,
+            Err(message) => return wrong(&field.key("init"), message),
+        };
+        let output = argument.output.unwrap_or(false).then(Tolerance::default);
+        self.buffers.push(Buffer { name, element, count, init, output });
+        Ok(Argument::Buffer(self.buffers.len() - 1))
+    }
+
+    /// Gives the outputs their tolerances.
+    fn check_outputs(&mut self, compare: BTreeMap<String, schema::Tolerance>) -> Result<(), Wrong> {
+        if self.buffers.iter().all(|buffer| buffer.output.is_none()) {
+            return wrong(
+                &Field::root().key("workload"),
+                "no buffer is an output; mark those that hold results with `output: true`",
+            );
+        }
+        for (name, tolerance) in compare {
+            let field = Field::root().key("compare").key(&name);
+            let outputs: Vec<&str> = self
+                .buffers
+                .iter()
+                .filter(|buffer| buffer.output.is_some())
+                .map(|buffer| buffer.name.as_str())
+                .collect();
+            if !outputs.contains(&name.as_str()) {
+                return wrong(
+                    &field,
+                    format!(
+                        "no output is called `{name}`; the outputs are: {}",
+                        outputs.join(", ")
+                    ),
+                );
+            }
+            for buffer in self.buffers.iter_mut().filter(|buffer| buffer.name == name) {
+                match Tolerance::new(&tolerance, buffer.element) {
+                    Ok(tolerance) => buffer.output = Some(tolerance),
+                    Err(message) => return wrong(&field, message),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses the keys of an argument that mean nothing for its kind.
+fn refuse_keys(
+    argument: &schema::Argument,
+    allowed: &[&str],
+    kind: &str,
+    field: &Field,
+) -> Result<(), Wrong> {
+    let keys = [
+        ("type", argument.element.is_some()),
+        ("count", argument.count.is_some()),
+        ("init", argument.init.is_some()),
+        ("output", argument.output.is_some()),
+    ];
+    for (key, present) in keys {
+        if present && !allowed.contains(&key) {
+            return wrong(&field.key(key), format!("{kind} takes no `{key}`"));
+        }
+    }
+    Ok(())
+}
+
+fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Result<Code, Wrong> {
+    match (&launch.source, &launch.code_object) {
+        (Some(source), None) => {
+            let options = launch.options.clone().unwrap_or_else(|| vec!["-O3".to_owned()]);
+            Ok(Code::Source { path: directory.join(source), options })
+        }
+        (None, Some(_)) if launch.options.is_some() => {
+            wrong(&field.key("options"), "are the compiler's; a code object is compiled already")
+        }
+        (None, Some(path)) => Ok(Code::Object { path: directory.join(path) }),
+        _ => wrong(
+            field,
+            "expected either `source` (an OpenCL C or HIP file) or `code_object` (a compiled one)",
+        ),
+    }
+}
+
+fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, Wrong> {
+    let dimensions = &extent.0;
+    if dimensions.is_empty() || dimensions.len() > 3 {
+        return wrong(field, format!("{} dimensions; expected 1 to 3", dimensions.len()));
+    }
+    if dimensions.contains(&0) {
+        return wrong(field, "is 0 in a dimension; expected at least 1 work-item");
+    }
+    let mut all = [1; 3];
+    all[..dimensions.len()].copy_from_slice(dimensions);
+    Ok(all)
+}
