@@ -63,7 +63,7 @@ pub fn find(name: &str) -> Option<Control> {
         | "s_incperflevel" | "s_decperflevel" | "s_ttracedata" | "s_dcache_inv"
         | "s_dcache_inv_vol" | "s_dcache_wb" | "s_dcache_wb_vol" | "buffer_wbinvl1"
         | "buffer_wbinvl1_vol" | "buffer_wbl2" | "buffer_invl2" | "v_nop" | "v_clrexcp"
-        | "ds_nop" | "s_sendmsg" => Control::Nothing,
+        | "ds_nop" | "s_sendmsg" | "s_sendmsghalt" => Control::Nothing,
         "s_endpgm" | "s_endpgm_saved" => Control::EndProgram,
         "s_barrier" => Control::Barrier,
         "s_trap" => Control::Trap,

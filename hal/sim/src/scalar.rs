@@ -3,7 +3,7 @@
 
 use crate::op::{Op, ScalarFunction, Source, Word};
 use crate::vector::scalar_word;
-use crate::wave::{ScalarIndex, Wave};
+use crate::wave::{Mode, ScalarIndex, Wave};
 use crate::{control, hardware_register};
 use flipwave_isa::LaneMask;
 use std::collections::HashMap;
@@ -325,6 +325,19 @@ operations! {
     }
     "s_mulk_i32" |w, op| (old: i32) -> i32 { old.wrapping_mul(signed(op)) }
     "s_getreg_b32" |w, op| () -> u32 { hardware_register::read(w, unsigned(op)) }
+    "s_set_gpr_idx_on" |w, op| (a: u32) -> () {
+        w.mode.0 |= Mode::GPR_INDEX;
+        set_index(w, a, op.immediate as u32);
+    }
+    "s_set_gpr_idx_off" |w, op| () -> () { w.mode.0 &= !Mode::GPR_INDEX; }
+    "s_set_gpr_idx_idx" |w, op| (a: u32) -> () {
+        let operands = w.scalar(ScalarIndex::M0) >> 12;
+        set_index(w, a, operands);
+    }
+    "s_set_gpr_idx_mode" |w, op| () -> () {
+        let index = w.scalar(ScalarIndex::M0);
+        set_index(w, index, op.immediate as u32);
+    }
     "s_movrels_b32" |w, op| () -> u32 { w.scalar(relative_source(w, op)) }
     "s_movrels_b64" |w, op| () -> u64 { w.scalar_pair(relative_source(w, op)) }
     "s_movreld_b32" |w, op| (a: u32) -> () {
@@ -333,6 +346,12 @@ operations! {
     "s_movreld_b64" |w, op| (a: u64) -> () {
         w.write_scalar_pair(control::relative(op.scalar_destination, w), a);
     }
+}
+
+/// Writes the parts of M0 that GPR-index mode uses: the index, and which operands it moves.
+fn set_index(wave: &mut Wave, index: u32, operands: u32) {
+    let rest = wave.scalar(ScalarIndex::M0) & !0xf0ff;
+    wave.write_scalar(ScalarIndex::M0, rest | index & 0xff | (operands & 0xf) << 12);
 }
 
 /// The register that a relative move reads: the one named plus M0.

@@ -102,6 +102,15 @@ impl ScalarIndex {
 pub struct Mode(pub u32);
 
 impl Mode {
+    /// Whether vector registers are indexed by M0 (`gpr_idx_en`).
+    #[inline(always)]
+    pub fn indexes_vgprs(self) -> bool {
+        self.0 & Mode::GPR_INDEX != 0
+    }
+
+    /// The bit that turns on indexing of vector registers.
+    pub const GPR_INDEX: u32 = 1 << 27;
+
     /// Whether all precisions round to nearest even.
     pub fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
