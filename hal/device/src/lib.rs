@@ -116,6 +116,14 @@ pub enum DeviceError {
         /// Target of the device.
         device: String,
     },
+    /// A target that the device cannot be.
+    #[error("the embedded GPU executes code for {}, not for {wanted}", supported.join(", "))]
+    UnsupportedTarget {
+        /// The target asked for.
+        wanted: String,
+        /// The processors there are.
+        supported: Vec<&'static str>,
+    },
     /// A code object that cannot be loaded.
     #[error("cannot load the code object: {0}")]
     Load(String),

@@ -184,7 +184,10 @@ void flipwave_close(FlipwaveSession *Session) { delete Session; }
 
 static uint32_t flagsOf(const MCInstrDesc &Description) {
   uint32_t Flags = 0;
-  auto Set = [&](bool Condition, FlipwaveFlag Flag) { Flags |= Condition ? Flag : 0; };
+  auto Set = [&](bool Condition, FlipwaveFlag Flag) {
+    if (Condition)
+      Flags |= Flag;
+  };
   Set(Description.mayLoad(), FLIPWAVE_LOADS);
   Set(Description.mayStore(), FLIPWAVE_STORES);
   Set(Description.isBranch() || Description.isIndirectBranch(), FLIPWAVE_BRANCH);

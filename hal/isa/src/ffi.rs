@@ -1,7 +1,8 @@
 //! The edge to LLVM: a safe [`Session`] over the C functions of `shim/mc.h`.
 
 use crate::{Pc, RegisterRange, mc_register};
-use std::ffi::{CStr, c_char, c_int};
+use libc::{c_char, c_int};
+use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::{Once, OnceLock};
 

@@ -41,6 +41,9 @@ use schedule::Scheduler;
 use std::sync::Arc;
 use vector::Level;
 
+/// Processors whose code the embedded GPU executes.
+const PROCESSORS: [&str; 1] = ["gfx90a"];
+
 /// A GPU in this process. A clone is an independent device in the same state; code and its
 /// decoded form are shared.
 #[derive(Clone, Debug)]
@@ -65,12 +68,14 @@ impl EmbeddedGpu {
     /// A GPU with nothing loaded.
     ///
     /// # Errors
-    /// [`DeviceError::Internal`] if the embedded GPU does not execute the target's code.
+    /// [`DeviceError::UnsupportedTarget`] if the embedded GPU does not execute the target's
+    /// code.
     pub fn new(target: Target) -> Result<EmbeddedGpu, DeviceError> {
-        if target.processor() != "gfx90a" {
-            return Err(DeviceError::Internal(format!(
-                "the embedded GPU executes gfx90a code, not {target}"
-            )));
+        if !PROCESSORS.contains(&target.processor()) {
+            return Err(DeviceError::UnsupportedTarget {
+                wanted: target.to_string(),
+                supported: PROCESSORS.to_vec(),
+            });
         }
         Ok(EmbeddedGpu {
             target,
