@@ -1,1 +1,14 @@
-//! End-to-end tests.
+//! What the end-to-end tests have in common: kernels made from source, programs around them, and
+//! the `flipwave` program itself. Whatever is missing here ends a test with a panic that says so.
+
+mod assembly;
+mod command;
+mod element;
+mod example;
+mod program;
+
+pub use assembly::{Assembly, assemble, clang};
+pub use command::{Finished, flipwave};
+pub use element::{Element, to_bytes, to_values};
+pub use example::{example, examples, examples_folder, rows};
+pub use program::{Program, compile, gfx90a, scalar};

@@ -1,0 +1,44 @@
+// What stands around the instructions of a kernel of one wave. Its only argument is a pointer to
+// a buffer of one dword per lane. At the start s[0:1] is the kernarg segment and v0 the lane.
+    .text
+    .globl planted
+    .p2align 8
+    .type planted,@function
+planted:
+    s_load_dwordx2 s[2:3], s[0:1], 0x0
+    v_lshlrev_b32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    // From here on: s[2:3] is the buffer, v1 the offset of the lane's dword.
+    .include "body.s"
+end:
+    s_endpgm
+    .size planted, .-planted
+
+    .rodata
+    .p2align 6
+    .amdhsa_kernel planted
+        .amdhsa_kernarg_size 8
+        .amdhsa_user_sgpr_kernarg_segment_ptr 1
+        .amdhsa_next_free_vgpr 64
+        .amdhsa_accum_offset 32
+        .amdhsa_next_free_sgpr 64
+    .end_amdhsa_kernel
+
+    .amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: planted
+    .symbol: planted.kd
+    .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 64
+    .vgpr_count: 64
+    .max_flat_workgroup_size: 64
+    .args:
+      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
+...
+    .end_amdgpu_metadata

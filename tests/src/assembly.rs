@@ -1,0 +1,49 @@
+//! Kernels written in assembly, for faults whose outcome is known by hand.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::Pc;
+use std::path::Path;
+use std::process::Command;
+
+/// A kernel `planted` made of a few instructions; `kernels/frame.s` says what they find.
+pub struct Assembly {
+    /// The code object.
+    pub code_object: Vec<u8>,
+    parsed: CodeObject,
+}
+
+impl Assembly {
+    /// Address of a label of the instructions.
+    pub fn label(&self, name: &str) -> Pc {
+        let symbols = self.parsed.symbols();
+        let symbol = symbols.iter().find(|symbol| *symbol.name == *name);
+        Pc(symbol.unwrap_or_else(|| panic!("no label `{name}`")).address)
+    }
+}
+
+/// Assembles a kernel around `body`.
+pub fn assemble(body: &str) -> Assembly {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
+    let frame = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s");
+    let include = format!("-Wa,-I{}", folder.path().display());
+    let code_object = clang(&frame, &["-xassembler", "-mcpu=gfx90a", &include]);
+    let parsed = CodeObject::parse(&code_object).expect("a code object");
+    Assembly { code_object, parsed }
+}
+
+/// The code object that clang makes of a source, with options of the test's own choice.
+pub fn clang(source: &Path, options: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("object.co");
+    let output = Command::new("clang-19")
+        .args(["--target=amdgcn-amd-amdhsa", "-nogpulib", "-o"])
+        .arg(&object)
+        .args(options)
+        .arg(source)
+        .output()
+        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {messages}", source.display());
+    std::fs::read(object).expect("what clang wrote")
+}

@@ -1,0 +1,63 @@
+//! The `flipwave` program, run as a user runs it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A run of the program that came to its end.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit code; nothing if a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed beside that.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Demands that the program did what it was asked.
+    #[track_caller]
+    pub fn expect_success(self) -> Finished {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+}
+
+/// Runs `flipwave` in `folder` with these arguments and environment.
+pub fn flipwave<S: AsRef<OsStr>>(
+    folder: &Path,
+    arguments: &[S],
+    environment: &[(&str, &str)],
+) -> Finished {
+    let output = Command::new(program())
+        .current_dir(folder)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .output()
+        .expect("flipwave starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    Finished { code: output.status.code(), stdout, stderr }
+}
+
+/// The program, built once. Cargo does not build another crate's program for a test; the
+/// profile `test` makes use of the libraries that it has built for these tests.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let test = std::env::current_exe().expect("the path of this test");
+        // <target folder>/<profile>/deps/<test>
+        let target = test.ancestors().nth(3).expect("the target folder");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--profile", "test", "--package", "flipwave-cli"])
+            .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+            .arg("--target-dir")
+            .arg(target)
+            .status()
+            .expect("cargo starts");
+        assert!(status.success(), "flipwave does not build");
+        target.join("debug/flipwave")
+    })
+}

@@ -1,0 +1,45 @@
+//! The campaigns in `campaigns/examples`.
+
+use flipwave_analysis::{Row, read_rows};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Their folder.
+pub fn examples_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/examples")
+}
+
+/// All of them, by name.
+pub fn examples() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(examples_folder())
+        .expect("the folder of examples")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Writes the example `name`, with other `faults`, into `folder`; the path of the new file.
+pub fn example(name: &str, faults: &str, folder: &Path) -> PathBuf {
+    let examples = examples_folder().canonicalize().expect("the folder of examples");
+    let text = std::fs::read_to_string(examples.join(format!("{name}.yaml"))).expect(name);
+    let kernels = format!("source: {}/kernels/", examples.display());
+    let text: String = text
+        .replace("source: kernels/", &kernels)
+        .lines()
+        .map(|line| match line.starts_with("faults:") {
+            true => format!("faults: {faults}\n"),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    let file = folder.join(format!("{name}.yaml"));
+    std::fs::write(&file, text).expect("a campaign file written");
+    file
+}
+
+/// The rows of a results folder.
+pub fn rows(folder: &Path) -> Vec<Row> {
+    let file = File::open(folder.join("results.csv")).expect("results.csv");
+    read_rows(file).unwrap_or_else(|error| panic!("{error}"))
+}

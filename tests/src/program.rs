@@ -1,0 +1,102 @@
+//! Programs put together by hand: buffers and launches on the embedded GPU.
+
+use crate::{Element, to_bytes};
+use flipwave_campaigns::Compiler;
+use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
+use flipwave_injector::{Output, Workload};
+use flipwave_isa::Target;
+use flipwave_sim::EmbeddedGpu;
+use std::path::Path;
+
+/// Wave instructions after which a fault-free launch of these tests counts as hung.
+const INSTRUCTION_LIMIT: u64 = 1_000_000_000;
+
+/// The embedded GPU's target.
+pub fn gfx90a() -> Target {
+    "gfx90a".parse().expect("a target")
+}
+
+/// Compiles a file of the folder `kernels` with the compiler that campaigns use.
+pub fn compile(file: &str, options: &[&str]) -> Vec<u8> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
+    let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+    let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
+    compiler.compile(&source, &options, &gfx90a()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A scalar argument.
+pub fn scalar<T: Element>(value: T) -> ArgumentValue {
+    ArgumentValue::Bytes(to_bytes(&[value]))
+}
+
+/// A code object with the buffers and launches of one program.
+pub struct Program {
+    kernels: Vec<Kernel>,
+    module: ModuleId,
+    workload: Workload,
+}
+
+impl Program {
+    /// A program of `code_object` without buffers and launches.
+    pub fn new(code_object: &[u8]) -> Program {
+        let object = CodeObject::parse(code_object).expect("a code object");
+        let mut device = EmbeddedGpu::new(gfx90a()).expect("the embedded GPU");
+        let module = device.load(&object).expect("a code object that loads");
+        let workload = Workload { device, dispatches: Vec::new(), outputs: Vec::new() };
+        Program { kernels: object.kernels().to_vec(), module, workload }
+    }
+
+    /// Adds a buffer that the program reads.
+    pub fn input<T: Element>(&mut self, values: &[T]) -> ArgumentValue {
+        ArgumentValue::Buffer(self.allocate(&to_bytes(values)))
+    }
+
+    /// Adds a buffer that is an output; `values` is what it holds before the first launch.
+    pub fn output<T: Element>(&mut self, values: &[T]) -> ArgumentValue {
+        let bytes = to_bytes(values);
+        let address = self.allocate(&bytes);
+        let name = format!("output {}", self.workload.outputs.len());
+        self.workload.outputs.push(Output { name, address, bytes: bytes.len() });
+        ArgumentValue::Buffer(address)
+    }
+
+    fn allocate(&mut self, bytes: &[u8]) -> Address {
+        let device = &mut self.workload.device;
+        let address = device.allocate(bytes.len() as u64).expect("device memory");
+        device.write(address, bytes).expect("the memory just allocated");
+        address
+    }
+
+    /// Adds a launch.
+    pub fn launch(
+        &mut self,
+        kernel: &str,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: &[ArgumentValue],
+    ) {
+        let found = self.kernels.iter().find(|found| *found.name == *kernel).expect("the kernel");
+        let layout = layout(found, arguments, grid, workgroup)
+            .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+        self.workload.dispatches.push(Dispatch {
+            module: self.module,
+            kernel: kernel.to_owned(),
+            grid,
+            workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: INSTRUCTION_LIMIT,
+        });
+    }
+
+    /// The program, ready to run.
+    pub fn workload(&self) -> Workload {
+        self.workload.clone()
+    }
+
+    /// Runs the program without a fault; the content of each output afterwards.
+    pub fn outputs(&self) -> Vec<Vec<u8>> {
+        self.workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs
+    }
+}

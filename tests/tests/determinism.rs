@@ -1,0 +1,59 @@
+//! The same campaign and seed give the same bytes, whatever runs them.
+
+use flipwave_tests::{example, flipwave, rows};
+use std::path::Path;
+
+/// Campaigns that between them strike scalar and vector arithmetic, LDS, global memory, atomics
+/// and double precision.
+const CAMPAIGNS: [(&str, &str); 3] = [
+    ("quickstart", "{model: flip_one_bit, count: 90}"),
+    ("reduction", "{model: random_value, count: 120}"),
+    ("jacobi", "{model: flip_two_adjacent_bits, groups: [fp64, load], count: 60}"),
+];
+
+/// The bytes of `results.csv` of one run.
+fn results(file: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let mut all = vec!["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];
+    all.extend(arguments.iter().map(|argument| std::ffi::OsStr::new(*argument)));
+    flipwave(folder.path(), &all, environment).expect_success();
+    assert!(rows(&out).len() >= 60);
+    std::fs::read(out.join("results.csv")).expect("results.csv")
+}
+
+#[test]
+fn results_do_not_depend_on_workers_or_on_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, faults) in CAMPAIGNS {
+        let file = example(name, faults, folder.path());
+        let one = results(&file, &["--workers", "1"], &[]);
+        let two = results(&file, &["--workers", "2"], &[]);
+        assert!(one == two, "{name}: another results.csv on 2 workers");
+        let again = results(&file, &["--workers", "2"], &[]);
+        assert!(two == again, "{name}: another results.csv on the second run");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_host_s_vector_extensions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, faults) in CAMPAIGNS {
+        let file = example(name, faults, folder.path());
+        let best = results(&file, &[], &[]);
+        for level in ["plain", "avx2"] {
+            let other = results(&file, &[], &[("FLIPWAVE_SIMD", level)]);
+            assert!(best == other, "{name}: another results.csv with FLIPWAVE_SIMD={level}");
+        }
+    }
+}
+
+/// The negative control: the bytes do depend on what they should depend on.
+#[test]
+fn another_seed_draws_other_sites() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("vector_add", "{model: flip_one_bit, count: 60}", folder.path());
+    let own = results(&file, &[], &[]);
+    assert!(own == results(&file, &["--seed", "42"], &[]), "the file's own seed");
+    assert!(own != results(&file, &["--seed", "43"], &[]));
+}

@@ -1,0 +1,140 @@
+//! What the example campaigns compute without a fault, against plain Rust, bit for bit.
+//!
+//! The references keep the order of operations of the kernels' source, which leaves the compiler
+//! no choice: fused operations are spelled out there.
+
+use flipwave_campaigns::{Campaign, prepare};
+use flipwave_tests::{Element, examples, to_bytes, to_values};
+
+/// The outputs of an example, in the order of its file.
+type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
+
+const REFERENCES: [(&str, Reference); 8] = [
+    ("jacobi", jacobi),
+    ("matmul", matmul),
+    ("quickstart", quickstart),
+    ("reduction", reduction),
+    ("saxpy", saxpy),
+    ("scan", scan),
+    ("stencil", stencil),
+    ("vector_add", vector_add),
+];
+
+#[test]
+fn every_example_computes_what_plain_rust_computes() {
+    for file in examples() {
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let (_, reference) = REFERENCES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap_or_else(|| panic!("the example {name} has no reference in this test"));
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        let expected = reference(&campaign);
+        assert_eq!(golden.outputs.len(), expected.len(), "{name}");
+        for ((output, found), expected) in
+            prepared.workload.outputs.iter().zip(&golden.outputs).zip(&expected)
+        {
+            let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
+            assert_eq!(first, None, "{name}: first byte of `{}` that differs", output.name);
+            assert_eq!(found.len(), expected.len(), "{name}: size of `{}`", output.name);
+        }
+    }
+}
+
+/// What a buffer of the campaign holds before the first launch.
+fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
+    let found = campaign.buffers.iter().find(|buffer| buffer.name == name).expect(name);
+    to_values(&found.contents(campaign.seed).expect(name))
+}
+
+fn sums(left: &[f32], right: &[f32]) -> Vec<f32> {
+    left.iter().zip(right).map(|(left, right)| left + right).collect()
+}
+
+fn product(left: &[f32], right: &[f32]) -> Vec<f32> {
+    let size = left.len().isqrt();
+    let element = |row: usize, column: usize| {
+        (0..size).fold(0.0f32, |sum, k| left[row * size + k].mul_add(right[k * size + column], sum))
+    };
+    (0..size * size).map(|at| element(at / size, at % size)).collect()
+}
+
+/// Sum in fixed point with 20 fractional bits, and maximum of the integer parts.
+fn reduced(values: &[f32]) -> (i64, i32) {
+    let fixed = values.iter().map(|value| (value * 1_048_576.0).round_ties_even() as i64);
+    let maximum = fixed.clone().map(|value| (value >> 20) as i32).max();
+    (fixed.sum(), maximum.expect("values"))
+}
+
+fn vector_add(campaign: &Campaign) -> Vec<Vec<u8>> {
+    vec![to_bytes(&sums(&buffer(campaign, "a"), &buffer(campaign, "b")))]
+}
+
+fn matmul(campaign: &Campaign) -> Vec<Vec<u8>> {
+    vec![to_bytes(&product(&buffer(campaign, "left"), &buffer(campaign, "right")))]
+}
+
+fn reduction(campaign: &Campaign) -> Vec<Vec<u8>> {
+    let (sum, maximum) = reduced(&buffer(campaign, "values"));
+    vec![to_bytes(&[sum]), to_bytes(&[maximum])]
+}
+
+fn quickstart(campaign: &Campaign) -> Vec<Vec<u8>> {
+    let left = sums(&buffer(campaign, "a"), &buffer(campaign, "b"));
+    let product = product(&left, &buffer(campaign, "right"));
+    let (sum, maximum) = reduced(&product);
+    vec![to_bytes(&product), to_bytes(&[sum]), to_bytes(&[maximum])]
+}
+
+fn saxpy(campaign: &Campaign) -> Vec<Vec<u8>> {
+    let (x, y): (Vec<f32>, Vec<f32>) = (buffer(campaign, "x"), buffer(campaign, "y"));
+    let result: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y)).collect();
+    vec![to_bytes(&result)]
+}
+
+fn scan(campaign: &Campaign) -> Vec<Vec<u8>> {
+    const WORKGROUP: usize = 256;
+    let values: Vec<u32> = buffer(campaign, "values");
+    let running: Vec<u32> = values
+        .iter()
+        .scan(0u32, |sum, value| {
+            *sum = sum.wrapping_add(*value);
+            Some(*sum)
+        })
+        .collect();
+    let totals: Vec<u32> = values.chunks(WORKGROUP).map(|block| block.iter().sum()).collect();
+    vec![to_bytes(&running), to_bytes(&totals)]
+}
+
+fn stencil(campaign: &Campaign) -> Vec<Vec<u8>> {
+    const WIDTH: usize = 125;
+    const HEIGHT: usize = 96;
+    let before: Vec<f32> = buffer(campaign, "before");
+    assert_eq!(before.len(), WIDTH * HEIGHT);
+    let after = |at: usize| {
+        let (x, y) = (at % WIDTH, at / WIDTH);
+        let temperature = before[at];
+        if x == 0 || x == WIDTH - 1 || y == 0 || y == HEIGHT - 1 {
+            return temperature;
+        }
+        let neighbours =
+            (before[at - 1] + before[at + 1]) + (before[at - WIDTH] + before[at + WIDTH]);
+        0.5f32.mul_add(0.25f32.mul_add(neighbours, -temperature), temperature)
+    };
+    vec![to_bytes(&(0..before.len()).map(after).collect::<Vec<f32>>())]
+}
+
+fn jacobi(campaign: &Campaign) -> Vec<Vec<u8>> {
+    let matrix: Vec<f64> = buffer(campaign, "a");
+    let (b, x): (Vec<f64>, Vec<f64>) = (buffer(campaign, "b"), buffer(campaign, "x"));
+    let size = b.len();
+    let next = |row: usize| {
+        let others = (0..size).filter(|column| *column != row);
+        let rest = others
+            .fold(b[row], |rest, column| (-matrix[column * size + row]).mul_add(x[column], rest));
+        rest / matrix[row * size + row]
+    };
+    vec![to_bytes(&(0..size).map(next).collect::<Vec<f64>>())]
+}

@@ -1,0 +1,92 @@
+//! A row of `results.csv`, replayed by its site, gives the row again.
+
+use flipwave_analysis::{Outcome, Row};
+use flipwave_tests::{example, flipwave, rows};
+
+/// The fact that `flipwave replay` prints under a name, and must print once.
+fn fact<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = printed.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let value = found.next().map(str::trim);
+    assert_eq!(found.next(), None, "{name} is there twice:\n{printed}");
+    value
+}
+
+/// A number as the rows hold it, printed.
+fn printed_number(number: Option<f64>) -> Option<String> {
+    number.map(|number| format!("{number:?}"))
+}
+
+fn assert_is_row(printed: &str, row: &Row) {
+    let fact = |name| fact(printed, name).map(str::to_owned);
+    assert_eq!(fact("site").as_ref(), Some(&row.site));
+    assert_eq!(fact("mask"), Some(format!("{:#010x}", row.mask)), "{}", row.site);
+    assert_eq!(fact("before"), Some(format!("{:#010x}", row.before)), "{}", row.site);
+    assert_eq!(fact("after"), Some(format!("{:#010x}", row.after)), "{}", row.site);
+    assert_eq!(fact("outcome"), Some(row.outcome.to_string()), "{}", row.site);
+    assert_eq!(fact("cause"), row.cause, "{}", row.site);
+    let wrong = row.elements_wrong.map(|wrong| wrong.to_string());
+    assert_eq!(fact("elements_wrong"), wrong, "{}", row.site);
+    assert_eq!(fact("max_abs_error"), printed_number(row.max_abs_error), "{}", row.site);
+    assert_eq!(fact("max_rel_error"), printed_number(row.max_rel_error), "{}", row.site);
+}
+
+#[test]
+fn a_replayed_row_is_the_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, faults) in [
+        ("saxpy", "{model: flip_one_bit, count: 150}"),
+        ("quickstart", "{model: flip_two_adjacent_bits, count: 150}"),
+    ] {
+        let file = example(name, faults, folder.path());
+        let out = folder.path().join(format!("{name}.out"));
+        flipwave(folder.path(), &["run".as_ref(), file.as_path(), "--out".as_ref(), &out], &[])
+            .expect_success();
+        let rows = rows(&out);
+        assert_eq!(rows.len(), 150);
+        for outcome in Outcome::ALL {
+            let same: Vec<&Row> =
+                rows.iter().filter(|row| row.outcome == outcome).take(5).collect();
+            assert_eq!(same.len(), 5, "{name}: rows to replay that are {outcome}");
+            for row in same {
+                let arguments =
+                    ["replay".as_ref(), file.as_os_str(), "--site".as_ref(), row.site.as_ref()];
+                let replayed = flipwave(folder.path(), &arguments, &[]).expect_success();
+                assert_is_row(&replayed.stdout, row);
+            }
+        }
+    }
+}
+
+/// Results with another seed have other buffer contents: the replay needs the seed too.
+#[test]
+fn a_row_of_another_seed_replays_with_that_seed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file =
+        example("vector_add", "{model: flip_one_bit, groups: [load], count: 20}", folder.path());
+    let out = folder.path().join("out");
+    let run = [
+        "run".as_ref(),
+        file.as_os_str(),
+        "--out".as_ref(),
+        out.as_os_str(),
+        "--seed".as_ref(),
+        "7".as_ref(),
+    ];
+    flipwave(folder.path(), &run, &[]).expect_success();
+    let loaded = rows(&out).into_iter().find(|row| row.opcode.starts_with("global_load"));
+    let row = loaded.expect("a row about a loaded value");
+    let replay = |seed: &str| {
+        let site = row.site.as_str();
+        let arguments = [
+            "replay".as_ref(),
+            file.as_os_str(),
+            "--site".as_ref(),
+            site.as_ref(),
+            "--seed".as_ref(),
+            seed.as_ref(),
+        ];
+        flipwave(folder.path(), &arguments, &[]).expect_success().stdout
+    };
+    assert_is_row(&replay("7"), &row);
+    assert_ne!(fact(&replay("8"), "before"), Some(format!("{:#010x}", row.before).as_str()));
+}
