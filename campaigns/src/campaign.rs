@@ -355,7 +355,8 @@ compare: {sum: {relative: 1.0e-5}}
 
     #[test]
     fn the_example_of_the_documentation_is_a_campaign() {
-        let (_, behind) = include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
+        let (_, behind) =
+            include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
         let (example, _) = behind.split_once("```").expect("an end");
         assert_eq!(parse(example).expect("good").name, "matmul");
     }

@@ -109,7 +109,6 @@ mod tests {
             FaultCause::IllegalInstruction { word: 0 },
             FaultCause::Trap { id: 2 },
             FaultCause::Watchdog { executed: 1 },
-            FaultCause::Deadlock,
         ];
         for cause in causes {
             let name = cause.name();

@@ -11,4 +11,4 @@ pub use assembly::{Assembly, assemble, clang};
 pub use command::{Finished, flipwave};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};
-pub use program::{Program, compile, gfx90a, scalar};
+pub use program::{Program, compile, compile_file, gfx90a, scalar};

@@ -19,10 +19,14 @@ pub fn gfx90a() -> Target {
 
 /// Compiles a file of the folder `kernels` with the compiler that campaigns use.
 pub fn compile(file: &str, options: &[&str]) -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
+    compile_file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file), options)
+}
+
+/// Compiles a source file with the compiler that campaigns use.
+pub fn compile_file(source: &Path, options: &[&str]) -> Vec<u8> {
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
     let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
-    compiler.compile(&source, &options, &gfx90a()).unwrap_or_else(|error| panic!("{error}"))
+    compiler.compile(source, &options, &gfx90a()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A scalar argument.

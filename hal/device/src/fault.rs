@@ -69,8 +69,6 @@ pub enum FaultCause {
         /// Wave instructions executed.
         executed: u64,
     },
-    /// All waves of a workgroup wait and none can go on.
-    Deadlock,
     /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
     Unimplemented {
         /// The instruction, as the assembler prints it.
@@ -89,7 +87,6 @@ impl FaultCause {
             FaultCause::IllegalInstruction { .. } => "illegal_instruction",
             FaultCause::Trap { .. } => "trap",
             FaultCause::Watchdog { .. } => "watchdog",
-            FaultCause::Deadlock => "deadlock",
             FaultCause::Unimplemented { .. } => "unimplemented",
         }
     }
@@ -120,7 +117,6 @@ impl fmt::Display for FaultCause {
             FaultCause::Watchdog { executed } => {
                 write!(f, "watchdog: stopped after {executed} wave instructions")
             }
-            FaultCause::Deadlock => f.write_str("deadlock: every wave of the workgroup waits"),
             FaultCause::Unimplemented { instruction, reason } => {
                 write!(f, "the embedded GPU does not execute `{instruction}`: {reason}")
             }

@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Instructions a wave executes before the next wave of its workgroup has its turn.
-const WAVE_TURN: u64 = 4096;
+const WAVE_TURN: u64 = 1024;
 /// Rounds of turns a workgroup has before the next workgroup is started beside it.
-const WORKGROUP_TURN: u32 = 256;
+const WORKGROUP_TURN: u32 = 64;
 
 /// Runs a dispatch.
 pub struct Scheduler<'a, O> {

@@ -1,0 +1,64 @@
+//! Every instruction that the compiler wrote for the kernels here and in the examples decodes,
+//! prints, and assembles back to the same bytes.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Isa, Pc};
+use flipwave_tests::{compile_file, gfx90a};
+use std::path::{Path, PathBuf};
+
+/// OpenCL and HIP sources of a folder.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "cl" || end == "hip"))
+        .collect();
+    sources.sort();
+    sources
+}
+
+/// Checks all kernels of a code object; how many instructions they have.
+fn check(code_object: &[u8], name: &str) -> usize {
+    let object = CodeObject::parse(code_object).expect("a code object");
+    let isa = Isa::new(&gfx90a()).expect("LLVM knows the target");
+    let mut count = 0;
+    for kernel in object.kernels() {
+        let size = usize::try_from(kernel.code_size).expect("a size");
+        let code = object.bytes_at(kernel.entry(), size).expect("the kernel's code");
+        let mut at = 0;
+        while at < code.len() {
+            let pc = Pc(kernel.entry().0 + at as u64);
+            let inst =
+                isa.decode(&code[at..], pc).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let bytes = &code[at..at + usize::from(inst.size)];
+            let again = isa
+                .assemble(&inst.text)
+                .unwrap_or_else(|error| panic!("{name}: {pc}: `{inst}`: {error}"));
+            if again != bytes {
+                // The linker fills in the distance to a function; where that could be an inline
+                // constant, the literal has no text of its own and is assembled as the constant.
+                let shorter = isa.decode(&again, pc).expect("what was assembled");
+                assert_eq!(again.len() + 4, bytes.len(), "{name}: {pc}: `{inst}`");
+                assert_eq!(shorter.operands, inst.operands, "{name}: {pc}: `{inst}`");
+                let name = inst.operation.name();
+                assert!(["s_add_u32", "s_addc_u32"].contains(&name), "{pc}: `{inst}`");
+            }
+            at += bytes.len();
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn every_compiled_instruction_assembles_back_to_its_own_bytes() {
+    let sources = [sources("kernels"), sources("../campaigns/examples/kernels")].concat();
+    let mut count = 0;
+    for source in &sources {
+        for option in ["-O0", "-O3"] {
+            count += check(&compile_file(source, &[option]), &source.display().to_string());
+        }
+    }
+    assert!(count > 5_000, "only {count} instructions in {} files", sources.len());
+}
