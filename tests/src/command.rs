@@ -44,7 +44,7 @@ pub fn flipwave<S: AsRef<OsStr>>(
 
 /// The program, built once. Cargo does not build another crate's program for a test; the
 /// profile `test` makes use of the libraries that it has built for these tests.
-fn program() -> &'static Path {
+pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let test = std::env::current_exe().expect("the path of this test");

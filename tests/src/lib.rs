@@ -8,7 +8,7 @@ mod example;
 mod program;
 
 pub use assembly::{Assembly, assemble, clang};
-pub use command::{Finished, flipwave};
+pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};
 pub use program::{Program, compile, compile_file, gfx90a, scalar};

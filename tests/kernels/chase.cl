@@ -1,0 +1,11 @@
+// Follows chains through memory: almost every register is an address or becomes one.
+kernel void chase(global const uint *next, global const uint *values, global uint *sums,
+                  uint length) {
+    size_t i = get_global_id(0);
+    uint at = i, sum = 0;
+    for (uint step = 0; step < length; ++step) {
+        sum += values[at];
+        at = next[at];
+    }
+    sums[i] = sum;
+}

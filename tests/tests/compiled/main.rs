@@ -1,0 +1,30 @@
+//! Kernels in source, compiled in every way a user may, compute what plain Rust computes.
+
+mod control;
+mod memory;
+mod numbers;
+
+use flipwave_tests::{Program, compile};
+
+/// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
+
+/// Runs `test` with the kernels of a file compiled at every level, and says which one fails.
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+    for level in LEVELS {
+        println!("{file} {level}");
+        test(Program::new(&compile(file, &[&[level], options].concat())));
+    }
+}
+
+/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
+fn random_words(count: usize) -> Vec<u64> {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}

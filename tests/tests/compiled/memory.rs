@@ -1,0 +1,142 @@
+//! Local, global and private memory of every width; atomics, barriers, the shape of the grid.
+
+use crate::{at_every_level, random_words};
+use flipwave_tests::{scalar, to_bytes, to_values};
+
+#[test]
+fn atomics_on_local_memory() {
+    let values: Vec<u8> = random_words(5000).iter().map(|word| (word >> 40) as u8 / 3).collect();
+    let mut bins = vec![0u32; 256];
+    values.iter().for_each(|value| bins[usize::from(*value)] += 1);
+    at_every_level("memory.cl", &[], |mut program| {
+        let count = scalar(values.len() as u32);
+        let arguments = [program.input(&values), count, program.output(&[0u32; 256])];
+        program.launch("histogram", [1000, 1, 1], [192, 1, 1], &arguments);
+        assert_eq!(program.outputs(), [to_bytes(&bins)]);
+    });
+}
+
+#[test]
+fn atomics_on_global_memory_with_results() {
+    const COUNT: u32 = 640;
+    let values: Vec<u32> =
+        random_words(COUNT as usize).iter().map(|word| (word >> 33) as u32).collect();
+    let sum = |term: fn(u32) -> u32| {
+        values.iter().fold(0u32, |sum, value| sum.wrapping_add(term(*value)))
+    };
+    let words = [
+        COUNT,
+        1u32.wrapping_sub(sum(|value| value)),
+        values.iter().copied().min().unwrap_or(0),
+        values.iter().copied().max().unwrap_or(0),
+        values.iter().fold(u32::MAX, |all, value| all & (value | 0xff)),
+        values.iter().fold(0, |any, value| any | value & 0xff),
+        values.iter().fold(0, |all, value| all ^ value),
+        values.iter().map(|value| *value as i32).min().unwrap_or(0).min(5) as u32,
+        sum(|value| value.wrapping_mul(value)),
+    ];
+    let wide_values = values.iter().map(|value| u64::from(*value));
+    let wide = [
+        wide_values.clone().map(|value| value << 20).sum(),
+        wide_values.clone().map(|value| value * value).max().unwrap_or(0),
+        wide_values.clone().fold(0, |all, value| all ^ (value << 32 | value)),
+        0u64.wrapping_sub(wide_values.sum()),
+    ];
+    at_every_level("memory.cl", &[], |mut program| {
+        let arguments = [
+            program.input(&values),
+            program.output(&vec![0u32; COUNT as usize]),
+            program.output(&[0u32, 1, u32::MAX, 0, u32::MAX, 0, 0, 5, 0]),
+            program.output(&[0u64; 4]),
+        ];
+        program.launch("atomics", [COUNT, 1, 1], [128, 1, 1], &arguments);
+        let outputs = program.outputs();
+        let mut tickets: Vec<u32> = to_values(&outputs[0]);
+        tickets.sort_unstable();
+        assert!(tickets.iter().copied().eq(0..COUNT), "each ticket once");
+        assert_eq!(outputs[1..], [to_bytes(&words), to_bytes(&wide)]);
+    });
+}
+
+#[test]
+fn barriers_in_loops() {
+    let values: Vec<i32> = random_words(768).iter().map(|word| *word as i32).collect();
+    let mut sorted = values.clone();
+    sorted.chunks_mut(256).for_each(<[i32]>::sort_unstable);
+    at_every_level("memory.cl", &[], |mut program| {
+        let arguments = [program.output(&values)];
+        program.launch("sort", [768, 1, 1], [256, 1, 1], &arguments);
+        assert_eq!(program.outputs(), [to_bytes(&sorted)]);
+    });
+}
+
+#[test]
+fn grids_of_three_dimensions_with_partial_workgroups() {
+    const GRID: [u32; 3] = [13, 7, 5];
+    const WORKGROUP: [u32; 3] = [4, 3, 2];
+    let mut expected: Vec<u32> = Vec::new();
+    for z in 0..GRID[2] {
+        for y in 0..GRID[1] {
+            for x in 0..GRID[0] {
+                let id = [x, y, z];
+                let pack = |part: fn(u32, u32, u32) -> u32| {
+                    (0..3).map(|d| part(id[d], GRID[d], WORKGROUP[d]) << (8 * d)).sum::<u32>()
+                };
+                expected.extend([
+                    pack(|id, _, workgroup| id % workgroup),
+                    pack(|id, _, workgroup| id / workgroup),
+                    pack(|id, grid, workgroup| workgroup.min(grid - id / workgroup * workgroup)),
+                    pack(|_, grid, workgroup| grid.div_ceil(workgroup)) | 3 << 24,
+                ]);
+            }
+        }
+    }
+    at_every_level("memory.cl", &[], |mut program| {
+        let arguments = [program.output(&vec![0u32; expected.len()])];
+        program.launch("places", GRID, WORKGROUP, &arguments);
+        assert_eq!(to_values::<u32>(&program.outputs()[0]), expected);
+    });
+}
+
+#[test]
+fn bytes_and_halves_and_vectors() {
+    const COUNT: usize = 192;
+    let bytes: Vec<u8> = random_words(3 * COUNT).iter().map(|word| (word >> 24) as u8).collect();
+    let signed = |at: usize| bytes[at] as i8;
+    let mut vectors = Vec::new();
+    let mut triples = Vec::new();
+    for three in bytes.chunks(3) {
+        let four = [three[2], three[1], three[0], three[0].saturating_add(three[1])];
+        vectors.extend(four.iter().zip(1u8..).map(|(byte, less)| byte.wrapping_sub(less)));
+        let wide = [(0, 1), (1, -100), (2, 10_000)];
+        let wide = wide.map(|(at, factor)| i32::from(three[at] as i8) * factor);
+        triples.extend([wide[1], wide[2], wide[0]]);
+    }
+    let expected = [
+        to_bytes(&(0..COUNT).map(|at| signed(at) >> 1).collect::<Vec<i8>>()),
+        to_bytes(
+            &(0..COUNT)
+                .map(|at| (u16::from(bytes[at]) * 257).wrapping_add(bytes[at + 1].into()))
+                .collect::<Vec<u16>>(),
+        ),
+        to_bytes(
+            &(0..COUNT)
+                .map(|at| i16::from(signed(at)) * i16::from(signed(at + 2)))
+                .collect::<Vec<i16>>(),
+        ),
+        to_bytes(&vectors),
+        to_bytes(&triples),
+    ];
+    at_every_level("memory.cl", &[], |mut program| {
+        let arguments = [
+            program.input(&bytes),
+            program.output(&[0i8; COUNT]),
+            program.output(&[0u16; COUNT]),
+            program.output(&[0i16; COUNT]),
+            program.output(&[0u8; 4 * COUNT]),
+            program.output(&[0i32; 3 * COUNT]),
+        ];
+        program.launch("narrow", [COUNT as u32, 1, 1], [64, 1, 1], &arguments);
+        assert_eq!(program.outputs(), expected);
+    });
+}

@@ -1,0 +1,349 @@
+//! Defects that injectors of the field have, each looked for here: faults filed under the wrong
+//! outcome, other sites hit than drawn, models that do not do what they say, places that cannot
+//! be hit, injections that did not happen counted as results, results lost.
+
+use flipwave_analysis::{Outcome, Row};
+use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
+use flipwave_device::WaveId;
+use flipwave_injector::{Action, Ending, FaultModel, Group, Planned, Site, inject, plan, profile};
+use flipwave_isa::{Lane, Pc, Register};
+use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_tests::{example, flipwave, rows, to_values};
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A campaign on the kernel `chase`, written into `folder`.
+fn chase(faults: &str, folder: &Path) -> PathBuf {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let text = format!(
+        "
+name: chase
+seed: 5
+workload:
+  kernel:
+    source: {}/chase.cl
+    name: chase
+    grid: 256
+    workgroup: 128
+    args:
+      - {{buffer: next, type: u32, count: 256, init: {{uniform: [0, 255]}}}}
+      - {{buffer: values, type: u32, count: 256, init: {{uniform: [0, 1000]}}}}
+      - {{buffer: sums, type: u32, count: 256, output: true}}
+      - {{scalar: 20, type: u32}}
+faults: {faults}
+",
+        kernels.display()
+    );
+    let file = folder.join("chase.yaml");
+    std::fs::write(&file, text).expect("a campaign file written");
+    file
+}
+
+fn read(file: &Path) -> (Campaign, Prepared) {
+    let campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    (campaign, prepared)
+}
+
+/// The rows of a run of the campaign.
+fn run_campaign(file: &Path, workers: usize) -> Vec<Row> {
+    let (campaign, _) = read(file);
+    let folder = tempfile::tempdir().expect("a folder");
+    let workers = NonZeroUsize::new(workers).expect("a worker");
+    let options = RunOptions { folder: folder.path().to_owned(), workers, force: false };
+    run(&campaign, &options, &mut Silent, &AtomicBool::new(false))
+        .unwrap_or_else(|error| panic!("{error}"));
+    rows(folder.path())
+}
+
+/// Every row of a campaign again, with the outcome worked out here.
+#[test]
+fn a_device_fault_is_due_and_nothing_else_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = chase("{model: flip_one_bit, count: 600}", folder.path());
+    let (_, Prepared { workload, .. }) = read(&file);
+    let golden = workload.golden().expect("a golden run");
+    let sums: Vec<u32> = to_values(&golden.outputs[0]);
+    let mut causes: HashMap<&str, u32> = HashMap::new();
+    for row in run_campaign(&file, 2) {
+        let site: Site = row.site.parse().expect("a site");
+        let injection = inject(&workload, &site, &golden.instruction_limits()).expect("injected");
+        assert_eq!((injection.before, injection.after), (row.before, row.after), "{site}");
+        let (outcome, cause, wrong) = match &injection.ending {
+            Ending::Faulted { fault, .. } => (Outcome::Due, Some(fault.cause.name()), None),
+            Ending::Completed { outputs, .. } => {
+                let found: Vec<u32> = to_values(&outputs[0]);
+                let wrong = found.iter().zip(&sums).filter(|(found, sum)| found != sum).count();
+                let outcome = if wrong == 0 { Outcome::Masked } else { Outcome::Sdc };
+                (outcome, None, Some(wrong as u64))
+            }
+        };
+        assert_eq!(row.outcome, outcome, "{site}");
+        assert_eq!((row.cause.as_deref(), row.elements_wrong), (cause, wrong), "{site}");
+        *causes.entry(cause.unwrap_or("completed")).or_default() += 1;
+    }
+    // The negative control: there was something to file wrongly.
+    assert!(causes["memory_violation"] > 100 && causes["completed"] > 100, "{causes:?}");
+}
+
+/// Sees a fault-free run and notes what is in the registers of planned sites, counting
+/// executions by itself.
+struct Witness {
+    sites: HashMap<(WaveId, Pc), Vec<(usize, Site)>>,
+    executions: HashMap<(WaveId, Pc), u64>,
+    /// By number in the plan: value of the register, and operation.
+    seen: HashMap<usize, (u32, &'static str)>,
+}
+
+impl Witness {
+    fn of(plan: &[Planned], dispatch: u32) -> Witness {
+        let mut sites: HashMap<_, Vec<_>> = HashMap::new();
+        for (number, Planned { site, .. }) in plan.iter().enumerate() {
+            if site.dispatch == dispatch {
+                let wave = WaveId { workgroup: site.workgroup, wave: site.wave };
+                sites.entry((wave, site.pc)).or_default().push((number, *site));
+            }
+        }
+        Witness { sites, executions: HashMap::new(), seen: HashMap::new() }
+    }
+}
+
+impl Observer for Witness {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        let Executed { inst, wave, lanes } = executed;
+        if let Some(sites) = self.sites.get(&(*wave, inst.pc)) {
+            let execution = self.executions.entry((*wave, inst.pc)).or_default();
+            for (number, site) in sites.iter().filter(|(_, site)| site.occurrence == *execution) {
+                let is_written = inst
+                    .writes
+                    .iter()
+                    .any(|range| range.iter().any(|register| register == site.register));
+                assert!(is_written, "{} does not write the register of {site}", inst.text);
+                assert!(site.lane.is_none_or(|lane| lanes.contains(lane)), "idle lane: {site}");
+                let value = registers.read(site.register, site.lane.unwrap_or(Lane(0)));
+                let seen = (value.expect("a register"), inst.operation.name());
+                self.seen.insert(*number, seen);
+            }
+            *execution += 1;
+        }
+        Watch::On
+    }
+}
+
+#[test]
+fn the_site_drawn_is_the_site_hit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, count) in [("quickstart", 150), ("reduction", 100), ("saxpy", 100)] {
+        let file = example(name, "{model: flip_one_bit, count: 1}", folder.path());
+        let (campaign, Prepared { workload, .. }) = read(&file);
+        let profile = profile(&workload, &[Group::All], FaultModel::FlipOneBit).expect("a profile");
+        let plan = plan(&workload, &profile, campaign.seed, count).expect("a plan");
+        let limits = workload.golden().expect("a golden run").instruction_limits();
+
+        let mut device = workload.device.clone();
+        let mut seen = HashMap::new();
+        for (index, dispatch) in (0..).zip(&workload.dispatches) {
+            let mut witness = Witness::of(&plan, index);
+            device.dispatch_observed(dispatch, &mut witness).expect("a dispatch");
+            seen.extend(witness.seen);
+        }
+        for (number, Planned { site, opcode, .. }) in plan.iter().enumerate() {
+            let (value, operation) = seen.get(&number).unwrap_or_else(|| panic!("missed: {site}"));
+            assert_eq!(operation, opcode, "{site}");
+            let injection = inject(&workload, site, &limits).expect("injected");
+            assert_eq!(injection.before, *value, "{name}: {site}");
+            assert_eq!(injection.after, site.action.apply(*value), "{name}: {site}");
+        }
+    }
+}
+
+/// The rows of a campaign with one model on a program that writes registers of every kind.
+fn rows_of_model(model: &str) -> Vec<Row> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = format!("{{model: {model}, count: 250}}");
+    let rows = run_campaign(&example("reduction", &faults, folder.path()), 2);
+    assert!(rows.iter().all(|row| row.mask == row.before ^ row.after));
+    rows
+}
+
+#[test]
+fn flip_one_bit_inverts_one_bit_and_each_of_them() {
+    let rows = rows_of_model("flip_one_bit");
+    assert!(rows.iter().all(|row| row.mask.is_power_of_two()));
+    assert!(rows.iter().all(|row| row.register != "scc" || row.mask == 1));
+    let union = rows.iter().fold(0, |union, row| union | row.mask);
+    assert_eq!(union, u32::MAX);
+}
+
+#[test]
+fn flip_two_adjacent_bits_inverts_neighbours() {
+    let rows = rows_of_model("flip_two_adjacent_bits");
+    let pairs: HashSet<u32> = rows.iter().map(|row| row.mask).collect();
+    assert!(pairs.iter().all(|mask| mask >> mask.trailing_zeros() == 0b11));
+    assert!(pairs.contains(&0b11) && pairs.contains(&(0b11 << 30)));
+    assert!(rows.iter().all(|row| row.register != "scc"), "one bit has no neighbour");
+}
+
+#[test]
+fn random_value_stores_random_words() {
+    let rows = rows_of_model("random_value");
+    for row in &rows {
+        let site: Site = row.site.parse().expect("a site");
+        assert_eq!(site.action, Action::Set(row.after), "{site}");
+    }
+    let words: Vec<u32> =
+        rows.iter().filter(|row| row.register != "scc").map(|row| row.after).collect();
+    // A bit is set in half of the words; 60 is more than seven deviations.
+    let expected = words.len() / 2;
+    for bit in 0..32 {
+        let set = words.iter().filter(|word| *word >> bit & 1 == 1).count();
+        assert!(set.abs_diff(expected) < 60, "bit {bit} is set in {set} of {} words", words.len());
+    }
+    assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len(), "no word twice");
+}
+
+#[test]
+fn zero_value_stores_zero() {
+    let rows = rows_of_model("zero_value");
+    assert!(rows.iter().all(|row| row.after == 0));
+    assert!(rows.iter().any(|row| row.before != 0), "nothing to set to zero");
+}
+
+#[test]
+fn both_halves_of_64_bit_results_are_hit_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "{model: flip_one_bit, groups: [fp64], count: 1}";
+    let (_, Prepared { workload, .. }) = read(&example("jacobi", faults, folder.path()));
+    let profile = profile(&workload, &[Group::Fp64], FaultModel::FlipOneBit).expect("a profile");
+    // The destination as the assembler prints it: `v_fma_f64 v[4:5], ...`.
+    let low_halves: HashMap<Pc, Register> = profile
+        .instructions
+        .iter()
+        .filter_map(|instruction| {
+            let (_, destination) = instruction.text.split_once(" v[")?;
+            let low = destination.split_once(':')?.0;
+            Some((instruction.pc, format!("v{low}").parse().ok()?))
+        })
+        .collect();
+    let plan = plan(&workload, &profile, 1, 2000).expect("a plan");
+    let (mut low, mut high) = (0u32, 0u32);
+    let mut bits = HashSet::new();
+    for Planned { site, .. } in &plan {
+        let Some(&first) = low_halves.get(&site.pc) else { continue };
+        if site.register == first {
+            low += 1;
+        } else if Some(site.register) == first.offset(1) {
+            high += 1;
+        } else {
+            continue;
+        }
+        bits.insert((site.register == first, site.action));
+    }
+    assert!(low + high > 1900, "{low} and {high} of 2,000");
+    // Six deviations of a fair coin.
+    assert!(low.abs_diff(high) < 270, "low halves {low} times, high halves {high} times");
+    assert_eq!(bits.len(), 64, "every bit of both halves");
+}
+
+#[test]
+fn a_site_that_is_not_reached_is_an_error_and_no_outcome() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = chase("{model: flip_one_bit, count: 10}", folder.path());
+    let row = run_campaign(&file, 1).remove(0);
+    for (from, to, words) in [
+        (format!("occurrence={}", row.occurrence), "occurrence=1000000", "never came to"),
+        (format!("pc={:#x}", row.pc), "pc=0x1", "never came to"),
+        ("dispatch=0".to_owned(), "dispatch=1", "the workload has 1"),
+        (format!("wave={}", row.wave), "wave=2", "never came to"),
+        (format!("register={}", row.register), "register=v255", "no writable v255"),
+    ] {
+        let mut site = row.site.replacen(&from, to, 1);
+        assert_ne!(site, row.site, "{from}");
+        if to == "register=v255" && row.lane.is_none() {
+            site = site.replace("register", "lane=0 register");
+        }
+        let arguments = ["replay".as_ref(), file.as_os_str(), "--site".as_ref(), site.as_ref()];
+        let finished = flipwave(folder.path(), &arguments, &[]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{site}");
+        assert!(finished.stderr.contains(words), "{site}:\n{}", finished.stderr);
+    }
+}
+
+/// Adds up the places of a run by EXEC as it was before each instruction.
+#[derive(Default)]
+struct Tally {
+    exec: HashMap<WaveId, u64>,
+    executed: u64,
+    places: u64,
+}
+
+impl Observer for Tally {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        let Executed { inst, wave, .. } = executed;
+        // Every wave of this test's programs starts with all lanes.
+        let exec = self.exec.get(wave).copied().unwrap_or(u64::MAX);
+        assert!(inst.operation.name() != "v_writelane_b32", "it writes one lane whatever EXEC is");
+        let written: HashSet<Register> =
+            inst.writes.iter().flat_map(|range| range.iter()).collect();
+        for register in written {
+            self.places += match register {
+                Register::Vgpr(_) | Register::AccVgpr(_) => 32 * u64::from(exec.count_ones()),
+                Register::Scc => 1,
+                Register::Mode => 0,
+                _ => 32,
+            };
+        }
+        self.executed += 1;
+        let mut half = |register| u64::from(registers.read(register, Lane(0)).expect("EXEC"));
+        let exec = half(Register::ExecLo) | half(Register::ExecHi) << 32;
+        self.exec.insert(*wave, exec);
+        Watch::On
+    }
+}
+
+#[test]
+fn the_profile_counts_every_place_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["quickstart", "reduction", "stencil", "jacobi"] {
+        let file = example(name, "{model: flip_one_bit, count: 1}", folder.path());
+        let (_, Prepared { workload, .. }) = read(&file);
+        let mut tally = Tally::default();
+        let mut device = workload.device.clone();
+        for dispatch in &workload.dispatches {
+            tally.exec.clear();
+            device.dispatch_observed(dispatch, &mut tally).expect("a dispatch");
+        }
+        let profile = profile(&workload, &[Group::All], FaultModel::FlipOneBit).expect("a profile");
+        let population = &profile.population;
+        assert_eq!(
+            (population.executed, population.places),
+            (tally.executed, tally.places),
+            "{name}"
+        );
+        let by_group: u64 = population.groups.iter().map(|group| group.places).sum();
+        assert_eq!(by_group, tally.places, "{name}");
+        let by_instruction: u64 = profile.instructions.iter().map(|inst| inst.places).sum();
+        assert_eq!(by_instruction, tally.places, "{name}");
+    }
+}
+
+/// Counts that no number of workers divides: the last injections are not lost.
+#[test]
+fn every_injection_has_its_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (count, workers) in [(1, 3), (37, 2), (37, 3), (101, 5)] {
+        let file = chase(&format!("{{model: flip_one_bit, count: {count}}}"), folder.path());
+        let indices: Vec<u64> = run_campaign(&file, workers).iter().map(|row| row.index).collect();
+        assert!(indices.iter().copied().eq(0..count), "{count} on {workers} workers: {indices:?}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Whatever is wrong with a request is told once, says what and where, and ends with exit code 2.
+
+use flipwave_campaigns::Compiler;
+use flipwave_tests::{Finished, examples_folder, flipwave};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A folder with a campaign that works, and with its kernel.
+struct Bench {
+    folder: TempDir,
+    text: String,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        let examples = examples_folder();
+        let kernel = std::fs::read(examples.join("kernels/vector_add.cl")).expect("the kernel");
+        std::fs::write(folder.path().join("add.cl"), kernel).expect("the kernel written");
+        let text = std::fs::read_to_string(examples.join("vector_add.yaml")).expect("the example");
+        let text = replaced(&text, "kernels/vector_add.cl", "add.cl");
+        Bench { folder, text: replaced(&text, "count: 1000}", "count: 3}") }
+    }
+
+    /// Runs the campaign with `from` replaced by `to`.
+    fn run_with(&self, from: &str, to: &str) -> Finished {
+        self.run(&replaced(&self.text, from, to), &[])
+    }
+
+    fn run(&self, text: &str, arguments: &[&str]) -> Finished {
+        std::fs::write(self.path().join("add.yaml"), text).expect("the campaign written");
+        flipwave(self.path(), &[&["run", "add.yaml"], arguments].concat(), &[])
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The kernel, compiled for a target.
+    fn code_object(&self, target: &str) -> Vec<u8> {
+        let target = target.parse().expect("a target");
+        let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
+        let compiled = compiler.compile(&self.path().join("add.cl"), &["-O3".into()], &target);
+        compiled.unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+#[track_caller]
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "`{from}` is not there once:\n{text}");
+    text.replace(from, to)
+}
+
+/// Checks that a run was refused with one message that has all these words.
+#[track_caller]
+fn assert_refused(finished: &Finished, words: &[&str]) {
+    let Finished { code, stdout, stderr } = finished;
+    assert_eq!(*code, Some(2), "{stderr}");
+    assert_eq!(stdout, "", "something on standard output");
+    assert!(!stderr.contains("panicked") && !stderr.contains("RUST_BACKTRACE"), "{stderr}");
+    let messages: Vec<&str> =
+        stderr.split_inclusive('\n').filter(|line| line.starts_with("flipwave: ")).collect();
+    assert_eq!(messages.len(), 1, "not one message:\n{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "`{word}` is not in the message:\n{stderr}");
+    }
+}
+
+/// The negative control: what the tests below break works before.
+#[test]
+fn the_campaign_that_is_broken_below_works() {
+    let bench = Bench::new();
+    bench.run(&bench.text, &[]).expect_success();
+    let code_object = bench.code_object("gfx90a");
+    std::fs::write(bench.path().join("add.co"), code_object).expect("the code object written");
+    let text = replaced(&bench.text, "source: add.cl", "code_object: add.co");
+    bench.run(&text, &["--out", "of_the_code_object"]).expect_success();
+}
+
+#[test]
+fn yaml_that_cannot_be_parsed_is_refused_with_its_place() {
+    let bench = Bench::new();
+    let finished = bench.run_with("workload:", "workload: [");
+    assert_refused(&finished, &["add.yaml:"]);
+    let finished = bench.run_with("name: vector_add\nseed: 42", "name: \"vector_add\nseed: 42");
+    assert_refused(&finished, &["add.yaml:"]);
+    assert_refused(&bench.run("", &[]), &["add.yaml"]);
+    assert_refused(&bench.run("[1, 2]", &[]), &["add.yaml:1:1"]);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_place_and_the_known_ones() {
+    let bench = Bench::new();
+    let finished = bench.run_with("seed: 42", "sede: 42");
+    let line = bench.text.lines().position(|line| line == "seed: 42").expect("the seed") + 1;
+    let place = format!("add.yaml:{line}:1");
+    assert_refused(&finished, &[&place, "sede", "expected", "seed"]);
+    let finished = bench.run_with("{scalar: 4000, type: u32}", "{scalar: 4000, typ: u32}");
+    assert_refused(&finished, &["add.yaml:", "typ", "expected", "type"]);
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_known_ones() {
+    let bench = Bench::new();
+    let finished = bench.run_with("model: flip_one_bit", "model: flip_bit");
+    assert_refused(&finished, &["add.yaml:", "faults.model", "flip_bit", "flip_one_bit"]);
+    let finished = bench.run_with("count: 3}", "count: 3, groups: [vectors]}");
+    assert_refused(&finished, &["add.yaml:", "faults.groups[0]", "vectors", "valu"]);
+    let finished = bench.run_with("target: gfx90a", "target: gfx90");
+    assert_refused(&finished, &["add.yaml:", "target", "gfx90"]);
+}
+
+#[test]
+fn a_missing_file_is_refused_by_its_name() {
+    let bench = Bench::new();
+    let finished = flipwave(bench.path(), &["run", "missing.yaml"], &[]);
+    assert_refused(&finished, &["missing.yaml", "No such file"]);
+    let finished = bench.run_with("source: add.cl", "source: missing.cl");
+    assert_refused(&finished, &["missing.cl", "No such file"]);
+    let finished = bench.run_with("source: add.cl", "code_object: missing.co");
+    assert_refused(&finished, &["missing.co", "No such file"]);
+    let finished = bench.run_with(
+        "init: {uniform: [-1.0, 1.0]}}\n      - {buffer: b",
+        "init: {file: missing.bin}}\n      - {buffer: b",
+    );
+    assert_refused(&finished, &["buffer `a`", "missing.bin", "No such file"]);
+}
+
+#[test]
+fn an_unknown_kernel_is_refused_with_the_known_ones() {
+    let bench = Bench::new();
+    let finished = bench.run_with("    name: vector_add", "    name: vector_sub");
+    assert_refused(&finished, &["add.cl", "no kernel `vector_sub`", "it has: vector_add"]);
+}
+
+#[test]
+fn a_wrong_number_of_arguments_is_refused_with_the_kernel_s_parameters() {
+    let bench = Bench::new();
+    let finished = bench.run_with("      - {scalar: 4000, type: u32}\n", "");
+    assert_refused(&finished, &["vector_add", "takes 4 arguments", "uint", "3 given"]);
+    let twice = "{scalar: 4000, type: u32}\n      - {scalar: 4000, type: u32}";
+    let finished = bench.run_with("{scalar: 4000, type: u32}", twice);
+    assert_refused(&finished, &["vector_add", "takes 4 arguments", "5 given"]);
+}
+
+#[test]
+fn an_argument_of_the_wrong_type_is_refused_with_its_position() {
+    let bench = Bench::new();
+    let finished = bench.run_with("{scalar: 4000, type: u32}", "{scalar: 4000, type: u64}");
+    assert_refused(&finished, &["argument 3", "vector_add", "count", "8 bytes", "4 bytes"]);
+    let finished = bench.run_with(
+        "{buffer: b, type: f32, count: 4000, init: {uniform: [-1.0, 1.0]}}",
+        "{scalar: 1, type: u64}",
+    );
+    assert_refused(&finished, &["argument 1", "a value is given", "a buffer"]);
+}
+
+#[test]
+fn a_launch_that_the_kernel_does_not_allow_is_refused() {
+    let bench = Bench::new();
+    let source = std::fs::read_to_string(bench.path().join("add.cl")).expect("the kernel");
+    let required = "__attribute__((reqd_work_group_size(64, 1, 1)))\nkernel void vector_add";
+    let source = replaced(&source, "kernel void vector_add", required);
+    std::fs::write(bench.path().join("add.cl"), source).expect("the kernel written");
+    let finished = bench.run(&bench.text, &[]);
+    assert_refused(&finished, &["vector_add", "workgroup", "64", "256"]);
+}
+
+#[test]
+fn a_code_object_for_another_target_is_refused() {
+    let bench = Bench::new();
+    let code_object = bench.code_object("gfx906");
+    std::fs::write(bench.path().join("add.co"), code_object).expect("the code object written");
+    let finished = bench.run_with("source: add.cl", "code_object: add.co");
+    assert_refused(&finished, &["add.co", "gfx906", "gfx90a"]);
+}
+
+#[test]
+fn a_code_object_that_is_cut_off_is_refused_wherever_it_is_cut() {
+    let bench = Bench::new();
+    let code_object = bench.code_object("gfx90a");
+    for length in (0..code_object.len()).step_by(97) {
+        std::fs::write(bench.path().join("add.co"), &code_object[..length]).expect("written");
+        let finished = bench.run_with("source: add.cl", "code_object: add.co");
+        println!("{length} of {} bytes: {}", code_object.len(), finished.stderr);
+        assert_refused(&finished, &["add.co"]);
+    }
+}
+
+#[test]
+fn an_empty_population_is_refused_with_what_was_executed() {
+    let bench = Bench::new();
+    let finished = bench.run_with("count: 3}", "groups: [matrix], count: 3}");
+    assert_refused(&finished, &["nothing to inject into", "flip_one_bit", "matrix", "valu"]);
+}
+
+#[test]
+fn a_results_folder_that_cannot_be_written_is_refused() {
+    let bench = Bench::new();
+    let finished = bench.run(&bench.text, &["--out", "add.cl/results"]);
+    assert_refused(&finished, &["add.cl/results", "cannot write"]);
+}
+
+#[test]
+fn a_results_folder_with_other_files_is_left_alone() {
+    let bench = Bench::new();
+    let finished = bench.run(&bench.text, &["--out", "."]);
+    assert_refused(&finished, &["--force"]);
+    assert!(bench.path().join("add.cl").exists() && !bench.path().join("results.csv").exists());
+}
+
+#[test]
+fn a_source_that_does_not_compile_is_refused_with_the_compiler_s_words() {
+    let bench = Bench::new();
+    std::fs::write(bench.path().join("add.cl"), "kernel void vector_add() { nonsense; }\n")
+        .expect("the kernel written");
+    let finished = bench.run(&bench.text, &[]);
+    assert_refused(&finished, &["add.cl does not compile", "add.cl:1:28", "nonsense"]);
+    let finished = bench.run_with("source: add.cl", "source: add.yaml");
+    assert_refused(&finished, &["add.yaml", ".cl", ".hip"]);
+}
+
+#[test]
+fn a_kernel_that_fails_without_a_fault_is_refused() {
+    let bench = Bench::new();
+    let finished = bench.run_with("{scalar: 4000, type: u32}", "{scalar: 4096, type: u32}");
+    // 4,096 elements lie within the last page of 4,000; 16 MiB further nothing does.
+    finished.expect_success();
+    let source = std::fs::read_to_string(bench.path().join("add.cl")).expect("the kernel");
+    let source = replaced(&source, "sum[i] =", "sum[i + 4 * 1024 * 1024] =");
+    std::fs::write(bench.path().join("add.cl"), source).expect("the kernel written");
+    let finished = bench.run(&bench.text, &["--force"]);
+    let words = ["fault-free run failed", "vector_add", "memory violation: write", "pc 0x"];
+    assert_refused(&finished, &words);
+}
