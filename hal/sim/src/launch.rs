@@ -220,7 +220,7 @@ impl Launch {
             let item = index * 64 + lane;
             if item < total {
                 exec |= 1 << lane;
-                let packed = item % x | (item / x % y) << 10 | (item / (x * y)) << 20;
+                let packed = (item % x) | ((item / x % y) << 10) | ((item / (x * y)) << 20);
                 wave.row_mut(RowIndex(0)).0[lane as usize] = packed;
             }
         }

@@ -4,6 +4,8 @@
 //! reached, and executed on whole waves; what one lane does stands in the tables of
 //! `operations` and `scalar`. The same program gives the same bits on every host.
 
+#![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
+
 mod aperture;
 mod atomic;
 mod control;

@@ -268,7 +268,7 @@ operations! {
     "s_bitset1_b64" |w, op| (a: u32, old: u64) -> u64 { old | 1 << (a & 63) }
     "s_abs_i32" |w, op| (a: i32) -> u32 { nonzero!(w, a.unsigned_abs()) }
     "s_bitreplicate_b64_b32" |w, op| (a: u32) -> u64 {
-        (0..32).fold(0, |all, bit| all | u64::from(a >> bit & 1) * 3 << (2 * bit))
+        (0..32).fold(0, |all, bit| all | (u64::from(a >> bit & 1) * 3) << (2 * bit))
     }
     "s_and_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a & exec) }
     "s_or_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a | exec) }
