@@ -3,7 +3,7 @@
 .PHONY: quickstart dependencies test-dependencies build test lint bench fuzz
 
 quickstart: dependencies build
-	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart
+	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
 
 # Install with apt what is missing, or say what to install.
 dependencies:
