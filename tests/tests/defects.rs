@@ -304,7 +304,7 @@ impl Observer for Tally {
             };
         }
         self.executed += 1;
-        let mut half = |register| u64::from(registers.read(register, Lane(0)).expect("EXEC"));
+        let half = |register| u64::from(registers.read(register, Lane(0)).expect("EXEC"));
         let exec = half(Register::ExecLo) | half(Register::ExecHi) << 32;
         self.exec.insert(*wave, exec);
         Watch::On

@@ -118,7 +118,7 @@ fn a_flip_in_the_upper_half_of_an_address_violates_memory() {
         let struck = planted.strike("address", &what);
         let fault = struck.fault();
         assert_eq!(fault.place.pc, planted.kernel.label("store"));
-        let address = Address((planted.buffer.0 + 13 * 4) ^ 1 << (32 + bit));
+        let address = Address((planted.buffer.0 + 13 * 4) ^ (1 << (32 + bit)));
         let (access, lane) = (AccessKind::Write, Some(Lane(13)));
         assert_eq!(fault.cause, FaultCause::MemoryViolation { address, access, lane });
     }

@@ -22,8 +22,7 @@ fn loops_of_different_lengths() {
     });
 }
 
-/// ((x * 3 - 7) if even, then -x if negative, squared ...): every case of the switch, and paths
-/// that part and meet again.
+/// Every case of the switch; paths part and meet again.
 const MACHINE_PROGRAM: [i32; 26] = [
     9, 0, 3, 3, 0, 7, 2, // input * 3 - 7
     6, 8, // negated unless odd
@@ -90,7 +89,7 @@ fn a_switch_on_data() {
 #[test]
 fn loops_in_loops_that_are_left_early() {
     let numbers: Vec<u32> = (2..130).map(|number| number * number * 7 + number).collect();
-    let is_prime = |candidate: u32| (2..candidate).all(|factor| candidate % factor != 0);
+    let is_prime = |candidate: u32| (2..candidate).all(|factor| !candidate.is_multiple_of(factor));
     let result = |&number: &u32| {
         let least = (2..).take_while(|f| f * f <= number).find(|f| number % f == 0);
         let primes = (2..number % 64).filter(|candidate| is_prime(*candidate)).count();

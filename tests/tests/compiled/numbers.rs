@@ -65,8 +65,8 @@ fn integers(a: u64, b: u64) -> [u64; 12] {
         if d == -1 { 0 } else { (c / d) as u64 },
         if d == -1 { 0 } else { (c % d) as u64 },
         a.wrapping_mul(b),
-        (u128::from(a) * u128::from(b) >> 64) as u64,
-        (i128::from(c) * i128::from(d) >> 64) as u64,
+        ((u128::from(a) * u128::from(b)) >> 64) as u64,
+        ((i128::from(c) * i128::from(d)) >> 64) as u64,
         pair(a.count_ones(), b.leading_zeros()),
         a.rotate_left(b as u32 & 63),
         (a << (b & 63)) ^ (b >> (a & 63)) ^ (c >> (b & 63)) as u64,
@@ -75,38 +75,34 @@ fn integers(a: u64, b: u64) -> [u64; 12] {
     ]
 }
 
-/// Operands of every magnitude, denormal and special ones among them. NaN as an operand is left
-/// out: which NaN an operation gives is the hardware's choice.
-fn floats<T: From<f32>>(scale: impl Fn(f64) -> T) -> Vec<(T, T)> {
-    let words = random_words(2 * COUNT);
+/// Operands of which one or a result is no ordinary number. NaN as an operand is left out: which
+/// number `fmin` gives of it is the hardware's choice.
+const SPECIAL: [(f32, f32); 12] = [
+    (1.0, 3.0),
+    (0.0, 5.0),
+    (-0.0, 5.0),
+    (f32::INFINITY, 2.0),
+    (2.0, f32::NEG_INFINITY),
+    (1.0e-40, 3.0),
+    (1.0, 1.0e38),
+    (3.0e38, 1.0e-3),
+    (2.5, -2.5),
+    (0.5, 1.5),
+    (16_777_217.0, 8_388_609.5),
+    (f32::MIN_POSITIVE, 2.0),
+];
+
+/// Operands of every magnitude, and the special ones.
+fn floats<T: From<f32>>(rounded: impl Fn(f64) -> T) -> Vec<(T, T)> {
     let number = |word: u64| {
         let fraction = (word >> 12) as f64 / (1u64 << 52) as f64 + 1.0;
         let exponent = (word & 63) as i32 - 32;
         let sign = if word & 64 == 0 { 1.0 } else { -1.0 };
-        scale(sign * fraction * 2f64.powi(exponent))
+        rounded(sign * fraction * 2f64.powi(exponent))
     };
+    let words = random_words(2 * COUNT);
     let random = words.chunks(2).map(|pair| (number(pair[0]), number(pair[1])));
-    let special = [
-        (1.0, 3.0),
-        (0.0, 5.0),
-        (-0.0, 5.0),
-        (f32::INFINITY, 2.0),
-        (2.0, f32::NEG_INFINITY),
-        (1.0e-40, 3.0),
-        (1.0, 1.0e38),
-        (3.0e38, 1.0e-3),
-        (2.5, -2.5),
-        (0.5, 1.5),
-        (16_777_217.0, 8_388_609.5),
-        (f32::MIN_POSITIVE, 2.0),
-    ];
-    let special = special.map(|(a, b)| (T::from(a), T::from(b)));
-    special.into_iter().chain(random.skip(special_count())).collect()
-}
-
-/// How many random operands give way to special ones.
-const fn special_count() -> usize {
-    12
+    SPECIAL.into_iter().map(|(a, b)| (T::from(a), T::from(b))).chain(random).collect()
 }
 
 /// Every NaN as one.
