@@ -1,6 +1,7 @@
 //! Kernels in source, compiled in every way a user may, compute what plain Rust computes.
 
 mod control;
+mod lanes;
 mod memory;
 mod numbers;
 
