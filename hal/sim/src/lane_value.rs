@@ -1,6 +1,6 @@
 //! What one lane computes with, and how it is read from and written to rows of words.
 
-use crate::op::{Finish, Op};
+use crate::op::{Adapt, Finish, Op};
 use crate::wave::{LANES, Mode, Row, RowIndex, Wave, blend};
 use flipwave_isa::{LaneMask, OutputScale, SdwaSelect, SdwaUnused};
 use half::f16;
@@ -40,11 +40,6 @@ impl Kind {
             Kind::Wide | Kind::F64 | Kind::PackedWords | Kind::Mask => 2,
             _ => 1,
         }
-    }
-
-    /// Whether inline constants are floating-point in double precision or 64-bit integers.
-    pub fn is_wide(self) -> bool {
-        matches!(self, Kind::Wide | Kind::F64)
     }
 }
 
@@ -283,10 +278,11 @@ pub trait LaneResult: Copy {
 #[inline(always)]
 fn write(wave: &mut Wave, op: &Op, word: u16, value: &Row, mask: LaneMask) {
     let index = op.destination.plus(word);
-    if op.adapt.is_none() {
-        wave.write_row(index, value);
-    } else {
+    let in_part = |adapt: &Adapt| adapt.finish.select != SdwaSelect::Dword || adapt.dpp.is_some();
+    if op.adapt.as_deref().is_some_and(in_part) {
         write_selected(wave, op, index, value, mask);
+    } else {
+        wave.write_row(index, value);
     }
 }
 
@@ -480,6 +476,14 @@ float!(
     |value: f16| value.to_bits() & 0x7c00 == 0 && value.to_bits() & 0x3ff != 0,
     |value: f16, by: f32| f16::from_f32(value.to_f32() * by)
 );
+
+impl Finish {
+    /// Whether it scales or clamps.
+    #[inline(always)]
+    pub fn changes_value(&self) -> bool {
+        self.clamp || self.scale != OutputScale::None
+    }
+}
 
 /// A result, with a NaN replaced by the first source's, quieted, or the default one.
 #[inline(always)]

@@ -358,7 +358,14 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = *select;
     }
     let op_sel = bit(modifiers.op_sel.unwrap_or(0));
-    if matches!(kind, Kind::Packed | Kind::PackedWords) {
+    if kind == Kind::Mixed {
+        // Here `op_sel_hi` says that the source is half precision, and its default is none.
+        adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
+            (false, _) => SdwaSelect::Dword,
+            (true, false) => SdwaSelect::Word0,
+            (true, true) => SdwaSelect::Word1,
+        };
+    } else if matches!(kind, Kind::Packed | Kind::PackedWords) {
         adapt.low_from_high = op_sel;
         adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
         adapt.negate_low = bit(modifiers.neg_lo);
@@ -371,28 +378,6 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     adapt
 }
 
-/// 16-bit operations of gfx9 that keep the upper half of their destination. The others clear
-/// it.
-const KEEP_UPPER_HALF: [&str; 17] = [
-    "v_mad_f16",
-    "v_fma_f16",
-    "v_mad_u16",
-    "v_mad_i16",
-    "v_div_fixup_f16",
-    "v_add_i16",
-    "v_sub_i16",
-    "v_min3_f16",
-    "v_min3_i16",
-    "v_min3_u16",
-    "v_max3_f16",
-    "v_max3_i16",
-    "v_max3_u16",
-    "v_med3_f16",
-    "v_med3_i16",
-    "v_med3_u16",
-    "v_fma_mixlo_f16",
-];
-
 /// What the modifiers make of the result.
 fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
     let modifiers = &inst.modifiers;
@@ -401,19 +386,15 @@ fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
         clamp: row.float && modifiers.clamp,
         ..Finish::default()
     };
-    if let Some(sdwa) = &modifiers.sdwa {
-        if row.result != ResultKind::Mask {
-            finish.select = sdwa.destination;
-            finish.unused = sdwa.unused;
-        }
-    } else if KEEP_UPPER_HALF.contains(&inst.operation.name()) {
-        finish.select = SdwaSelect::Word0;
-        finish.unused = SdwaUnused::Preserve;
+    if let Some(sdwa) = &modifiers.sdwa
+        && row.result != ResultKind::Mask
+    {
+        finish.select = sdwa.destination;
+        finish.unused = sdwa.unused;
     }
     // The bit behind the sources' bits selects the half that is written.
     let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
-    let upper = inst.encoding == Encoding::Vop3 && destination != 0;
-    if upper || inst.operation.name() == "v_fma_mixhi_f16" {
+    if inst.encoding == Encoding::Vop3 && destination != 0 {
         finish.select = SdwaSelect::Word1;
         finish.unused = SdwaUnused::Preserve;
     }
@@ -453,7 +434,6 @@ mod tests {
         "ds_wrxchg2",
         "ds_condxchg32",
         "ds_gws_",
-        "v_mfma_",
         "v_screen_partition",
     ];
 

@@ -4,8 +4,9 @@
 //! whole-wave functions of them, compiled for plain x86-64, for AVX2 and for AVX-512. All
 //! three give the same bits.
 
-use crate::lane_value::{Arguments, Kind, LaneResult, PerLane, ResultKind, SourceRows, mask_of};
-use crate::op::{Finish, Op, SourceAdapt, VectorFunction, Word};
+use crate::lane_value::{Arguments, Kind, LaneResult, PerLane, ResultKind, SourceRows};
+use crate::level::at_each_level;
+use crate::op::{Adapt, Finish, Op, SourceAdapt, VectorFunction, Word};
 use crate::operations::binary16;
 use crate::wave::{LANES, Mode, Row, ScalarIndex, Wave};
 use flipwave_isa::{Dpp, DppControl, LaneMask, SdwaSelect};
@@ -138,12 +139,11 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     let kinds = F::Arguments::KINDS;
     let mode = wave.mode;
     let flush_sources = F::FLUSHES && kinds.iter().any(|kind| flushes(*kind, mode));
-    let adapted = op.adapt.is_some() || flush_sources;
-    let mask = if adapted {
+    let (adapted, mask) = if op.adapt.is_some() || flush_sources {
         adapt_sources(wave, op, kinds, F::FLUSHES)
     } else {
         broadcast_scalars(wave, op, kinds);
-        wave.exec()
+        (0, wave.exec())
     };
     let row = |source, word| source_row(wave, op, kinds, adapted, source, word);
     let rows = [
@@ -157,26 +157,28 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     if F::SETTLES && F::Result::any_nan(&result) {
         result = settled(computed);
     }
-    if F::Result::FLOAT && (op.adapt.is_some() || (F::FLUSHES && F::Result::flushed(mode))) {
+    let finishes = || op.adapt.as_ref().is_some_and(|adapt| adapt.finish.changes_value());
+    if F::Result::FLOAT && (finishes() || (F::FLUSHES && F::Result::flushed(mode))) {
         result = modified::<F::Result>(&result, op, mode);
     }
     F::Result::commit(wave, op, &result, mask);
 }
 
-/// Where a word of a source lies: in a register, or in a scratch row if it is none.
+/// Where a word of a source lies: in a register, or in a scratch row if it is none, or if
+/// modifiers change it (then its bit is set in `adapted`).
 #[inline(always)]
 fn source_row<'a>(
     wave: &'a Wave,
     op: &Op,
     kinds: &[Kind],
-    adapted: bool,
+    adapted: u8,
     source: usize,
     word: usize,
 ) -> &'a Row {
     let Some(kind) = kinds.get(source) else { return &wave.scratch[0] };
     let word = if kind.words() == 1 || *kind == Kind::Mask { 0 } else { word };
     match op.sources[source].words[word] {
-        Word::Row(row) if !adapted && *kind != Kind::Mask => wave.row(row),
+        Word::Row(row) if adapted >> source & 1 == 0 && *kind != Kind::Mask => wave.row(row),
         _ => &wave.scratch[source * 2 + word],
     }
 }
@@ -247,13 +249,19 @@ fn flushes(kind: Kind, mode: Mode) -> bool {
 #[inline(always)]
 fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
     for (source, kind) in kinds.iter().enumerate() {
-        let [low, high] = op.sources[source].words;
-        let is_register = |word| matches!(word, Word::Row(_));
-        if *kind == Kind::Mask {
-            expand_mask(wave, op, source);
-        } else if !is_register(low) || kind.words() > 1 && !is_register(high) {
-            broadcast(wave, op, source);
-        }
+        broadcast_scalar(wave, op, source, *kind);
+    }
+}
+
+/// The same for one source.
+#[inline(always)]
+fn broadcast_scalar(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    let [low, high] = op.sources[source].words;
+    let is_register = |word| matches!(word, Word::Row(_));
+    if kind == Kind::Mask {
+        expand_mask(wave, op, source);
+    } else if !is_register(low) || kind.words() > 1 && !is_register(high) {
+        broadcast(wave, op, source, kind);
     }
 }
 
@@ -264,10 +272,22 @@ fn expand_mask(wave: &mut Wave, op: &Op, source: usize) {
     wave.scratch[source * 2] = Row::expand(mask);
 }
 
-/// Puts the words of a source into its scratch rows.
+/// Puts the words of a source into its scratch rows. Compiled apart from the operations, which
+/// are many, but for the same levels: a row stored in short pieces is slow to load in long ones.
 #[inline(never)]
-fn broadcast(wave: &mut Wave, op: &Op, source: usize) {
-    for (word, from) in op.sources[source].words.into_iter().enumerate() {
+fn broadcast(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    broadcast_at_level(wave, op, source, kind);
+}
+
+at_each_level! {
+    pub fn broadcast_at_level(wave: &mut Wave, op: &Op, source: usize, kind: Kind) -> ()
+        = broadcast_words;
+}
+
+#[inline(always)]
+fn broadcast_words(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    let words = op.sources[source].words.into_iter().take(kind.words().into());
+    for (word, from) in words.enumerate() {
         if !matches!(from, Word::Row(_)) {
             wave.scratch[source * 2 + word] = Row::splat(scalar_word(wave, from));
         }
@@ -292,42 +312,55 @@ fn lane_mask(wave: &Wave, words: [Word; 2]) -> u64 {
     u64::from(scalar_word(wave, words[0])) | u64::from(scalar_word(wave, words[1])) << 32
 }
 
-/// Puts all sources into scratch rows as the modifiers and the mode want them, and gives the
-/// lanes that are to be written.
-#[cold]
+/// Puts sources into scratch rows as the modifiers and the mode want them. Gives a bit per source
+/// that was changed, and the lanes that are to be written.
 #[inline(never)]
-fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> LaneMask {
+fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, LaneMask) {
+    adapt_sources_at_level(wave, op, kinds, flush)
+}
+
+at_each_level! {
+    pub fn adapt_sources_at_level(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool)
+        -> (u8, LaneMask) = adapt_all;
+}
+
+#[inline(always)]
+fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, LaneMask) {
     let mut mask = wave.exec();
-    let none = crate::op::Adapt::default();
+    let mut adapted = 0;
+    let none = Adapt::default();
     let adapt = op.adapt.as_deref().unwrap_or(&none);
     for (source, kind) in kinds.iter().enumerate() {
-        let words = op.sources[source].words;
-        if *kind == Kind::Mask {
-            wave.scratch[source * 2] = Row::expand(LaneMask(lane_mask(wave, words)));
+        let how = &adapt.sources[source];
+        let moves = source == 0 && adapt.dpp.is_some();
+        let flushed = flush && flushes(*kind, wave.mode);
+        if *kind == Kind::Mask || !moves && !flushed && *how == SourceAdapt::default() {
+            broadcast_scalar(wave, op, source, *kind);
             continue;
         }
+        adapted |= 1 << source;
         let count = usize::from(kind.words());
-        let mut rows = [Row::ZERO; 2];
-        for word in 0..count {
-            rows[word] = match words[word] {
+        for (word, from) in op.sources[source].words.into_iter().take(count).enumerate() {
+            wave.scratch[source * 2 + word] = match from {
                 Word::Row(row) => *wave.row(row),
                 other => Row::splat(scalar_word(wave, other)),
             };
         }
+        let (exec, mode) = (wave.exec(), wave.mode);
+        let Some(rows) = wave.scratch[source * 2..].first_chunk_mut::<2>() else { continue };
         if let (0, Some(dpp)) = (source, &adapt.dpp) {
             for row in &mut rows[..count] {
-                let (moved, written) = move_lanes(row, dpp, wave.exec());
+                let (moved, written) = move_lanes(row, dpp, exec);
                 *row = moved;
                 mask.0 &= written.0;
             }
         }
-        let how = &adapt.sources[source];
         if matches!(kind, Kind::Packed | Kind::PackedWords) {
-            pack(&mut rows, *kind, how);
+            pack(rows, *kind, how);
         } else if *kind == Kind::Mixed && how.select != SdwaSelect::Dword {
             select(&mut rows[0], how.select, false);
-            if flush && wave.mode.flushes_f64_sources() {
-                flush_denormals(&mut rows, Kind::F16);
+            if flush && mode.flushes_f64_sources() {
+                flush_denormals(rows, Kind::F16);
             }
             for word in &mut rows[0].0 {
                 *word = binary16::to_f32(f16::from_bits(*word as u16)).to_bits();
@@ -342,17 +375,15 @@ fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> LaneM
             };
             change_sign(&mut rows[row], sign, how);
         }
-        if flush && flushes(*kind, wave.mode) {
-            flush_denormals(&mut rows, *kind);
-        }
-        for word in 0..count {
-            wave.scratch[source * 2 + word] = rows[word];
+        if flushed {
+            flush_denormals(rows, *kind);
         }
     }
-    mask
+    (adapted, mask)
 }
 
 /// Absolute value and negation.
+#[inline(always)]
 fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
     for word in &mut row.0 {
         *word &= if how.absolute { !sign } else { u32::MAX };
@@ -361,6 +392,7 @@ fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
 }
 
 /// Takes a part of each word.
+#[inline(always)]
 fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
     let (shift, bits) = match select {
         SdwaSelect::Dword => return,
@@ -378,6 +410,7 @@ fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
 }
 
 /// Chooses halves for both results of a packed operation, and negates them.
+#[inline(always)]
 fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
     for lane in 0..LANES {
         let (low, high, sign) = if kind == Kind::PackedWords {
@@ -398,6 +431,7 @@ fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
     }
 }
 
+#[inline(always)]
 fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
     let single = |word: u32| if word & 0x7f80_0000 == 0 { word & 0x8000_0000 } else { word };
     let half = |word: u32| if word & 0x7c00 == 0 { word & 0x8000 } else { word };
@@ -424,6 +458,7 @@ fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
 /// Moves a row between lanes; gives it and the lanes that are written. Lanes whose source does
 /// not exist or is not active read zero with `bound_control`, and are not written without
 /// (ISA manual, "DPP").
+#[inline(always)]
 fn move_lanes(row: &Row, dpp: &Dpp, exec: LaneMask) -> (Row, LaneMask) {
     let mut moved = Row::ZERO;
     let mut written = 0u64;
@@ -461,14 +496,9 @@ fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
         DppControl::RowBroadcast15 => row.checked_sub(1),
         DppControl::RowBroadcast31 => (lane >= 32).then_some(31),
         DppControl::RowNewBroadcast(n) | DppControl::RowShare(n) => Some(row + usize::from(n)),
-        DppControl::RowXmask(n) => Some(row + (lane % 16 ^ usize::from(n))),
+        DppControl::RowXmask(n) => Some(row + ((lane % 16) ^ usize::from(n))),
         DppControl::Dpp8(order) => Some((lane & !7) + usize::from(order[lane & 7])),
     }
-}
-
-/// Reads a lane mask held in a row: the lanes whose word is not zero.
-pub fn nonzero_lanes(row: &Row) -> LaneMask {
-    LaneMask(mask_of(&Row(row.0.map(|word| if word != 0 { u32::MAX } else { 0 }))))
 }
 
 /// Where VCC lies, for operations that read it without naming it.

@@ -1,6 +1,11 @@
 //! Comparisons. `v_cmpx_*` is the same row; that it writes EXEC as well is the instruction's
 //! affair.
 
+#![expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "the operations with n are defined as negations, true for NaNs"
+)]
+
 use super::binary16::to_f32;
 use super::operations;
 use half::f16;

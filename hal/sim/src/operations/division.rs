@@ -31,7 +31,9 @@ operations! {
         if scaled { (odd * f64::from(scale_back(c))) as f32 } else { a.mul_add(b, c) }
     }
     "v_div_fmas_f64" (a: f64, b: f64, c: f64, scaled: bool) -> f64 {
-        if scaled { fused_to_odd(a, b, c) * scale_back(c) } else { a.mul_add(b, c) }
+        let scale = if scaled { scale_back(c) } else { 1.0 };
+        let rounded = a.mul_add(b, c) * scale;
+        if scaled & (rounded.abs() <= f64::MIN_POSITIVE) { denormal_quotient(a, b, c, scale) } else { rounded }
     }
 }
 
@@ -88,12 +90,17 @@ trait Divided: Float {
 
     /// The value without its sign.
     fn magnitude(self) -> u64 {
-        self.bits() & !((Self::TOP as u64 + 1) << Self::MANTISSA)
+        self.bits() & !Self::sign()
     }
 
     /// Whether it is infinite.
     fn infinite(self) -> bool {
         self.magnitude() == Self::infinity()
+    }
+
+    /// The sign bit.
+    fn sign() -> u64 {
+        (Self::TOP as u64 + 1) << Self::MANTISSA
     }
 
     /// The bits of plus infinity.
@@ -195,33 +202,32 @@ fn scale_back<T: Divided>(quotient: T) -> T {
     T::of_bits((exponent as u64) << T::MANTISSA)
 }
 
-/// `a * b + c` rounded to odd, for results that are not denormal.
+/// `(a * b + c) * scale`, rounded once, where that is denormal, or nearly, but the sum is not.
 #[inline(always)]
-fn fused_to_odd(a: f64, b: f64, c: f64) -> f64 {
-    let rounded = a.mul_add(b, c);
+fn denormal_quotient(a: f64, b: f64, c: f64, scale: f64) -> f64 {
+    let sum = a.mul_add(b, c);
     let product = a * b;
     let product_error = a.mul_add(b, -product);
-    // The result is close to c or to the product, so that these differences are exact where the
-    // sign of what was rounded away depends on them.
-    let rest = c - rounded;
-    let sum = rest + product;
-    let product_part = sum - rest;
-    let sum_error = (rest - (sum - product_part)) + (product - product_part);
-    let error = sum + (sum_error + product_error);
-    let bits = rounded.to_bits();
-    let towards_zero = (error < 0.0) != (rounded < 0.0);
-    let neighbour = if towards_zero { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
-    let inexact = (error < 0.0) | (error > 0.0);
-    f64::from_bits(if inexact & (bits & 1 == 0) & rounded.is_finite() { neighbour } else { bits })
+    // Of what the sum has lost, only the sign matters.
+    let without_product = c - sum;
+    let lost = without_product + product;
+    let product_part = lost - without_product;
+    let lost_error = (without_product - (lost - product_part)) + (product - product_part);
+    let lost = lost + (lost_error + product_error);
+    let result = sum * scale;
+    let rest = sum - result / scale;
+    let is_tie = rest.abs() == f64::from_bits(1) / scale / 2.0;
+    let further = (lost > 0.0) & (rest > 0.0) | (lost < 0.0) & (rest < 0.0);
+    if is_tie & further { (result / scale + 2.0 * rest) * scale } else { result }
 }
 
-/// ISA manual, `V_DIV_FIXUP_F32`, `V_DIV_FIXUP_F64` and `V_DIV_FIXUP_F16`.
+/// ISA manual, `V_DIV_FIXUP_F32`, `V_DIV_FIXUP_F64` and `V_DIV_FIXUP_F16`. A quotient that is a NaN
+/// although numerator and denominator are finite stands for an overflow; without that, a
+/// division like 1e38 / 1e-38 would not be infinite.
 fn fixup<T: Divided>(quotient: T, denominator: T, numerator: T) -> T {
-    let sign = (numerator.bits() ^ denominator.bits())
-        & !(T::infinity() | T::infinity() - 1)
-        & ((T::TOP as u64 + 1) << T::MANTISSA);
+    let sign = (numerator.bits() ^ denominator.bits()) & T::sign();
     let signed = |magnitude: u64| T::of_bits(sign | magnitude);
-    let invalid = || T::of_bits((T::TOP as u64 + 1) << T::MANTISSA | T::DEFAULT_NAN);
+    let invalid = || T::of_bits(T::sign() | T::DEFAULT_NAN);
     if numerator.nan() {
         numerator.quieted()
     } else if denominator.nan() {
@@ -238,7 +244,8 @@ fn fixup<T: Divided>(quotient: T, denominator: T, numerator: T) -> T {
     {
         signed(0)
     } else if quotient.nan() {
-        quotient.quieted()
+        // The scaled iteration has overflowed on the way to an infinite quotient.
+        signed(T::infinity())
     } else {
         signed(quotient.magnitude())
     }

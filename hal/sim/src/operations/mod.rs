@@ -18,6 +18,7 @@ mod dot;
 mod double;
 mod half_precision;
 mod integer;
+mod matrix;
 mod media;
 mod mixed;
 mod packed;
@@ -137,5 +138,8 @@ pub struct WholeWaveOperation {
 
 /// The whole-wave operation of a canonical name.
 pub fn find_whole(name: &str) -> Option<&'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().find(|operation| operation.name == name)
+    cross_lane::TABLE.iter().chain(matrix::TABLE).find(|operation| operation.name == name)
 }
+
+#[cfg(test)]
+mod tests;

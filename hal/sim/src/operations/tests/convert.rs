@@ -1,0 +1,208 @@
+//! Conversions against exact ones.
+
+use super::exact::{DOUBLE, Format, HALF, SINGLE, Term, rounded_sum};
+use super::{DEFAULT_MODE, Sources, all_halves, check, operation, samples};
+
+/// One format's number in another, rounded to nearest even.
+fn narrowed(from: Format, to: Format, bits: u64) -> u64 {
+    let sign = if from.is_negative(bits) { to.sign() } else { 0 };
+    if from.is_nan(bits) {
+        // The payload keeps its high bits.
+        let payload = bits & ((1 << from.mantissa) - 1);
+        let moved = if from.mantissa > to.mantissa {
+            payload >> (from.mantissa - to.mantissa)
+        } else {
+            payload << (to.mantissa - from.mantissa)
+        };
+        sign | to.infinity() | to.quiet_bit() | moved
+    } else if from.is_infinite(bits) {
+        sign | to.infinity()
+    } else {
+        rounded_sum(to, &[from.term(bits)])
+    }
+}
+
+#[test]
+fn between_formats() {
+    let names = [
+        ("v_cvt_f16_f32", SINGLE, HALF),
+        ("v_cvt_f32_f16", HALF, SINGLE),
+        ("v_cvt_f32_f64", DOUBLE, SINGLE),
+        ("v_cvt_f64_f32", SINGLE, DOUBLE),
+    ];
+    for (name, from, to) in names {
+        let samples = if from == HALF { all_halves() } else { samples(operation(name), 20_000) };
+        check(name, DEFAULT_MODE, &samples, |s| narrowed(from, to, s[0]));
+    }
+}
+
+#[test]
+fn from_integers() {
+    type Integer = fn(u64) -> i128;
+    let names: [(&str, Format, Integer); 11] = [
+        ("v_cvt_f32_i32", SINGLE, |bits| (bits as i32).into()),
+        ("v_cvt_f32_u32", SINGLE, |bits| (bits as u32).into()),
+        ("v_cvt_f64_i32", DOUBLE, |bits| (bits as i32).into()),
+        ("v_cvt_f64_u32", DOUBLE, |bits| (bits as u32).into()),
+        ("v_cvt_f16_i16", HALF, |bits| (bits as i16).into()),
+        ("v_cvt_f16_u16", HALF, |bits| (bits as u16).into()),
+        ("v_cvt_f32_ubyte0", SINGLE, |bits| (bits & 0xff).into()),
+        ("v_cvt_f32_ubyte1", SINGLE, |bits| (bits >> 8 & 0xff).into()),
+        ("v_cvt_f32_ubyte2", SINGLE, |bits| (bits >> 16 & 0xff).into()),
+        ("v_cvt_f32_ubyte3", SINGLE, |bits| (bits >> 24 & 0xff).into()),
+        ("v_cvt_off_f32_i4", SINGLE, |bits| i128::from(bits & 15) - i128::from(bits & 8) * 2),
+    ];
+    for (name, format, integer) in names {
+        check(name, DEFAULT_MODE, &samples(operation(name), 20_000), |s| {
+            let mut term = Term::integer(integer(s[0]));
+            if name == "v_cvt_off_f32_i4" {
+                term.exponent -= 4;
+            }
+            rounded_sum(format, &[term])
+        });
+    }
+}
+
+/// A finite number times `scale`, as a fraction of 2^60, far numbers cut.
+fn scaled(format: Format, bits: u64, scale: i128) -> i128 {
+    let term = format.term(bits);
+    let digits = term.digits as i128 * scale;
+    let shift = term.exponent + 60;
+    let magnitude = match shift {
+        100.. => i128::MAX >> 1,
+        0.. => digits.checked_mul(1 << shift).unwrap_or(i128::MAX >> 1),
+        // What is cut off is a sticky bit.
+        _ => {
+            let by = (-shift).min(100);
+            digits >> by | i128::from(digits & ((1 << by) - 1) != 0)
+        }
+    };
+    if term.negative { -magnitude } else { magnitude }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Rounding {
+    TowardsZero,
+    Down,
+    HalfUp,
+    HalfEven,
+}
+
+/// The integer that saturates to so many bits.
+fn integer(
+    format: Format,
+    bits: u64,
+    scale: i128,
+    rounding: Rounding,
+    (least, most): (i128, i128),
+) -> u64 {
+    if format.is_nan(bits) {
+        return 0;
+    }
+    if format.is_infinite(bits) {
+        return (if format.is_negative(bits) { least } else { most }) as u64;
+    }
+    const ONE: i128 = 1 << 60;
+    let value = scaled(format, bits, scale);
+    let whole = match rounding {
+        Rounding::TowardsZero => value / ONE,
+        Rounding::Down => value.div_euclid(ONE),
+        Rounding::HalfUp => (value + ONE / 2).div_euclid(ONE),
+        Rounding::HalfEven => {
+            let (floor, rest) = (value.div_euclid(ONE), value.rem_euclid(ONE));
+            floor + i128::from(rest > ONE / 2 || rest == ONE / 2 && floor & 1 != 0)
+        }
+    };
+    whole.clamp(least, most) as u64
+}
+
+const I32: (i128, i128) = (-(1 << 31), (1 << 31) - 1);
+const U32: (i128, i128) = (0, (1 << 32) - 1);
+const I16: (i128, i128) = (-(1 << 15), (1 << 15) - 1);
+const U16: (i128, i128) = (0, (1 << 16) - 1);
+const SIGNED_NORMAL: (i128, i128) = (-32767, 32767);
+
+#[test]
+fn to_integers() {
+    use Rounding::{Down, HalfEven, HalfUp, TowardsZero};
+    let names = [
+        ("v_cvt_i32_f32", SINGLE, 1, TowardsZero, I32),
+        ("v_cvt_u32_f32", SINGLE, 1, TowardsZero, U32),
+        ("v_cvt_i32_f64", DOUBLE, 1, TowardsZero, I32),
+        ("v_cvt_u32_f64", DOUBLE, 1, TowardsZero, U32),
+        ("v_cvt_i16_f16", HALF, 1, TowardsZero, I16),
+        ("v_cvt_u16_f16", HALF, 1, TowardsZero, U16),
+        ("v_cvt_flr_i32_f32", SINGLE, 1, Down, I32),
+        ("v_cvt_rpi_i32_f32", SINGLE, 1, HalfUp, I32),
+        ("v_cvt_norm_i16_f16", HALF, 32767, HalfEven, SIGNED_NORMAL),
+        ("v_cvt_norm_u16_f16", HALF, 65535, HalfEven, U16),
+    ];
+    for (name, format, scale, rounding, range) in names {
+        let samples = if format == HALF { all_halves() } else { samples(operation(name), 20_000) };
+        let mask = if name.contains("16_f16") { 0xffff } else { 0xffff_ffff };
+        check(name, DEFAULT_MODE, &samples, |s| {
+            integer(format, s[0], scale, rounding, range) & mask
+        });
+    }
+}
+
+#[test]
+fn packing() {
+    use Rounding::HalfEven;
+    let normals = [
+        ("v_cvt_pknorm_i16_f32", SINGLE, 32767, SIGNED_NORMAL),
+        ("v_cvt_pknorm_u16_f32", SINGLE, 65535, U16),
+        ("v_cvt_pknorm_i16_f16", HALF, 32767, SIGNED_NORMAL),
+        ("v_cvt_pknorm_u16_f16", HALF, 65535, U16),
+    ];
+    for (name, format, scale, range) in normals {
+        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
+            let one = |bits| integer(format, bits, scale, HalfEven, range) & 0xffff;
+            one(s[0]) | one(s[1]) << 16
+        });
+    }
+    for name in ["v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32"] {
+        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
+            let shift = 8 * (s[1] & 3);
+            s[2] & !(0xff << shift) | integer(SINGLE, s[0], 1, HalfEven, (0, 255)) << shift
+        });
+    }
+    check("v_cvt_pk_u16_u32", DEFAULT_MODE, &samples(operation("v_cvt_pk_u16_u32"), 1000), |s| {
+        s[0].min(0xffff) | s[1].min(0xffff) << 16
+    });
+    check("v_cvt_pk_i16_i32", DEFAULT_MODE, &samples(operation("v_cvt_pk_i16_i32"), 1000), |s| {
+        let one = |bits: u64| (bits as i32).clamp(-32768, 32767) as u16;
+        u64::from(one(s[0])) | u64::from(one(s[1])) << 16
+    });
+    check("v_pack_b32_f16", DEFAULT_MODE, &samples(operation("v_pack_b32_f16"), 1000), |s| {
+        let one = |bits| if HALF.is_nan(bits) { bits | HALF.quiet_bit() } else { bits };
+        one(s[0]) | one(s[1]) << 16
+    });
+}
+
+#[test]
+fn rounding_towards_zero() {
+    let towards_zero = |bits: u64| {
+        let sign = bits >> 16 & 0x8000;
+        let magnitude = bits & 0x7fff_ffff;
+        if SINGLE.is_nan(bits) || SINGLE.is_infinite(bits) {
+            return narrowed(SINGLE, HALF, bits);
+        }
+        // The greatest half-precision number that is not greater.
+        let mut low = 0u64;
+        let mut high = 0x7bff;
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if narrowed(HALF, SINGLE, middle) <= magnitude {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        sign | low
+    };
+    let name = "v_cvt_pkrtz_f16_f32";
+    check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s: &Sources| {
+        towards_zero(s[0]) | towards_zero(s[1]) << 16
+    });
+}

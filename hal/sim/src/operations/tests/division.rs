@@ -1,0 +1,146 @@
+//! Division as compilers expand it gives the correctly rounded quotient.
+
+use super::exact::{DOUBLE, Format, HALF, SINGLE};
+use super::{DEFAULT_MODE, Random, Sources, check, draw, operation, run, samples};
+use crate::lane_value::Kind;
+use crate::vector::Level;
+use crate::wave::LANES;
+
+/// A value per lane.
+type Lanes = [u64; LANES];
+
+/// Runs an operation on all lanes.
+fn execute(name: &str, sources: [Lanes; 4]) -> (Lanes, Lanes) {
+    let lanes: [Sources; LANES] =
+        std::array::from_fn(|lane| std::array::from_fn(|source| sources[source][lane]));
+    let outcomes = run(operation(name), Level::Plain, DEFAULT_MODE, &lanes);
+    (outcomes.map(|outcome| outcome.value), outcomes.map(|outcome| outcome.mask.into()))
+}
+
+/// LLVM's expansion of a division (`LowerFDIV32`, `LowerFDIV64`).
+fn divide(suffix: &str, numerators: Lanes, denominators: Lanes) -> Lanes {
+    let (one, sign) = match suffix {
+        "f32" => (0x3f80_0000, SINGLE.sign()),
+        _ => (0x3ff0_0000_0000_0000, DOUBLE.sign()),
+    };
+    let none = [0; LANES];
+    let ones = [one; LANES];
+    let scale =
+        |value| execute(&format!("v_div_scale_{suffix}"), [value, denominators, numerators, none]);
+    let fma = |a, b, c| execute(&format!("v_fma_{suffix}"), [a, b, c, none]).0;
+    let negated = |values: Lanes| values.map(|bits| bits ^ sign);
+    let (denominator, _) = scale(denominators);
+    let (numerator, scaled) = scale(numerators);
+    let minus = negated(denominator);
+    let mut reciprocal = execute(&format!("v_rcp_{suffix}"), [denominator, none, none, none]).0;
+    let steps = if suffix == "f32" { 1 } else { 2 };
+    for _ in 0..steps {
+        let error = fma(minus, reciprocal, ones);
+        reciprocal = fma(error, reciprocal, reciprocal);
+    }
+    let mut quotient = execute(&format!("v_mul_{suffix}"), [numerator, reciprocal, none, none]).0;
+    let mut rest = fma(minus, quotient, numerator);
+    if suffix == "f32" {
+        quotient = fma(rest, reciprocal, quotient);
+        rest = fma(minus, quotient, numerator);
+    }
+    let quotient = execute(&format!("v_div_fmas_{suffix}"), [rest, reciprocal, quotient, scaled]).0;
+    let name = format!("v_div_fixup_{suffix}");
+    execute(&name, [quotient, denominators, numerators, none]).0
+}
+
+fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
+    let kind = if suffix == "f32" { Kind::F32 } else { Kind::F64 };
+    let mut random = Random(7);
+    for _ in 0..4000 {
+        let numerators = std::array::from_fn(|_| draw(&mut random, kind));
+        let denominators = std::array::from_fn(|_| draw(&mut random, kind));
+        let quotients = divide(suffix, numerators, denominators);
+        for lane in 0..LANES {
+            let (numerator, denominator) = (numerators[lane], denominators[lane]);
+            let expected = if format.is_nan(numerator) {
+                numerator | format.quiet_bit()
+            } else if format.is_nan(denominator) {
+                denominator | format.quiet_bit()
+            } else {
+                let quotient = host(numerator, denominator);
+                // The manual's NaN of an invalid division is negative.
+                if format.is_nan(quotient) {
+                    format.default_nan() | format.sign()
+                } else {
+                    quotient
+                }
+            };
+            let got = quotients[lane];
+            assert_eq!(got, expected, "{suffix}: {numerator:#x} / {denominator:#x} is {got:#x}");
+        }
+    }
+}
+
+#[test]
+fn single_precision() {
+    let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
+    agrees("f32", |a, b| host(a, b).into(), SINGLE);
+}
+
+#[test]
+fn double_precision() {
+    agrees("f64", |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
+}
+
+#[test]
+fn fixup_of_halves() {
+    for name in ["v_div_fixup_f16", "v_div_fixup_legacy_f16"] {
+        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
+            let [quotient, denominator, numerator] = [s[0], s[1], s[2]];
+            let sign = (denominator ^ numerator) & 0x8000;
+            let zero = |bits: u64| HALF.is_zero(bits);
+            let infinite = |bits: u64| HALF.is_infinite(bits);
+            if let Some(nan) = [numerator, denominator].into_iter().find(|bits| HALF.is_nan(*bits))
+            {
+                nan | 0x200
+            } else if zero(numerator) && zero(denominator)
+                || infinite(numerator) && infinite(denominator)
+            {
+                0xfe00
+            } else if zero(denominator) || infinite(numerator) {
+                sign | 0x7c00
+            } else if infinite(denominator) || zero(numerator) {
+                sign
+            } else if HALF.is_nan(quotient) {
+                sign | 0x7c00
+            } else {
+                sign | quotient & 0x7fff
+            }
+        });
+    }
+}
+
+/// The product of 2/pi and a power of two, from the host's own digits.
+#[test]
+fn digits_of_two_over_pi() {
+    let name = "v_trig_preop_f64";
+    let one = 1.0f64.to_bits();
+    let lanes: [Sources; LANES] = std::array::from_fn(|lane| [one, lane as u64 % 18, 0, 0]);
+    let parts = run(operation(name), Level::Plain, DEFAULT_MODE, &lanes);
+    let first = f64::from_bits(parts[0].value);
+    let rest = f64::from_bits(parts[1].value);
+    assert_eq!(first + rest, std::f64::consts::FRAC_2_PI);
+    // Segments follow each other without gap or overlap.
+    for (segment, part) in parts[..18].iter().enumerate() {
+        let part = f64::from_bits(part.value);
+        let scale = 2f64.powi(53 * (segment as i32 + 1));
+        assert!(part * scale < 2f64.powi(53) && (part * scale).fract() == 0.0, "{segment}");
+    }
+    // A great argument begins where its exponent says.
+    let great = 2f64.powi(200).to_bits();
+    let shifted = run(operation(name), Level::Plain, DEFAULT_MODE, &[[great, 0, 0, 0]; LANES])[0];
+    let skipped = 200 + 1023 - 1077;
+    let from_first = f64::from_bits(shifted.value) * 2f64.powi(skipped);
+    let all: f64 = (0..18)
+        .map(|segment| f64::from_bits(parts[segment].value) * 2f64.powi(skipped))
+        .map(|part| part % 1.0)
+        .sum::<f64>()
+        % 1.0;
+    assert!((from_first - all).abs() < 1e-15, "{from_first} {all}");
+}

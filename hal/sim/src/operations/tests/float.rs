@@ -1,0 +1,293 @@
+//! Sums, products, fused and unfused, roundings and scalings, against exact sums.
+
+use super::exact::{DOUBLE, Format, HALF, SINGLE, Term, rounded_sum};
+use super::{DEFAULT_MODE, Sources, all_halves, check, operation, samples};
+use crate::wave::Mode;
+
+/// Denormals of all precisions flushed.
+const FLUSHING: Mode = Mode(0x300);
+
+/// The NaN or infinity that comes out where not all of a sum of products is finite.
+fn special(format: Format, sources: &[u64], negate: &[bool], fused: bool) -> Option<u64> {
+    if let Some(nan) = sources.iter().find(|bits| format.is_nan(**bits)) {
+        return Some(nan | format.quiet_bit());
+    }
+    // The terms as signs of infinities.
+    let term = |indices: &[usize]| -> Result<Option<bool>, ()> {
+        let infinite = indices.iter().any(|i| format.is_infinite(sources[*i]));
+        let zero = indices.iter().any(|i| format.is_zero(sources[*i]));
+        let negative = indices
+            .iter()
+            .fold(false, |sign, i| sign != (format.is_negative(sources[*i]) != negate[*i]));
+        match (infinite, zero) {
+            (true, true) => Err(()),
+            (true, false) => Ok(Some(negative)),
+            _ => Ok(None),
+        }
+    };
+    let terms: Vec<_> = match (sources.len(), fused) {
+        (1, _) => vec![term(&[0])],
+        (2, false) => vec![term(&[0]), term(&[1])],
+        (2, true) => vec![term(&[0, 1])],
+        _ => vec![term(&[0, 1]), term(&[2])],
+    };
+    if terms.contains(&Err(())) {
+        return Some(format.default_nan());
+    }
+    let signs: Vec<bool> = terms.into_iter().filter_map(|term| term.unwrap_or(None)).collect();
+    match signs.as_slice() {
+        [] => None,
+        [first, rest @ ..] if rest.iter().all(|sign| sign == first) => {
+            Some(format.infinity() | if *first { format.sign() } else { 0 })
+        }
+        _ => Some(format.default_nan()),
+    }
+}
+
+fn sum(format: Format, a: u64, b: u64, negate: [bool; 2]) -> u64 {
+    special(format, &[a, b], &negate, false).unwrap_or_else(|| {
+        let mut terms = [format.term(a), format.term(b)];
+        for (term, negate) in terms.iter_mut().zip(negate) {
+            term.negative ^= negate;
+        }
+        rounded_sum(format, &terms)
+    })
+}
+
+fn product(format: Format, a: u64, b: u64) -> u64 {
+    special(format, &[a, b], &[false; 2], true)
+        .unwrap_or_else(|| rounded_sum(format, &[format.term(a).times(format.term(b))]))
+}
+
+fn fused(format: Format, a: u64, b: u64, c: u64) -> u64 {
+    special(format, &[a, b, c], &[false; 3], true).unwrap_or_else(|| {
+        rounded_sum(format, &[format.term(a).times(format.term(b)), format.term(c)])
+    })
+}
+
+fn unfused(format: Format, a: u64, b: u64, c: u64) -> u64 {
+    let [a, b, c] = [a, b, c].map(|bits| format.flush(bits));
+    if let Some(nan) = [a, b, c].into_iter().find(|bits| format.is_nan(*bits)) {
+        return nan | format.quiet_bit();
+    }
+    let product = format.flush(product(format, a, b));
+    format.flush(sum(format, product, c, [false; 2]))
+}
+
+/// Checks a name in all precisions and with denormals kept and flushed.
+fn in_both_modes(name: &str, format: Format, reference: impl Fn(&Sources) -> u64) {
+    let samples = samples(operation(name), 4000);
+    check(name, DEFAULT_MODE, &samples, &reference);
+    check(name, FLUSHING, &samples, |sources| {
+        format.flush(reference(&sources.map(|bits| format.flush(bits))))
+    });
+}
+
+const FORMATS: [(&str, Format); 3] = [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)];
+
+#[test]
+fn sums_and_products() {
+    for (suffix, format) in FORMATS {
+        in_both_modes(&format!("v_add_{suffix}"), format, |s| sum(format, s[0], s[1], [false; 2]));
+        in_both_modes(&format!("v_mul_{suffix}"), format, |s| product(format, s[0], s[1]));
+        if suffix != "f64" {
+            in_both_modes(&format!("v_sub_{suffix}"), format, |s| {
+                sum(format, s[0], s[1], [false, true])
+            });
+            // The first NaN is that of the first source, whatever is subtracted from what.
+            in_both_modes(&format!("v_subrev_{suffix}"), format, |s| {
+                let nan = s[..2].iter().find(|bits| format.is_nan(**bits));
+                nan.map_or_else(
+                    || sum(format, s[1], s[0], [false, true]),
+                    |nan| nan | format.quiet_bit(),
+                )
+            });
+        }
+    }
+}
+
+#[test]
+fn fused_multiply_add() {
+    let names = [
+        ("v_fma_f16", HALF),
+        ("v_fma_legacy_f16", HALF),
+        ("v_fma_f32", SINGLE),
+        ("v_fmac_f32", SINGLE),
+        ("v_fma_f64", DOUBLE),
+        ("v_fmac_f64", DOUBLE),
+    ];
+    for (name, format) in names {
+        in_both_modes(name, format, |s| fused(format, s[0], s[1], s[2]));
+    }
+}
+
+#[test]
+fn unfused_multiply_add() {
+    let names = [
+        ("v_mad_f16", HALF),
+        ("v_mac_f16", HALF),
+        ("v_madak_f16", HALF),
+        ("v_mad_legacy_f16", HALF),
+        ("v_mad_f32", SINGLE),
+        ("v_mac_f32", SINGLE),
+        ("v_madak_f32", SINGLE),
+    ];
+    for (name, format) in names {
+        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
+            unfused(format, s[0], s[1], s[2])
+        });
+    }
+    for (name, format) in [("v_madmk_f16", HALF), ("v_madmk_f32", SINGLE)] {
+        check(name, DEFAULT_MODE, &samples(operation(name), 1000), |s| {
+            unfused(format, s[0], s[1], s[2])
+        });
+    }
+}
+
+#[test]
+fn legacy_products_of_zero_are_zero() {
+    in_both_modes("v_mul_legacy_f32", SINGLE, |s| {
+        if SINGLE.is_zero(s[0]) || SINGLE.is_zero(s[1]) { 0 } else { product(SINGLE, s[0], s[1]) }
+    });
+    let name = "v_mad_legacy_f32";
+    check(name, DEFAULT_MODE, &samples(operation(name), 1000), |s| {
+        let [a, b, c] = [s[0], s[1], s[2]].map(|bits| SINGLE.flush(bits));
+        if SINGLE.is_zero(a) || SINGLE.is_zero(b) {
+            // A NaN comes out only if the third source is one; then the first NaN source does.
+            let nan = [a, b, c].into_iter().find(|bits| SINGLE.is_nan(*bits));
+            if SINGLE.is_nan(c) {
+                return nan.unwrap_or(c) | SINGLE.quiet_bit();
+            }
+            return SINGLE.flush(sum(SINGLE, 0, c, [false; 2]));
+        }
+        unfused(SINGLE, a, b, c)
+    });
+}
+
+/// An integral number near a finite one: the floor, and what is cut off as a fraction of 2^-k.
+fn floor(format: Format, bits: u64) -> (i128, bool, i128) {
+    let term = format.term(bits);
+    let signed = if term.negative { -(term.digits as i128) } else { term.digits as i128 };
+    if term.exponent >= 0 {
+        return (signed, true, 0);
+    }
+    let shift = (-term.exponent).min(100);
+    let whole = signed >> shift;
+    let rest = signed - (whole << shift);
+    (whole, rest == 0, (rest << 1).cmp(&(1 << shift)) as i128)
+}
+
+#[test]
+fn roundings_to_integers() {
+    for (suffix, format) in FORMATS {
+        let rounded = |bits: u64, choose: fn(i128, bool, i128, bool) -> i128| {
+            if let Some(special) = special(format, &[bits], &[false], false) {
+                return special;
+            }
+            if format.term(bits).exponent >= 0 {
+                return bits;
+            }
+            let (whole, exact, half) = floor(format, bits);
+            let chosen = choose(whole, exact, half, format.is_negative(bits));
+            let result = rounded_sum(format, &[Term::integer(chosen)]);
+            // A zero keeps the sign of the source.
+            if format.is_zero(result) { bits & format.sign() } else { result }
+        };
+        type Choice = fn(i128, bool, i128, bool) -> i128;
+        let choices: [(&str, Choice); 4] = [
+            ("floor", |whole, _, _, _| whole),
+            ("ceil", |whole, exact, _, _| whole + i128::from(!exact)),
+            ("trunc", |whole, exact, _, negative| whole + i128::from(!exact && negative)),
+            ("rndne", |whole, exact, half, _| {
+                let up = !exact && (half > 0 || half == 0 && whole & 1 != 0);
+                whole + i128::from(up)
+            }),
+        ];
+        for (name, choose) in choices {
+            let name = format!("v_{name}_{suffix}");
+            in_both_modes(&name, format, |s| rounded(s[0], choose));
+            if format == HALF {
+                check(&name, DEFAULT_MODE, &all_halves(), |s| rounded(s[0], choose));
+            }
+        }
+    }
+}
+
+#[test]
+fn fractions_are_below_one() {
+    for (suffix, format) in FORMATS {
+        let name = format!("v_fract_{suffix}");
+        let below_one = (format.infinity() >> 1 & !((1 << format.mantissa) - 1)) - 1;
+        let reference = |s: &Sources| {
+            if format.is_nan(s[0]) {
+                return s[0] | format.quiet_bit();
+            }
+            if format.is_infinite(s[0]) {
+                return format.default_nan();
+            }
+            if format.term(s[0]).exponent >= 0 {
+                return 0;
+            }
+            let (whole, ..) = floor(format, s[0]);
+            let difference = rounded_sum(format, &[format.term(s[0]), Term::integer(-whole)]);
+            difference.min(below_one)
+        };
+        in_both_modes(&name, format, reference);
+        if format == HALF {
+            check(&name, DEFAULT_MODE, &all_halves(), reference);
+        }
+    }
+}
+
+#[test]
+fn scaling_by_powers_of_two() {
+    for (suffix, format) in FORMATS {
+        let name = format!("v_ldexp_{suffix}");
+        let mut samples = samples(operation(&name), 4000);
+        let drawn: Vec<Sources> =
+            samples.iter().map(|s| [s[0], (s[1] % 4400).wrapping_sub(2200), 0, 0]).collect();
+        samples.extend(drawn);
+        check(&name, DEFAULT_MODE, &samples, |s| {
+            special(format, &s[..1], &[false], false).unwrap_or_else(|| {
+                let by = if format == HALF { i32::from(s[1] as i16) } else { s[1] as i32 };
+                let mut term = format.term(s[0]);
+                term.exponent += by.clamp(-2200, 2200);
+                // The fixed point reaches down to 2^-2400.
+                if term.exponent < -2400 {
+                    return s[0] & format.sign();
+                }
+                if term.exponent > 2000 && term.digits != 0 {
+                    return s[0] & format.sign() | format.infinity();
+                }
+                rounded_sum(format, &[term])
+            })
+        });
+    }
+}
+
+#[test]
+fn exponents_and_mantissas() {
+    for (suffix, format) in FORMATS {
+        let parts = |bits: u64| {
+            let term = format.term(bits);
+            let digits = 128 - term.digits.leading_zeros() as i32;
+            (Term { exponent: -digits, ..term }, digits + term.exponent)
+        };
+        let plain = |bits: u64| format.is_zero(bits) || bits & !format.sign() >= format.infinity();
+        in_both_modes(&format!("v_frexp_mant_{suffix}"), format, |s| {
+            if format.is_nan(s[0]) {
+                s[0] | format.quiet_bit()
+            } else if plain(s[0]) {
+                s[0]
+            } else {
+                rounded_sum(format, &[parts(s[0]).0])
+            }
+        });
+        let integer = if suffix == "f16" { "i16" } else { "i32" };
+        let name = format!("v_frexp_exp_{integer}_{suffix}");
+        let mask = if suffix == "f16" { 0xffff } else { 0xffff_ffff };
+        check(&name, DEFAULT_MODE, &samples(operation(&name), 4000), |s| {
+            if plain(s[0]) { 0 } else { parts(s[0]).1 as u64 & mask }
+        });
+    }
+}
