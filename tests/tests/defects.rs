@@ -8,7 +8,7 @@ use flipwave_device::WaveId;
 use flipwave_injector::{Action, Ending, FaultModel, Group, Planned, Site, inject, plan, profile};
 use flipwave_isa::{Lane, Pc, Register};
 use flipwave_sim::{Executed, Observer, Registers, Watch};
-use flipwave_tests::{example, flipwave, rows, to_values};
+use flipwave_tests::{Program, assemble, example, flipwave, rows, to_values};
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -249,6 +249,27 @@ fn both_halves_of_64_bit_results_are_hit_alike() {
     // Six deviations of a fair coin.
     assert!(low.abs_diff(high) < 270, "low halves {low} times, high halves {high} times");
     assert_eq!(bits.len(), 64, "every bit of both halves");
+}
+
+/// Two comparisons offer 65 places: 64 bits of VCC and SCC. Each is drawn as often as the others,
+/// the first and the last too.
+#[test]
+fn every_place_is_drawn_alike() {
+    const EACH: u64 = 100;
+    let kernel = assemble("v_cmp_lt_u32 vcc, 31, v0\n s_cmp_lg_u32 s2, 0");
+    let mut program = Program::new(&kernel.code_object);
+    let buffer = program.output(&[0u32; 64]);
+    program.launch("planted", [64, 1, 1], [64, 1, 1], &[buffer]);
+    let workload = program.workload();
+    let profile = profile(&workload, &[Group::Compare], FaultModel::FlipOneBit).expect("a profile");
+    assert_eq!(profile.population.places, 65);
+    let mut draws: HashMap<(Register, Action), u64> = HashMap::new();
+    for Planned { site, .. } in plan(&workload, &profile, 3, 65 * EACH).expect("a plan") {
+        *draws.entry((site.register, site.action)).or_default() += 1;
+    }
+    assert_eq!(draws.len(), 65, "{draws:?}");
+    // Six deviations.
+    assert!(draws.values().all(|count| count.abs_diff(EACH) < 60), "{draws:?}");
 }
 
 #[test]
