@@ -12,10 +12,10 @@ use half::f16;
 
 /// The comparisons of an integer type.
 macro_rules! integer_comparisons {
-    ($($table:ident, $suffix:literal, $type:ty;)*) => {$(
+    ($($table:ident, $suffix:literal, $type:ty, $of:ident;)*) => {$(
         operations! {
             /// Integer comparisons.
-            $table { flushes: false, settles: false, levels: of }
+            $table { flushes: false, settles: false, levels: $of }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { a < b }
@@ -30,21 +30,21 @@ macro_rules! integer_comparisons {
 }
 
 integer_comparisons! {
-    I16, "i16", i16;
-    U16, "u16", u16;
-    I32, "i32", i32;
-    U32, "u32", u32;
-    I64, "i64", i64;
-    U64, "u64", u64;
+    I16, "i16", i16, of_plain;
+    U16, "u16", u16, of_plain;
+    I32, "i32", i32, of;
+    U32, "u32", u32, of;
+    I64, "i64", i64, of;
+    U64, "u64", u64, of;
 }
 
 /// The comparisons of a floating-point type, made after a conversion that keeps order. The ones
 /// with `n` are true for NaNs as well.
 macro_rules! float_comparisons {
-    ($($table:ident, $suffix:literal, $type:ty, $of:expr;)*) => {$(
+    ($($table:ident, $suffix:literal, $type:ty, $of:expr, $levels:ident;)*) => {$(
         operations! {
             /// Floating-point comparisons.
-            $table { flushes: true, settles: false, levels: of }
+            $table { flushes: true, settles: false, levels: $levels }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { $of(a) < $of(b) }
@@ -79,15 +79,15 @@ macro_rules! float_comparisons {
 }
 
 float_comparisons! {
-    F16, "f16", f16, to_f32;
-    F32, "f32", f32, std::convert::identity;
-    F64, "f64", f64, std::convert::identity;
+    F16, "f16", f16, to_f32, of_plain;
+    F32, "f32", f32, std::convert::identity, of;
+    F64, "f64", f64, std::convert::identity, of;
 }
 
 operations! {
     /// Whether a number is of one of the classes whose bits are set: signalling NaN, quiet NaN,
     /// then minus infinity to plus infinity. Denormals are seen as they are.
-    CLASS { flushes: false, settles: false, levels: of }
+    CLASS { flushes: false, settles: false, levels: of_plain }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
         let bits = u64::from(a.to_bits());

@@ -56,7 +56,7 @@ operations! {
 
 operations! {
     /// Conversions of two numbers into one word, and of one into a byte of a word.
-    PACKING { flushes: true, settles: false, levels: of }
+    PACKING { flushes: true, settles: false, levels: of_plain }
 
     "v_cvt_pkrtz_f16_f32" (a: f32, b: f32) -> Pair<f16> { Pair(truncated(a), truncated(b)) }
     "v_cvt_pknorm_i16_f32" (a: f32, b: f32) -> Pair<i16> {

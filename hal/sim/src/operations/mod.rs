@@ -111,6 +111,7 @@ static TABLES: &[&[VectorOperation]] = &[
     single::UNFUSED,
     single::CHOICE,
     single::PARTS,
+    transcendental::ROOTS,
     transcendental::SINGLE,
     transcendental::HALF,
     transcendental::DOUBLE,

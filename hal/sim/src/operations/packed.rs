@@ -42,8 +42,8 @@ operations! {
     /// Pairs of half-precision numbers.
     HALF { flushes: true, settles: false, levels: of }
 
-    "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both(a, b, settling(add)) }
-    "v_pk_mul_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both(a, b, settling(multiply)) }
+    "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both_settled(a, b, add) }
+    "v_pk_mul_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both_settled(a, b, multiply) }
     "v_pk_fma_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
         fused(a, b, c, multiply_add)
     }
@@ -51,10 +51,10 @@ operations! {
         fused(a, b, sum, multiply_add)
     }
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        both(a, b, |a, b| minimum(a, b, context.mode))
+        Pair(minimum(a.0, b.0, context.mode), minimum(a.1, b.1, context.mode))
     }
     "v_pk_max_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        both(a, b, |a, b| maximum(a, b, context.mode))
+        Pair(maximum(a.0, b.0, context.mode), maximum(a.1, b.1, context.mode))
     }
 }
 
@@ -63,10 +63,10 @@ operations! {
     SINGLE { flushes: true, settles: false, levels: of }
 
     "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
-        both(a, b, settling(|a, b| a + b))
+        both_settled(a, b, |a, b| a + b)
     }
     "v_pk_mul_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
-        both(a, b, settling(|a, b| a * b))
+        both_settled(a, b, |a, b| a * b)
     }
     "v_pk_fma_f32" (a: Pair<f32>, b: Pair<f32>, c: Pair<f32>) -> Pair<f32> {
         fused(a, b, c, f32::mul_add)
@@ -86,10 +86,15 @@ fn both<T: Copy>(a: Pair<T>, b: Pair<T>, operation: impl Fn(T, T) -> T) -> Pair<
     Pair(operation(a.0, b.0), operation(a.1, b.1))
 }
 
-/// `operation`, its NaN results settled.
+/// The same with NaN results settled. Functions rather than closures around `operation`, so that
+/// all of it is inlined.
 #[inline(always)]
-fn settling<T: Float + LaneValue>(operation: impl Fn(T, T) -> T) -> impl Fn(T, T) -> T {
-    move |a, b| settle(operation(a, b), a.quiet_nan().or_else(|| b.quiet_nan()))
+fn both_settled<T: Float + LaneValue>(
+    a: Pair<T>,
+    b: Pair<T>,
+    operation: impl Fn(T, T) -> T,
+) -> Pair<T> {
+    Pair(settled(operation(a.0, b.0), a.0, b.0, b.0), settled(operation(a.1, b.1), a.1, b.1, b.1))
 }
 
 #[inline(always)]
@@ -99,9 +104,14 @@ fn fused<T: Float + LaneValue>(
     c: Pair<T>,
     operation: impl Fn(T, T, T) -> T,
 ) -> Pair<T> {
-    let one = |a: T, b: T, c: T| {
-        let first_nan = a.quiet_nan().or_else(|| b.quiet_nan()).or_else(|| c.quiet_nan());
-        settle(operation(a, b, c), first_nan)
-    };
-    Pair(one(a.0, b.0, c.0), one(a.1, b.1, c.1))
+    Pair(
+        settled(operation(a.0, b.0, c.0), a.0, b.0, c.0),
+        settled(operation(a.1, b.1, c.1), a.1, b.1, c.1),
+    )
+}
+
+/// The first source that is a NaN instead of any other.
+#[inline(always)]
+fn settled<T: Float + LaneValue>(result: T, a: T, b: T, c: T) -> T {
+    settle(result, a.quiet_nan().or(b.quiet_nan()).or(c.quiet_nan()))
 }

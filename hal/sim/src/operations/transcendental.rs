@@ -37,13 +37,20 @@ fn reciprocal_root(a: f64) -> f64 {
 }
 
 operations! {
-    /// Single precision.
-    SINGLE { flushes: false, settles: true, levels: of }
+    /// Reciprocals and roots in single precision.
+    ROOTS { flushes: false, settles: true, levels: of }
 
     "v_rcp_f32" (a: f32) -> f32 { single(a, reciprocal) }
     "v_rcp_iflag_f32" (a: f32) -> f32 { single(a, reciprocal) }
     "v_rsq_f32" (a: f32) -> f32 { single(a, reciprocal_root) }
     "v_sqrt_f32" (a: f32) -> f32 { single(a, f64::sqrt) }
+}
+
+operations! {
+    /// The other functions in single precision. Their time is that of the functions called, which
+    /// know one level only.
+    SINGLE { flushes: false, settles: true, levels: of_plain }
+
     "v_exp_f32" (a: f32) -> f32 { single(a, libm::exp2) }
     "v_exp_legacy_f32" (a: f32) -> f32 { single(a, libm::exp2) }
     "v_log_f32" (a: f32) -> f32 { single(a, libm::log2) }
@@ -54,7 +61,7 @@ operations! {
 
 operations! {
     /// Half precision.
-    HALF { flushes: true, settles: true, levels: of }
+    HALF { flushes: true, settles: true, levels: of_plain }
 
     "v_rcp_f16" (a: f16) -> f16 { half(a, reciprocal) }
     "v_rsq_f16" (a: f16) -> f16 { half(a, reciprocal_root) }
