@@ -24,26 +24,19 @@ impl Assembly {
 /// Assembles a kernel around `body`.
 pub fn assemble(body: &str) -> Assembly {
     let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("planted.co");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
-    let frame = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s");
-    let include = format!("-Wa,-I{}", folder.path().display());
-    let code_object = clang(&frame, &["-xassembler", "-mcpu=gfx90a", &include]);
-    let parsed = CodeObject::parse(&code_object).expect("a code object");
-    Assembly { code_object, parsed }
-}
-
-/// The code object that clang makes of a source, with options of the test's own choice.
-pub fn clang(source: &Path, options: &[&str]) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let object = folder.path().join("object.co");
     let output = Command::new("clang-19")
-        .args(["--target=amdgcn-amd-amdhsa", "-nogpulib", "-o"])
+        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib"])
+        .arg(format!("-Wa,-I{}", folder.path().display()))
+        .arg("-o")
         .arg(&object)
-        .args(options)
-        .arg(source)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s"))
         .output()
         .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {messages}", source.display());
-    std::fs::read(object).expect("what clang wrote")
+    assert!(output.status.success(), "the kernel does not assemble:\n{messages}");
+    let code_object = std::fs::read(object).expect("what clang wrote");
+    let parsed = CodeObject::parse(&code_object).expect("a code object");
+    Assembly { code_object, parsed }
 }

@@ -7,7 +7,7 @@ mod element;
 mod example;
 mod program;
 
-pub use assembly::{Assembly, assemble, clang};
+pub use assembly::{Assembly, assemble};
 pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};
