@@ -17,51 +17,65 @@ const GROUP: usize = 16;
 #[inline(always)]
 pub fn load(bytes: &[u8], offsets: &Offsets, active: &Row, rows: &mut [Row]) -> bool {
     let Some(safe) = checked(bytes.len(), offsets, active, rows.len()) else { return false };
+    let (groups, _) = safe.as_chunks::<GROUP>();
     for (word, row) in rows.iter_mut().enumerate() {
         let mut loaded = Row::ZERO;
-        for group in 0..LANES / GROUP {
-            let lanes = group * GROUP..(group + 1) * GROUP;
+        for (offsets, words) in groups.iter().zip(loaded.0.as_chunks_mut::<GROUP>().0) {
             // SAFETY: `checked` holds, so that this word of every lane lies in the range.
-            unsafe { load_group(&bytes[word * 4..], &safe[lanes.clone()], &mut loaded.0[lanes]) };
+            *words = unsafe { load_group(&bytes[word * 4..], offsets) };
         }
         blend(row, &loaded, active);
     }
     true
 }
 
-/// Loads a word for each lane of a group. Neighbouring lanes mostly read neighbouring words, or
-/// all the same one.
+/// How the offsets of a group lie to each other.
+enum Pattern {
+    /// Each lane's word follows the one of the lane before.
+    Consecutive,
+    /// All lanes have the same.
+    Equal,
+    /// Neither.
+    Scattered,
+}
+
+#[inline(always)]
+fn pattern(offsets: &[u32; GROUP]) -> Pattern {
+    let (mut scattered, mut different) = (0, 0);
+    for (lane, offset) in offsets.iter().enumerate() {
+        scattered |= offset ^ offsets[0].wrapping_add(4 * lane as u32);
+        different |= offset ^ offsets[0];
+    }
+    match (scattered, different) {
+        (0, _) => Pattern::Consecutive,
+        (_, 0) => Pattern::Equal,
+        _ => Pattern::Scattered,
+    }
+}
+
+/// Loads a word for each lane of a group.
 ///
 /// # Safety
 /// A word lies in `bytes` at each offset.
 #[inline(always)]
-unsafe fn load_group(bytes: &[u8], offsets: &[u32], words: &mut [u32]) {
-    let first = offsets[0];
-    let (mut scattered, mut different) = (0, 0);
-    for (lane, offset) in offsets.iter().enumerate() {
-        scattered |= offset ^ first.wrapping_add(4 * lane as u32);
-        different |= offset ^ first;
-    }
-    let start = bytes.as_ptr();
-    if scattered == 0 {
-        // SAFETY: the words of the first and the last lane lie in the range, and so does what is
-        // between them.
-        unsafe {
-            let from = start.add(first as usize);
-            from.copy_to_nonoverlapping(words.as_mut_ptr().cast(), words.len() * 4);
+unsafe fn load_group(bytes: &[u8], offsets: &[u32; GROUP]) -> [u32; GROUP] {
+    let at = |offset: u32| bytes.as_ptr().wrapping_add(offset as usize);
+    // SAFETY: a word lies at each offset; those of the first and the last lane, and so what is
+    // between them, if they are consecutive.
+    let words: [u32; GROUP] = unsafe {
+        match pattern(offsets) {
+            Pattern::Consecutive => at(offsets[0]).cast::<[u32; GROUP]>().read_unaligned(),
+            Pattern::Equal => [at(offsets[0]).cast::<u32>().read_unaligned(); GROUP],
+            Pattern::Scattered => {
+                let mut words = [0; GROUP];
+                for (word, offset) in words.iter_mut().zip(offsets) {
+                    *word = at(*offset).cast::<u32>().read_unaligned();
+                }
+                words
+            }
         }
-    } else if different == 0 {
-        // SAFETY: the word of the first lane lies in the range.
-        words.fill(unsafe { start.add(first as usize).cast::<u32>().read_unaligned() });
-    } else {
-        for (word, offset) in words.iter_mut().zip(offsets) {
-            // SAFETY: the word of this lane lies in the range.
-            *word = unsafe { start.add(*offset as usize).cast::<u32>().read_unaligned() };
-        }
-    }
-    if cfg!(target_endian = "big") {
-        words.iter_mut().for_each(|word| *word = u32::from_le(*word));
-    }
+    };
+    words.map(u32::from_le)
 }
 
 /// Stores the words of `rows` per active lane, lowest lane first: where lanes overlap, the
@@ -72,16 +86,26 @@ pub fn store(bytes: &mut [u8], offsets: &Offsets, active: &Row, rows: &[Row]) ->
     if checked(bytes.len(), offsets, active, rows.len()).is_none() {
         return false;
     }
-    for lane in 0..LANES {
-        if active.0[lane] == 0 {
+    let start = bytes.as_mut_ptr();
+    let groups = offsets.as_chunks::<GROUP>().0.iter().zip(active.0.as_chunks::<GROUP>().0);
+    for (group, (offsets, active)) in groups.enumerate() {
+        let all = active.iter().fold(u32::MAX, |all, lane| all & lane) != 0;
+        if let ([row], true, Pattern::Consecutive) = (rows, all, pattern(offsets)) {
+            let words = row.0.as_chunks::<GROUP>().0[group].map(u32::to_le);
+            // SAFETY: `checked` holds for the group's first and last lane, and so what is between
+            // them lies in the range.
+            unsafe { start.add(offsets[0] as usize).cast::<[u32; GROUP]>().write_unaligned(words) };
             continue;
         }
-        for (word, row) in rows.iter().enumerate() {
-            let at = offsets[lane] as usize + word * 4;
-            // SAFETY: `checked` holds for this lane, so that `at + 4` is at most the length.
-            unsafe {
-                let place = bytes.as_mut_ptr().add(at).cast::<u32>();
-                place.write_unaligned(row.0[lane].to_le());
+        for lane in 0..GROUP {
+            if active[lane] == 0 {
+                continue;
+            }
+            for (word, row) in rows.iter().enumerate() {
+                let at = offsets[lane] as usize + word * 4;
+                let value = row.0[group * GROUP + lane].to_le();
+                // SAFETY: `checked` holds for this lane, so that `at + 4` is at most the length.
+                unsafe { start.add(at).cast::<u32>().write_unaligned(value) };
             }
         }
     }
