@@ -41,15 +41,14 @@ enum Pattern {
 
 #[inline(always)]
 fn pattern(offsets: &[u32; GROUP]) -> Pattern {
-    let (mut scattered, mut different) = (0, 0);
-    for (lane, offset) in offsets.iter().enumerate() {
-        scattered |= offset ^ offsets[0].wrapping_add(4 * lane as u32);
-        different |= offset ^ offsets[0];
-    }
-    match (scattered, different) {
-        (0, _) => Pattern::Consecutive,
-        (_, 0) => Pattern::Equal,
-        _ => Pattern::Scattered,
+    // Comparisons of whole arrays become comparisons of vectors.
+    let first = offsets[0];
+    if *offsets == std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)) {
+        Pattern::Consecutive
+    } else if *offsets == [first; GROUP] {
+        Pattern::Equal
+    } else {
+        Pattern::Scattered
     }
 }
 
