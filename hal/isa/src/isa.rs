@@ -110,6 +110,11 @@ impl Isa {
     /// bytes. Labels may be defined and branched to within the text. Directives and symbols
     /// from elsewhere are errors.
     ///
+    /// What [`Isa::decode`] prints assembles back to the same bytes, but for literals that LLVM
+    /// has no text for: one whose bits are those of an inline constant (as a linker may fill in)
+    /// becomes the constant, and the upper half of a literal of a 16-bit operation becomes zero.
+    /// Code that is moved keeps its bytes and does not go through text.
+    ///
     /// # Errors
     /// LLVM's first complaint, with its place in `text`.
     pub fn assemble(&self, text: &str) -> Result<Vec<u8>, AssembleError> {

@@ -3,10 +3,10 @@
 //! "LDS out-of-range behavior").
 
 use crate::atomic::Atomic;
+use crate::element::Element;
 use crate::lane_access::{self, Offsets};
 use crate::level::at_each_level;
 use crate::op::Op;
-use crate::vector_memory::{Element, Half};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
 use flipwave_device::{Address, FaultCause};
 use flipwave_isa::Lane;
@@ -56,25 +56,6 @@ pub enum LdsAccess {
 /// The LDS operation of a canonical name.
 pub fn find(name: &str) -> Option<LdsAccess> {
     let name = name.strip_prefix("ds_")?;
-    let words = |count| Some(Element::Words(count));
-    let part = |bytes, signed, half| Some(Element::Part { bytes, signed, half });
-    let element = |what: &str| match what {
-        "b32" => words(1),
-        "b64" => words(2),
-        "b96" => words(3),
-        "b128" => words(4),
-        "u8" | "b8" => part(1, false, Half::Whole),
-        "i8" => part(1, true, Half::Whole),
-        "u16" | "b16" => part(2, false, Half::Whole),
-        "i16" => part(2, true, Half::Whole),
-        "u8_d16" => part(1, false, Half::Low),
-        "u8_d16_hi" | "b8_d16_hi" => part(1, false, Half::High),
-        "i8_d16" => part(1, true, Half::Low),
-        "i8_d16_hi" => part(1, true, Half::High),
-        "u16_d16" => part(2, false, Half::Low),
-        "u16_d16_hi" | "b16_d16_hi" => part(2, false, Half::High),
-        _ => None,
-    };
     let access = match name {
         "read2_b32" => LdsAccess::Read2 { words: 1, scale: 4 },
         "read2_b64" => LdsAccess::Read2 { words: 2, scale: 8 },
@@ -91,9 +72,9 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "swizzle_b32" => LdsAccess::Swizzle,
         _ => {
             if let Some(what) = name.strip_prefix("read_") {
-                LdsAccess::Read(element(what)?)
+                LdsAccess::Read(Element::named(what)?)
             } else if let Some(what) = name.strip_prefix("write_") {
-                LdsAccess::Write(element(what)?)
+                LdsAccess::Write(Element::named(what)?)
             } else if let Some((base, kind)) = name.split_once("_rtn_") {
                 let atomic = crate::atomic::find_lds(&format!("{base}_{kind}"))?;
                 LdsAccess::Atomic { atomic, returns: true }

@@ -9,6 +9,7 @@
 mod aperture;
 mod atomic;
 mod control;
+mod element;
 mod hardware_register;
 mod lane_access;
 mod lane_value;

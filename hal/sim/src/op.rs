@@ -42,6 +42,26 @@ pub struct Op {
     pub inst: Box<Inst>,
 }
 
+impl Op {
+    /// An operation without operands, made of `inst` and executed by `run`.
+    pub fn new(inst: Inst, run: Run) -> Op {
+        Op {
+            run,
+            size: inst.size,
+            vgprs_named: 0,
+            acc_vgprs_named: 0,
+            destination: RowIndex(0),
+            scalar_destination: ScalarIndex(0),
+            mask_destination: ScalarIndex::VCC,
+            writes_exec: false,
+            sources: [Source::NONE; 4],
+            adapt: None,
+            immediate: inst.immediate.unwrap_or_default(),
+            inst: Box::new(inst),
+        }
+    }
+}
+
 /// How an instruction is executed.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {

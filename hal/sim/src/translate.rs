@@ -18,20 +18,7 @@ pub struct Gap(pub &'static str);
 /// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
 /// it is reached.
 pub fn translate(inst: Inst, level: Level) -> Op {
-    let mut op = Op {
-        run: Run::Gap(""),
-        size: inst.size,
-        vgprs_named: 0,
-        acc_vgprs_named: 0,
-        destination: RowIndex(0),
-        scalar_destination: ScalarIndex(0),
-        mask_destination: ScalarIndex::VCC,
-        writes_exec: false,
-        sources: [Source::NONE; 4],
-        adapt: None,
-        immediate: inst.immediate.unwrap_or_default(),
-        inst: Box::new(inst),
-    };
+    let mut op = Op::new(inst, Run::Gap(""));
     op.run = match resolve(&mut op, level) {
         Ok(run) => run,
         Err(Gap(reason)) => Run::Gap(reason),

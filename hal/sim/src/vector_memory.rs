@@ -2,6 +2,7 @@
 
 use crate::aperture::{self, Window};
 use crate::atomic::Atomic;
+use crate::element::Element;
 use crate::lane_access::{self, Offsets};
 use crate::lds;
 use crate::level::at_each_level;
@@ -56,96 +57,6 @@ pub enum Transfer {
     },
 }
 
-/// The memory side of a load or store, and the part of the register that belongs to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
-    /// So many whole words.
-    Words(u8),
-    /// A byte or half word in a register of its own.
-    Part {
-        /// 1 or 2.
-        bytes: u8,
-        /// Loads extend the sign instead of zeros.
-        signed: bool,
-        /// Which half of the register is used: whole register, low half or high half, the
-        /// other half being kept.
-        half: Half,
-    },
-}
-
-/// The part of a register that a sub-word access uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Half {
-    Whole,
-    Low,
-    High,
-}
-
-impl Element {
-    /// Bytes in memory.
-    pub fn bytes(self) -> usize {
-        match self {
-            Element::Words(words) => usize::from(words) * 4,
-            Element::Part { bytes, .. } => usize::from(bytes),
-        }
-    }
-
-    /// Registers it fills or drains.
-    pub fn words(self) -> u8 {
-        match self {
-            Element::Words(words) => words,
-            Element::Part { .. } => 1,
-        }
-    }
-
-    /// The new register, from the bytes loaded and the old content.
-    pub fn extend(self, loaded: u32, old: u32) -> u32 {
-        let Element::Part { bytes, signed, half } = self else { return loaded };
-        let value = match (bytes, signed) {
-            (1, true) => loaded as i8 as u32,
-            (1, false) => u32::from(loaded as u8),
-            (_, true) => loaded as i16 as u32,
-            (_, false) => u32::from(loaded as u16),
-        };
-        match half {
-            Half::Whole => value,
-            Half::Low => old & 0xffff_0000 | value & 0xffff,
-            Half::High => old & 0xffff | value << 16,
-        }
-    }
-
-    /// The bits to store, in the low end of a word.
-    pub fn part(self, register: u32) -> u32 {
-        match self {
-            Element::Part { half: Half::High, .. } => register >> 16,
-            _ => register,
-        }
-    }
-}
-
-/// The element behind a load's name (`dwordx2`, `ubyte_d16_hi`, ...).
-fn element(name: &str) -> Option<Element> {
-    let part = |bytes, signed, half| Some(Element::Part { bytes, signed, half });
-    match name {
-        "dword" => Some(Element::Words(1)),
-        "dwordx2" => Some(Element::Words(2)),
-        "dwordx3" => Some(Element::Words(3)),
-        "dwordx4" => Some(Element::Words(4)),
-        "ubyte" | "byte" => part(1, false, Half::Whole),
-        "sbyte" => part(1, true, Half::Whole),
-        "ushort" | "short" => part(2, false, Half::Whole),
-        "sshort" => part(2, true, Half::Whole),
-        "ubyte_d16" => part(1, false, Half::Low),
-        "ubyte_d16_hi" | "byte_d16_hi" => part(1, false, Half::High),
-        "sbyte_d16" => part(1, true, Half::Low),
-        "sbyte_d16_hi" => part(1, true, Half::High),
-        "short_d16" => part(2, false, Half::Low),
-        "short_d16_hi" => part(2, false, Half::High),
-        _ => None,
-    }
-}
-
 /// The vector memory operation of a canonical name; `returns` is the modifier that makes an
 /// atomic return the old value.
 pub fn find(name: &str, returns: bool, offset: bool, index: bool) -> Option<VectorAccess> {
@@ -159,8 +70,8 @@ pub fn find(name: &str, returns: bool, offset: bool, index: bool) -> Option<Vect
     };
     let (verb, what) = rest.split_once('_')?;
     let transfer = match verb {
-        "load" => Transfer::Load(element(what)?),
-        "store" => Transfer::Store(element(what)?),
+        "load" => Transfer::Load(Element::named(what)?),
+        "store" => Transfer::Store(Element::named(what)?),
         "atomic" => Transfer::Atomic { atomic: crate::atomic::find_memory(what)?, returns },
         _ => return None,
     };

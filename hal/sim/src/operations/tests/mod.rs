@@ -11,7 +11,6 @@ mod float;
 mod integer;
 mod matrix;
 mod packed;
-mod speed;
 mod transcendental;
 
 use super::find;
