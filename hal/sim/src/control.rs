@@ -134,10 +134,12 @@ fn set_register(wave: &mut Wave, op: &Op) -> Step {
     let value = scalar_word(wave, op.sources[0].words[0]);
     let immediate = u32::from(op.immediate as u16);
     let mode = hardware_register::new_mode(wave, immediate, value);
-    if mode.is_some_and(|mode| !mode.rounds_to_nearest()) {
+    if mode.is_some_and(|mode| !mode.is_executed()) {
         return Step::Fault(FaultCause::Unimplemented {
             instruction: op.inst.text.clone(),
-            reason: "rounding modes other than to nearest even".into(),
+            reason:
+                "rounding modes other than to nearest even, and clamped half-precision overflow"
+                    .into(),
         });
     }
     hardware_register::write(wave, immediate, value);

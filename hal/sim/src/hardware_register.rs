@@ -82,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rounding_mode_is_noticed_before_it_is_set() {
+    fn a_mode_that_is_not_executed_is_noticed_before_it_is_set() {
         let wave = Wave::new(Level::Plain);
-        let rounds = |immediate, value| {
-            new_mode(&wave, immediate, value).is_some_and(Mode::rounds_to_nearest)
-        };
-        assert!(!rounds(hwreg(1, 0, 4), 1));
-        assert!(rounds(hwreg(1, 4, 4), 0xf));
+        let executed =
+            |immediate, value| new_mode(&wave, immediate, value).is_some_and(Mode::is_executed);
+        assert!(!executed(hwreg(1, 0, 4), 1));
+        assert!(executed(hwreg(1, 4, 4), 0xf));
+        assert!(!executed(hwreg(1, 23, 1), 1));
         assert_eq!(new_mode(&wave, hwreg(2, 0, 4), 1), None);
     }
 }

@@ -59,6 +59,10 @@ impl Launch {
         if float.round_32 != Rounding::NearestEven || float.round_16_64 != Rounding::NearestEven {
             return Err(refuse("the embedded GPU only rounds to nearest even".into()));
         }
+        if descriptor.rsrc1.fp16_overflow {
+            let reason = "the embedded GPU does not clamp half-precision overflow (FP16_OVFL)";
+            return Err(refuse(reason.into()));
+        }
         if descriptor.wavefront_size() != 64 {
             return Err(refuse("the embedded GPU runs waves of 64 lanes".into()));
         }
@@ -197,8 +201,7 @@ impl Launch {
         wave.mode = Mode(
             u32::from(rsrc1.float_mode.mode())
                 | u32::from(rsrc1.dx10_clamp) << 8
-                | u32::from(rsrc1.ieee_mode) << 9
-                | u32::from(rsrc1.fp16_overflow) << 23,
+                | u32::from(rsrc1.ieee_mode) << 9,
         );
         wave.lds_size = self.lds_bytes;
         let waves = self.waves_of(self.workgroup);

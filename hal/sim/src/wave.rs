@@ -111,10 +111,14 @@ impl Mode {
     /// The bit that turns on indexing of vector registers.
     pub const GPR_INDEX: u32 = 1 << 27;
 
-    /// Whether all precisions round to nearest even.
-    pub fn rounds_to_nearest(self) -> bool {
-        self.0 & 0xf == 0
+    /// Whether the vector unit executes this mode: all precisions round to nearest even, and
+    /// half-precision overflow gives infinity (`FP16_OVFL` is clear).
+    pub fn is_executed(self) -> bool {
+        self.0 & (0xf | Mode::FP16_OVERFLOW) == 0
     }
+
+    /// The bit that clamps half-precision overflow to the largest number.
+    pub const FP16_OVERFLOW: u32 = 1 << 23;
 
     /// Denormal sources of single precision read as zero.
     #[inline(always)]
