@@ -32,3 +32,14 @@ kernel void waits_for_ever(volatile global uint *out) {
     while (atomic_or(out, 0) == 0)
         ;
 }
+
+// What each wave sees depends on the order in which the waves execute, and on its clock.
+__attribute__((reqd_work_group_size(128, 1, 1)))
+kernel void sees_order(volatile global uint *next, global uint *places, global ulong *clocks) {
+    uint wave = get_local_id(0) / 64;
+    if (get_local_id(0) % 64 == 0) {
+        for (uint i = 0; i < 500; ++i)
+            places[wave * 500 + i] = atomic_inc(next);
+        clocks[wave] = __builtin_amdgcn_s_memtime();
+    }
+}

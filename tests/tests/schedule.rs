@@ -1,6 +1,7 @@
 //! Work that waits for other work goes on as it would on hardware, or is ended by the watchdog.
 
-use flipwave_device::{Completion, Device, FaultCause};
+use flipwave_device::{Completion, Device, FaultCause, WaveId};
+use flipwave_sim::{Executed, Observer, Registers, Watch};
 use flipwave_tests::{Program, compile, to_values};
 
 fn waiting() -> Vec<u8> {
@@ -34,4 +35,41 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
     let completion = workload.device.dispatch(&workload.dispatches[0]).expect("a dispatch");
     let Completion::Faulted(fault) = completion else { panic!("it ended by itself") };
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
+}
+
+/// Watches the first wave for so many instructions, and changes nothing.
+struct Onlooker(u32);
+
+impl Observer for Onlooker {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        wave.wave == 0
+    }
+
+    fn after(&mut self, _: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+        self.0 -= 1;
+        if self.0 == 0 { Watch::Off } else { Watch::On }
+    }
+}
+
+#[test]
+fn watching_a_wave_changes_neither_the_order_of_execution_nor_its_clock() {
+    let mut program = Program::new(&waiting());
+    let next = program.input(&[0u32]);
+    let places = program.output(&[0u32; 1000]);
+    let clocks = program.output(&[0u64; 2]);
+    program.launch("sees_order", [128, 1, 1], [128, 1, 1], &[next, places, clocks]);
+    let unobserved = program.outputs();
+    let places = to_values::<u32>(&unobserved[0]);
+    assert!(!places.is_sorted(), "the waves do not take turns: the kernel shows no order");
+    for watched in [1, 10, 700, 1024, 1025, 2000] {
+        let mut workload = program.workload();
+        let dispatch = &workload.dispatches[0];
+        let completion = workload.device.dispatch_observed(dispatch, &mut Onlooker(watched));
+        assert!(matches!(completion, Ok(Completion::Completed(_))), "{completion:?}");
+        for (output, expected) in workload.outputs.iter().zip(&unobserved) {
+            let mut bytes = vec![0; output.bytes];
+            workload.device.read(output.address, &mut bytes).expect("an output");
+            assert!(bytes == *expected, "{} after watching {watched} instructions", output.name);
+        }
+    }
 }

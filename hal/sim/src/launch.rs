@@ -2,15 +2,13 @@
 //! "Initial Kernel Execution State").
 
 use crate::memory::AddressSpace;
-use crate::wave::{Mode, PrivateSegment, RowIndex, ScalarIndex, Wave};
+use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{CodeProperties, Descriptor, Kernel, Rounding};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
-use flipwave_isa::LaneMask;
+use flipwave_isa::{LaneMask, Target};
 
 /// Most work-items a workgroup may have.
 const LARGEST_WORKGROUP: u64 = 1024;
-/// LDS of a compute unit, in bytes.
-const LDS_BYTES: u32 = 64 << 10;
 /// Private memory per lane of kernels whose stack has no static bound, in bytes.
 const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
 /// Workgroups that may be under way at once, see [`crate::schedule`].
@@ -49,6 +47,7 @@ impl Launch {
         dispatch: &Dispatch,
         kernel: &Kernel,
         entry: u64,
+        target: &Target,
         space: &mut AddressSpace,
     ) -> Result<Launch, DeviceError> {
         let refuse =
@@ -67,9 +66,10 @@ impl Launch {
             return Err(refuse("the embedded GPU runs waves of 64 lanes".into()));
         }
         let lds_bytes = descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds);
-        if lds_bytes > LDS_BYTES {
+        let most = target.lds_bytes();
+        if lds_bytes > most {
             return Err(refuse(format!(
-                "it needs {lds_bytes} bytes of LDS, a workgroup can have {LDS_BYTES}"
+                "it needs {lds_bytes} bytes of LDS, a workgroup can have {most}"
             )));
         }
         let needed = u64::from(descriptor.kernarg_size);
@@ -206,10 +206,6 @@ impl Launch {
         wave.lds_size = self.lds_bytes;
         let waves = self.waves_of(self.workgroup);
         let offset = (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave);
-        wave.private = PrivateSegment {
-            base: self.scratch.base.0 + u64::from(offset),
-            bytes_per_lane: self.scratch.bytes_per_lane,
-        };
         self.work_items(wave, position, index);
         self.scalars(wave, position, offset);
     }

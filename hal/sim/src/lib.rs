@@ -112,7 +112,7 @@ impl EmbeddedGpu {
                 },
             )?;
         let entry = module.bias.wrapping_add(kernel.entry().0);
-        let launch = Launch::prepare(dispatch, kernel, entry, &mut self.space)?;
+        let launch = Launch::prepare(dispatch, kernel, entry, &self.target, &mut self.space)?;
         let limit = dispatch.instruction_limit;
         let programs = self.programs.clone();
         let end = Scheduler::new(&programs, index, &launch, &mut self.space, observer, limit).run();

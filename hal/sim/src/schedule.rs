@@ -120,12 +120,18 @@ impl<'a, O: Observer> Scheduler<'a, O> {
     fn turn(&mut self, workgroup: &mut Workgroup) -> Result<bool, DeviceFault> {
         for _ in 0..WORKGROUP_TURN {
             for (wave, watched) in workgroup.waves.iter_mut().zip(&mut workgroup.watched) {
-                if wave.status == Status::Ready {
-                    if *watched {
-                        *watched = self.run_wave::<true>(wave, &mut workgroup.lds)? == Watch::On;
-                    } else {
-                        self.run_wave::<false>(wave, &mut workgroup.lds)?;
-                    }
+                if wave.status != Status::Ready {
+                    continue;
+                }
+                let turn = WAVE_TURN.min(self.limit - self.statistics.wave_instructions);
+                let until = wave.executed + turn;
+                if *watched {
+                    *watched = self.run_wave::<true>(wave, &mut workgroup.lds, until)? == Watch::On;
+                }
+                // A wave that is not watched any more has the rest of its turn, so that watching
+                // does not change the order of execution.
+                if !*watched && wave.status == Status::Ready {
+                    self.run_wave::<false>(wave, &mut workgroup.lds, until)?;
                 }
             }
             if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
@@ -143,21 +149,22 @@ impl<'a, O: Observer> Scheduler<'a, O> {
         Ok(false)
     }
 
-    /// Executes a wave until it waits, ends, or its turn is over; whether the observer wants to
-    /// see more of it.
+    /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
+    /// the observer wants to see more of it.
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
         wave: &mut Wave,
         lds: &mut [u8],
+        until: u64,
     ) -> Result<Watch, DeviceFault> {
         let programs = self.programs;
         let mut program = &*programs[self.home];
-        let turn = WAVE_TURN.min(self.limit - self.statistics.wave_instructions);
-        let (mut executed, mut lane_operations) = (0, 0);
+        let before = wave.executed;
+        let mut lane_operations = 0;
         let mut watch = Watch::On;
         let mut fault = None;
-        while executed < turn {
+        while wave.executed < until {
             let pc = wave.pc;
             let op = match program.fetch(pc) {
                 Ok(op) => op,
@@ -177,7 +184,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                 wave.written_lanes = None;
             }
             wave.pc = pc.wrapping_add(op.size.into());
-            executed += 1;
+            wave.executed += 1;
             lane_operations += match op.run {
                 Run::Vector(_) | Run::VectorMemory(_) | Run::Lds(_) => u64::from(exec.count()),
                 _ => 1,
@@ -203,8 +210,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                 break;
             }
         }
-        wave.executed += executed;
-        self.statistics.wave_instructions += executed;
+        self.statistics.wave_instructions += wave.executed - before;
         self.statistics.lane_operations += lane_operations;
         if let Some((pc, cause)) = fault {
             return Err(self.fault(program, pc, wave.id, cause));

@@ -183,8 +183,6 @@ pub struct Wave {
     pub vgpr_count: u16,
     /// Accumulation vector registers allocated.
     pub acc_vgpr_count: u16,
-    /// Scratch memory of the wave.
-    pub private: PrivateSegment,
     /// LDS bytes of its workgroup.
     pub lds_size: u32,
     /// Lanes whose per-lane destinations the last instruction wrote, where it chose them
@@ -194,17 +192,6 @@ pub struct Wave {
     pub status: Status,
     /// Instructions executed.
     pub executed: u64,
-    /// The same weighted with active lanes.
-    pub lane_operations: u64,
-}
-
-/// Where a wave's scratch memory lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PrivateSegment {
-    /// Device address of the wave's backing memory.
-    pub base: u64,
-    /// Bytes per lane.
-    pub bytes_per_lane: u32,
 }
 
 /// What a wave is doing.
@@ -236,12 +223,10 @@ impl Wave {
             mode: Mode::default(),
             vgpr_count: 0,
             acc_vgpr_count: 0,
-            private: PrivateSegment::default(),
             lds_size: 0,
             written_lanes: None,
             status: Status::Ended,
             executed: 0,
-            lane_operations: 0,
         }
     }
 
@@ -258,7 +243,6 @@ impl Wave {
         self.written_lanes = None;
         self.status = Status::Ready;
         self.executed = 0;
-        self.lane_operations = 0;
         self.set_exec(LaneMask::EMPTY);
     }
 
