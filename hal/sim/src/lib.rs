@@ -24,6 +24,7 @@ mod program;
 mod scalar;
 mod scalar_memory;
 mod schedule;
+mod step;
 mod translate;
 mod vector;
 mod vector_memory;
@@ -34,6 +35,7 @@ mod test_support;
 
 pub use memory::AddressSpace;
 pub use observer::{Executed, Observer, Registers, Unobserved, Watch};
+pub use schedule::{Execution, Progress};
 
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
@@ -98,11 +100,25 @@ impl EmbeddedGpu {
         dispatch: &Dispatch,
         observer: &mut O,
     ) -> Result<Completion, DeviceError> {
+        let mut execution = self.begin(dispatch)?;
+        loop {
+            if let Progress::Ended(end) = self.advance(&mut execution, observer, u64::MAX)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Prepares a dispatch and executes nothing of it. A clone of the device and of the execution,
+    /// taken at the same time, are the whole state; [`EmbeddedGpu::advance`] on the clones gives
+    /// what it would have given on the originals.
+    ///
+    /// # Errors
+    /// As [`Device::dispatch`].
+    pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
         let index = dispatch.module.0 as usize;
         let module = self
             .modules
             .get(index)
-            .cloned()
             .ok_or_else(|| DeviceError::Internal(format!("no module {index} is loaded")))?;
         let kernel =
             module.kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(
@@ -113,11 +129,29 @@ impl EmbeddedGpu {
             )?;
         let entry = module.bias.wrapping_add(kernel.entry().0);
         let launch = Launch::prepare(dispatch, kernel, entry, &self.target, &mut self.space)?;
-        let limit = dispatch.instruction_limit;
+        Ok(Execution::new(index, launch, dispatch.instruction_limit))
+    }
+
+    /// Carries a dispatch on that [`EmbeddedGpu::begin`] began, until it ends or has executed
+    /// `until` wave instructions in all. The observer is asked anew which waves it watches.
+    ///
+    /// # Errors
+    /// None for an execution of this device, or of the one it was cloned from at the time.
+    pub fn advance<O: Observer>(
+        &mut self,
+        execution: &mut Execution,
+        observer: &mut O,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
         let programs = self.programs.clone();
-        let end = Scheduler::new(&programs, index, &launch, &mut self.space, observer, limit).run();
-        launch.release(&mut self.space)?;
-        Ok(end)
+        if programs.len() <= execution.home {
+            return Err(DeviceError::Internal("the execution is of another device".into()));
+        }
+        let progress = Scheduler::new(&programs, &mut self.space, observer, until).run(execution);
+        if matches!(progress, Progress::Ended(_)) {
+            execution.launch.release(&mut self.space)?;
+        }
+        Ok(progress)
     }
 
     /// The executable bytes of a code object with their ELF virtual address: all executable

@@ -2,18 +2,19 @@
 //! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end
 //! for long shares the device with the ones after it, so that workgroups may wait for each
 //! other as far as hardware would have them under way at once.
+//!
+//! Where a dispatch stands between two instructions is an [`Execution`]; a [`Scheduler`] carries
+//! it on.
 
+use crate::control::Step;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
 use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Registers, Watch};
-use crate::op::{Op, Run, Word};
+use crate::op::Run;
 use crate::program::Program;
-use crate::vector::Level;
-use crate::wave::{RowIndex, ScalarIndex, Status, Wave};
-use crate::{control, lds, scalar_memory, vector_memory};
-use control::Step;
+use crate::step::step;
+use crate::wave::{Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, WaveId};
-use flipwave_isa::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,22 +23,40 @@ const WAVE_TURN: u64 = 1024;
 /// Rounds of turns a workgroup has before the next workgroup is started beside it.
 const WORKGROUP_TURN: u32 = 64;
 
-/// Runs a dispatch.
-pub struct Scheduler<'a, O> {
-    programs: &'a [Arc<Program>],
-    /// The program that the kernel belongs to.
-    home: usize,
-    launch: &'a Launch,
-    memory: &'a mut dyn Memory,
-    observer: &'a mut O,
+/// A dispatch under way: the state of all its waves, their LDS, and whose turn it is. Device
+/// memory is the device's, so that clones of both, taken together, are the whole state.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The module that the kernel belongs to.
+    pub(crate) home: usize,
+    pub(crate) launch: Arc<Launch>,
+    /// Wave instructions after which the watchdog ends the dispatch.
     limit: u64,
-    level: Level,
     statistics: Statistics,
-    /// Waves of workgroups that have ended, to be used again.
-    spare: Vec<Wave>,
+    /// Workgroups started so far.
+    started: u64,
+    /// Workgroups under way, the one whose turn it is first.
+    resident: VecDeque<Workgroup>,
+    /// Places of workgroups that are free.
+    free: Vec<usize>,
+    position: Position,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    /// Workgroups that have their turn before the next one is started beside them.
+    workgroups: usize,
+    /// Rounds that the first workgroup has had in its turn.
+    round: u32,
+    /// Its wave.
+    wave: usize,
+    /// Instructions that the wave will have executed when its turn ends, if that has begun.
+    until: Option<u64>,
 }
 
 /// A workgroup under way.
+#[derive(Clone, Debug)]
 struct Workgroup {
     slot: usize,
     waves: Vec<Wave>,
@@ -46,107 +65,176 @@ struct Workgroup {
     lds: Vec<u8>,
 }
 
+impl Execution {
+    /// A dispatch none of whose waves has started.
+    pub(crate) fn new(home: usize, launch: Launch, limit: u64) -> Execution {
+        Execution {
+            home,
+            launch: Arc::new(launch),
+            limit,
+            statistics: Statistics::default(),
+            started: 0,
+            resident: VecDeque::new(),
+            free: (0..RESIDENT_WORKGROUPS).rev().collect(),
+            position: Position::default(),
+        }
+    }
+
+    /// What has been executed so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+}
+
+/// How far a dispatch has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It can be carried on.
+    Paused,
+    /// It has ended.
+    Ended(Completion),
+}
+
+/// Carries a dispatch on.
+pub struct Scheduler<'a, O> {
+    programs: &'a [Arc<Program>],
+    memory: &'a mut dyn Memory,
+    observer: &'a mut O,
+    /// Wave instructions of the dispatch at which it pauses.
+    pause: u64,
+    /// Waves of workgroups that have ended, to be used again.
+    spare: Vec<Wave>,
+}
+
+/// How a workgroup's turn ended.
+enum Turn {
+    /// The dispatch pauses.
+    Paused,
+    /// It is the next workgroup's turn.
+    Over,
+    /// All its waves have ended.
+    Ended,
+}
+
 impl<'a, O: Observer> Scheduler<'a, O> {
-    /// A scheduler for one dispatch.
+    /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
     pub fn new(
         programs: &'a [Arc<Program>],
-        home: usize,
-        launch: &'a Launch,
         memory: &'a mut dyn Memory,
         observer: &'a mut O,
-        limit: u64,
+        pause: u64,
     ) -> Scheduler<'a, O> {
-        Scheduler {
-            programs,
-            home,
-            launch,
-            memory,
-            observer,
-            limit,
-            level: programs[home].level(),
-            statistics: Statistics::default(),
-            spare: Vec::new(),
-        }
+        Scheduler { programs, memory, observer, pause, spare: Vec::new() }
     }
 
-    /// Runs all workgroups.
-    pub fn run(mut self) -> Completion {
-        let total = self.launch.workgroup_count();
-        let mut started = 0;
-        let mut resident: VecDeque<Workgroup> = VecDeque::new();
-        let mut free: Vec<usize> = (0..RESIDENT_WORKGROUPS).rev().collect();
-        while started < total || !resident.is_empty() {
-            if started < total
-                && let Some(slot) = free.pop()
-            {
-                let workgroup = self.start(started, slot);
-                resident.push_back(workgroup);
-                started += 1;
+    /// Carries a dispatch on until it pauses or ends.
+    pub fn run(mut self, execution: &mut Execution) -> Progress {
+        for workgroup in &mut execution.resident {
+            for (wave, watched) in workgroup.waves.iter().zip(&mut workgroup.watched) {
+                *watched = self.observer.watches(wave.id);
             }
-            for _ in 0..resident.len() {
-                let Some(mut workgroup) = resident.pop_front() else { break };
-                match self.turn(&mut workgroup) {
-                    Err(fault) => return Completion::Faulted(fault),
-                    Ok(false) => resident.push_back(workgroup),
-                    Ok(true) => {
-                        free.push(workgroup.slot);
-                        self.spare.append(&mut workgroup.waves);
-                    }
+        }
+        loop {
+            if execution.position.workgroups == 0 {
+                self.start_next(execution);
+                execution.position.workgroups = execution.resident.len();
+            }
+            let Some(mut workgroup) = execution.resident.pop_front() else {
+                return Progress::Ended(Completion::Completed(execution.statistics));
+            };
+            match self.turn(execution, &mut workgroup) {
+                Err(fault) => return Progress::Ended(Completion::Faulted(fault)),
+                Ok(Turn::Paused) => {
+                    execution.resident.push_front(workgroup);
+                    return Progress::Paused;
+                }
+                Ok(Turn::Over) => execution.resident.push_back(workgroup),
+                Ok(Turn::Ended) => {
+                    execution.free.push(workgroup.slot);
+                    self.spare.append(&mut workgroup.waves);
                 }
             }
+            let workgroups = execution.position.workgroups - 1;
+            execution.position = Position { workgroups, ..Position::default() };
         }
-        Completion::Completed(self.statistics)
     }
 
-    fn start(&mut self, index: u64, slot: usize) -> Workgroup {
-        let position = self.launch.position(index);
+    /// Starts the next workgroup, if there is one and a place for it.
+    fn start_next(&mut self, execution: &mut Execution) {
+        if execution.started == execution.launch.workgroup_count() {
+            return;
+        }
+        let Some(slot) = execution.free.pop() else { return };
+        let launch = &execution.launch;
+        let position = launch.position(execution.started);
+        let level = self.programs[execution.home].level();
         let mut workgroup = Workgroup {
             slot,
             waves: Vec::new(),
             watched: Vec::new(),
-            lds: vec![0; self.launch.lds_bytes as usize],
+            lds: vec![0; launch.lds_bytes as usize],
         };
-        for index in 0..self.launch.waves(position) {
-            let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(self.level));
-            self.launch.start(&mut wave, position, index, slot);
+        for index in 0..launch.waves(position) {
+            let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(level));
+            launch.start(&mut wave, position, index, slot);
             workgroup.watched.push(self.observer.watches(wave.id));
             workgroup.waves.push(wave);
-            self.statistics.waves += 1;
+            execution.statistics.waves += 1;
         }
-        workgroup
+        execution.resident.push_back(workgroup);
+        execution.started += 1;
     }
 
-    /// Gives each wave of a workgroup its turns; whether all have ended.
-    fn turn(&mut self, workgroup: &mut Workgroup) -> Result<bool, DeviceFault> {
-        for _ in 0..WORKGROUP_TURN {
-            for (wave, watched) in workgroup.waves.iter_mut().zip(&mut workgroup.watched) {
-                if wave.status != Status::Ready {
-                    continue;
+    /// Gives each wave of a workgroup its turns.
+    fn turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+    ) -> Result<Turn, DeviceFault> {
+        while execution.position.round < WORKGROUP_TURN {
+            while execution.position.wave < workgroup.waves.len() {
+                self.wave_turn(execution, workgroup)?;
+                if execution.statistics.wave_instructions >= self.pause {
+                    return Ok(Turn::Paused);
                 }
-                let turn = WAVE_TURN.min(self.limit - self.statistics.wave_instructions);
-                let until = wave.executed + turn;
-                if *watched {
-                    *watched = self.run_wave::<true>(wave, &mut workgroup.lds, until)? == Watch::On;
-                }
-                // A wave that is not watched any more has the rest of its turn, so that watching
-                // does not change the order of execution.
-                if !*watched && wave.status == Status::Ready {
-                    self.run_wave::<false>(wave, &mut workgroup.lds, until)?;
-                }
+                execution.position.wave += 1;
+                execution.position.until = None;
             }
             if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
-                return Ok(true);
+                return Ok(Turn::Ended);
             }
-            // Waves that have ended do not count at a barrier (ISA manual, "S_BARRIER").
-            if workgroup.waves.iter().all(|wave| wave.status != Status::Ready) {
-                for wave in &mut workgroup.waves {
-                    if wave.status == Status::AtBarrier {
-                        wave.status = Status::Ready;
-                    }
-                }
-            }
+            workgroup.pass_barrier();
+            execution.position.wave = 0;
+            execution.position.round += 1;
         }
-        Ok(false)
+        Ok(Turn::Over)
+    }
+
+    /// Executes what is left of the turn of the wave whose turn it is.
+    fn wave_turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+    ) -> Result<(), DeviceFault> {
+        let index = execution.position.wave;
+        let (wave, watched) = (&mut workgroup.waves[index], &mut workgroup.watched[index]);
+        if wave.status != Status::Ready {
+            return Ok(());
+        }
+        let until = *execution.position.until.get_or_insert(wave.executed + WAVE_TURN);
+        let left =
+            self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
+        let until = until.min(wave.executed.saturating_add(left));
+        let lds = &mut workgroup.lds;
+        if *watched {
+            *watched = self.run_wave::<true>(execution, wave, lds, until)? == Watch::On;
+        }
+        // A wave that is not watched any more has the rest of its turn, so that watching does not
+        // change the order of execution.
+        if !*watched && wave.status == Status::Ready {
+            self.run_wave::<false>(execution, wave, lds, until)?;
+        }
+        Ok(())
     }
 
     /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
@@ -154,12 +242,13 @@ impl<'a, O: Observer> Scheduler<'a, O> {
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
+        execution: &mut Execution,
         wave: &mut Wave,
         lds: &mut [u8],
         until: u64,
     ) -> Result<Watch, DeviceFault> {
         let programs = self.programs;
-        let mut program = &*programs[self.home];
+        let mut program = &*programs[execution.home];
         let before = wave.executed;
         let mut lane_operations = 0;
         let mut watch = Watch::On;
@@ -210,125 +299,36 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                 break;
             }
         }
-        self.statistics.wave_instructions += wave.executed - before;
-        self.statistics.lane_operations += lane_operations;
+        execution.statistics.wave_instructions += wave.executed - before;
+        execution.statistics.lane_operations += lane_operations;
         if let Some((pc, cause)) = fault {
-            return Err(self.fault(program, pc, wave.id, cause));
+            return Err(fault_at(program, pc, wave.id, cause));
         }
-        if self.statistics.wave_instructions >= self.limit && wave.status == Status::Ready {
-            let executed = self.statistics.wave_instructions;
-            return Err(self.fault(program, wave.pc, wave.id, FaultCause::Watchdog { executed }));
+        if execution.statistics.wave_instructions >= execution.limit && wave.status == Status::Ready
+        {
+            let executed = execution.statistics.wave_instructions;
+            return Err(fault_at(program, wave.pc, wave.id, FaultCause::Watchdog { executed }));
         }
         Ok(watch)
     }
-
-    fn fault(&self, program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {
-        let pc =
-            if program.contains(pc) { program.virtual_address(pc) } else { flipwave_isa::Pc(pc) };
-        DeviceFault { cause, place: Place { pc, wave } }
-    }
 }
 
-/// Executes one instruction. The wave's PC already points behind it.
-#[inline(always)]
-fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    if op.vgprs_named > wave.vgpr_count
-        || op.acc_vgprs_named > wave.acc_vgpr_count
-        || wave.mode.indexes_vgprs()
-    {
-        return step_with_care(wave, op, memory, lds);
-    }
-    step_in_range(wave, op, memory, lds)
-}
-
-#[inline(always)]
-fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    let done = match op.run {
-        Run::Vector(function) => {
-            // SAFETY: the function was chosen for the features this host has.
-            unsafe { function(wave, op) };
-            Ok(())
+impl Workgroup {
+    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
+    /// that have ended do not count (ISA manual, "S_BARRIER").
+    fn pass_barrier(&mut self) {
+        if self.waves.iter().any(|wave| wave.status == Status::Ready) {
+            return;
         }
-        Run::Scalar(function) | Run::Whole(function) => {
-            function(wave, op);
-            Ok(())
-        }
-        Run::Control(control) => return control::execute(wave, op, control),
-        Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
-        Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
-        Run::Lds(access) => lds::execute(wave, op, access, lds),
-        Run::Gap(reason) => Err(FaultCause::Unimplemented {
-            instruction: op.inst.text.clone(),
-            reason: reason.into(),
-        }),
-    };
-    match done {
-        Ok(()) => Step::Next,
-        Err(cause) => Step::Fault(cause),
-    }
-}
-
-/// An instruction whose vector registers are not simply those it names: M0 moves them in
-/// GPR-index mode, or they lie outside the wave's allocation.
-#[cold]
-#[inline(never)]
-fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    let mut op = op.clone();
-    if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
-        index_registers(&mut op, wave.scalar(ScalarIndex::M0));
-    }
-    if confine_registers(&mut op, wave) {
-        step_in_range(wave, &op, memory, lds)
-    } else {
-        Step::Next
-    }
-}
-
-/// Moves the vector registers of an operation by M0[7:0]: source i if M0[12 + i] is set, the
-/// destination if M0[15] is (ISA manual, "VGPR indexing").
-fn index_registers(op: &mut Op, m0: u32) {
-    let by = (m0 & 0xff) as u16;
-    for (index, source) in op.sources.iter_mut().enumerate().take(3) {
-        if m0 >> (12 + index) & 1 == 0 {
-            continue;
-        }
-        for word in &mut source.words {
-            if let Word::Row(row) = word {
-                *row = row.plus(by);
+        for wave in &mut self.waves {
+            if wave.status == Status::AtBarrier {
+                wave.status = Status::Ready;
             }
         }
     }
-    if m0 >> 15 & 1 != 0 {
-        op.destination = op.destination.plus(by);
-    }
 }
 
-/// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
-/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs").
-fn confine_registers(op: &mut Op, wave: &Wave) -> bool {
-    let outside = |row: RowIndex, words: u8| {
-        let (start, count) = if row.0 < RowIndex::FIRST_ACCUMULATION {
-            (0, wave.vgpr_count)
-        } else {
-            (RowIndex::FIRST_ACCUMULATION, wave.acc_vgpr_count)
-        };
-        row.0 - start + u16::from(words) > count
-    };
-    let words = |value: &Value| match value {
-        Value::Register(range) => range.words,
-        _ => 1,
-    };
-    let per_lane_destination = op.inst.destinations().find_map(|operand| match operand.value {
-        Value::Register(range) if range.first.is_per_lane() => Some(range.words),
-        _ => None,
-    });
-    if per_lane_destination.is_some_and(|words| outside(op.destination, words)) {
-        return false;
-    }
-    for (slot, operand) in op.sources.iter_mut().zip(op.inst.sources()) {
-        if slot.row().is_some_and(|row| outside(row, words(&operand.value))) {
-            slot.words = [Word::Row(RowIndex(0)); 2];
-        }
-    }
-    true
+fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {
+    let pc = if program.contains(pc) { program.virtual_address(pc) } else { flipwave_isa::Pc(pc) };
+    DeviceFault { cause, place: Place { pc, wave } }
 }

@@ -3,6 +3,7 @@
 use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
+use std::fmt;
 
 /// Lanes of a wave.
 pub const LANES: usize = 64;
@@ -158,7 +159,6 @@ impl Mode {
 }
 
 /// The architectural state of a wave, and where it stands.
-#[derive(Clone)]
 pub struct Wave {
     /// Vector extensions of the host that executes it.
     pub level: Level,
@@ -192,6 +192,32 @@ pub struct Wave {
     pub status: Status,
     /// Instructions executed.
     pub executed: u64,
+}
+
+impl Clone for Wave {
+    /// Copies the registers that are allocated; the others are not written, and stay untouched
+    /// memory.
+    fn clone(&self) -> Wave {
+        let mut rows = zeroed_rows();
+        for (first, count) in
+            [(0, self.vgpr_count), (RowIndex::FIRST_ACCUMULATION, self.acc_vgpr_count)]
+        {
+            let range = usize::from(first)..usize::from(first + count).min(RowIndex::COUNT);
+            rows[range.clone()].copy_from_slice(&self.rows[range]);
+        }
+        Wave { rows, scratch: self.scratch.clone(), ..*self }
+    }
+}
+
+impl fmt::Debug for Wave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wave")
+            .field("id", &self.id)
+            .field("pc", &self.pc)
+            .field("status", &self.status)
+            .field("executed", &self.executed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a wave is doing.

@@ -1,0 +1,113 @@
+//! The execution of one instruction by one wave.
+
+use crate::control::Step;
+use crate::memory::Memory;
+use crate::op::{Op, Run, Word};
+use crate::wave::{RowIndex, ScalarIndex, Wave};
+use crate::{control, lds, scalar_memory, vector_memory};
+use flipwave_device::FaultCause;
+use flipwave_isa::Value;
+
+/// Executes one instruction. The wave's PC already points behind it.
+#[inline(always)]
+pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    if op.vgprs_named > wave.vgpr_count
+        || op.acc_vgprs_named > wave.acc_vgpr_count
+        || wave.mode.indexes_vgprs()
+    {
+        return step_with_care(wave, op, memory, lds);
+    }
+    step_in_range(wave, op, memory, lds)
+}
+
+#[inline(always)]
+fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let done = match op.run {
+        Run::Vector(function) => {
+            // SAFETY: the function was chosen for the features this host has.
+            unsafe { function(wave, op) };
+            Ok(())
+        }
+        Run::Scalar(function) | Run::Whole(function) => {
+            function(wave, op);
+            Ok(())
+        }
+        Run::Control(control) => return control::execute(wave, op, control),
+        Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
+        Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
+        Run::Lds(access) => lds::execute(wave, op, access, lds),
+        Run::Gap(reason) => Err(FaultCause::Unimplemented {
+            instruction: op.inst.text.clone(),
+            reason: reason.into(),
+        }),
+    };
+    match done {
+        Ok(()) => Step::Next,
+        Err(cause) => Step::Fault(cause),
+    }
+}
+
+/// An instruction whose vector registers are not simply those it names: M0 moves them in
+/// GPR-index mode, or they lie outside the wave's allocation.
+#[cold]
+#[inline(never)]
+fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let mut op = op.clone();
+    if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
+        index_registers(&mut op, wave.scalar(ScalarIndex::M0));
+    }
+    if confine_registers(&mut op, wave) {
+        step_in_range(wave, &op, memory, lds)
+    } else {
+        Step::Next
+    }
+}
+
+/// Moves the vector registers of an operation by M0[7:0]: source i if M0[12 + i] is set, the
+/// destination if M0[15] is (ISA manual, "VGPR indexing").
+fn index_registers(op: &mut Op, m0: u32) {
+    let by = (m0 & 0xff) as u16;
+    for (index, source) in op.sources.iter_mut().enumerate().take(3) {
+        if m0 >> (12 + index) & 1 == 0 {
+            continue;
+        }
+        for word in &mut source.words {
+            if let Word::Row(row) = word {
+                *row = row.plus(by);
+            }
+        }
+    }
+    if m0 >> 15 & 1 != 0 {
+        op.destination = op.destination.plus(by);
+    }
+}
+
+/// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
+/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs").
+fn confine_registers(op: &mut Op, wave: &Wave) -> bool {
+    let outside = |row: RowIndex, words: u8| {
+        let (start, count) = if row.0 < RowIndex::FIRST_ACCUMULATION {
+            (0, wave.vgpr_count)
+        } else {
+            (RowIndex::FIRST_ACCUMULATION, wave.acc_vgpr_count)
+        };
+        row.0 - start + u16::from(words) > count
+    };
+    let words = |value: &Value| match value {
+        Value::Register(range) => range.words,
+        _ => 1,
+    };
+    let per_lane_destination = op.inst.destinations().find_map(|operand| match operand.value {
+        Value::Register(range) if range.first.is_per_lane() => Some(range.words),
+        _ => None,
+    });
+    if per_lane_destination.is_some_and(|words| outside(op.destination, words)) {
+        return false;
+    }
+    for (slot, operand) in op.sources.iter_mut().zip(op.inst.sources()) {
+        if slot.row().is_some_and(|row| outside(row, words(&operand.value))) {
+            slot.words = [Word::Row(RowIndex(0)); 2];
+        }
+    }
+    true
+}
