@@ -3,33 +3,78 @@
 //!
 //! All active lanes are checked against the range first; the moves themselves are unchecked.
 
-use crate::wave::{LANES, Row, blend};
-
-/// An offset into the range per lane.
-pub type Offsets = [u32; LANES];
+use crate::wave::{LANES, Row};
 
 /// Lanes that are looked at together.
 const GROUP: usize = 16;
 
-/// Loads `rows.len()` consecutive words per active lane, the first word into the first row.
-/// Inactive lanes keep their values. Gives `false`, and changes nothing, if the words of an
-/// active lane do not lie in `bytes`.
+/// The lanes that take part in an access.
+#[derive(Clone, Copy)]
+pub struct Active<'a> {
+    /// All ones in the lanes that take part, zero elsewhere.
+    pub row: &'a Row,
+    /// Whether all take part.
+    pub all: bool,
+}
+
+/// Loads `rows.len()` words per active lane: word `n` lies `displacement(n)` bytes behind the
+/// lane's offset, and goes to row `n`. Inactive lanes keep their values. Gives `false`, and
+/// changes nothing, if a word of an active lane does not lie in `bytes`.
 #[inline(always)]
-pub fn load(bytes: &[u8], offsets: &Offsets, active: &Row, rows: &mut [Row]) -> bool {
-    let Some(safe) = checked(bytes.len(), offsets, active, rows.len()) else { return false };
-    let (groups, _) = safe.as_chunks::<GROUP>();
-    for (word, row) in rows.iter_mut().enumerate() {
-        let mut loaded = Row::ZERO;
-        for (offsets, words) in groups.iter().zip(loaded.0.as_chunks_mut::<GROUP>().0) {
-            // SAFETY: `checked` holds, so that this word of every lane lies in the range.
-            *words = unsafe { load_group(&bytes[word * 4..], offsets) };
-        }
-        blend(row, &loaded, active);
+pub fn load(
+    bytes: &[u8],
+    offsets: &Row,
+    active: Active<'_>,
+    rows: &mut [Row],
+    displacement: impl Fn(usize) -> u32 + Copy,
+) -> bool {
+    let reach = (0..rows.len()).map(displacement).max().unwrap_or(0);
+    if active.all {
+        return in_range(bytes, offsets, reach) && {
+            // SAFETY: `in_range` has looked at the farthest word of every lane.
+            unsafe { load_words::<true>(bytes, offsets, active.row, rows, displacement) };
+            true
+        };
     }
-    true
+    let safe = confined(offsets, active.row);
+    in_range(bytes, &safe, reach) && {
+        // SAFETY: `in_range` has looked at the farthest word of every lane.
+        unsafe { load_words::<false>(bytes, &safe, active.row, rows, displacement) };
+        true
+    }
+}
+
+/// # Safety
+/// A word lies in `bytes` at each offset plus each displacement.
+#[inline(always)]
+unsafe fn load_words<const ALL: bool>(
+    bytes: &[u8],
+    offsets: &Row,
+    active: &Row,
+    rows: &mut [Row],
+    displacement: impl Fn(usize) -> u32,
+) {
+    for (group, offsets) in offsets.0.as_chunks::<GROUP>().0.iter().enumerate() {
+        let pattern = pattern(offsets);
+        for (word, row) in rows.iter_mut().enumerate() {
+            let start = bytes.as_ptr().wrapping_add(displacement(word) as usize);
+            // SAFETY: the caller's.
+            let loaded = unsafe { load_group(start, offsets, pattern) };
+            let words = &mut row.0.as_chunks_mut::<GROUP>().0[group];
+            if ALL {
+                *words = loaded;
+            } else {
+                let active = &active.0.as_chunks::<GROUP>().0[group];
+                for lane in 0..GROUP {
+                    words[lane] = loaded[lane] & active[lane] | words[lane] & !active[lane];
+                }
+            }
+        }
+    }
 }
 
 /// How the offsets of a group lie to each other.
+#[derive(Clone, Copy)]
 enum Pattern {
     /// Each lane's word follows the one of the lane before.
     Consecutive,
@@ -55,14 +100,14 @@ fn pattern(offsets: &[u32; GROUP]) -> Pattern {
 /// Loads a word for each lane of a group.
 ///
 /// # Safety
-/// A word lies in `bytes` at each offset.
+/// A word can be read at `start` plus each offset.
 #[inline(always)]
-unsafe fn load_group(bytes: &[u8], offsets: &[u32; GROUP]) -> [u32; GROUP] {
-    let at = |offset: u32| bytes.as_ptr().wrapping_add(offset as usize);
+unsafe fn load_group(start: *const u8, offsets: &[u32; GROUP], pattern: Pattern) -> [u32; GROUP] {
+    let at = |offset: u32| start.wrapping_add(offset as usize);
     // SAFETY: a word lies at each offset; those of the first and the last lane, and so what is
     // between them, if they are consecutive.
     let words: [u32; GROUP] = unsafe {
-        match pattern(offsets) {
+        match pattern {
             Pattern::Consecutive => at(offsets[0]).cast::<[u32; GROUP]>().read_unaligned(),
             Pattern::Equal => [at(offsets[0]).cast::<u32>().read_unaligned(); GROUP],
             Pattern::Scattered => {
@@ -77,23 +122,36 @@ unsafe fn load_group(bytes: &[u8], offsets: &[u32; GROUP]) -> [u32; GROUP] {
     words.map(u32::from_le)
 }
 
-/// Stores the words of `rows` per active lane, lowest lane first: where lanes overlap, the
-/// highest lane's value stays. Gives `false`, and changes nothing, if the words of an active
-/// lane do not lie in `bytes`.
+/// Stores the words of `rows` per active lane, `apart` bytes from one to the next, lowest lane
+/// first: where lanes overlap, the highest lane's value stays. Gives `false`, and changes
+/// nothing, if a word of an active lane does not lie in `bytes`.
 #[inline(always)]
-pub fn store(bytes: &mut [u8], offsets: &Offsets, active: &Row, rows: &[Row]) -> bool {
-    if checked(bytes.len(), offsets, active, rows.len()).is_none() {
+pub fn store(
+    bytes: &mut [u8],
+    offsets: &Row,
+    active: Active<'_>,
+    rows: &[Row],
+    apart: u32,
+) -> bool {
+    let safe = if active.all { *offsets } else { confined(offsets, active.row) };
+    let reach = apart * rows.len().saturating_sub(1) as u32;
+    if !in_range(bytes, &safe, reach) {
         return false;
     }
     let start = bytes.as_mut_ptr();
-    let groups = offsets.as_chunks::<GROUP>().0.iter().zip(active.0.as_chunks::<GROUP>().0);
+    let groups = safe.0.as_chunks::<GROUP>().0.iter().zip(active.row.0.as_chunks::<GROUP>().0);
     for (group, (offsets, active)) in groups.enumerate() {
         let all = active.iter().fold(u32::MAX, |all, lane| all & lane) != 0;
-        if let ([row], true, Pattern::Consecutive) = (rows, all, pattern(offsets)) {
-            let words = row.0.as_chunks::<GROUP>().0[group].map(u32::to_le);
-            // SAFETY: `checked` holds for the group's first and last lane, and so what is between
-            // them lies in the range.
-            unsafe { start.add(offsets[0] as usize).cast::<[u32; GROUP]>().write_unaligned(words) };
+        // Words of several rows do not overlap if they lie as far apart as the group is long.
+        let apart_enough = rows.len() == 1 || apart as usize >= 4 * GROUP;
+        if let (true, true, Pattern::Consecutive) = (apart_enough, all, pattern(offsets)) {
+            for (word, row) in rows.iter().enumerate() {
+                let at = offsets[0] as usize + word * apart as usize;
+                let words = row.0.as_chunks::<GROUP>().0[group].map(u32::to_le);
+                // SAFETY: this word of the group's first and last lane lies in the range, and so
+                // does what is between them.
+                unsafe { start.add(at).cast::<[u32; GROUP]>().write_unaligned(words) };
+            }
             continue;
         }
         for lane in 0..GROUP {
@@ -101,9 +159,9 @@ pub fn store(bytes: &mut [u8], offsets: &Offsets, active: &Row, rows: &[Row]) ->
                 continue;
             }
             for (word, row) in rows.iter().enumerate() {
-                let at = offsets[lane] as usize + word * 4;
+                let at = offsets[lane] as usize + word * apart as usize;
                 let value = row.0[group * GROUP + lane].to_le();
-                // SAFETY: `checked` holds for this lane, so that `at + 4` is at most the length.
+                // SAFETY: this word of this lane lies in the range.
                 unsafe { start.add(at).cast::<u32>().write_unaligned(value) };
             }
         }
@@ -111,16 +169,22 @@ pub fn store(bytes: &mut [u8], offsets: &Offsets, active: &Row, rows: &[Row]) ->
     true
 }
 
-/// The offsets, 0 for inactive lanes, if `words` words at each of them lie in the range.
+/// The offsets, 0 for inactive lanes.
 #[inline(always)]
-fn checked(length: usize, offsets: &Offsets, active: &Row, words: usize) -> Option<Offsets> {
-    let mut safe = [0; LANES];
-    let mut highest = 0;
+fn confined(offsets: &Row, active: &Row) -> Row {
+    Row(std::array::from_fn(|lane| offsets.0[lane] & active.0[lane]))
+}
+
+/// Whether a word lies in the range `reach` bytes behind each offset.
+#[inline(always)]
+fn in_range(bytes: &[u8], offsets: &Row, reach: u32) -> bool {
+    let Some(last) = bytes.len().checked_sub(reach as usize + 4) else { return false };
+    let last = u32::try_from(last).unwrap_or(u32::MAX);
+    let mut beyond = false;
     for lane in 0..LANES {
-        safe[lane] = offsets[lane] & active.0[lane];
-        highest = highest.max(safe[lane]);
+        beyond |= offsets.0[lane] > last;
     }
-    (highest as usize + words * 4 <= length).then_some(safe)
+    !beyond
 }
 
 #[cfg(test)]
@@ -128,13 +192,23 @@ mod tests {
     use super::*;
     use flipwave_isa::LaneMask;
 
+    const ALL: Active<'_> = Active { row: &Row([u32::MAX; LANES]), all: true };
+
+    fn some(row: &Row) -> Active<'_> {
+        Active { row, all: false }
+    }
+
+    fn in_sequence(word: usize) -> u32 {
+        4 * word as u32
+    }
+
     #[test]
     fn lanes_load_their_own_words_and_inactive_lanes_keep_theirs() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let offsets = std::array::from_fn(|lane| 3 * lane as u32);
+        let offsets = Row(std::array::from_fn(|lane| 3 * lane as u32));
         let mut rows = [Row::splat(7), Row::splat(7)];
         let active = Row::expand(LaneMask(0xf0));
-        assert!(load(&bytes, &offsets, &active, &mut rows));
+        assert!(load(&bytes, &offsets, some(&active), &mut rows, in_sequence));
         assert_eq!(rows[0].0[4], u32::from_le_bytes([12, 13, 14, 15]));
         assert_eq!(rows[1].0[7], u32::from_le_bytes([25, 26, 27, 28]));
         assert_eq!(rows[0].0[3], 7);
@@ -146,11 +220,11 @@ mod tests {
         let patterns: [fn(u32) -> u32; 4] =
             [|lane| 5 + 4 * lane, |_| 201, |lane| lane * lane % 300, |lane| 4 * (lane ^ 1)];
         for pattern in patterns {
-            let offsets = std::array::from_fn(|lane| pattern(lane as u32));
+            let offsets = Row(std::array::from_fn(|lane| pattern(lane as u32)));
             let mut rows = [Row::ZERO];
-            assert!(load(&bytes, &offsets, &Row::expand(LaneMask::FULL), &mut rows));
+            assert!(load(&bytes, &offsets, ALL, &mut rows, in_sequence));
             for lane in 0..LANES {
-                let at = offsets[lane] as usize;
+                let at = offsets.0[lane] as usize;
                 let expected = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
                 assert_eq!(rows[0].0[lane], expected, "lane {lane}, offset {at}");
             }
@@ -160,19 +234,18 @@ mod tests {
     #[test]
     fn a_lane_one_byte_past_the_end_moves_nothing() {
         let mut bytes = vec![1; 64];
-        let mut offsets = [0; LANES];
-        let all = Row::expand(LaneMask::FULL);
+        let mut offsets = Row::ZERO;
         let mut rows = [Row::ZERO];
-        offsets[63] = 60;
-        assert!(load(&bytes, &offsets, &all, &mut rows));
-        offsets[63] = 61;
+        offsets.0[63] = 60;
+        assert!(load(&bytes, &offsets, ALL, &mut rows, in_sequence));
+        offsets.0[63] = 61;
         let mut rows = [Row::ZERO];
-        assert!(!load(&bytes, &offsets, &all, &mut rows));
+        assert!(!load(&bytes, &offsets, ALL, &mut rows, in_sequence));
         assert_eq!(rows, [Row::ZERO]);
         // The same offset in an inactive lane is no reason to refuse.
         let without = Row::expand(LaneMask(u64::MAX >> 1));
-        assert!(load(&bytes, &offsets, &without, &mut rows));
-        assert!(!store(&mut bytes, &offsets, &all, &[Row::splat(9)]));
+        assert!(load(&bytes, &offsets, some(&without), &mut rows, in_sequence));
+        assert!(!store(&mut bytes, &offsets, ALL, &[Row::splat(9)], 4));
         assert_eq!(bytes, vec![1; 64]);
     }
 
@@ -180,7 +253,20 @@ mod tests {
     fn the_highest_lane_wins_where_stores_overlap() {
         let mut bytes = vec![0; 8];
         let row = Row(std::array::from_fn(|lane| lane as u32));
-        assert!(store(&mut bytes, &[4; LANES], &Row::expand(LaneMask(0b1011)), &[row]));
+        assert!(store(&mut bytes, &Row::splat(4), some(&Row::expand(LaneMask(0b1011))), &[row], 4));
         assert_eq!(bytes, [0, 0, 0, 0, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn words_apart_are_loaded_from_where_they_lie_and_checked_there() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let apart = |word: usize| [100, 4][word];
+        let mut rows = [Row::ZERO; 2];
+        let offsets = Row(std::array::from_fn(|lane| lane as u32));
+        assert!(load(&bytes, &offsets, ALL, &mut rows, apart));
+        assert_eq!(rows[0].0[9], u32::from_le_bytes([109, 110, 111, 112]));
+        assert_eq!(rows[1].0[9], u32::from_le_bytes([13, 14, 15, 16]));
+        assert!(!load(&bytes[..166], &offsets, ALL, &mut rows, apart));
+        assert!(load(&bytes[..167], &offsets, ALL, &mut rows, apart));
     }
 }

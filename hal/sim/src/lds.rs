@@ -4,7 +4,7 @@
 
 use crate::atomic::Atomic;
 use crate::element::Element;
-use crate::lane_access::{self, Offsets};
+use crate::lane_access;
 use crate::level::at_each_level;
 use crate::op::Op;
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
@@ -146,25 +146,22 @@ fn execute_access(
     match access {
         LdsAccess::Read(Element::Words(words)) => {
             let addresses = addresses(wave, op, op.immediate as u32);
-            read_words(wave, op, 0, words, &addresses, lds);
+            read_words(wave, op, words, &addresses, [0], lds);
         }
         LdsAccess::Read(element) => {
             let addresses = addresses(wave, op, op.immediate as u32);
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
-                let bytes = read(lds, addresses[index], element.bytes());
+                let bytes = read(lds, addresses.0[index], element.bytes());
                 let loaded = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
                 let word = &mut wave.row_mut(op.destination).0[index];
                 *word = element.extend(loaded, *word);
             }
         }
         LdsAccess::Read2 { words, scale } => {
-            let first = addresses(wave, op, u32::from(modifiers.offset0) * scale);
-            let second = addresses(wave, op, u32::from(modifiers.offset1) * scale);
-            // The second element may overwrite the address register, so both addresses are
-            // taken first.
-            read_words(wave, op, 0, words, &first, lds);
-            read_words(wave, op, words, words, &second, lds);
+            let bases = addresses(wave, op, 0);
+            let elements = [modifiers.offset0, modifiers.offset1].map(|at| u32::from(at) * scale);
+            read_words(wave, op, words, &bases, elements, lds);
         }
         LdsAccess::Write(element) => {
             let addresses = addresses(wave, op, op.immediate as u32);
@@ -187,7 +184,7 @@ fn execute_access(
                 } else {
                     (first, 0)
                 };
-                let old = modify(lds, addresses[index], lane, atomic, data, second)?;
+                let old = modify(lds, addresses.0[index], lane, atomic, data, second)?;
                 if returns {
                     wave.row_mut(op.destination).0[index] = old as u32;
                     if atomic.bytes == 8 {
@@ -214,31 +211,46 @@ fn execute_access(
 
 /// The address of each lane.
 #[inline(always)]
-fn addresses(wave: &Wave, op: &Op, offset: u32) -> Offsets {
-    let mut addresses = [offset; LANES];
+fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
+    let mut addresses = Row::splat(offset);
     if let Some(row) = op.sources[0].row() {
         let row = wave.row(row);
         for lane in 0..LANES {
-            addresses[lane] = row.0[lane].wrapping_add(offset);
+            addresses.0[lane] = row.0[lane].wrapping_add(offset);
         }
     }
     addresses
 }
 
-/// Reads `words` words per lane into the destination, `skip` registers further. An element that
-/// is partly out of range gives zero as a whole.
+/// Reads elements of `words` words into the destination, one behind the other: each lies so many
+/// bytes behind the lane's address. One that is partly out of range gives zero as a whole.
 #[inline(always)]
-fn read_words(wave: &mut Wave, op: &Op, skip: u8, words: u8, offsets: &Offsets, lds: &[u8]) {
-    let first = op.destination.plus(skip.into());
-    let (rows, active) = wave.rows_mut(first, words);
-    if lane_access::load(lds, offsets, active, rows) {
+fn read_words<const ELEMENTS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    words: u8,
+    addresses: &Row,
+    elements: [u32; ELEMENTS],
+    lds: &[u8],
+) {
+    let all = words * ELEMENTS as u8;
+    let (rows, active) = wave.rows_mut(op.destination, all);
+    let place = |word: usize| {
+        let words = usize::from(words);
+        elements[word / words % ELEMENTS] + 4 * (word % words) as u32
+    };
+    if lane_access::load(lds, addresses, active, rows, place) {
         return;
     }
     for lane in wave.exec().lanes() {
         let index = usize::from(lane.0);
-        let bytes = read(lds, offsets[index], usize::from(words) * 4);
-        for (row, bytes) in wave.rows_mut(first, words).0.iter_mut().zip(bytes.chunks_exact(4)) {
-            row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let rows = wave.rows_mut(op.destination, all).0.chunks_mut(words.into());
+        for (rows, element) in rows.zip(elements) {
+            let at = addresses.0[index].wrapping_add(element);
+            let bytes = read(lds, at, usize::from(words) * 4);
+            for (row, bytes) in rows.iter_mut().zip(bytes.chunks_exact(4)) {
+                row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
         }
     }
 }
@@ -249,13 +261,13 @@ fn write_element(
     op: &Op,
     source: usize,
     element: Element,
-    offsets: &Offsets,
+    offsets: &Row,
     lds: &mut [u8],
 ) {
     let Some(first) = op.sources[source].row() else { return };
     let rows = wave.rows_of(first, element.words());
     if matches!(element, Element::Words(_))
-        && lane_access::store(lds, offsets, wave.exec_row(), rows)
+        && lane_access::store(lds, offsets, wave.active(), rows, 4)
     {
         return;
     }
@@ -265,7 +277,7 @@ fn write_element(
         for (row, bytes) in rows.iter().zip(bytes.chunks_exact_mut(4)) {
             bytes.copy_from_slice(&element.part(row.0[index]).to_le_bytes());
         }
-        write(lds, offsets[index], &bytes[..element.bytes()]);
+        write(lds, offsets.0[index], &bytes[..element.bytes()]);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::aperture::{self, Window};
 use crate::atomic::Atomic;
 use crate::element::Element;
-use crate::lane_access::{self, Offsets};
+use crate::lane_access::{self, Active};
 use crate::lds;
 use crate::level::at_each_level;
 use crate::memory::Memory;
@@ -103,7 +103,7 @@ fn execute_access(
     }
     match access.space {
         Space::Global => {
-            let addresses = Addresses { at: flat_addresses(wave, op), lanes: exec };
+            let addresses = Addresses::of(wave, op, exec);
             transfer(wave, op, access.transfer, &addresses, memory)
         }
         Space::Scratch => {
@@ -146,37 +146,63 @@ fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
     }
 }
 
-/// The lanes that access device memory, and where.
+/// The lanes that access device memory, and where. Kept by words, as registers have it: vectors of
+/// 32-bit words are quick.
 struct Addresses {
-    at: [u64; LANES],
+    low: Row,
+    high: Row,
+    /// The same for all lanes.
+    base: u64,
     lanes: LaneMask,
 }
 
-/// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
-#[inline(always)]
-fn flat_addresses(wave: &Wave, op: &Op) -> [u64; LANES] {
-    let offset = op.immediate as u64;
-    let [low, high] = op.sources[0].words;
-    let zero = Row::ZERO;
-    let row = |word| match word {
-        Word::Row(row) => wave.row(row),
-        _ => &zero,
-    };
-    match op.sources[2].words {
-        [Word::Constant(_), _] => {
-            let (low, high) = (row(low), row(high));
-            std::array::from_fn(|lane| {
-                let base = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-                base.wrapping_add(offset)
-            })
+impl Addresses {
+    /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
+    #[inline(always)]
+    fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+        let offset = op.immediate as u64;
+        let row = |word| match op.sources[0].words[word] {
+            Word::Row(row) => *wave.row(row),
+            _ => Row::ZERO,
+        };
+        match op.sources[2].words {
+            [Word::Constant(_), _] => Addresses { low: row(0), high: row(1), base: offset, lanes },
+            [low, high] => {
+                let base =
+                    u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+                Addresses { low: row(0), high: Row::ZERO, base: base.wrapping_add(offset), lanes }
+            }
         }
-        [base_low, base_high] => {
-            let base = u64::from(scalar_word(wave, base_low))
-                | u64::from(scalar_word(wave, base_high)) << 32;
-            let low = row(low);
-            let base = base.wrapping_add(offset);
-            std::array::from_fn(|lane| base.wrapping_add(u64::from(low.0[lane])))
+    }
+
+    /// A lane's address.
+    #[inline(always)]
+    fn at(&self, lane: usize) -> u64 {
+        let words = u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32;
+        words.wrapping_add(self.base)
+    }
+
+    /// The address of the first lane.
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        self.at(self.lanes.0.trailing_zeros() as usize % LANES)
+    }
+
+    /// Offsets of the addresses from `start`, if all active ones lie within 4 GiB above it.
+    #[inline(always)]
+    fn offsets_from(&self, start: u64, active: &Row) -> Option<Row> {
+        let add = self.base.wrapping_sub(start);
+        let (add_low, add_high) = (add as u32, (add >> 32) as u32);
+        let mut offsets = Row::ZERO;
+        let mut beyond = 0;
+        for lane in 0..LANES {
+            let low = self.low.0[lane].wrapping_add(add_low);
+            let carry = u32::from(low < add_low);
+            let high = self.high.0[lane].wrapping_add(add_high).wrapping_add(carry);
+            offsets.0[lane] = low;
+            beyond |= high & active.0[lane];
         }
+        (beyond == 0).then_some(offsets)
     }
 }
 
@@ -190,12 +216,12 @@ fn transfer(
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
     match transfer {
-        Transfer::Load(Element::Words(words)) => load_words(wave, op, words, addresses, memory),
+        Transfer::Load(Element::Words(words)) => load_words(wave, op, words, 4, addresses, memory),
         Transfer::Load(element) => load_parts(wave, op, element, addresses, memory),
         Transfer::Store(element) => store(wave, op, element, addresses, memory),
         Transfer::Atomic { atomic, returns } => {
             for lane in addresses.lanes.lanes() {
-                let at = addresses.at[usize::from(lane.0)];
+                let at = addresses.at(lane.0.into());
                 let [data, second] = atomic_operands(wave, op, atomic, lane);
                 let old = modify(memory, at, lane, atomic, data, second)?;
                 if returns {
@@ -211,53 +237,44 @@ fn violation(address: u64, access: AccessKind, lane: Lane) -> FaultCause {
     FaultCause::MemoryViolation { address: Address(address), access, lane: Some(lane) }
 }
 
-/// Offsets of the addresses from `base`, if all active ones lie within 4 GiB above it.
-#[inline(always)]
-fn offsets_from(base: u64, addresses: &Addresses, active: &Row) -> Option<Offsets> {
-    let mut offsets = [0; LANES];
-    let mut beyond = 0;
-    for lane in 0..LANES {
-        let offset = addresses.at[lane].wrapping_sub(base);
-        offsets[lane] = offset as u32;
-        beyond |= (offset >> 32) as u32 & active.0[lane];
-    }
-    (beyond == 0).then_some(offsets)
-}
-
 /// All ones in the lanes that take part.
 #[inline(always)]
 fn active_row(wave: &Wave, lanes: LaneMask) -> Row {
     if lanes == wave.exec() { *wave.exec_row() } else { Row::expand(lanes) }
 }
 
+/// Loads words that lie `apart` bytes from one to the next.
 #[inline(always)]
 fn load_words(
     wave: &mut Wave,
     op: &Op,
     words: u8,
+    apart: u32,
     addresses: &Addresses,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
-    let active = active_row(wave, addresses.lanes);
-    let first = addresses.at[addresses.lanes.0.trailing_zeros() as usize % LANES];
+    let row = active_row(wave, addresses.lanes);
     // Mostly all lanes fall into one region.
-    if let Some(region) = memory.region(first)
-        && let Some(offsets) = offsets_from(region.base, addresses, &active)
+    if let Some(region) = memory.region(addresses.first())
+        && let Some(offsets) = addresses.offsets_from(region.base, &row)
     {
         let rows = wave.rows_mut(op.destination, words).0;
-        if lane_access::load(region.bytes, &offsets, &active, rows) {
+        let active = Active { row: &row, all: addresses.lanes == LaneMask::FULL };
+        if lane_access::load(region.bytes, &offsets, active, rows, |word| apart * word as u32) {
             return Ok(());
         }
     }
     for lane in addresses.lanes.lanes() {
         let index = usize::from(lane.0);
-        let mut bytes = [0; 16];
-        let length = usize::from(words) * 4;
-        read_bytes(memory, addresses.at[index], &mut bytes[..length], AccessKind::Read, lane)?;
-        for (row, bytes) in
-            wave.rows_mut(op.destination, words).0.iter_mut().zip(bytes.chunks_exact(4))
-        {
-            row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let mut values = [0; 4];
+        for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
+            let at = addresses.at(index).wrapping_add(word as u64 * u64::from(apart));
+            let mut bytes = [0; 4];
+            read_bytes(memory, at, &mut bytes, AccessKind::Read, lane)?;
+            *value = u32::from_le_bytes(bytes);
+        }
+        for (row, value) in wave.rows_mut(op.destination, words).0.iter_mut().zip(values) {
+            row.0[index] = value;
         }
     }
     Ok(())
@@ -290,7 +307,7 @@ fn load_parts(
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
     for lane in addresses.lanes.lanes() {
-        let at = addresses.at[usize::from(lane.0)];
+        let at = addresses.at(lane.0.into());
         let mut bytes = [0; 4];
         read_bytes(memory, at, &mut bytes[..element.bytes()], AccessKind::Read, lane)?;
         let word = &mut wave.row_mut(op.destination).0[usize::from(lane.0)];
@@ -307,31 +324,45 @@ fn store(
     addresses: &Addresses,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
+    if let Element::Words(words) = element {
+        return store_words(wave, op, words, 4, addresses, memory);
+    }
+    let Some(row) = data_row(op, 0) else { return Ok(()) };
+    for lane in addresses.lanes.lanes() {
+        let index = usize::from(lane.0);
+        let bytes = element.part(wave.row(row).0[index]).to_le_bytes();
+        write_bytes(memory, addresses.at(index), &bytes[..element.bytes()], lane)?;
+    }
+    Ok(())
+}
+
+/// Stores words that lie `apart` bytes from one to the next, lowest lane first.
+#[inline(always)]
+fn store_words(
+    wave: &Wave,
+    op: &Op,
+    words: u8,
+    apart: u32,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
     let Some(first) = data_row(op, 0) else { return Ok(()) };
-    if matches!(element, Element::Words(_)) {
-        let active = active_row(wave, addresses.lanes);
-        let address = addresses.at[addresses.lanes.0.trailing_zeros() as usize % LANES];
-        if let Some(region) = memory.region(address)
-            && region.read_only.is_empty()
-            && let Some(offsets) = offsets_from(region.base, addresses, &active)
-            && lane_access::store(
-                region.bytes,
-                &offsets,
-                &active,
-                wave.rows_of(first, element.words()),
-            )
-        {
-            return Ok(());
-        }
+    let rows = wave.rows_of(first, words);
+    let row = active_row(wave, addresses.lanes);
+    let active = Active { row: &row, all: addresses.lanes == LaneMask::FULL };
+    if let Some(region) = memory.region(addresses.first())
+        && region.read_only.is_empty()
+        && let Some(offsets) = addresses.offsets_from(region.base, &row)
+        && lane_access::store(region.bytes, &offsets, active, rows, apart)
+    {
+        return Ok(());
     }
     for lane in addresses.lanes.lanes() {
         let index = usize::from(lane.0);
-        let mut bytes = [0; 16];
-        let rows = wave.rows_of(first, element.words());
-        for (row, bytes) in rows.iter().zip(bytes.chunks_exact_mut(4)) {
-            bytes.copy_from_slice(&element.part(row.0[index]).to_le_bytes());
+        for (word, row) in rows.iter().enumerate() {
+            let at = addresses.at(index).wrapping_add(word as u64 * u64::from(apart));
+            write_bytes(memory, at, &row.0[index].to_le_bytes(), lane)?;
         }
-        write_bytes(memory, addresses.at[index], &bytes[..element.bytes()], lane)?;
     }
     Ok(())
 }
@@ -418,13 +449,13 @@ fn flat(
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
-    let at = flat_addresses(wave, op);
+    let mut addresses = Addresses::of(wave, op, exec);
     let mut global = LaneMask::EMPTY;
     let mut private = LaneMask::EMPTY;
     let mut offsets = [0u32; LANES];
     for lane in exec.lanes() {
         let bit = 1u64 << lane.0;
-        match aperture::window(at[usize::from(lane.0)]) {
+        match aperture::window(addresses.at(lane.0.into())) {
             Window::Global(_) => global.0 |= bit,
             Window::Private(offset) => {
                 private.0 |= bit;
@@ -437,7 +468,8 @@ fn flat(
         scratch(wave, op, what, &offsets, private, memory)?;
     }
     if global != LaneMask::EMPTY {
-        transfer(wave, op, what, &Addresses { at, lanes: global }, memory)?;
+        addresses.lanes = global;
+        transfer(wave, op, what, &addresses, memory)?;
     }
     Ok(())
 }
@@ -495,12 +527,40 @@ fn scratch(
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
     let base = wave.scalar_pair(ScalarIndex::FLAT_SCRATCH);
+    if let Some(addresses) = dword_rows(base, offsets, lanes) {
+        match what {
+            Transfer::Load(Element::Words(words)) => {
+                return load_words(wave, op, words, PRIVATE_DWORD_STRIDE, &addresses, memory);
+            }
+            Transfer::Store(Element::Words(words)) => {
+                return store_words(wave, op, words, PRIVATE_DWORD_STRIDE, &addresses, memory);
+            }
+            _ => {}
+        }
+    }
     let place = |offset: u32, lane: Lane| {
         let (dword, byte) = (u64::from(offset / 4), u64::from(offset % 4));
         base.wrapping_add(dword * 4 * LANES as u64 + u64::from(lane.0) * 4 + byte)
     };
     swizzled(wave, op, what, lanes, memory, |lane, byte| {
         Some(place(offsets[usize::from(lane.0)].wrapping_add(byte), lane))
+    })
+}
+
+/// Bytes from one dword of a lane's private memory to the next.
+const PRIVATE_DWORD_STRIDE: u32 = 4 * LANES as u32;
+
+/// Where the dwords at private offsets lie, if all offsets are aligned; those beyond what a lane
+/// can have are left to the general case.
+fn dword_rows(base: u64, offsets: &[u32; LANES], lanes: LaneMask) -> Option<Addresses> {
+    let apart = PRIVATE_DWORD_STRIDE / 4;
+    let simple = |lane: Lane| {
+        let offset = offsets[usize::from(lane.0)];
+        offset.is_multiple_of(4) && offset < u32::MAX / (2 * apart)
+    };
+    lanes.lanes().all(simple).then(|| {
+        let low = |lane: usize| offsets[lane].wrapping_mul(apart).wrapping_add(4 * lane as u32);
+        Addresses { low: Row(std::array::from_fn(low)), high: Row::ZERO, base, lanes }
     })
 }
 

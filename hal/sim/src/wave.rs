@@ -1,5 +1,6 @@
 //! The architectural state of one wave.
 
+use crate::lane_access::Active;
 use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
@@ -284,12 +285,19 @@ impl Wave {
         &self.exec_row
     }
 
-    /// The rows of consecutive vector registers, to be written, and EXEC beside them.
+    /// The lanes that are active.
     #[inline(always)]
-    pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> (&mut [Row], &Row) {
+    pub fn active(&self) -> Active<'_> {
+        Active { row: &self.exec_row, all: self.exec() == LaneMask::FULL }
+    }
+
+    /// The rows of consecutive vector registers, to be written, and the active lanes beside them.
+    #[inline(always)]
+    pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> (&mut [Row], Active<'_>) {
         let start = usize::from(first.0).min(RowIndex::COUNT);
         let end = (start + usize::from(count)).min(RowIndex::COUNT);
-        (&mut self.rows[start..end], &self.exec_row)
+        let all = self.exec() == LaneMask::FULL;
+        (&mut self.rows[start..end], Active { row: &self.exec_row, all })
     }
 
     /// The rows of consecutive vector registers.

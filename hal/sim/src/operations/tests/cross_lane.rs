@@ -10,6 +10,7 @@ use flipwave_isa::LaneMask;
 fn wave(exec: u64) -> Wave {
     let mut random = Random(5);
     let mut wave = Wave::new(levels()[0]);
+    wave.vgpr_count = 256;
     wave.mode = DEFAULT_MODE;
     wave.set_exec(LaneMask(exec));
     for row in &mut wave.rows[..128] {
