@@ -1,6 +1,6 @@
 # Each target is one thing a person does. `make quickstart` is where to begin.
 
-.PHONY: quickstart dependencies test-dependencies build test lint bench fuzz
+.PHONY: quickstart dependencies test-dependencies bench-dependencies build test lint bench fuzz
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -23,9 +23,13 @@ lint: test-dependencies
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
-# Speed of the embedded GPU and of the quickstart campaign.
-bench: dependencies
-	cargo bench --package flipwave-tests --bench throughput
+bench-dependencies:
+	./dependencies.sh bench
+
+# Speed of the embedded GPU, beside the same kernels as native code (PoCL on one thread), and of
+# the quickstart campaign.
+bench: bench-dependencies
+	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 
 # Ten minutes of damaged code objects; needs `cargo install cargo-fuzz`.
 fuzz: test-dependencies

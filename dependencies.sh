@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what Flipwave needs and this machine lacks, with apt. Without apt, or without the
-# right to use it, says what to install. `dependencies.sh test` adds what only the tests need.
+# right to use it, says what to install. `dependencies.sh test` adds what only the tests need,
+# `dependencies.sh bench` what benchmarks compare with.
 set -eu
 
 # command or file that shows a package is there, and the package
@@ -16,7 +17,14 @@ llvm-readelf-19 llvm-19
 clang-offload-bundler-19 clang-tools-19
 include/hip/hip_runtime.h libamdhip64-dev
 '
-[ "${1:-}" = test ] && wanted="$wanted$wanted_by_tests"
+wanted_by_benchmarks='
+libOpenCL.so.1 ocl-icd-libopencl1
+libpocl.so.2 pocl-opencl-icd
+'
+case "${1:-}" in
+test) wanted="$wanted$wanted_by_tests" ;;
+bench) wanted="$wanted$wanted_by_benchmarks" ;;
+esac
 
 present() {
   command -v "$1" >/dev/null 2>&1 && return

@@ -1,0 +1,144 @@
+//! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
+//! second of some kernels, how long the same source takes as native code (PoCL, one thread), what
+//! an armed observer costs, and injections per second of the quickstart campaign. Medians of
+//! several runs, the ones that are compared in turn.
+//!
+//! `make bench`, or `cargo bench -- NAME ...` for some of the kernels.
+
+mod pocl;
+
+use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
+use flipwave_device::{Completion, Device, Statistics, WaveId};
+use flipwave_isa::Pc;
+use flipwave_sim::{Executed, Observer, Registers, Unobserved, Watch};
+use pocl::Native;
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 15;
+
+/// The kernels; whether other GPUs' compilers know what they are made of.
+const KERNELS: [(&str, bool); 4] =
+    [("matmul_naive", true), ("matmul_tiled", true), ("saxpy_loop", true), ("matmul_mfma", false)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    println!(
+        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7}",
+        "kernel", "wave inst.", "time", "wave inst./s", "lane op./s", "native", "ratio", "armed"
+    );
+    for (name, portable) in KERNELS {
+        if is_wanted(name) {
+            measure(name, portable)?;
+        }
+    }
+    if is_wanted("quickstart") {
+        println!("{:<14} {:.0} injections/s", "quickstart", injections_per_second()?);
+    }
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Measures one kernel and prints its line.
+fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
+    let file = root().join(format!("tests/benches/throughput/workloads/{name}.yaml"));
+    let campaign = Campaign::read(&file)?;
+    let prepared = prepare(&campaign)?;
+    let mut native = match portable {
+        true => Native::new(&campaign, &prepared)
+            .inspect_err(|error| eprintln!("{name} as native code: {error}"))
+            .ok(),
+        false => None,
+    };
+    let mut statistics = Statistics::default();
+    let (mut times, mut armed_times, mut native_times) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (time, executed, output) = execute(&prepared, &mut Unobserved)?;
+        times.push(time);
+        statistics = executed;
+        armed_times.push(execute(&prepared, &mut Armed)?.0);
+        if let Some(native) = &mut native {
+            native_times.push(native.run()?);
+            // The outputs of these kernels are their first arguments.
+            if native.buffer(0)? != output {
+                return Err(format!("{name}: native code gives another result").into());
+            }
+        }
+    }
+    let time = median(times);
+    let ratio = |to: Duration| time.as_secs_f64() / to.as_secs_f64();
+    let per_second = |count: u64| count as f64 / time.as_secs_f64() / 1e6;
+    let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
+    let native = (!native_times.is_empty()).then(|| median(native_times));
+    println!(
+        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2}",
+        statistics.wave_instructions,
+        milliseconds(time),
+        per_second(statistics.wave_instructions),
+        per_second(statistics.lane_operations),
+        native.map_or("-".into(), milliseconds),
+        native.map_or("-".into(), |native| format!("{:.2}", ratio(native))),
+        1.0 / ratio(median(armed_times)),
+    );
+    Ok(())
+}
+
+/// Runs the dispatch of a workload on a copy of the device. Gives the time of the execution
+/// alone, what was executed, and the first output.
+fn execute(
+    prepared: &Prepared,
+    observer: &mut impl Observer,
+) -> Result<(Duration, Statistics, Vec<u8>), Box<dyn Error>> {
+    let workload = &prepared.workload;
+    let mut device = workload.device.clone();
+    let start = Instant::now();
+    let completion = device.dispatch_observed(&workload.dispatches[0], observer)?;
+    let time = start.elapsed();
+    let Completion::Completed(statistics) = completion else {
+        return Err(format!("{completion:?}").into());
+    };
+    let mut output = vec![0; workload.outputs[0].bytes];
+    device.read(workload.outputs[0].address, &mut output)?;
+    Ok((time, statistics, output))
+}
+
+/// A trigger that waits in all waves for an instruction that does not come: the dearest case of
+/// an injection, which mostly waits in one wave.
+struct Armed;
+
+impl Observer for Armed {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        if executed.inst.pc == Pc(u64::MAX) {
+            registers.write(flipwave_isa::Register::Scc, flipwave_isa::Lane(0), 0);
+            return Watch::Off;
+        }
+        Watch::On
+    }
+}
+
+/// Injections per second of the quickstart campaign on one worker, golden run and planning left
+/// out.
+fn injections_per_second() -> Result<f64, Box<dyn Error>> {
+    let campaign = Campaign::read(&root().join("campaigns/examples/quickstart.yaml"))?;
+    let folder = std::env::temp_dir().join(format!("flipwave-bench-{}", std::process::id()));
+    let options = RunOptions { folder: folder.clone(), workers: NonZeroUsize::MIN, force: true };
+    let report = run(&campaign, &options, &mut Silent, &AtomicBool::new(false))?;
+    std::fs::remove_dir_all(folder)?;
+    Ok(report.record.planned as f64 / report.record.timings.inject)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}

@@ -1,0 +1,160 @@
+//! The same kernel as native code: compiled and run by PoCL, which makes a GPU of the host's
+//! processor. How far an interpreter of machine code is from it is a measure that does not
+//! depend much on the machine.
+
+use flipwave_campaigns::{Argument, Campaign, Code, Prepared};
+use flipwave_device::{Address, Device};
+use opencl3::command_queue::CommandQueue;
+use opencl3::context::Context;
+use opencl3::device::Device as ClDevice;
+use opencl3::kernel::{ExecuteKernel, Kernel};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::platform::get_platforms;
+use opencl3::program::Program;
+use opencl3::types::{CL_BLOCKING, cl_uchar};
+use std::error::Error;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// A kernel with its arguments on a CPU device.
+pub struct Native {
+    // The buffers are in the context, and the kernel in the program.
+    _context: Context,
+    _program: Program,
+    queue: CommandQueue,
+    kernel: Kernel,
+    arguments: Vec<Value>,
+    grid: Vec<usize>,
+    workgroup: Vec<usize>,
+}
+
+/// An argument of the kernel.
+enum Value {
+    Buffer { memory: Buffer<cl_uchar>, start: Vec<u8> },
+    Scalar(Vec<u8>),
+}
+
+impl Native {
+    /// The single launch of a campaign, with the buffers that its device holds.
+    ///
+    /// # Errors
+    /// Says what is missing: PoCL, its restriction to one thread, or a kernel it can run.
+    pub fn new(campaign: &Campaign, prepared: &Prepared) -> Result<Native, Box<dyn Error>> {
+        let device = one_thread_device()?;
+        let launch = campaign.launches.first().ok_or("no launch")?;
+        let Code::Source { path, .. } = &launch.code else { return Err("no source".into()) };
+        let context = Context::from_device(&device).map_err(said("a context"))?;
+        let source = std::fs::read_to_string(path)?;
+        let program = Program::create_and_build_from_source(&context, &source, "")?;
+        let kernel = Kernel::create(&program, &launch.kernel).map_err(said("the kernel"))?;
+        let queue = CommandQueue::create_default_with_properties(&context, 0, 0)
+            .map_err(said("a queue"))?;
+        let kernarg = &prepared.workload.dispatches[0].kernarg;
+        let mut arguments = Vec::new();
+        let mut at = 0usize;
+        for argument in &launch.arguments {
+            let size = match argument {
+                Argument::Scalar(bytes) => bytes.len(),
+                _ => 8,
+            };
+            at = at.next_multiple_of(size);
+            let bytes = &kernarg[at..at + size];
+            at += size;
+            arguments.push(match argument {
+                Argument::Scalar(_) => Value::Scalar(bytes.to_vec()),
+                Argument::Buffer(index) => {
+                    let buffer = &campaign.buffers[*index];
+                    let mut start = vec![0; buffer.count * buffer.element.size()];
+                    let address = Address(u64::from_le_bytes(bytes.try_into()?));
+                    prepared.workload.device.read(address, &mut start)?;
+                    // SAFETY: no host memory is handed over.
+                    let memory = unsafe {
+                        Buffer::create(&context, CL_MEM_READ_WRITE, start.len(), ptr::null_mut())
+                    }
+                    .map_err(said("a buffer"))?;
+                    Value::Buffer { memory, start }
+                }
+                Argument::LocalMemory(_) => return Err("local memory as an argument".into()),
+            });
+        }
+        let sizes = |sizes: [u32; 3]| sizes.map(|size| size as usize).to_vec();
+        Ok(Native {
+            _context: context,
+            _program: program,
+            queue,
+            kernel,
+            arguments,
+            grid: sizes(launch.grid),
+            workgroup: sizes(launch.workgroup),
+        })
+    }
+
+    /// Runs the kernel once on fresh buffers; how long it took.
+    ///
+    /// # Errors
+    /// What OpenCL says.
+    pub fn run(&mut self) -> Result<Duration, Box<dyn Error>> {
+        let mut execute = ExecuteKernel::new(&self.kernel);
+        for argument in &mut self.arguments {
+            match argument {
+                Value::Buffer { memory, start } => {
+                    // SAFETY: the buffer has the length of `start`, and the call blocks.
+                    unsafe { self.queue.enqueue_write_buffer(memory, CL_BLOCKING, 0, start, &[]) }
+                        .map_err(said("a copy"))?;
+                    // SAFETY: the argument is a buffer.
+                    unsafe { execute.set_arg(memory) };
+                }
+                Value::Scalar(bytes) => match bytes[..] {
+                    // SAFETY: the argument has four bytes.
+                    [a, b, c, d] => unsafe {
+                        execute.set_arg(&u32::from_le_bytes([a, b, c, d]));
+                    },
+                    _ => return Err("a scalar that is not of four bytes".into()),
+                },
+            }
+        }
+        execute.set_global_work_sizes(&self.grid).set_local_work_sizes(&self.workgroup);
+        let start = Instant::now();
+        // SAFETY: the arguments are those of the campaign's launch.
+        unsafe { execute.enqueue_nd_range(&self.queue) }.map_err(said("a launch"))?;
+        self.queue.finish().map_err(said("a launch"))?;
+        Ok(start.elapsed())
+    }
+
+    /// What the `index`-th argument, a buffer, holds now.
+    ///
+    /// # Errors
+    /// What OpenCL says.
+    pub fn buffer(&self, index: usize) -> Result<Vec<u8>, Box<dyn Error>> {
+        let Value::Buffer { memory, start } = &self.arguments[index] else {
+            return Err("the argument is no buffer".into());
+        };
+        let mut bytes = vec![0; start.len()];
+        // SAFETY: the buffer has that length, and the call blocks.
+        unsafe { self.queue.enqueue_read_buffer(memory, CL_BLOCKING, 0, &mut bytes, &[]) }
+            .map_err(said("a copy"))?;
+        Ok(bytes)
+    }
+}
+
+/// PoCL's device, if it uses one thread.
+fn one_thread_device() -> Result<ClDevice, Box<dyn Error>> {
+    for platform in get_platforms().map_err(said("OpenCL"))? {
+        if platform.name().map_err(said("a platform"))? != "Portable Computing Language" {
+            continue;
+        }
+        for id in platform.get_devices(opencl3::device::CL_DEVICE_TYPE_ALL).map_err(said("PoCL"))? {
+            let device = ClDevice::new(id);
+            if device.max_compute_units().map_err(said("PoCL"))? == 1 {
+                return Ok(device);
+            }
+        }
+        return Err("PoCL uses several threads: set POCL_MAX_PTHREAD_COUNT=1".into());
+    }
+    Err("PoCL is not installed".into())
+}
+
+/// An error of OpenCL, which are numbers with names.
+fn said<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
+    move |error| format!("{what}: {error}")
+}
