@@ -17,56 +17,78 @@ pub struct Active<'a> {
     pub all: bool,
 }
 
-/// Loads `rows.len()` words per active lane: word `n` lies `displacement(n)` bytes behind the
-/// lane's offset, and goes to row `n`. Inactive lanes keep their values. Gives `false`, and
-/// changes nothing, if a word of an active lane does not lie in `bytes`.
+/// Loads words of each active lane: the `n`-th lies `places[n]` bytes behind the lane's offset, and
+/// goes to row `n`. Inactive lanes keep their values. Gives `false`, and changes nothing, if a
+/// word of an active lane does not lie in `bytes`.
 #[inline(always)]
-pub fn load(
+pub fn load<const WORDS: usize>(
     bytes: &[u8],
     offsets: &Row,
     active: Active<'_>,
-    rows: &mut [Row],
-    displacement: impl Fn(usize) -> u32 + Copy,
+    rows: &mut [Row; WORDS],
+    places: &[u32; WORDS],
 ) -> bool {
-    let reach = (0..rows.len()).map(displacement).max().unwrap_or(0);
+    let reach = places.iter().fold(0, |reach, place| reach.max(*place));
     if active.all {
         return in_range(bytes, offsets, reach) && {
             // SAFETY: `in_range` has looked at the farthest word of every lane.
-            unsafe { load_words::<true>(bytes, offsets, active.row, rows, displacement) };
+            unsafe { load_words::<true, WORDS>(bytes, offsets, active.row, rows, places) };
             true
         };
     }
     let safe = confined(offsets, active.row);
     in_range(bytes, &safe, reach) && {
         // SAFETY: `in_range` has looked at the farthest word of every lane.
-        unsafe { load_words::<false>(bytes, &safe, active.row, rows, displacement) };
+        unsafe { load_words::<false, WORDS>(bytes, &safe, active.row, rows, places) };
         true
     }
 }
 
 /// # Safety
-/// A word lies in `bytes` at each offset plus each displacement.
+/// A word lies in `bytes` at each offset plus each place.
 #[inline(always)]
-unsafe fn load_words<const ALL: bool>(
+unsafe fn load_words<const ALL: bool, const WORDS: usize>(
     bytes: &[u8],
     offsets: &Row,
     active: &Row,
-    rows: &mut [Row],
-    displacement: impl Fn(usize) -> u32,
+    rows: &mut [Row; WORDS],
+    places: &[u32; WORDS],
 ) {
-    for (group, offsets) in offsets.0.as_chunks::<GROUP>().0.iter().enumerate() {
-        let pattern = pattern(offsets);
-        for (word, row) in rows.iter_mut().enumerate() {
-            let start = bytes.as_ptr().wrapping_add(displacement(word) as usize);
-            // SAFETY: the caller's.
-            let loaded = unsafe { load_group(start, offsets, pattern) };
-            let words = &mut row.0.as_chunks_mut::<GROUP>().0[group];
-            if ALL {
-                *words = loaded;
-            } else {
-                let active = &active.0.as_chunks::<GROUP>().0[group];
-                for lane in 0..GROUP {
-                    words[lane] = loaded[lane] & active[lane] | words[lane] & !active[lane];
+    let groups = offsets.0.as_chunks::<GROUP>().0.iter().zip(active.0.as_chunks::<GROUP>().0);
+    for (group, (offsets, active)) in groups.enumerate() {
+        let first = offsets[0] as usize;
+        let mut put = |word: usize, loaded: [u32; GROUP]| {
+            let words = &mut rows[word].0.as_chunks_mut::<GROUP>().0[group];
+            for lane in 0..GROUP {
+                words[lane] = if ALL {
+                    u32::from_le(loaded[lane])
+                } else {
+                    u32::from_le(loaded[lane]) & active[lane] | words[lane] & !active[lane]
+                };
+            }
+        };
+        let starts = places.iter().map(|place| bytes.as_ptr().wrapping_add(*place as usize));
+        match pattern(offsets) {
+            Pattern::Consecutive => {
+                for (word, start) in starts.enumerate() {
+                    let at = start.wrapping_add(first).cast::<[u32; GROUP]>();
+                    // SAFETY: words lie at the offsets of the first and the last lane, and so does
+                    // what is between them.
+                    put(word, unsafe { at.read_unaligned() });
+                }
+            }
+            Pattern::Equal => {
+                for (word, start) in starts.enumerate() {
+                    let at = start.wrapping_add(first).cast::<u32>();
+                    // SAFETY: a word lies there.
+                    put(word, [unsafe { at.read_unaligned() }; GROUP]);
+                }
+            }
+            Pattern::Scattered => {
+                for (word, start) in starts.enumerate() {
+                    let at = |lane: usize| start.wrapping_add(offsets[lane] as usize).cast::<u32>();
+                    // SAFETY: a word lies at the offset of every lane.
+                    put(word, std::array::from_fn(|lane| unsafe { at(lane).read_unaligned() }));
                 }
             }
         }
@@ -95,31 +117,6 @@ fn pattern(offsets: &[u32; GROUP]) -> Pattern {
     } else {
         Pattern::Scattered
     }
-}
-
-/// Loads a word for each lane of a group.
-///
-/// # Safety
-/// A word can be read at `start` plus each offset.
-#[inline(always)]
-unsafe fn load_group(start: *const u8, offsets: &[u32; GROUP], pattern: Pattern) -> [u32; GROUP] {
-    let at = |offset: u32| start.wrapping_add(offset as usize);
-    // SAFETY: a word lies at each offset; those of the first and the last lane, and so what is
-    // between them, if they are consecutive.
-    let words: [u32; GROUP] = unsafe {
-        match pattern {
-            Pattern::Consecutive => at(offsets[0]).cast::<[u32; GROUP]>().read_unaligned(),
-            Pattern::Equal => [at(offsets[0]).cast::<u32>().read_unaligned(); GROUP],
-            Pattern::Scattered => {
-                let mut words = [0; GROUP];
-                for (word, offset) in words.iter_mut().zip(offsets) {
-                    *word = at(*offset).cast::<u32>().read_unaligned();
-                }
-                words
-            }
-        }
-    };
-    words.map(u32::from_le)
 }
 
 /// Stores the words of `rows` per active lane, `apart` bytes from one to the next, lowest lane
@@ -198,9 +195,7 @@ mod tests {
         Active { row, all: false }
     }
 
-    fn in_sequence(word: usize) -> u32 {
-        4 * word as u32
-    }
+    const ONE: &[u32; 1] = &[0];
 
     #[test]
     fn lanes_load_their_own_words_and_inactive_lanes_keep_theirs() {
@@ -208,7 +203,7 @@ mod tests {
         let offsets = Row(std::array::from_fn(|lane| 3 * lane as u32));
         let mut rows = [Row::splat(7), Row::splat(7)];
         let active = Row::expand(LaneMask(0xf0));
-        assert!(load(&bytes, &offsets, some(&active), &mut rows, in_sequence));
+        assert!(load(&bytes, &offsets, some(&active), &mut rows, &[0, 4]));
         assert_eq!(rows[0].0[4], u32::from_le_bytes([12, 13, 14, 15]));
         assert_eq!(rows[1].0[7], u32::from_le_bytes([25, 26, 27, 28]));
         assert_eq!(rows[0].0[3], 7);
@@ -222,7 +217,7 @@ mod tests {
         for pattern in patterns {
             let offsets = Row(std::array::from_fn(|lane| pattern(lane as u32)));
             let mut rows = [Row::ZERO];
-            assert!(load(&bytes, &offsets, ALL, &mut rows, in_sequence));
+            assert!(load(&bytes, &offsets, ALL, &mut rows, ONE));
             for lane in 0..LANES {
                 let at = offsets.0[lane] as usize;
                 let expected = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -237,14 +232,14 @@ mod tests {
         let mut offsets = Row::ZERO;
         let mut rows = [Row::ZERO];
         offsets.0[63] = 60;
-        assert!(load(&bytes, &offsets, ALL, &mut rows, in_sequence));
+        assert!(load(&bytes, &offsets, ALL, &mut rows, ONE));
         offsets.0[63] = 61;
         let mut rows = [Row::ZERO];
-        assert!(!load(&bytes, &offsets, ALL, &mut rows, in_sequence));
+        assert!(!load(&bytes, &offsets, ALL, &mut rows, ONE));
         assert_eq!(rows, [Row::ZERO]);
         // The same offset in an inactive lane is no reason to refuse.
         let without = Row::expand(LaneMask(u64::MAX >> 1));
-        assert!(load(&bytes, &offsets, some(&without), &mut rows, in_sequence));
+        assert!(load(&bytes, &offsets, some(&without), &mut rows, ONE));
         assert!(!store(&mut bytes, &offsets, ALL, &[Row::splat(9)], 4));
         assert_eq!(bytes, vec![1; 64]);
     }
@@ -260,7 +255,7 @@ mod tests {
     #[test]
     fn words_apart_are_loaded_from_where_they_lie_and_checked_there() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let apart = |word: usize| [100, 4][word];
+        let apart = &[100, 4];
         let mut rows = [Row::ZERO; 2];
         let offsets = Row(std::array::from_fn(|lane| lane as u32));
         assert!(load(&bytes, &offsets, ALL, &mut rows, apart));

@@ -234,12 +234,13 @@ fn read_words<const ELEMENTS: usize>(
     lds: &[u8],
 ) {
     let all = words * ELEMENTS as u8;
-    let (rows, active) = wave.rows_mut(op.destination, all);
-    let place = |word: usize| {
-        let words = usize::from(words);
-        elements[word / words % ELEMENTS] + 4 * (word % words) as u32
+    let done = match all {
+        1 => read_rows::<1, ELEMENTS>(wave, op, addresses, elements, lds),
+        2 => read_rows::<2, ELEMENTS>(wave, op, addresses, elements, lds),
+        3 => read_rows::<3, ELEMENTS>(wave, op, addresses, elements, lds),
+        _ => read_rows::<4, ELEMENTS>(wave, op, addresses, elements, lds),
     };
-    if lane_access::load(lds, addresses, active, rows, place) {
+    if done {
         return;
     }
     for lane in wave.exec().lanes() {
@@ -253,6 +254,24 @@ fn read_words<const ELEMENTS: usize>(
             }
         }
     }
+}
+
+/// The same for all lanes at once; `false`, and nothing done, if an element is out of range.
+#[inline(always)]
+fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    addresses: &Row,
+    elements: [u32; ELEMENTS],
+    lds: &[u8],
+) -> bool {
+    let words = WORDS / ELEMENTS;
+    let places = std::array::from_fn(|word| {
+        elements[(word / words.max(1)) % ELEMENTS] + 4 * (word % words.max(1)) as u32
+    });
+    let (rows, active) = wave.rows_mut(op.destination, WORDS as u8);
+    rows.first_chunk_mut::<WORDS>()
+        .is_some_and(|rows| lane_access::load(lds, addresses, active, rows, &places))
 }
 
 #[inline(always)]

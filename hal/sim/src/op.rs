@@ -20,6 +20,8 @@ pub struct Op {
     pub run: Run,
     /// Length in bytes.
     pub size: u8,
+    /// Whether it does something in each active lane, rather than once.
+    pub per_lane: bool,
     /// One more than the highest architectural vector register it names.
     pub vgprs_named: u16,
     /// One more than the highest accumulation register it names.
@@ -48,6 +50,7 @@ impl Op {
         Op {
             run,
             size: inst.size,
+            per_lane: run.is_per_lane(),
             vgprs_named: 0,
             acc_vgprs_named: 0,
             destination: RowIndex(0),
@@ -81,6 +84,13 @@ pub enum Run {
     Lds(crate::lds::LdsAccess),
     /// Decodes, but cannot be executed, and why.
     Gap(&'static str),
+}
+
+impl Run {
+    /// Whether it does something in each active lane, rather than once.
+    pub fn is_per_lane(self) -> bool {
+        matches!(self, Run::Vector(_) | Run::VectorMemory(_) | Run::Lds(_))
+    }
 }
 
 /// A source operand, by words.

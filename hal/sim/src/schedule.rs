@@ -10,7 +10,6 @@ use crate::control::Step;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
 use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Registers, Watch};
-use crate::op::Run;
 use crate::program::Program;
 use crate::step::step;
 use crate::wave::{Status, Wave};
@@ -274,10 +273,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             }
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
-            lane_operations += match op.run {
-                Run::Vector(_) | Run::VectorMemory(_) | Run::Lds(_) => u64::from(exec.count()),
-                _ => 1,
-            };
+            lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, self.memory, lds) {
                 Step::Next => {}
                 Step::Barrier => wave.status = Status::AtBarrier,

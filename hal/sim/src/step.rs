@@ -11,9 +11,10 @@ use flipwave_isa::Value;
 /// Executes one instruction. The wave's PC already points behind it.
 #[inline(always)]
 pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    if op.vgprs_named > wave.vgpr_count
-        || op.acc_vgprs_named > wave.acc_vgpr_count
-        || wave.mode.indexes_vgprs()
+    // One branch for three conditions that hardly ever hold.
+    if (op.vgprs_named > wave.vgpr_count)
+        | (op.acc_vgprs_named > wave.acc_vgpr_count)
+        | wave.mode.indexes_vgprs()
     {
         return step_with_care(wave, op, memory, lds);
     }

@@ -23,6 +23,7 @@ pub fn translate(inst: Inst, level: Level) -> Op {
         Ok(run) => run,
         Err(Gap(reason)) => Run::Gap(reason),
     };
+    op.per_lane = op.run.is_per_lane();
     op
 }
 

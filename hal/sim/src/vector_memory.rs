@@ -260,7 +260,13 @@ fn load_words(
     {
         let rows = wave.rows_mut(op.destination, words).0;
         let active = Active { row: &row, all: addresses.lanes == LaneMask::FULL };
-        if lane_access::load(region.bytes, &offsets, active, rows, |word| apart * word as u32) {
+        let done = match words {
+            1 => load_rows::<1>(region.bytes, &offsets, active, rows, apart),
+            2 => load_rows::<2>(region.bytes, &offsets, active, rows, apart),
+            3 => load_rows::<3>(region.bytes, &offsets, active, rows, apart),
+            _ => load_rows::<4>(region.bytes, &offsets, active, rows, apart),
+        };
+        if done {
             return Ok(());
         }
     }
@@ -278,6 +284,20 @@ fn load_words(
         }
     }
     Ok(())
+}
+
+/// The same for all lanes at once; `false`, and nothing done, if a word is out of range.
+#[inline(always)]
+fn load_rows<const WORDS: usize>(
+    bytes: &[u8],
+    offsets: &Row,
+    active: Active<'_>,
+    rows: &mut [Row],
+    apart: u32,
+) -> bool {
+    let places = std::array::from_fn(|word| apart * word as u32);
+    rows.first_chunk_mut::<WORDS>()
+        .is_some_and(|rows| lane_access::load(bytes, offsets, active, rows, &places))
 }
 
 /// Up to 16 bytes at an address, which may lie in adjacent regions.

@@ -176,6 +176,8 @@ pub struct Wave {
     pub scalars: [u32; 128],
     /// EXEC, a word per lane.
     exec_row: Row,
+    /// Number of active lanes.
+    active_lanes: u32,
     /// Scalar condition code.
     pub scc: bool,
     /// MODE register.
@@ -246,6 +248,7 @@ impl Wave {
             scratch: Box::new([Row::ZERO; SCRATCH_ROWS]),
             scalars: [0; 128],
             exec_row: Row::ZERO,
+            active_lanes: 0,
             scc: false,
             mode: Mode::default(),
             vgpr_count: 0,
@@ -313,6 +316,13 @@ impl Wave {
         self.scalars[index] = mask.0 as u32;
         self.scalars[index + 1] = (mask.0 >> 32) as u32;
         self.exec_row = Row::expand(mask);
+        self.active_lanes = mask.count();
+    }
+
+    /// Number of active lanes.
+    #[inline(always)]
+    pub fn active_lanes(&self) -> u32 {
+        self.active_lanes
     }
 
     /// VCC.
