@@ -69,6 +69,14 @@ pub enum FaultCause {
         /// Wave instructions executed.
         executed: u64,
     },
+    /// An instruction that decodes but that no wave of a compute dispatch can execute: images, and
+    /// what is left to trap handlers and to other processors.
+    NotCompute {
+        /// The instruction, as the assembler prints it.
+        instruction: String,
+        /// Why not.
+        reason: String,
+    },
     /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
     Unimplemented {
         /// The instruction, as the assembler prints it.
@@ -87,6 +95,7 @@ impl FaultCause {
             FaultCause::IllegalInstruction { .. } => "illegal_instruction",
             FaultCause::Trap { .. } => "trap",
             FaultCause::Watchdog { .. } => "watchdog",
+            FaultCause::NotCompute { .. } => "not_compute",
             FaultCause::Unimplemented { .. } => "unimplemented",
         }
     }
@@ -116,6 +125,9 @@ impl fmt::Display for FaultCause {
             FaultCause::Trap { id } => write!(f, "trap {id}"),
             FaultCause::Watchdog { executed } => {
                 write!(f, "watchdog: stopped after {executed} wave instructions")
+            }
+            FaultCause::NotCompute { instruction, reason } => {
+                write!(f, "no compute instruction: `{instruction}`: {reason}")
             }
             FaultCause::Unimplemented { instruction, reason } => {
                 write!(f, "the embedded GPU does not execute `{instruction}`: {reason}")

@@ -83,7 +83,7 @@ impl fmt::Display for Inst {
 }
 
 /// Instruction formats of the ISA manuals ("Microcode formats").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Encoding {
     Sop1,
@@ -219,6 +219,9 @@ pub struct Modifiers {
     pub offen: bool,
     /// MUBUF: an address register holds an index.
     pub idxen: bool,
+    /// MTBUF before gfx10: the format of the data in memory. Absent where the instruction has none
+    /// and where it is the default, [`BufferFormat::default`].
+    pub buffer_format: Option<BufferFormat>,
     /// Data goes to LDS directly.
     pub lds: bool,
     /// Global data share instead of LDS.
@@ -236,6 +239,23 @@ pub struct Modifiers {
     pub blgp: u8,
     /// Words that this parser does not know, as printed.
     pub other: Vec<String>,
+}
+
+/// How typed buffers lie in memory, up to gfx9: the numbers of the data format and of the number
+/// format (ISA manual, "Buffer resource descriptor", DATA_FORMAT and NUM_FORMAT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferFormat {
+    /// Components and their widths, 0 to 15.
+    pub data: u8,
+    /// What the bits of a component mean, 0 to 7.
+    pub number: u8,
+}
+
+impl Default for BufferFormat {
+    /// One unsigned byte that stands for 0 to 1.
+    fn default() -> BufferFormat {
+        BufferFormat { data: 1, number: 0 }
+    }
 }
 
 /// Scale applied to a floating-point result before clamping.

@@ -15,8 +15,8 @@ mod target;
 mod text;
 
 pub use inst::{
-    Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc, Role, Sdwa,
-    SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc,
+    Role, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};

@@ -1,7 +1,9 @@
 //! Parses what LLVM's instruction printer writes. The text names every modifier, which the
 //! MC instruction does not.
 
-use crate::inst::{Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value};
+use crate::inst::{
+    BufferFormat, Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
+};
 use crate::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
 /// A printed instruction in parts.
@@ -233,6 +235,7 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "offset" => modifiers.offset = number(value)?,
         "offset0" => modifiers.offset0 = small(value)?,
         "offset1" => modifiers.offset1 = small(value)?,
+        "format" => modifiers.buffer_format = Some(buffer_format(value)?),
         "cbsz" => modifiers.cbsz = small(value)?,
         "abid" => modifiers.abid = small(value)?,
         "blgp" => modifiers.blgp = small(value)?,
@@ -249,6 +252,46 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         _ => dpp(modifiers).control = dpp_control(key, value)?,
     }
     Some(())
+}
+
+/// Names of data formats, by number.
+const DATA_FORMATS: [&str; 16] = [
+    "INVALID",
+    "8",
+    "16",
+    "8_8",
+    "32",
+    "16_16",
+    "10_11_11",
+    "11_11_10",
+    "10_10_10_2",
+    "2_10_10_10",
+    "8_8_8_8",
+    "32_32",
+    "16_16_16_16",
+    "32_32_32",
+    "32_32_32_32",
+    "RESERVED_15",
+];
+
+/// Names of number formats, by number.
+const NUMBER_FORMATS: [&str; 8] =
+    ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
+
+/// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]`, of which the default part may be missing.
+fn buffer_format(list: &str) -> Option<BufferFormat> {
+    let number_of =
+        |names: &[&str], name| u8::try_from(names.iter().position(|known| *known == name)?).ok();
+    let mut format = BufferFormat::default();
+    for name in enclosed(list, "[", "]")?.split(',') {
+        if let Some(data) = name.strip_prefix("BUF_DATA_FORMAT_") {
+            format.data = number_of(&DATA_FORMATS, data)?;
+        } else {
+            let number = name.strip_prefix("BUF_NUM_FORMAT_")?;
+            format.number = number_of(&NUMBER_FORMATS, number)?;
+        }
+    }
+    Some(format)
 }
 
 fn dpp_control(key: &str, value: &str) -> Option<DppControl> {

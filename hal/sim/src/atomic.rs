@@ -19,6 +19,7 @@ pub enum Modify {
     Swap,
     CompareSwap,
     CompareSwapF32,
+    CompareSwapF64,
     Add,
     Sub,
     ReverseSub,
@@ -32,6 +33,7 @@ pub enum Modify {
     MaskedOr,
     Increment,
     Decrement,
+    Wrap,
     AddF32,
     AddF64,
     AddPackedF16,
@@ -102,19 +104,33 @@ pub fn find_lds(name: &str) -> Option<Atomic> {
         ("wrxchg", _) => Modify::Swap,
         ("cmpst", b'b') => Modify::CompareSwap,
         ("cmpst", b'f') if bytes == 4 => Modify::CompareSwapF32,
+        ("cmpst", b'f') => Modify::CompareSwapF64,
+        ("wrap", _) => Modify::Wrap,
         _ => return None,
     };
     Some(Atomic { bytes, modify })
 }
 
 impl Atomic {
+    /// Exchange of a dword.
+    pub const EXCHANGE_B32: Atomic = Atomic { bytes: 4, modify: Modify::Swap };
+    /// Exchange of two dwords.
+    pub const EXCHANGE_B64: Atomic = Atomic { bytes: 8, modify: Modify::Swap };
+
     /// Whether it takes a second data operand.
     pub fn has_second_operand(self) -> bool {
-        matches!(self.modify, Modify::CompareSwap | Modify::CompareSwapF32 | Modify::MaskedOr)
+        matches!(
+            self.modify,
+            Modify::CompareSwap
+                | Modify::CompareSwapF32
+                | Modify::CompareSwapF64
+                | Modify::MaskedOr
+                | Modify::Wrap
+        )
     }
 
-    /// The new value. `data` is the operand; `second` is what is compared with (swaps) or the
-    /// bits to clear (masked or).
+    /// The new value. `data` is the operand; `second` is what is compared with (swaps), the bits to
+    /// clear (masked or), or what is taken away as long as it goes (wrap).
     pub fn apply(self, old: u64, data: u64, second: u64) -> u64 {
         let narrow = self.bytes == 4;
         let signed = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
@@ -130,7 +146,15 @@ impl Atomic {
             Modify::CompareSwapF32 => {
                 if f32::from_bits(old as u32) == f32::from_bits(second as u32) { data } else { old }
             }
-            Modify::Add => old.wrapping_add(data),
+            Modify::CompareSwapF64 => {
+                if f64::from_bits(old) == f64::from_bits(second) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::Wrap if old >= second => old - second,
+            Modify::Wrap | Modify::Add => old.wrapping_add(data),
             Modify::Sub => old.wrapping_sub(data),
             Modify::ReverseSub => data.wrapping_sub(old),
             Modify::MinSigned => {

@@ -1,9 +1,10 @@
 //! What changes the course of a wave: branches, calls, barriers, traps, the end.
 
+use crate::global_sync::{SyncOperation, SyncRequest};
 use crate::hardware_register;
 use crate::op::Op;
 use crate::vector::scalar_word;
-use crate::wave::{ScalarIndex, Wave};
+use crate::wave::{Mode, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 
@@ -30,6 +31,23 @@ pub enum Control {
     Call,
     /// Writes to MODE what the vector unit does not execute.
     SetRegister,
+    /// Goes both ways of a branch, one after the other: the lanes of the mask jump by the
+    /// immediate.
+    Fork,
+    /// The same, the target being in a register.
+    ForkToRegister,
+    /// Where the ways of a fork come together.
+    Join,
+    /// Makes vector instructions be skipped, or not.
+    SkipVectors,
+    /// Ends the wave if the immediate's lowest bit is set.
+    Kill,
+    /// Halts the wave if the immediate's lowest bit is set.
+    Halt,
+    /// Halts the wave.
+    HaltAlways,
+    /// Global wave sync.
+    Sync(SyncOperation),
 }
 
 /// When a branch is taken.
@@ -49,6 +67,10 @@ pub enum Step {
     Next,
     /// The wave waits at a barrier.
     Barrier,
+    /// The wave asks for a resource of global wave sync.
+    Sync(SyncRequest),
+    /// The wave has halted itself.
+    Halted,
     /// The wave has ended.
     Ended,
     /// The device stops the dispatch.
@@ -58,13 +80,38 @@ pub enum Step {
 /// The control operation of a canonical name.
 pub fn find(name: &str) -> Option<Control> {
     Some(match name {
-        "s_nop" | "s_waitcnt" | "s_waitcnt_vmcnt" | "s_waitcnt_expcnt" | "s_waitcnt_lgkmcnt"
-        | "s_sleep" | "s_setprio" | "s_sethalt" | "s_setkill" | "s_icache_inv" | "s_wakeup"
-        | "s_incperflevel" | "s_decperflevel" | "s_ttracedata" | "s_dcache_inv"
-        | "s_dcache_inv_vol" | "s_dcache_wb" | "s_dcache_wb_vol" | "buffer_wbinvl1"
-        | "buffer_wbinvl1_vol" | "buffer_wbl2" | "buffer_invl2" | "v_nop" | "v_clrexcp"
-        | "ds_nop" | "s_sendmsg" | "s_sendmsghalt" => Control::Nothing,
+        "s_nop"
+        | "s_waitcnt"
+        | "s_waitcnt_vmcnt"
+        | "s_waitcnt_expcnt"
+        | "s_waitcnt_lgkmcnt"
+        | "s_sleep"
+        | "s_setprio"
+        | "s_icache_inv"
+        | "s_wakeup"
+        | "s_atc_probe"
+        | "s_atc_probe_buffer"
+        | "s_dcache_discard"
+        | "s_dcache_discard_x2"
+        | "s_incperflevel"
+        | "s_decperflevel"
+        | "s_ttracedata"
+        | "s_dcache_inv"
+        | "s_dcache_inv_vol"
+        | "s_dcache_wb"
+        | "s_dcache_wb_vol"
+        | "buffer_wbinvl1"
+        | "buffer_wbinvl1_vol"
+        | "buffer_wbl2"
+        | "buffer_invl2"
+        | "v_nop"
+        | "v_clrexcp"
+        | "ds_nop"
+        | "s_sendmsg" => Control::Nothing,
         "s_endpgm" | "s_endpgm_saved" => Control::EndProgram,
+        "s_setkill" => Control::Kill,
+        "s_sethalt" => Control::Halt,
+        "s_sendmsghalt" => Control::HaltAlways,
         "s_barrier" => Control::Barrier,
         "s_trap" => Control::Trap,
         "s_branch" => Control::Branch(Condition::Always),
@@ -84,7 +131,11 @@ pub fn find(name: &str) -> Option<Control> {
         "s_swappc_b64" => Control::SwapPc,
         "s_call_b64" => Control::Call,
         "s_setreg_b32" | "s_setreg_imm32_b32" => Control::SetRegister,
-        _ => return None,
+        "s_cbranch_i_fork" => Control::Fork,
+        "s_cbranch_g_fork" => Control::ForkToRegister,
+        "s_cbranch_join" => Control::Join,
+        "s_setvskip" => Control::SkipVectors,
+        _ => return SyncOperation::find(name).map(Control::Sync),
     })
 }
 
@@ -120,8 +171,84 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
             wave.pc = target;
         }
         Control::SetRegister => return set_register(wave, op),
+        Control::Fork => fork(wave, op, target),
+        Control::ForkToRegister => {
+            let [low, high] = op.sources[1].words;
+            let target =
+                u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+            fork(wave, op, target & !3);
+        }
+        Control::Join => join(wave, op),
+        Control::SkipVectors => {
+            let bit = scalar_word(wave, op.sources[1].words[0]) & 31;
+            let skip = scalar_word(wave, op.sources[0].words[0]) >> bit & 1;
+            wave.mode = Mode(wave.mode.0 & !Mode::SKIP_VECTORS | skip * Mode::SKIP_VECTORS);
+        }
+        Control::Kill if op.immediate & 1 != 0 => return Step::Ended,
+        Control::Halt if op.immediate & 1 != 0 => return Step::Halted,
+        Control::HaltAlways => return Step::Halted,
+        Control::Kill | Control::Halt => {}
+        Control::Sync(operation) => return Step::Sync(sync_request(wave, op, operation)),
     }
     Step::Next
+}
+
+/// Takes both ways of a branch: the one that fewer lanes take now, the other when they join (ISA
+/// manual, "S_CBRANCH_G_FORK"). What is left to do lies in SGPRs, four for each entry of the
+/// stack: the lanes, then the address.
+#[cold]
+#[inline(never)]
+fn fork(wave: &mut Wave, op: &Op, target: u64) {
+    let [low, high] = op.sources[0].words;
+    let mask = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+    let exec = wave.exec().0;
+    let (taken, not_taken) = (mask & exec, !mask & exec);
+    if taken == exec {
+        wave.pc = target;
+    } else if not_taken != exec {
+        let (now, pc, later, later_pc) = if not_taken.count_ones() < taken.count_ones() {
+            (not_taken, wave.pc, taken, target)
+        } else {
+            (taken, target, not_taken, wave.pc)
+        };
+        let depth = wave.mode.branch_depth();
+        let entry = ScalarIndex(depth as u8 * 4);
+        wave.write_scalar_pair(entry, later);
+        wave.write_scalar_pair(ScalarIndex(entry.0 + 2), later_pc);
+        wave.mode = wave.mode.with_branch_depth(depth + 1);
+        wave.set_exec(LaneMask(now));
+        wave.pc = pc;
+    }
+}
+
+/// Goes on behind the join if the stack is as deep as before the fork, else takes the way that
+/// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits.
+#[cold]
+#[inline(never)]
+fn join(wave: &mut Wave, op: &Op) {
+    let depth = wave.mode.branch_depth();
+    if depth == scalar_word(wave, op.sources[0].words[0]) {
+        return;
+    }
+    let depth = depth.wrapping_sub(1) & 7;
+    wave.mode = wave.mode.with_branch_depth(depth);
+    let entry = ScalarIndex(depth as u8 * 4);
+    wave.set_exec(LaneMask(wave.scalar_pair(entry)));
+    wave.pc = wave.scalar_pair(ScalarIndex(entry.0 + 2)) & !3;
+}
+
+/// The resource is named by M0[21:16] and the offset; the number comes from the first active lane,
+/// lane 0 where none is active.
+#[cold]
+#[inline(never)]
+fn sync_request(wave: &Wave, op: &Op, operation: SyncOperation) -> SyncRequest {
+    let lane = wave.exec().nth(0).map_or(0, |lane| usize::from(lane.0));
+    let value = match op.sources[0].row() {
+        Some(row) => wave.row(row).0[lane],
+        None => scalar_word(wave, op.sources[0].words[0]),
+    };
+    let base = wave.scalar(ScalarIndex::M0) >> 16 & 63;
+    SyncRequest { operation, resource: base.wrapping_add(op.immediate as u32), value }
 }
 
 /// The address in a register pair; its two lowest bits are ignored.

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::lane_access;
 use crate::level::at_each_level;
 use crate::op::Op;
-use crate::wave::{LANES, Row, ScalarIndex, Wave};
+use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, FaultCause};
 use flipwave_isa::Lane;
 
@@ -39,6 +39,20 @@ pub enum LdsAccess {
         /// Whether the old value is returned.
         returns: bool,
     },
+    /// Two exchanges, as [`LdsAccess::Read2`] and [`LdsAccess::Write2`] address them.
+    Exchange2 {
+        /// What is exchanged.
+        atomic: Atomic,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Two words, each replaced by the data without its highest bit if that is set; gives the old
+    /// ones.
+    ExchangeIf,
+    /// A word whose address is in M0, the lanes' words side by side.
+    ReadByThread,
+    /// The same.
+    WriteByThread,
     /// Adds to (or with `subtract` takes from) a counter the number of active lanes, and gives
     /// all of them its old value.
     Count {
@@ -65,6 +79,17 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "write2_b64" => LdsAccess::Write2 { words: 2, scale: 8 },
         "write2st64_b32" => LdsAccess::Write2 { words: 1, scale: 4 * 64 },
         "write2st64_b64" => LdsAccess::Write2 { words: 2, scale: 8 * 64 },
+        "wrxchg2_rtn_b32" => LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B32, scale: 4 },
+        "wrxchg2_rtn_b64" => LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B64, scale: 8 },
+        "wrxchg2st64_rtn_b32" => {
+            LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B32, scale: 4 * 64 }
+        }
+        "wrxchg2st64_rtn_b64" => {
+            LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B64, scale: 8 * 64 }
+        }
+        "condxchg32_rtn_b64" => LdsAccess::ExchangeIf,
+        "read_addtid_b32" => LdsAccess::ReadByThread,
+        "write_addtid_b32" => LdsAccess::WriteByThread,
         "append" => LdsAccess::Count { subtract: false },
         "consume" => LdsAccess::Count { subtract: true },
         "permute_b32" => LdsAccess::Permute,
@@ -104,14 +129,14 @@ pub fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     }
 }
 
-/// Reads, modifies and writes one LDS word; gives the old value.
+/// Reads, modifies and writes one LDS word; gives the old value. The operands are the data and
+/// what is compared with or cleared.
 pub fn modify(
     lds: &mut [u8],
     at: u32,
     lane: Lane,
     atomic: Atomic,
-    data: u64,
-    second: u64,
+    [data, second]: [u64; 2],
 ) -> Result<u64, FaultCause> {
     let length = usize::from(atomic.bytes);
     if !(at as usize).is_multiple_of(length) {
@@ -121,9 +146,7 @@ pub fn modify(
             lane: Some(lane),
         });
     }
-    let mut old = [0; 8];
-    old[..length].copy_from_slice(&read(lds, at, length)[..length]);
-    let old = u64::from_le_bytes(old);
+    let old = u64_of(&read(lds, at, length));
     write(lds, at, &atomic.apply(old, data, second).to_le_bytes()[..length]);
     Ok(old)
 }
@@ -179,19 +202,55 @@ fn execute_access(
                 let index = usize::from(lane.0);
                 let first = data(wave, op, 1, atomic.bytes, index);
                 // Two operands: what is compared with or cleared comes first.
-                let (data, second) = if atomic.has_second_operand() {
-                    (data(wave, op, 2, atomic.bytes, index), first)
+                let operands = if atomic.has_second_operand() {
+                    [data(wave, op, 2, atomic.bytes, index), first]
                 } else {
-                    (first, 0)
+                    [first, 0]
                 };
-                let old = modify(lds, addresses.0[index], lane, atomic, data, second)?;
+                let old = modify(lds, addresses.0[index], lane, atomic, operands)?;
                 if returns {
-                    wave.row_mut(op.destination).0[index] = old as u32;
-                    if atomic.bytes == 8 {
-                        wave.row_mut(op.destination.plus(1)).0[index] = (old >> 32) as u32;
-                    }
+                    write_lane(wave, op.destination, index, old, atomic.bytes);
                 }
             }
+        }
+        LdsAccess::Exchange2 { atomic, scale } => {
+            let offsets = [modifiers.offset0, modifiers.offset1].map(|at| u32::from(at) * scale);
+            let addresses = offsets.map(|offset| addresses(wave, op, offset));
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let new = [1, 2].map(|source| data(wave, op, source, atomic.bytes, index));
+                for which in [0, 1] {
+                    let operands = [new[which], 0];
+                    let old = modify(lds, addresses[which].0[index], lane, atomic, operands)?;
+                    let skip = which as u16 * u16::from(atomic.bytes / 4);
+                    write_lane(wave, op.destination.plus(skip), index, old, atomic.bytes);
+                }
+            }
+        }
+        LdsAccess::ExchangeIf => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let at = addresses.0[index] & !7;
+                let old = u64_of(&read(lds, at, 8));
+                let new = data(wave, op, 1, 8, index);
+                for half in 0..2 {
+                    let word = (new >> (32 * half)) as u32;
+                    if word >> 31 != 0 {
+                        let at = at.wrapping_add(4 * half);
+                        write(lds, at, &(word & 0x7fff_ffff).to_le_bytes());
+                    }
+                }
+                write_lane(wave, op.destination, index, old, 8);
+            }
+        }
+        LdsAccess::ReadByThread => {
+            let addresses = by_thread(wave, op);
+            read_words(wave, op, 1, &addresses, [0], lds);
+        }
+        LdsAccess::WriteByThread => {
+            let addresses = by_thread(wave, op);
+            write_element(wave, op, 1, Element::Words(1), &addresses, lds);
         }
         LdsAccess::Count { subtract } => {
             let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
@@ -207,6 +266,25 @@ fn execute_access(
         }
     }
     Ok(())
+}
+
+/// The first eight bytes.
+fn u64_of(bytes: &[u8; 16]) -> u64 {
+    u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[byte]))
+}
+
+fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, bytes: u8) {
+    wave.row_mut(destination).0[lane] = value as u32;
+    if bytes == 8 {
+        wave.row_mut(destination.plus(1)).0[lane] = (value >> 32) as u32;
+    }
+}
+
+/// The address of each lane where M0 has the first: M0[15:0] and the offset, then four bytes per
+/// lane (ISA manual, "DS_READ_ADDTID_B32").
+fn by_thread(wave: &Wave, op: &Op) -> Row {
+    let first = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
+    Row(std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)))
 }
 
 /// The address of each lane.

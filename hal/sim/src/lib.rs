@@ -8,8 +8,12 @@
 
 mod aperture;
 mod atomic;
+mod buffer;
 mod control;
+mod coverage;
 mod element;
+mod format;
+mod global_sync;
 mod hardware_register;
 mod lane_access;
 mod lane_value;
@@ -17,6 +21,7 @@ mod launch;
 mod lds;
 mod level;
 mod memory;
+mod not_compute;
 mod observer;
 mod op;
 mod operations;
@@ -33,6 +38,7 @@ mod wave;
 #[cfg(test)]
 mod test_support;
 
+pub use coverage::{Treatment, treatment};
 pub use memory::AddressSpace;
 pub use observer::{Executed, Observer, Registers, Unobserved, Watch};
 pub use schedule::{Execution, Progress};

@@ -1,6 +1,8 @@
 //! Device memory: one interface, and its body for workloads whose memory is all our own.
 
-use flipwave_device::{Address, DeviceError};
+use crate::atomic::Atomic;
+use flipwave_device::{AccessKind, Address, DeviceError, FaultCause};
+use flipwave_isa::Lane;
 use std::ops::Range;
 
 /// Memory as the executing waves see it.
@@ -43,6 +45,60 @@ impl Region<'_> {
         self.bytes.get_mut(start..start.checked_add(bytes.len())?)?.copy_from_slice(bytes);
         Some(())
     }
+}
+
+/// The fault of an access to memory that is not there.
+pub fn violation(address: u64, access: AccessKind, lane: Option<Lane>) -> FaultCause {
+    FaultCause::MemoryViolation { address: Address(address), access, lane }
+}
+
+/// Up to 16 bytes at an address, which may lie in adjacent regions.
+///
+/// # Errors
+/// A memory violation at the first byte that is not mapped.
+pub fn read_bytes(
+    memory: &mut dyn Memory,
+    at: u64,
+    bytes: &mut [u8],
+    access: AccessKind,
+    lane: Option<Lane>,
+) -> Result<(), FaultCause> {
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let at = at.wrapping_add(index as u64);
+        *byte = memory
+            .region(at)
+            .and_then(|region| region.read::<1>(at))
+            .ok_or_else(|| violation(at, access, lane))?[0];
+    }
+    Ok(())
+}
+
+/// Reads, modifies and writes one memory word; gives the old value. The operands are the data and
+/// what is compared with or cleared.
+///
+/// # Errors
+/// An address that is misaligned or not mapped.
+pub fn modify(
+    memory: &mut dyn Memory,
+    at: u64,
+    lane: Option<Lane>,
+    atomic: Atomic,
+    [data, second]: [u64; 2],
+) -> Result<u64, FaultCause> {
+    let length = usize::from(atomic.bytes);
+    if !at.is_multiple_of(length as u64) {
+        let alignment = u32::from(atomic.bytes);
+        return Err(FaultCause::Misaligned { address: Address(at), alignment, lane });
+    }
+    let mut bytes = [0; 8];
+    read_bytes(memory, at, &mut bytes[..length], AccessKind::Atomic, lane)?;
+    let old = u64::from_le_bytes(bytes);
+    let new = atomic.apply(old, data, second).to_le_bytes();
+    memory
+        .region(at)
+        .and_then(|mut region| region.write(at, &new[..length]))
+        .ok_or_else(|| violation(at, AccessKind::Atomic, lane))?;
+    Ok(old)
 }
 
 /// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of

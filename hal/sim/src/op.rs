@@ -82,7 +82,9 @@ pub enum Run {
     VectorMemory(crate::vector_memory::VectorAccess),
     /// Local data share.
     Lds(crate::lds::LdsAccess),
-    /// Decodes, but cannot be executed, and why.
+    /// Decodes, but is nothing that a compute wave can execute, and why.
+    NotCompute(&'static str),
+    /// Decodes, but is not executed yet, and why.
     Gap(&'static str),
 }
 

@@ -1,97 +1,191 @@
-//! Scalar memory: loads of consecutive words into scalar registers.
+//! Scalar memory: loads, stores and atomics of consecutive words in scalar registers. They are
+//! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored.
 
-use crate::memory::Memory;
-use crate::op::Op;
+use crate::atomic::Atomic;
+use crate::memory::{Memory, modify, violation};
+use crate::op::{Op, Word};
 use crate::vector::scalar_word;
 use crate::wave::{ScalarIndex, Wave};
-use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_device::{AccessKind, FaultCause};
 
-/// A scalar memory operation.
+/// A scalar memory operation. Sources: 0 the base, 1 a scalar offset, 2 the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScalarAccess {
-    /// So many words from a 64-bit base.
+pub struct ScalarAccess {
+    /// How the address is made.
+    pub space: Space,
+    /// What is done there.
+    pub transfer: Transfer,
+}
+
+/// How the address is made (ISA manual, "Scalar memory operations", "Addressing").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// 64-bit base.
+    Address,
+    /// Buffer resource: loads out of its range give zero, stores and atomics there vanish.
+    Buffer,
+    /// 64-bit base; the offset register counts in units of 64 bytes, a dword of all lanes.
+    Scratch,
+}
+
+/// What is done at the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// So many words to registers.
     Load(u8),
-    /// So many words from a buffer resource; words out of its range read as zero.
-    BufferLoad(u8),
+    /// So many words to memory.
+    Store(u8),
+    /// Read, modify, write.
+    Atomic {
+        /// The operation.
+        atomic: Atomic,
+        /// Whether the old value is returned.
+        returns: bool,
+    },
     /// A 64-bit counter that only goes up: wave instructions executed by the wave.
     Clock,
 }
 
-/// The scalar memory operation of a canonical name.
-pub fn find(name: &str) -> Option<ScalarAccess> {
+/// The scalar memory operation of a canonical name; `returns` is the modifier that makes an
+/// atomic return the old value.
+pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
     if matches!(name, "s_memtime" | "s_memrealtime") {
-        return Some(ScalarAccess::Clock);
+        return Some(ScalarAccess { space: Space::Address, transfer: Transfer::Clock });
     }
-    let (width, access): (_, fn(u8) -> ScalarAccess) =
-        if let Some(width) = name.strip_prefix("s_load_dword") {
-            (width, ScalarAccess::Load)
-        } else {
-            (name.strip_prefix("s_buffer_load_dword")?, ScalarAccess::BufferLoad)
-        };
-    let words = if width.is_empty() { 1 } else { width.strip_prefix('x')?.parse().ok()? };
-    Some(access(words))
+    let name = name.strip_prefix("s_")?;
+    let (space, name) = if let Some(name) = name.strip_prefix("buffer_") {
+        (Space::Buffer, name)
+    } else if let Some(name) = name.strip_prefix("scratch_") {
+        (Space::Scratch, name)
+    } else {
+        (Space::Address, name)
+    };
+    let (verb, what) = name.split_once('_')?;
+    let words = || match what.strip_prefix("dword")? {
+        "" => Some(1),
+        width => width.strip_prefix('x')?.parse().ok(),
+    };
+    let transfer = match verb {
+        "load" => Transfer::Load(words()?),
+        "store" => Transfer::Store(words()?),
+        "atomic" => Transfer::Atomic { atomic: crate::atomic::find_memory(what)?, returns },
+        _ => return None,
+    };
+    Some(ScalarAccess { space, transfer })
 }
 
-/// Executes a scalar memory operation. Source 0 is the base, source 1 a scalar offset, the
-/// immediate a constant one.
+/// Executes a scalar memory operation. The immediate is a constant offset.
 pub fn execute(
     wave: &mut Wave,
     op: &Op,
     access: ScalarAccess,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
-    let base = scalar(op.sources[0].words, wave);
-    let offset = i64::from(scalar_word(wave, op.sources[1].words[0])).wrapping_add(op.immediate);
-    let words = match access {
-        ScalarAccess::Clock => {
+    let place = Place::of(wave, op, access.space);
+    match access.transfer {
+        Transfer::Clock => {
             let ticks = wave.executed;
             wave.write_scalar_pair(op.scalar_destination, ticks);
-            return Ok(());
         }
-        ScalarAccess::Load(words) | ScalarAccess::BufferLoad(words) => words,
-    };
-    let mut values = [0u32; 16];
-    let limit = match access {
-        ScalarAccess::BufferLoad(_) => buffer_bytes(wave, op),
-        _ => u64::MAX,
-    };
-    let base = if limit == u64::MAX { base } else { base & 0xffff_ffff_ffff };
-    for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
-        let offset = (offset & !3).wrapping_add(4 * word as i64);
-        if limit != u64::MAX && offset as u64 + 4 > limit {
-            continue;
+        Transfer::Load(words) => {
+            let mut values = [0u32; 16];
+            for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
+                let Some(address) = place.of_word(word, 4) else { continue };
+                *value = memory
+                    .region(address)
+                    .and_then(|region| region.read::<4>(address))
+                    .map(u32::from_le_bytes)
+                    .ok_or_else(|| violation(address, AccessKind::Read, None))?;
+            }
+            write_words(wave, op.scalar_destination, &values[..usize::from(words)]);
         }
-        let address = (base & !3).wrapping_add_signed(offset);
-        *value = memory
-            .region(address)
-            .and_then(|region| region.read::<4>(address))
-            .map(u32::from_le_bytes)
-            .ok_or(FaultCause::MemoryViolation {
-                address: Address(address),
-                access: AccessKind::Read,
-                lane: None,
-            })?;
-    }
-    for (word, value) in values[..usize::from(words)].iter().enumerate() {
-        let index = usize::from(op.scalar_destination.0) + word;
-        // A corrupted destination may run off the register file; the excess is dropped.
-        if let Ok(index) = u8::try_from(index)
-            && index < 128
-        {
-            wave.write_scalar(ScalarIndex(index), *value);
+        Transfer::Store(words) => {
+            for word in 0..words {
+                let Some(address) = place.of_word(word.into(), 4) else { continue };
+                memory
+                    .region(address)
+                    .and_then(|mut region| {
+                        region.write(address, &data(wave, op, word).to_le_bytes())
+                    })
+                    .ok_or_else(|| violation(address, AccessKind::Write, None))?;
+            }
+        }
+        Transfer::Atomic { atomic, returns } => {
+            let pair = |first| {
+                u64::from(data(wave, op, first)) | u64::from(data(wave, op, first + 1)) << 32
+            };
+            let operands = if atomic.bytes == 4 {
+                [data(wave, op, 0).into(), data(wave, op, 1).into()]
+            } else {
+                [pair(0), pair(2)]
+            };
+            let old = match place.of_word(0, atomic.bytes.into()) {
+                Some(address) => modify(memory, address, None, atomic, operands)?,
+                None => 0,
+            };
+            if returns {
+                let words = [old as u32, (old >> 32) as u32];
+                write_words(wave, op.scalar_destination, &words[..usize::from(atomic.bytes / 4)]);
+            }
         }
     }
     Ok(())
 }
 
-fn scalar(words: [crate::op::Word; 2], wave: &Wave) -> u64 {
-    u64::from(scalar_word(wave, words[0])) | u64::from(scalar_word(wave, words[1])) << 32
+/// Where an access begins, and where it must end.
+struct Place {
+    base: u64,
+    offset: i64,
+    /// Bytes of a buffer.
+    limit: Option<u64>,
+}
+
+impl Place {
+    fn of(wave: &Wave, op: &Op, space: Space) -> Place {
+        let [low, high] = op.sources[0].words;
+        let base = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+        let register = i64::from(scalar_word(wave, op.sources[1].words[0]));
+        let register = if space == Space::Scratch { register * 64 } else { register };
+        let offset = register.wrapping_add(op.immediate);
+        match space {
+            Space::Buffer => {
+                Place { base: base & 0xffff_ffff_ffff, offset, limit: Some(buffer_bytes(wave, op)) }
+            }
+            Space::Address | Space::Scratch => Place { base, offset, limit: None },
+        }
+    }
+
+    /// The address of a word of the access, if the `bytes` there are in range.
+    fn of_word(&self, word: usize, bytes: u64) -> Option<u64> {
+        let offset = (self.offset & !3).wrapping_add(4 * word as i64);
+        let end = (offset as u64).saturating_add(bytes);
+        if self.limit.is_some_and(|limit| end > limit) {
+            return None;
+        }
+        Some((self.base & !3).wrapping_add_signed(offset))
+    }
+}
+
+/// Writes consecutive registers. A corrupted destination may run off the register file; the
+/// excess is dropped.
+fn write_words(wave: &mut Wave, first: ScalarIndex, values: &[u32]) {
+    for (index, value) in (first.0..ScalarIndex::DROPPED.0).zip(values) {
+        wave.write_scalar(ScalarIndex(index), *value);
+    }
+}
+
+/// A word of the data.
+fn data(wave: &Wave, op: &Op, word: u8) -> u32 {
+    match op.sources[2].words[0] {
+        Word::Scalar(first) => wave.scalar(ScalarIndex(first.0 + word)),
+        _ => 0,
+    }
 }
 
 /// Bytes of the buffer resource in source 0: records times stride, or records alone for raw
 /// buffers (ISA manual, "Scalar memory operations").
 fn buffer_bytes(wave: &Wave, op: &Op) -> u64 {
-    let crate::op::Word::Scalar(first) = op.sources[0].words[0] else { return 0 };
+    let Word::Scalar(first) = op.sources[0].words[0] else { return 0 };
     let word = |n: u8| u64::from(wave.scalar(ScalarIndex(first.0 + n)));
     let stride = word(1) >> 16 & 0x3fff;
     word(2) * stride.max(1)

@@ -7,6 +7,7 @@
 //! it on.
 
 use crate::control::Step;
+use crate::global_sync::GlobalSync;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
 use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Registers, Watch};
@@ -39,6 +40,9 @@ pub struct Execution {
     /// Places of workgroups that are free.
     free: Vec<usize>,
     position: Position,
+    sync: GlobalSync,
+    /// Wave instructions when all resident workgroups last had had their turns.
+    last_round: Option<u64>,
 }
 
 /// Whose turn it is.
@@ -76,6 +80,8 @@ impl Execution {
             resident: VecDeque::new(),
             free: (0..RESIDENT_WORKGROUPS).rev().collect(),
             position: Position::default(),
+            sync: GlobalSync::default(),
+            last_round: None,
         }
     }
 
@@ -137,6 +143,9 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             if execution.position.workgroups == 0 {
                 self.start_next(execution);
                 execution.position.workgroups = execution.resident.len();
+                if let Some(fault) = self.hang(execution) {
+                    return Progress::Ended(Completion::Faulted(fault));
+                }
             }
             let Some(mut workgroup) = execution.resident.pop_front() else {
                 return Progress::Ended(Completion::Completed(execution.statistics));
@@ -156,6 +165,22 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             let workgroups = execution.position.workgroups - 1;
             execution.position = Position { workgroups, ..Position::default() };
         }
+    }
+
+    /// The watchdog's fault if nothing can change any more: in a whole round no wave executed
+    /// anything, because all wait for one another or have halted. That much is certain before the
+    /// limit is reached.
+    fn hang(&self, execution: &mut Execution) -> Option<DeviceFault> {
+        let executed = execution.statistics.wave_instructions;
+        if execution.last_round.replace(executed) != Some(executed) {
+            return None;
+        }
+        let waves = execution.resident.iter().flat_map(|workgroup| &workgroup.waves);
+        let wave = waves.into_iter().find(|wave| wave.status != Status::Ended)?;
+        let home = &self.programs[execution.home];
+        let program = self.programs.iter().find(|program| program.contains(wave.pc));
+        let cause = FaultCause::Watchdog { executed };
+        Some(fault_at(program.unwrap_or(home), wave.pc, wave.id, cause))
     }
 
     /// Starts the next workgroup, if there is one and a place for it.
@@ -217,6 +242,9 @@ impl<'a, O: Observer> Scheduler<'a, O> {
     ) -> Result<(), DeviceFault> {
         let index = execution.position.wave;
         let (wave, watched) = (&mut workgroup.waves[index], &mut workgroup.watched[index]);
+        if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
+            wave.status = Status::Ready;
+        }
         if wave.status != Status::Ready {
             return Ok(());
         }
@@ -277,6 +305,12 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             match step(wave, op, self.memory, lds) {
                 Step::Next => {}
                 Step::Barrier => wave.status = Status::AtBarrier,
+                Step::Sync(request) => {
+                    if !execution.sync.request(wave.id, request) {
+                        wave.status = Status::AtGlobalSync;
+                    }
+                }
+                Step::Halted => wave.status = Status::Halted,
                 Step::Ended => wave.status = Status::Ended,
                 Step::Fault(cause) => {
                     fault = Some((pc, cause));
@@ -313,7 +347,7 @@ impl Workgroup {
     /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
     /// that have ended do not count (ISA manual, "S_BARRIER").
     fn pass_barrier(&mut self) {
-        if self.waves.iter().any(|wave| wave.status == Status::Ready) {
+        if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
             return;
         }
         for wave in &mut self.waves {

@@ -14,7 +14,7 @@ pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -
     // One branch for three conditions that hardly ever hold.
     if (op.vgprs_named > wave.vgpr_count)
         | (op.acc_vgprs_named > wave.acc_vgpr_count)
-        | wave.mode.indexes_vgprs()
+        | wave.mode.changes_vectors()
     {
         return step_with_care(wave, op, memory, lds);
     }
@@ -37,6 +37,9 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
         Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
         Run::Lds(access) => lds::execute(wave, op, access, lds),
+        Run::NotCompute(reason) => {
+            Err(FaultCause::NotCompute { instruction: op.inst.text.clone(), reason: reason.into() })
+        }
         Run::Gap(reason) => Err(FaultCause::Unimplemented {
             instruction: op.inst.text.clone(),
             reason: reason.into(),
@@ -49,10 +52,13 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
 }
 
 /// An instruction whose vector registers are not simply those it names: M0 moves them in
-/// GPR-index mode, or they lie outside the wave's allocation.
+/// GPR-index mode, or they lie outside the wave's allocation. Or one that is skipped.
 #[cold]
 #[inline(never)]
 fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    if wave.mode.skips_vectors() && is_vector(op.run) {
+        return Step::Next;
+    }
     let mut op = op.clone();
     if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
         index_registers(&mut op, wave.scalar(ScalarIndex::M0));
@@ -62,6 +68,18 @@ fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [
     } else {
         Step::Next
     }
+}
+
+/// Whether VSKIP concerns an instruction (ISA manual, "S_SETVSKIP").
+fn is_vector(run: Run) -> bool {
+    matches!(
+        run,
+        Run::Vector(_)
+            | Run::Whole(_)
+            | Run::VectorMemory(_)
+            | Run::Lds(_)
+            | Run::Control(control::Control::Sync(_))
+    )
 }
 
 /// Moves the vector registers of an operation by M0[7:0]: source i if M0[12 + i] is set, the

@@ -1,10 +1,13 @@
 //! From a decoded instruction to one that is ready for execution.
 
 use crate::lane_value::{Kind, ResultKind};
+use crate::lds::LdsAccess;
 use crate::op::{Adapt, Finish, Op, Run, Source, SourceAdapt, Word};
 use crate::vector::{Level, VCC_WORDS, VectorOperation};
 use crate::wave::{RowIndex, ScalarIndex};
-use crate::{aperture, control, lds, operations, scalar, scalar_memory, vector_memory};
+use crate::{
+    aperture, control, lds, not_compute, operations, scalar, scalar_memory, vector_memory,
+};
 use flipwave_isa::{
     AccVgpr, Encoding, Inst, OutputScale, Register, RegisterRange, SdwaSelect, SdwaUnused, Value,
     Vgpr,
@@ -32,6 +35,9 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
     name_registers(op);
     let inst = op.inst.clone();
     let name = inst.operation.name();
+    if let Some(reason) = not_compute::reason(&inst) {
+        return Ok(Run::NotCompute(reason));
+    }
     if !inst.modifiers.other.is_empty() {
         return Err(Gap("a modifier is not understood"));
     }
@@ -40,13 +46,14 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
     {
         if let Some(row) = row_of(range.first) {
             op.destination = row;
-        } else if let Some(index) = ScalarIndex::of(range.first) {
-            op.scalar_destination = index;
         } else {
-            return Err(Gap("the destination register has no storage"));
+            op.scalar_destination = ScalarIndex::of_destination(range.first);
         }
     }
     if let Some(control) = control::find(name) {
+        if inst.encoding == Encoding::Ds {
+            op.immediate = inst.modifiers.offset;
+        }
         if let Some(target) = inst.branch_target {
             let next = inst.pc.0.wrapping_add(inst.size.into());
             op.immediate = target.0.wrapping_sub(next) as i64 / 4;
@@ -63,13 +70,15 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
     if let Some(operation) = scalar::find(name) {
         return scalar_operands(op, &inst, operation);
     }
-    if let Some(access) = scalar_memory::find(name) {
+    if let Some(access) = scalar_memory::find(name, inst.modifiers.glc) {
         return scalar_memory_operands(op, &inst, access);
     }
     match inst.encoding {
-        Encoding::Global | Encoding::Flat | Encoding::Scratch | Encoding::Mubuf => {
-            vector_memory_operands(op, &inst)
-        }
+        Encoding::Global
+        | Encoding::Flat
+        | Encoding::Scratch
+        | Encoding::Mubuf
+        | Encoding::Mtbuf => vector_memory_operands(op, &inst),
         Encoding::Ds => lds_operands(op, &inst),
         _ => vector_operands(op, &inst, level),
     }
@@ -195,34 +204,39 @@ fn scalar_memory_operands(
     access: scalar_memory::ScalarAccess,
 ) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
-    for (index, operand) in inst.sources().enumerate().take(op.sources.len()) {
-        match (index, &operand.value) {
+    let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+    // Slots: 0 base, 1 offset, 2 data, which stands first where it is not the destination too.
+    let has_destination = inst.destinations().next().is_some();
+    let order: &[usize] = if has_destination { &[0, 1] } else { &[2, 0, 1] };
+    if values.len() > order.len() {
+        return Err(OPERANDS);
+    }
+    for (value, slot) in values.into_iter().zip(order) {
+        match (slot, value) {
             (1, Value::Integer(offset)) => op.immediate = *offset,
             (1, Value::Literal(offset)) => op.immediate = i64::from(*offset),
-            (_, value) => op.sources[index] = source(value, Kind::Wide)?,
+            (_, value) => op.sources[*slot] = source(value, Kind::Wide)?,
         }
+    }
+    if let Some(destination) = inst.destinations().next() {
+        op.sources[2] = source(&destination.value, Kind::Wide)?;
     }
     Ok(Run::ScalarMemory(access))
 }
 
 fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
-    let modifiers = &inst.modifiers;
-    let name = inst.operation.name();
-    if modifiers.lds {
-        return Err(Gap("loads straight to LDS"));
-    }
-    let access = vector_memory::find(name, modifiers.glc, modifiers.offen, modifiers.idxen)
-        .ok_or(Gap("this memory operation"))?;
-    op.immediate = modifiers.offset;
+    let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
+    op.immediate = inst.modifiers.offset;
     let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
-    let is_load = matches!(access.transfer, vector_memory::Transfer::Load(_));
-    let has_data = !is_load;
+    let has_data = access.transfer.has_data();
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {
-        (Encoding::Mubuf, false) => &[0, 2, 3],
+        // What goes from LDS to memory has no address register.
+        (Encoding::Mubuf, false) if values.len() == 2 => &[2, 3],
+        (Encoding::Mubuf | Encoding::Mtbuf, false) => &[0, 2, 3],
         // An atomic that returns has its data in the destination.
         (Encoding::Mubuf, true) if inst.destinations().next().is_some() => &[0, 2, 3],
-        (Encoding::Mubuf, true) => &[1, 0, 2, 3],
+        (Encoding::Mubuf | Encoding::Mtbuf, true) => &[1, 0, 2, 3],
         (Encoding::Flat, false) => &[0],
         (Encoding::Flat, true) => &[0, 1],
         (_, false) => &[0, 2],
@@ -244,12 +258,11 @@ fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
 }
 
 fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
-    if inst.modifiers.gds {
-        return Err(Gap("global data share"));
-    }
     let access = lds::find(inst.operation.name()).ok_or(Gap("this LDS operation"))?;
     op.immediate = inst.modifiers.offset;
-    for (slot, operand) in op.sources.iter_mut().zip(inst.sources()) {
+    // What is addressed by the thread's number has no address register.
+    let first = usize::from(access == LdsAccess::WriteByThread);
+    for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
         *slot = source(&operand.value, Kind::Word)?;
     }
     Ok(Run::Lds(access))
@@ -300,14 +313,15 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
 const OPERANDS: Gap = Gap("the operands are not those of the operation");
 
 /// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
-/// one; integer saturation has rows of its own.
+/// one; integer saturation has rows of its own. Operations without one cannot leave the range of
+/// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
+/// number to saturate (`v_div_scale`).
 fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
     let name = inst.operation.name();
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
     let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
-        return operations::find(&format!("{name} clamp"))
-            .ok_or(Gap("saturation of this operation"));
+        return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
     }
     Ok(row)
 }
@@ -322,9 +336,8 @@ fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation) {
     };
     if let Some(operand) = inst.destinations().nth(position)
         && let Value::Register(range) = operand.value
-        && let Some(index) = ScalarIndex::of(range.first)
     {
-        op.mask_destination = index;
+        op.mask_destination = ScalarIndex::of_destination(range.first);
     }
     op.writes_exec = inst.operation.name().starts_with("v_cmpx_");
 }

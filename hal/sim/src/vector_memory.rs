@@ -2,16 +2,18 @@
 
 use crate::aperture::{self, Window};
 use crate::atomic::Atomic;
+use crate::buffer::Buffer;
 use crate::element::Element;
+use crate::format::{self, Format};
 use crate::lane_access::{self, Active};
 use crate::lds;
 use crate::level::at_each_level;
-use crate::memory::Memory;
+use crate::memory::{Memory, modify, read_bytes, violation};
 use crate::op::{Op, Word};
 use crate::vector::scalar_word;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
-use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_device::{AccessKind, FaultCause};
+use flipwave_isa::{BufferFormat, Inst, Lane, LaneMask, Modifiers};
 
 /// A vector memory operation. Sources: 0 the address register, 1 the data, 2 the scalar base or
 /// buffer resource, 3 the scalar offset.
@@ -55,27 +57,117 @@ pub enum Transfer {
         /// Whether the old value is returned.
         returns: bool,
     },
+    /// Memory to registers, converted.
+    LoadFormat(Formatted),
+    /// Registers to memory, converted.
+    StoreFormat(Formatted),
+    /// Memory to LDS: a dword per lane, the lanes' side by side.
+    LoadToLds(Element),
+    /// The same, converted.
+    LoadFormatToLds(Formatted),
+    /// LDS to memory, likewise.
+    StoreFromLds(Element),
 }
 
-/// The vector memory operation of a canonical name; `returns` is the modifier that makes an
-/// atomic return the old value.
-pub fn find(name: &str, returns: bool, offset: bool, index: bool) -> Option<VectorAccess> {
-    let (space, rest) = name.split_once('_')?;
+/// What a formatted access moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formatted {
+    /// Components in registers.
+    components: u8,
+    /// How they lie there.
+    part: Part,
+    /// The instruction's own format; without, the resource has it.
+    format: Option<BufferFormat>,
+}
+
+/// How components lie in registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// One per register.
+    Words,
+    /// Two per register. Half words without a component keep their value.
+    Halves,
+    /// One in the high half.
+    HighHalf,
+}
+
+/// The vector memory operation of an instruction.
+pub fn find(inst: &Inst) -> Option<VectorAccess> {
+    let Modifiers { glc: returns, offen, idxen, lds, buffer_format, .. } = inst.modifiers;
+    let (space, rest) = inst.operation.name().split_once('_')?;
+    let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
     let space = match space {
         "global" => Space::Global,
         "flat" => Space::Flat,
         "scratch" => Space::Scratch,
-        "buffer" => Space::Buffer { offset, index },
+        "buffer" | "tbuffer" => Space::Buffer { offset: offen, index: idxen },
         _ => return None,
     };
     let (verb, what) = rest.split_once('_')?;
-    let transfer = match verb {
-        "load" => Transfer::Load(Element::named(what)?),
-        "store" => Transfer::Store(Element::named(what)?),
-        "atomic" => Transfer::Atomic { atomic: crate::atomic::find_memory(what)?, returns },
+    let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
+    let transfer = match (verb, formatted) {
+        ("load", Some(formatted)) if lds => Transfer::LoadFormatToLds(formatted),
+        ("load", Some(formatted)) => Transfer::LoadFormat(formatted),
+        ("store", Some(formatted)) => Transfer::StoreFormat(formatted),
+        ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
+        ("load", None) => Transfer::Load(Element::named(what)?),
+        ("store", None) => match what.strip_prefix("lds_") {
+            Some(what) => Transfer::StoreFromLds(Element::named(what)?),
+            None => Transfer::Store(Element::named(what)?),
+        },
+        ("atomic", _) => Transfer::Atomic { atomic: crate::atomic::find_memory(what)?, returns },
         _ => return None,
     };
     Some(VectorAccess { space, transfer })
+}
+
+/// What `xyz`, `d16_xy` and `d16_hi_x` name.
+fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
+    let (part, names) = if let Some(names) = layout.strip_prefix("d16_hi_") {
+        (Part::HighHalf, names)
+    } else if let Some(names) = layout.strip_prefix("d16_") {
+        (Part::Halves, names)
+    } else {
+        (Part::Words, layout)
+    };
+    let components = ["x", "xy", "xyz", "xyzw"].iter().position(|known| *known == names)? as u8 + 1;
+    Some(Formatted { components, part, format })
+}
+
+impl Transfer {
+    /// Whether registers are read.
+    pub fn has_data(self) -> bool {
+        matches!(self, Transfer::Store(_) | Transfer::StoreFormat(_) | Transfer::Atomic { .. })
+    }
+
+    /// Bytes that exist all or none: the dwords of a plain access one by one, atomics and
+    /// formatted elements as a whole (ISA manual, "Range checking").
+    fn granule(self, buffer: &Buffer) -> usize {
+        let granule = match self {
+            Transfer::Load(element)
+            | Transfer::Store(element)
+            | Transfer::LoadToLds(element)
+            | Transfer::StoreFromLds(element) => element.bytes().min(4),
+            Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
+            Transfer::LoadFormat(formatted)
+            | Transfer::StoreFormat(formatted)
+            | Transfer::LoadFormatToLds(formatted) => {
+                formatted.resolve(buffer).0.map_or(1, Format::bytes)
+            }
+        };
+        granule.max(1)
+    }
+}
+
+impl Formatted {
+    /// Format and channel selections. An instruction with a format of its own has the components
+    /// in order.
+    fn resolve(self, buffer: &Buffer) -> (Option<Format>, [u8; 4]) {
+        match self.format {
+            Some(format) => (Format::new(format), [4, 5, 6, 7]),
+            None => (Format::new(buffer.format), buffer.channels),
+        }
+    }
 }
 
 at_each_level! {
@@ -104,7 +196,7 @@ fn execute_access(
     match access.space {
         Space::Global => {
             let addresses = Addresses::of(wave, op, exec);
-            transfer(wave, op, access.transfer, &addresses, memory)
+            transfer(wave, op, access.transfer, &addresses, memory, lds)
         }
         Space::Scratch => {
             let mut offsets = [0u32; LANES];
@@ -116,11 +208,11 @@ fn execute_access(
             for (lane, offset) in offsets.iter_mut().enumerate() {
                 *offset = base.wrapping_add(address_word(wave, op, 0, lane));
             }
-            scratch(wave, op, access.transfer, &offsets, exec, memory)
+            scratch(wave, op, access.transfer, &offsets, exec, memory, lds)
         }
         Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
         Space::Buffer { offset, index } => {
-            let buffer = Buffer::read(wave, op);
+            let buffer = Buffer::read(wave, op, index);
             let mut offsets = [0u32; LANES];
             let mut indices = [0u32; LANES];
             for lane in 0..LANES {
@@ -132,7 +224,7 @@ fn execute_access(
                 });
                 indices[lane] = if index { address_word(wave, op, 0, lane) } else { 0 };
             }
-            buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory)
+            buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory, lds)
         }
     }
 }
@@ -214,6 +306,7 @@ fn transfer(
     transfer: Transfer,
     addresses: &Addresses,
     memory: &mut dyn Memory,
+    lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     match transfer {
         Transfer::Load(Element::Words(words)) => load_words(wave, op, words, 4, addresses, memory),
@@ -222,19 +315,21 @@ fn transfer(
         Transfer::Atomic { atomic, returns } => {
             for lane in addresses.lanes.lanes() {
                 let at = addresses.at(lane.0.into());
-                let [data, second] = atomic_operands(wave, op, atomic, lane);
-                let old = modify(memory, at, lane, atomic, data, second)?;
+                let operands = atomic_operands(wave, op, atomic, lane);
+                let old = modify(memory, at, Some(lane), atomic, operands)?;
                 if returns {
                     write_lane(wave, op, lane, old, atomic.bytes);
                 }
             }
             Ok(())
         }
+        rare => {
+            let place =
+                |lane: Lane, byte: u32| Some(addresses.at(lane.0.into()).wrapping_add(byte.into()));
+            let buffer = Buffer::default();
+            scattered(wave, op, rare, addresses.lanes, &buffer, (memory, lds), place)
+        }
     }
-}
-
-fn violation(address: u64, access: AccessKind, lane: Lane) -> FaultCause {
-    FaultCause::MemoryViolation { address: Address(address), access, lane: Some(lane) }
 }
 
 /// All ones in the lanes that take part.
@@ -276,7 +371,7 @@ fn load_words(
         for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
             let at = addresses.at(index).wrapping_add(word as u64 * u64::from(apart));
             let mut bytes = [0; 4];
-            read_bytes(memory, at, &mut bytes, AccessKind::Read, lane)?;
+            read_bytes(memory, at, &mut bytes, AccessKind::Read, Some(lane))?;
             *value = u32::from_le_bytes(bytes);
         }
         for (row, value) in wave.rows_mut(op.destination, words).0.iter_mut().zip(values) {
@@ -300,24 +395,6 @@ fn load_rows<const WORDS: usize>(
         .is_some_and(|rows| lane_access::load(bytes, offsets, active, rows, &places))
 }
 
-/// Up to 16 bytes at an address, which may lie in adjacent regions.
-fn read_bytes(
-    memory: &mut dyn Memory,
-    at: u64,
-    bytes: &mut [u8],
-    access: AccessKind,
-    lane: Lane,
-) -> Result<(), FaultCause> {
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        let at = at.wrapping_add(index as u64);
-        *byte = memory
-            .region(at)
-            .and_then(|region| region.read::<1>(at))
-            .ok_or_else(|| violation(at, access, lane))?[0];
-    }
-    Ok(())
-}
-
 #[inline(never)]
 fn load_parts(
     wave: &mut Wave,
@@ -329,7 +406,8 @@ fn load_parts(
     for lane in addresses.lanes.lanes() {
         let at = addresses.at(lane.0.into());
         let mut bytes = [0; 4];
-        read_bytes(memory, at, &mut bytes[..element.bytes()], AccessKind::Read, lane)?;
+        let length = element.bytes();
+        read_bytes(memory, at, &mut bytes[..length], AccessKind::Read, Some(lane))?;
         let word = &mut wave.row_mut(op.destination).0[usize::from(lane.0)];
         *word = element.extend(u32::from_le_bytes(bytes), *word);
     }
@@ -399,7 +477,7 @@ fn write_bytes(
         memory
             .region(at)
             .and_then(|mut region| region.write(at, &[*byte]))
-            .ok_or_else(|| violation(at, AccessKind::Write, lane))?;
+            .ok_or_else(|| violation(at, AccessKind::Write, Some(lane)))?;
     }
     Ok(())
 }
@@ -421,34 +499,6 @@ fn atomic_operands(wave: &Wave, op: &Op, atomic: Atomic, lane: Lane) -> [u64; 2]
         let pair = |first| word(first) | word(first + 1) << 32;
         [pair(0), if atomic.has_second_operand() { pair(2) } else { 0 }]
     }
-}
-
-/// Reads, modifies and writes one memory word; gives the old value.
-fn modify(
-    memory: &mut dyn Memory,
-    at: u64,
-    lane: Lane,
-    atomic: Atomic,
-    data: u64,
-    second: u64,
-) -> Result<u64, FaultCause> {
-    let length = usize::from(atomic.bytes);
-    if !at.is_multiple_of(length as u64) {
-        return Err(FaultCause::Misaligned {
-            address: Address(at),
-            alignment: u32::from(atomic.bytes),
-            lane: Some(lane),
-        });
-    }
-    let mut bytes = [0; 8];
-    read_bytes(memory, at, &mut bytes[..length], AccessKind::Atomic, lane)?;
-    let old = u64::from_le_bytes(bytes);
-    let new = atomic.apply(old, data, second).to_le_bytes();
-    memory
-        .region(at)
-        .and_then(|mut region| region.write(at, &new[..length]))
-        .ok_or_else(|| violation(at, AccessKind::Atomic, lane))?;
-    Ok(old)
 }
 
 fn write_lane(wave: &mut Wave, op: &Op, lane: Lane, value: u64, bytes: u8) {
@@ -485,11 +535,11 @@ fn flat(
         }
     }
     if private != LaneMask::EMPTY {
-        scratch(wave, op, what, &offsets, private, memory)?;
+        scratch(wave, op, what, &offsets, private, memory, lds)?;
     }
     if global != LaneMask::EMPTY {
         addresses.lanes = global;
-        transfer(wave, op, what, &addresses, memory)?;
+        transfer(wave, op, what, &addresses, memory, lds)?;
     }
     Ok(())
 }
@@ -525,12 +575,14 @@ fn flat_lds(
             lds::write(lds, offset, &bytes[..element.bytes()]);
         }
         Transfer::Atomic { atomic, returns } => {
-            let [data, second] = atomic_operands(wave, op, atomic, lane);
-            let old = lds::modify(lds, offset, lane, atomic, data, second)?;
+            let operands = atomic_operands(wave, op, atomic, lane);
+            let old = lds::modify(lds, offset, lane, atomic, operands)?;
             if returns {
                 write_lane(wave, op, lane, old, atomic.bytes);
             }
         }
+        // No flat instruction converts, or moves data between LDS and memory.
+        _ => {}
     }
     Ok(())
 }
@@ -545,6 +597,7 @@ fn scratch(
     offsets: &[u32; LANES],
     lanes: LaneMask,
     memory: &mut dyn Memory,
+    lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let base = wave.scalar_pair(ScalarIndex::FLAT_SCRATCH);
     if let Some(addresses) = dword_rows(base, offsets, lanes) {
@@ -562,7 +615,7 @@ fn scratch(
         let (dword, byte) = (u64::from(offset / 4), u64::from(offset % 4));
         base.wrapping_add(dword * 4 * LANES as u64 + u64::from(lane.0) * 4 + byte)
     };
-    swizzled(wave, op, what, lanes, memory, |lane, byte| {
+    scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
         Some(place(offsets[usize::from(lane.0)].wrapping_add(byte), lane))
     })
 }
@@ -584,118 +637,8 @@ fn dword_rows(base: u64, offsets: &[u32; LANES], lanes: LaneMask) -> Option<Addr
     })
 }
 
-/// An access whose bytes do not lie together: `place` gives the address of each byte, or
-/// `None` where it is out of range (loads give zero, stores are dropped).
-fn swizzled(
-    wave: &mut Wave,
-    op: &Op,
-    what: Transfer,
-    lanes: LaneMask,
-    memory: &mut dyn Memory,
-    place: impl Fn(Lane, u32) -> Option<u64>,
-) -> Result<(), FaultCause> {
-    for lane in lanes.lanes() {
-        let index = usize::from(lane.0);
-        match what {
-            Transfer::Load(element) => {
-                let mut bytes = [0; 16];
-                for (offset, byte) in bytes[..element.bytes()].iter_mut().enumerate() {
-                    if let Some(at) = place(lane, offset as u32) {
-                        read_bytes(memory, at, std::slice::from_mut(byte), AccessKind::Read, lane)?;
-                    }
-                }
-                for word in 0..element.words() {
-                    let loaded = u32::from_le_bytes(
-                        [0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]),
-                    );
-                    let row = wave.row_mut(op.destination.plus(word.into()));
-                    row.0[index] = element.extend(loaded, row.0[index]);
-                }
-            }
-            Transfer::Store(element) => {
-                for offset in 0..element.bytes() {
-                    let register = data_row(op, offset / 4).map_or(0, |row| wave.row(row).0[index]);
-                    let byte = element.part(register).to_le_bytes()[offset % 4];
-                    let Some(at) = place(lane, offset as u32) else { continue };
-                    write_bytes(memory, at, &[byte], lane)?;
-                }
-            }
-            Transfer::Atomic { atomic, returns } => {
-                let [data, second] = atomic_operands(wave, op, atomic, lane);
-                let old = match place(lane, 0) {
-                    Some(at) => modify(memory, at, lane, atomic, data, second)?,
-                    None => 0,
-                };
-                if returns {
-                    write_lane(wave, op, lane, old, atomic.bytes);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A buffer resource (ISA manual, "Buffer resource descriptor").
-struct Buffer {
-    base: u64,
-    stride: u32,
-    records: u32,
-    swizzle: bool,
-    index_stride: u32,
-    add_thread: bool,
-    /// The scalar offset of the instruction.
-    offset: u32,
-}
-
-impl Buffer {
-    /// Bytes that swizzling keeps together; fixed since gfx9.
-    const ELEMENT: u32 = 4;
-
-    fn read(wave: &Wave, op: &Op) -> Buffer {
-        let first = match op.sources[2].words[0] {
-            Word::Scalar(first) => first.0,
-            _ => 0,
-        };
-        let [low, high, records, flags] =
-            [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex((first + word) & 127)));
-        let add_thread = flags >> 23 & 1 != 0;
-        // With the thread added, the data format gives the stride's upper bits.
-        let more = if add_thread { (flags >> 15 & 0xf) << 14 } else { 0 };
-        Buffer {
-            base: u64::from(low) | u64::from(high & 0xffff) << 32,
-            stride: high >> 16 & 0x3fff | more,
-            records,
-            swizzle: high >> 31 != 0,
-            index_stride: 8 << (flags >> 21 & 3),
-            add_thread,
-            offset: scalar_word(wave, op.sources[3].words[0]),
-        }
-    }
-
-    /// The address of a byte at `offset` of record `index`; `None` out of range (ISA manual,
-    /// "Buffer addressing", range checking).
-    fn place(&self, lane: Lane, index: u32, offset: u32) -> Option<u64> {
-        let index = index.wrapping_add(if self.add_thread { lane.0.into() } else { 0 });
-        let raw = self.stride == 0 || !self.swizzle;
-        let in_buffer = if self.swizzle {
-            let (high, low) = (index / self.index_stride, index % self.index_stride);
-            let (major, minor) = (offset / Buffer::ELEMENT, offset % Buffer::ELEMENT);
-            let record = u64::from(high) * u64::from(self.stride);
-            (record + u64::from(major * Buffer::ELEMENT)) * u64::from(self.index_stride)
-                + u64::from(low * Buffer::ELEMENT + minor)
-        } else {
-            u64::from(index) * u64::from(self.stride) + u64::from(offset)
-        };
-        let out_of_range = if raw && self.stride == 0 {
-            in_buffer + u64::from(self.offset) >= u64::from(self.records)
-        } else {
-            index >= self.records || (self.stride != 0 && offset >= self.stride)
-        };
-        (!out_of_range).then(|| self.base.wrapping_add(self.offset.into()).wrapping_add(in_buffer))
-    }
-}
-
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "what the instruction says and what it touches")]
 fn buffered(
     wave: &mut Wave,
     op: &Op,
@@ -704,10 +647,158 @@ fn buffered(
     offsets: &[u32; LANES],
     indices: &[u32; LANES],
     memory: &mut dyn Memory,
+    lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let exec = wave.exec();
-    swizzled(wave, op, what, exec, memory, |lane, byte| {
-        let at = usize::from(lane.0);
-        buffer.place(lane, indices[at], offsets[at].wrapping_add(byte))
+    let granule = what.granule(buffer) as u32;
+    scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
+        let (index, offset) = (indices[usize::from(lane.0)], offsets[usize::from(lane.0)]);
+        let first = offset.wrapping_add(byte - byte % granule);
+        buffer
+            .contains(lane, index, first, granule)
+            .then(|| buffer.address(lane, index, offset.wrapping_add(byte)))
     })
+}
+
+/// An access whose bytes need not lie together: `place` gives the address of each byte, or
+/// `None` where it is out of range (loads give zero, stores are dropped).
+fn scattered(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    lanes: LaneMask,
+    buffer: &Buffer,
+    (memory, lds): (&mut dyn Memory, &mut [u8]),
+    place: impl Fn(Lane, u32) -> Option<u64>,
+) -> Result<(), FaultCause> {
+    for lane in lanes.lanes() {
+        let index = usize::from(lane.0);
+        match what {
+            Transfer::Load(element) => {
+                let bytes = gather(memory, element.bytes(), lane, &place)?;
+                for word in 0..element.words() {
+                    let row = wave.row_mut(op.destination.plus(word.into()));
+                    row.0[index] = element.extend(word_of(&bytes, word), row.0[index]);
+                }
+            }
+            Transfer::Store(element) => {
+                let mut bytes = [0; 16];
+                for word in 0..element.words() {
+                    let register =
+                        data_row(op, word.into()).map_or(0, |row| wave.row(row).0[index]);
+                    bytes[usize::from(word) * 4..][..4]
+                        .copy_from_slice(&element.part(register).to_le_bytes());
+                }
+                scatter(memory, &bytes[..element.bytes()], lane, &place)?;
+            }
+            Transfer::Atomic { atomic, returns } => {
+                let operands = atomic_operands(wave, op, atomic, lane);
+                let old = match place(lane, 0) {
+                    Some(at) => modify(memory, at, Some(lane), atomic, operands)?,
+                    None => 0,
+                };
+                if returns {
+                    write_lane(wave, op, lane, old, atomic.bytes);
+                }
+            }
+            Transfer::LoadFormat(formatted) => {
+                let (format, channels) = formatted.resolve(buffer);
+                let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
+                for component in 0..formatted.components {
+                    let channel = channels[usize::from(component)];
+                    let (register, shift) = formatted.register(component);
+                    let word = &mut wave.row_mut(op.destination.plus(register)).0[index];
+                    if formatted.part == Part::Words {
+                        *word = format.map_or(0, |format| format.word(bytes, channel));
+                    } else {
+                        let half = format.map_or(0, |format| format.half(bytes, channel));
+                        *word = *word & !(0xffff << shift) | u32::from(half) << shift;
+                    }
+                }
+            }
+            Transfer::StoreFormat(formatted) => {
+                let (Some(format), _) = formatted.resolve(buffer) else { return Ok(()) };
+                let registers = (0..formatted.components).map(|component| {
+                    let (register, shift) = formatted.register(component);
+                    let word =
+                        data_row(op, usize::from(register)).map_or(0, |row| wave.row(row).0[index]);
+                    match formatted.part {
+                        Part::Words => format::Register::Word(word),
+                        _ => format::Register::Half((word >> shift) as u16),
+                    }
+                });
+                let bytes = format.element(registers);
+                scatter(memory, &bytes[..format.bytes()], lane, &place)?;
+            }
+            Transfer::LoadToLds(element) => {
+                let bytes = gather(memory, element.bytes(), lane, &place)?;
+                let word = element.extend(word_of(&bytes, 0), 0);
+                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+            }
+            Transfer::LoadFormatToLds(formatted) => {
+                let (format, channels) = formatted.resolve(buffer);
+                let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
+                let word = format.map_or(0, |format| format.word(bytes, channels[0]));
+                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+            }
+            Transfer::StoreFromLds(element) => {
+                let bytes = lds::read(lds, lds_place(wave, op, lane), element.bytes());
+                scatter(memory, &bytes[..element.bytes()], lane, &place)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Formatted {
+    /// Register and lowest bit of a component.
+    fn register(self, component: u8) -> (u16, u32) {
+        match self.part {
+            Part::Words => (component.into(), 0),
+            Part::Halves => ((component / 2).into(), u32::from(component % 2) * 16),
+            Part::HighHalf => (0, 16),
+        }
+    }
+}
+
+fn word_of(bytes: &[u8; 16], word: u8) -> u32 {
+    u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]))
+}
+
+/// Reads bytes that may lie apart; those out of range are zero.
+fn gather(
+    memory: &mut dyn Memory,
+    count: usize,
+    lane: Lane,
+    place: &impl Fn(Lane, u32) -> Option<u64>,
+) -> Result<[u8; 16], FaultCause> {
+    let mut bytes = [0; 16];
+    for (offset, byte) in bytes[..count].iter_mut().enumerate() {
+        if let Some(at) = place(lane, offset as u32) {
+            read_bytes(memory, at, std::slice::from_mut(byte), AccessKind::Read, Some(lane))?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Writes bytes that may lie apart; those out of range are dropped.
+fn scatter(
+    memory: &mut dyn Memory,
+    bytes: &[u8],
+    lane: Lane,
+    place: &impl Fn(Lane, u32) -> Option<u64>,
+) -> Result<(), FaultCause> {
+    for (offset, byte) in bytes.iter().enumerate() {
+        if let Some(at) = place(lane, offset as u32) {
+            write_bytes(memory, at, &[*byte], lane)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a lane's dword lies in LDS for moves between memory and LDS: M0[15:0] and the
+/// instruction's offset, then four bytes per lane (ISA manual, "Memory buffer load to LDS").
+fn lds_place(wave: &Wave, op: &Op, lane: Lane) -> u32 {
+    let base = wave.scalar(ScalarIndex::M0) & 0xffff;
+    base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * 4)
 }

@@ -78,6 +78,10 @@ impl ScalarIndex {
     pub const M0: ScalarIndex = ScalarIndex(124);
     /// EXEC, low half.
     pub const EXEC: ScalarIndex = ScalarIndex(126);
+    /// Where results go that no register takes: up to sixteen words that nothing reads.
+    pub const DROPPED: ScalarIndex = ScalarIndex(128);
+    /// Scalar indices that can be written down.
+    pub const COUNT: usize = 256;
 
     /// The index of a scalar register, `None` for registers that have no storage of this kind.
     pub fn of(register: Register) -> Option<ScalarIndex> {
@@ -97,6 +101,12 @@ impl ScalarIndex {
             _ => return None,
         })
     }
+
+    /// Where a scalar result goes. Registers that cannot be written (`null`, which no gfx9 manual
+    /// names but the decoder knows) take nothing.
+    pub fn of_destination(register: Register) -> ScalarIndex {
+        ScalarIndex::of(register).unwrap_or(ScalarIndex::DROPPED)
+    }
 }
 
 /// The MODE register (ISA manual, "MODE register").
@@ -112,6 +122,31 @@ impl Mode {
 
     /// The bit that turns on indexing of vector registers.
     pub const GPR_INDEX: u32 = 1 << 27;
+
+    /// Whether vector instructions are skipped (`vskip`).
+    pub fn skips_vectors(self) -> bool {
+        self.0 & Mode::SKIP_VECTORS != 0
+    }
+
+    /// The bit that makes vector instructions be skipped.
+    pub const SKIP_VECTORS: u32 = 1 << 28;
+
+    /// Whether vector instructions are executed otherwise than they stand there.
+    #[inline(always)]
+    pub fn changes_vectors(self) -> bool {
+        self.0 & (Mode::GPR_INDEX | Mode::SKIP_VECTORS) != 0
+    }
+
+    /// Entries of the stack of divergent branches (`csp`).
+    pub fn branch_depth(self) -> u32 {
+        self.0 >> 29
+    }
+
+    /// The mode with so many entries on the stack of divergent branches, of which it counts
+    /// eight.
+    pub fn with_branch_depth(self, depth: u32) -> Mode {
+        Mode(self.0 & 0x1fff_ffff | depth << 29)
+    }
 
     /// Whether the vector unit executes this mode: all precisions round to nearest even, and
     /// half-precision overflow gives infinity (`FP16_OVFL` is clear).
@@ -173,7 +208,7 @@ pub struct Wave {
     pub scratch: Box<[Row; SCRATCH_ROWS]>,
     /// Scalar registers, see [`ScalarIndex`]. EXEC must be written through
     /// [`Wave::write_scalar`] or [`Wave::set_exec`].
-    pub scalars: [u32; 128],
+    pub scalars: [u32; ScalarIndex::COUNT],
     /// EXEC, a word per lane.
     exec_row: Row,
     /// Number of active lanes.
@@ -230,6 +265,10 @@ pub enum Status {
     Ready,
     /// It waits at a barrier.
     AtBarrier,
+    /// It waits for a resource of global wave sync.
+    AtGlobalSync,
+    /// It has halted itself, and no host resumes it.
+    Halted,
     /// It has ended.
     Ended,
 }
@@ -246,7 +285,7 @@ impl Wave {
             pc: 0,
             rows: zeroed_rows(),
             scratch: Box::new([Row::ZERO; SCRATCH_ROWS]),
-            scalars: [0; 128],
+            scalars: [0; ScalarIndex::COUNT],
             exec_row: Row::ZERO,
             active_lanes: 0,
             scc: false,
@@ -266,7 +305,7 @@ impl Wave {
         self.rows[..usize::from(vgpr_count)].fill(Row::ZERO);
         self.rows[accumulation..accumulation + usize::from(acc_vgpr_count)].fill(Row::ZERO);
         self.id = id;
-        self.scalars = [0; 128];
+        self.scalars = [0; ScalarIndex::COUNT];
         self.scc = false;
         self.vgpr_count = vgpr_count;
         self.acc_vgpr_count = acc_vgpr_count;
@@ -334,7 +373,7 @@ impl Wave {
     /// A 32-bit scalar.
     #[inline(always)]
     pub fn scalar(&self, index: ScalarIndex) -> u32 {
-        self.scalars[usize::from(index.0 & 127)]
+        self.scalars[usize::from(index.0)]
     }
 
     /// A 64-bit scalar in two consecutive registers.
@@ -347,8 +386,8 @@ impl Wave {
     /// Writes a 32-bit scalar.
     #[inline(always)]
     pub fn write_scalar(&mut self, index: ScalarIndex, word: u32) {
-        self.scalars[usize::from(index.0 & 127)] = word;
-        if index.0 >= ScalarIndex::EXEC.0 {
+        self.scalars[usize::from(index.0)] = word;
+        if index.0 | 1 == ScalarIndex::EXEC.0 | 1 {
             self.set_exec(self.exec());
         }
     }
@@ -356,7 +395,7 @@ impl Wave {
     /// Writes a 64-bit scalar to two consecutive registers.
     #[inline(always)]
     pub fn write_scalar_pair(&mut self, index: ScalarIndex, value: u64) {
-        self.scalars[usize::from(index.0 & 127)] = value as u32;
+        self.scalars[usize::from(index.0)] = value as u32;
         self.write_scalar(ScalarIndex(index.0 + 1), (value >> 32) as u32);
     }
 

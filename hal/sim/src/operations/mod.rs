@@ -127,6 +127,14 @@ pub fn find(name: &str) -> Option<&'static VectorOperation> {
     BY_NAME.get(name).copied()
 }
 
+/// The error in units of the last place that an operation may have whose bits the ISA leaves open.
+pub fn accuracy(name: &str) -> Option<f32> {
+    transcendental::ACCURACY
+        .iter()
+        .find(|(table, _)| table.iter().any(|operation| operation.name == name))
+        .map(|(_, bound)| *bound)
+}
+
 /// An operation on the wave as a whole.
 pub struct WholeWaveOperation {
     /// Canonical name.
@@ -143,4 +151,4 @@ pub fn find_whole(name: &str) -> Option<&'static WholeWaveOperation> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

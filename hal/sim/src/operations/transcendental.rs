@@ -11,6 +11,7 @@
 use super::binary16::{from_f64, to_f64};
 use super::operations;
 use super::single::flush;
+use crate::vector::VectorOperation;
 use half::f16;
 use std::f64::consts::TAU;
 
@@ -81,6 +82,10 @@ operations! {
     "v_rsq_f64" (a: f64) -> f64 { reciprocal_root(a) }
     "v_sqrt_f64" (a: f64) -> f64 { a.sqrt() }
 }
+
+/// The tables with the error that their operations keep, in units of the last place.
+pub(super) static ACCURACY: [(&[VectorOperation], f32); 4] =
+    [(ROOTS, 1.0), (SINGLE, 1.0), (HALF, 1.0), (DOUBLE, 1.0)];
 
 /// The sine of an angle in turns; 0 beyond 256 turns (ISA manual, `V_SIN_F32`).
 #[inline(always)]

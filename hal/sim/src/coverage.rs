@@ -1,0 +1,51 @@
+//! How instructions are executed: what the book's table of instructions says, and the proof that
+//! nothing is missing from it.
+
+use crate::op::Run;
+use crate::operations;
+use crate::translate::translate;
+use crate::vector::Level;
+use flipwave_isa::Inst;
+use std::fmt;
+
+#[cfg(test)]
+mod table;
+#[cfg(test)]
+mod walk;
+
+/// How the embedded GPU executes an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Treatment {
+    /// As the ISA defines it, to the bit.
+    Exact,
+    /// With an error of at most so many units in the last place. The ISA leaves the bits open;
+    /// these are the same on every host.
+    Within(f32),
+    /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
+    /// reason.
+    NotCompute(&'static str),
+    /// Not yet: a gap, for this reason.
+    Gap(&'static str),
+}
+
+/// How the embedded GPU executes `inst`, which is decoded for a processor that it executes.
+pub fn treatment(inst: &Inst) -> Treatment {
+    match translate(inst.clone(), Level::Plain).run {
+        Run::NotCompute(reason) => Treatment::NotCompute(reason),
+        Run::Gap(reason) => Treatment::Gap(reason),
+        _ => {
+            operations::accuracy(inst.operation.name()).map_or(Treatment::Exact, Treatment::Within)
+        }
+    }
+}
+
+impl fmt::Display for Treatment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Treatment::Exact => f.write_str("exact"),
+            Treatment::Within(bound) => write!(f, "within {bound} ULP"),
+            Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
+            Treatment::Gap(reason) => write!(f, "missing: {reason}"),
+        }
+    }
+}

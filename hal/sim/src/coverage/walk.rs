@@ -1,0 +1,139 @@
+//! A walk over encodings: everything that LLVM decodes for gfx90a, each kind of instruction with
+//! every modifier.
+
+use super::{Treatment, treatment};
+use crate::operations::tests::Random;
+use crate::test_support::Bench;
+use flipwave_isa::{Encoding, Inst, Isa, Pc};
+use std::collections::BTreeMap;
+
+/// Pairs of random words that are tried besides.
+const RANDOM_PAIRS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
+
+/// LLVM for gfx90a.
+pub fn isa() -> Isa {
+    Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has gfx90a")
+}
+
+/// The instruction that begins with these words.
+pub fn decode(isa: &Isa, words: [u32; 2]) -> Option<Inst> {
+    let bytes = [words[0], words[1], 0, 0].map(u32::to_le_bytes).concat();
+    isa.decode(&bytes, Pc(0)).ok()
+}
+
+/// First and second words: every upper half of the first with lower halves that name registers,
+/// constants, sub-dword selects and lane movements, and every opcode that lies in the lower half.
+pub fn structured() -> impl Iterator<Item = [u32; 2]> {
+    const REST: [(u32, u32); 10] = [
+        (0, 0),
+        (0x8000, 0x0080_0000),
+        (0x0102, 0x0001_0203),
+        (0x8004, 0x0404_0200),
+        (0x1234, 0x8182_8384),
+        (0x0000, 0x0080_0102),
+        (0x0006, 0x1806_0502),
+        // Sub-dword selects, lane movement, a literal.
+        (0x02f9, 0x0606_0602),
+        (0x02fa, 0xff00_e402),
+        (0x02ff, 0x3f80_0000),
+    ];
+    let upper = (0..=0xffff_u32)
+        .flat_map(|upper| REST.map(|(lower, second)| [upper << 16 | lower, second]));
+    // SOP1 and VOP1 have their opcodes further down.
+    let sop1 = (0..256)
+        .flat_map(|opcode| [[0xbe80_0002 | opcode << 8, 0], [0xbe84_0008 | opcode << 8, 0]]);
+    let vop1 = (0..256).flat_map(|opcode| {
+        [[0x102, 0], [2, 0], [0xf9, 0x0606_0602], [0xfa, 0xff00_e402]]
+            .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second])
+    });
+    upper.chain(sop1).chain(vop1)
+}
+
+/// Pairs of random words, the same every time.
+pub fn random() -> impl Iterator<Item = [u32; 2]> {
+    let mut random = Random(3);
+    (0..RANDOM_PAIRS).map(move |_| {
+        let bits = random.next();
+        [bits as u32, (bits >> 32) as u32]
+    })
+}
+
+/// Encodings of a kind of instruction, by its encoding and name.
+pub type Samples = BTreeMap<(Encoding, &'static str), Vec<[u32; 2]>>;
+
+/// Some encodings of each kind of instruction.
+pub fn samples(isa: &Isa) -> Samples {
+    const MOST: usize = 4;
+    let mut samples = Samples::new();
+    for words in structured().chain(random().take(300_000)) {
+        let Some(inst) = decode(isa, words) else { continue };
+        let known = samples.entry((inst.encoding, inst.operation.name())).or_default();
+        if known.len() < MOST {
+            known.push(words);
+        }
+    }
+    samples
+}
+
+/// The sampled encodings, and those that differ from one in one bit.
+pub fn neighbours(sample: [u32; 2]) -> impl Iterator<Item = [u32; 2]> {
+    let flipped = (0..64).map(move |bit| {
+        let mut words = sample;
+        words[bit / 32] ^= 1 << (bit % 32);
+        words
+    });
+    std::iter::once(sample).chain(flipped)
+}
+
+#[test]
+fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
+    let isa = isa();
+    let mut decoded = 0;
+    let mut gaps = BTreeMap::new();
+    let sampled = samples(&isa).into_values().flatten().flat_map(neighbours);
+    for words in structured().chain(random()).chain(sampled) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        decoded += 1;
+        if let Treatment::Gap(reason) = treatment(&inst) {
+            gaps.entry((inst.operation.name(), reason)).or_insert(inst.text);
+        }
+    }
+    assert!(decoded > 500_000, "only {decoded} decoded");
+    assert!(gaps.is_empty(), "{gaps:#?}");
+}
+
+/// The negative control: what is not understood is a gap.
+#[test]
+fn an_unknown_operation_or_modifier_is_a_gap() {
+    let isa = isa();
+    let inst = |text: &str| {
+        let bytes = isa.assemble(text).expect("an instruction");
+        isa.decode(&bytes, Pc(0)).expect("an instruction")
+    };
+    for text in ["v_add_f32 v0, v1, v2", "ds_read_b32 v0, v1", "s_load_dword s0, s[2:3], 0x0"] {
+        assert_eq!(treatment(&inst(text)), Treatment::Exact, "{text}");
+        let mut unknown = inst(text);
+        unknown.modifiers.other.push("sideways".into());
+        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+        let mut unknown = inst(text);
+        unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");
+        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+    }
+}
+
+/// Whatever stands in the registers, an instruction completes or ends in a typed fault.
+#[test]
+fn no_instruction_brings_the_host_down() {
+    let isa = isa();
+    let mut bench = Bench::new();
+    let mut random_values = Random(11);
+    let mut executed = 0;
+    let sampled = samples(&isa).into_values().flatten();
+    for words in sampled.chain(random().take(200_000)) {
+        if let Some(inst) = decode(&isa, words) {
+            bench.randomize(&mut random_values);
+            executed += u32::from(bench.step(inst).is_ok());
+        }
+    }
+    assert!(executed > 50_000, "only {executed} executed");
+}
