@@ -36,6 +36,8 @@ mod vector_memory;
 mod wave;
 
 #[cfg(test)]
+mod executed;
+#[cfg(test)]
 mod test_support;
 
 pub use coverage::{Treatment, treatment};

@@ -59,11 +59,12 @@ fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [
     if wave.mode.skips_vectors() && is_vector(op.run) {
         return Step::Next;
     }
+    let named = op;
     let mut op = op.clone();
     if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
         index_registers(&mut op, wave.scalar(ScalarIndex::M0));
     }
-    if confine_registers(&mut op, wave) {
+    if confine_registers(&mut op, named, wave) {
         step_in_range(wave, &op, memory, lds)
     } else {
         Step::Next
@@ -102,29 +103,35 @@ fn index_registers(op: &mut Op, m0: u32) {
 }
 
 /// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
-/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs").
-fn confine_registers(op: &mut Op, wave: &Wave) -> bool {
-    let outside = |row: RowIndex, words: u8| {
-        let (start, count) = if row.0 < RowIndex::FIRST_ACCUMULATION {
+/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs"). `named` has the
+/// registers as the instruction names them: those tell how wide each is, and of which file.
+fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
+    let outside = |named: RowIndex, row: RowIndex, words: u8| {
+        let (start, count) = if named.0 < RowIndex::FIRST_ACCUMULATION {
             (0, wave.vgpr_count)
         } else {
             (RowIndex::FIRST_ACCUMULATION, wave.acc_vgpr_count)
         };
         row.0 - start + u16::from(words) > count
     };
-    let words = |value: &Value| match value {
-        Value::Register(range) => range.words,
-        _ => 1,
-    };
     let per_lane_destination = op.inst.destinations().find_map(|operand| match operand.value {
         Value::Register(range) if range.first.is_per_lane() => Some(range.words),
         _ => None,
     });
-    if per_lane_destination.is_some_and(|words| outside(op.destination, words)) {
+    if per_lane_destination.is_some_and(|words| outside(named.destination, op.destination, words)) {
         return false;
     }
-    for (slot, operand) in op.sources.iter_mut().zip(op.inst.sources()) {
-        if slot.row().is_some_and(|row| outside(row, words(&operand.value))) {
+    let words_of = |row: RowIndex| {
+        let ranges = named.inst.operands.iter().filter_map(|operand| match operand.value {
+            Value::Register(range) if RowIndex::of(range.first) == Some(row) => Some(range.words),
+            _ => None,
+        });
+        ranges.max().unwrap_or(1)
+    };
+    for (slot, named) in op.sources.iter_mut().zip(&named.sources) {
+        if let (Some(named), Some(row)) = (named.row(), slot.row())
+            && outside(named, row, words_of(named))
+        {
             slot.words = [Word::Row(RowIndex(0)); 2];
         }
     }

@@ -62,10 +62,15 @@ impl Bench {
     /// what the last one leads to.
     pub fn run(&mut self, text: &str) -> Result<Step, FaultCause> {
         let bytes = self.isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        self.run_bytes(&bytes)
+    }
+
+    /// The same of instructions that no assembler writes.
+    pub fn run_bytes(&mut self, bytes: &[u8]) -> Result<Step, FaultCause> {
         let mut at = 0;
         let mut last = Step::Next;
         while at < bytes.len() {
-            let inst = self.isa.decode(&bytes[at..], Pc(at as u64)).expect("what was assembled");
+            let inst = self.isa.decode(&bytes[at..], Pc(at as u64)).expect("an instruction");
             at += usize::from(inst.size);
             last = self.step(inst)?;
         }

@@ -44,7 +44,7 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
     if let Some(destination) = inst.destinations().next()
         && let Value::Register(range) = destination.value
     {
-        if let Some(row) = row_of(range.first) {
+        if let Some(row) = RowIndex::of(range.first) {
             op.destination = row;
         } else {
             op.scalar_destination = ScalarIndex::of_destination(range.first);
@@ -101,14 +101,6 @@ fn name_registers(op: &mut Op) {
     }
 }
 
-fn row_of(register: Register) -> Option<RowIndex> {
-    match register {
-        Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
-        Register::AccVgpr(a) => Some(RowIndex::of_acc_vgpr(a)),
-        _ => None,
-    }
-}
-
 /// The words of a source, constants as the operation's kind reads them (ISA manual, "Inline
 /// constants" and "Literal constants").
 fn source(value: &Value, kind: Kind) -> Result<Source, Gap> {
@@ -162,7 +154,7 @@ fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
 }
 
 fn word(register: Register) -> Result<Word, Gap> {
-    if let Some(row) = row_of(register) {
+    if let Some(row) = RowIndex::of(register) {
         Ok(Word::Row(row))
     } else if let Some(index) = ScalarIndex::of(register) {
         Ok(Word::Scalar(index))

@@ -53,6 +53,15 @@ impl RowIndex {
         RowIndex(RowIndex::FIRST_ACCUMULATION + u16::from(register.0))
     }
 
+    /// The row of a vector register.
+    pub fn of(register: Register) -> Option<RowIndex> {
+        match register {
+            Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
+            Register::AccVgpr(a) => Some(RowIndex::of_acc_vgpr(a)),
+            _ => None,
+        }
+    }
+
     /// The row `words` further.
     #[inline(always)]
     pub fn plus(self, words: u16) -> RowIndex {

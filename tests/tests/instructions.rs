@@ -1,0 +1,144 @@
+//! Instructions that compilers do not emit, in kernels written by hand.
+
+use flipwave_device::{Completion, Device, DeviceFault, FaultCause};
+use flipwave_tests::{Program, assemble, to_values};
+
+/// A kernel of so many workgroups of one wave, on a buffer of 64 zeros.
+fn planted(instructions: &str, workgroups: u32) -> Program {
+    let kernel = assemble(instructions);
+    let mut program = Program::new(&kernel.code_object);
+    let buffer = program.output(&[0u32; 64]);
+    program.launch("planted", [64 * workgroups, 1, 1], [64, 1, 1], &[buffer]);
+    program
+}
+
+fn fault(program: &Program) -> DeviceFault {
+    let mut workload = program.workload();
+    match workload.device.dispatch(&workload.dispatches[0]).expect("a dispatch") {
+        Completion::Faulted(fault) => fault,
+        Completion::Completed(_) => panic!("it completed"),
+    }
+}
+
+/// Each workgroup takes a number, meets the others at a barrier of `waves`, and then notes how
+/// many numbers have been taken.
+fn meeting(barrier: &str, waves: u32) -> String {
+    format!(
+        "
+        v_mov_b32 v4, 0
+        v_mov_b32 v5, 1
+        s_mov_b64 exec, 1
+        global_atomic_add v6, v4, v5, s[2:3] glc
+        s_waitcnt vmcnt(0)
+        v_readfirstlane_b32 s5, v6
+        v_mov_b32 v7, {}
+        s_mov_b32 m0, 0
+        s_cmp_lg_u32 s5, 0
+        s_cbranch_scc1 meet
+        ds_gws_init v7 offset:3 gds
+    meet:
+        {barrier}
+        s_waitcnt lgkmcnt(0)
+        global_load_dword v8, v4, s[2:3] glc
+        s_waitcnt vmcnt(0)
+        v_lshlrev_b32 v9, 2, v6
+        global_store_dword v9, v8, s[2:3] offset:4
+        ",
+        waves - 1
+    )
+}
+
+const BARRIER: &str = "ds_gws_barrier v7 offset:3 gds";
+
+#[test]
+fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
+    let program = planted(&meeting(BARRIER, 8), 8);
+    let counts: Vec<u32> = to_values(&program.outputs()[0]);
+    assert_eq!(counts[..9], [8; 9]);
+    // The negative control: without the barrier, and with one of another resource that lets
+    // everyone pass.
+    for barrier in ["s_nop 0", "ds_gws_barrier v4 offset:4 gds"] {
+        let counts: Vec<u32> = to_values(&planted(&meeting(barrier, 8), 8).outputs()[0]);
+        assert_eq!(counts[..3], [8, 1, 2], "{barrier}");
+    }
+}
+
+#[test]
+fn a_global_barrier_that_not_all_can_reach_ends_in_the_watchdog() {
+    // More workgroups than can be under way at once, and a wave that never comes.
+    for (waves, workgroups) in [(16, 16), (3, 2)] {
+        let fault = fault(&planted(&meeting(BARRIER, waves), workgroups));
+        let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };
+        assert!(executed < 1000, "found only after {executed} instructions");
+    }
+}
+
+#[test]
+fn a_wave_that_halts_itself_ends_in_the_watchdog() {
+    let fault = fault(&planted("s_sethalt 1", 1));
+    assert!(matches!(fault.cause, FaultCause::Watchdog { executed: 4 }), "{fault}");
+}
+
+#[test]
+fn nested_forks_come_together_again() {
+    let program = planted(
+        "
+        s_mov_b64 s[40:41], s[2:3]
+        v_and_b32 v2, 3, v0
+        v_mov_b32 v3, 0
+        s_getreg_b32 s30, hwreg(HW_REG_MODE, 29, 3)
+        v_cmp_lt_u32 vcc, 2, v2
+        s_mov_b64 s[42:43], vcc
+        s_cbranch_i_fork s[42:43], three
+        s_getreg_b32 s31, hwreg(HW_REG_MODE, 29, 3)
+        v_cmp_eq_u32 vcc, 1, v2
+        s_mov_b64 s[42:43], vcc
+        s_cbranch_i_fork s[42:43], one
+        v_add_u32 v3, v3, 100
+        s_branch inner
+    one:
+        v_add_u32 v3, v3, 10
+    inner:
+        s_cbranch_join s31
+        v_add_u32 v3, v3, 1000
+        s_branch outer
+    three:
+        v_add_u32 v3, v3, 1
+    outer:
+        s_cbranch_join s30
+        v_add_u32 v3, v3, v2
+        global_store_dword v1, v3, s[40:41]
+        ",
+        1,
+    );
+    let values: Vec<u32> = to_values(&program.outputs()[0]);
+    let wanted = |lane: u32| match lane % 4 {
+        3 => 1 + 3,
+        1 => 1010 + 1,
+        other => 1100 + other,
+    };
+    assert_eq!(values, (0..64).map(wanted).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_call_through_a_register_comes_back_behind_itself() {
+    let program = planted(
+        "
+        s_getpc_b64 s[20:21]
+    here:
+        s_add_u32 s20, s20, twice-here
+        s_addc_u32 s21, s21, 0
+        v_mov_b32 v3, v0
+        s_swappc_b64 s[22:23], s[20:21]
+        s_call_b64 s[22:23], twice
+        global_store_dword v1, v3, s[2:3]
+        s_endpgm
+    twice:
+        v_add_u32 v3, v3, v3
+        s_setpc_b64 s[22:23]
+        ",
+        1,
+    );
+    let values: Vec<u32> = to_values(&program.outputs()[0]);
+    assert_eq!(values, (0..64).map(|lane| 4 * lane).collect::<Vec<_>>());
+}
