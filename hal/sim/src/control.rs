@@ -29,7 +29,7 @@ pub enum Control {
     SwapPc,
     /// Jumps by the immediate and keeps the return address.
     Call,
-    /// Writes to MODE what the vector unit does not execute.
+    /// Writes a hardware register.
     SetRegister,
     /// Goes both ways of a branch, one after the other: the lanes of the mask jump by the
     /// immediate.
@@ -170,7 +170,7 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
             wave.write_scalar_pair(op.scalar_destination, wave.pc);
             wave.pc = target;
         }
-        Control::SetRegister => return set_register(wave, op),
+        Control::SetRegister => set_register(wave, op),
         Control::Fork => fork(wave, op, target),
         Control::ForkToRegister => {
             let [low, high] = op.sources[1].words;
@@ -182,7 +182,7 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
         Control::SkipVectors => {
             let bit = scalar_word(wave, op.sources[1].words[0]) & 31;
             let skip = scalar_word(wave, op.sources[0].words[0]) >> bit & 1;
-            wave.mode = Mode(wave.mode.0 & !Mode::SKIP_VECTORS | skip * Mode::SKIP_VECTORS);
+            wave.mode = Mode(wave.mode.0 & !Mode::SKIP_VECTORS | (skip * Mode::SKIP_VECTORS));
         }
         Control::Kill if op.immediate & 1 != 0 => return Step::Ended,
         Control::Halt if op.immediate & 1 != 0 => return Step::Halted,
@@ -257,20 +257,9 @@ fn register_target(wave: &Wave, op: &Op) -> u64 {
     (u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32) & !3
 }
 
-fn set_register(wave: &mut Wave, op: &Op) -> Step {
+fn set_register(wave: &mut Wave, op: &Op) {
     let value = scalar_word(wave, op.sources[0].words[0]);
-    let immediate = u32::from(op.immediate as u16);
-    let mode = hardware_register::new_mode(wave, immediate, value);
-    if mode.is_some_and(|mode| !mode.is_executed()) {
-        return Step::Fault(FaultCause::Unimplemented {
-            instruction: op.inst.text.clone(),
-            reason:
-                "rounding modes other than to nearest even, and clamped half-precision overflow"
-                    .into(),
-        });
-    }
-    hardware_register::write(wave, immediate, value);
-    Step::Next
+    hardware_register::write(wave, u32::from(op.immediate as u16), value);
 }
 
 /// The lowest register that a relative move reads or writes.

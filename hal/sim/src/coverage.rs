@@ -1,6 +1,7 @@
 //! How instructions are executed: what the book's table of instructions says, and the proof that
 //! nothing is missing from it.
 
+use crate::numerics::Accuracy;
 use crate::op::Run;
 use crate::operations;
 use crate::translate::translate;
@@ -14,13 +15,12 @@ mod table;
 mod walk;
 
 /// How the embedded GPU executes an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// As the ISA defines it, to the bit.
     Exact,
-    /// With an error of at most so many units in the last place. The ISA leaves the bits open;
-    /// these are the same on every host.
-    Within(f32),
+    /// With an error. The ISA leaves the bits open; these are the same on every host.
+    Within(Accuracy),
     /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
     /// reason.
     NotCompute(&'static str),
@@ -33,9 +33,9 @@ pub fn treatment(inst: &Inst) -> Treatment {
     match translate(inst.clone(), Level::Plain).run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
-        _ => {
-            operations::accuracy(inst.operation.name()).map_or(Treatment::Exact, Treatment::Within)
-        }
+        _ => operations::numerics(inst.operation.name())
+            .and_then(|numerics| numerics.accuracy)
+            .map_or(Treatment::Exact, Treatment::Within),
     }
 }
 
@@ -43,7 +43,10 @@ impl fmt::Display for Treatment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Treatment::Exact => f.write_str("exact"),
-            Treatment::Within(bound) => write!(f, "within {bound} ULP"),
+            Treatment::Within(Accuracy { ulps, stated: None }) => write!(f, "within {ulps} ULP"),
+            Treatment::Within(Accuracy { ulps, stated: Some(stated) }) => {
+                write!(f, "within {ulps} ULP (the manual states {stated})")
+            }
             Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
             Treatment::Gap(reason) => write!(f, "missing: {reason}"),
         }

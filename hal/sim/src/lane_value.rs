@@ -1,6 +1,7 @@
 //! What one lane computes with, and how it is read from and written to rows of words.
 
-use crate::op::{Adapt, Finish, Op};
+use crate::op::{Finish, Op};
+use crate::rounding::{ByMode, Nearest, Number, Rounder};
 use crate::wave::{LANES, Mode, Row, RowIndex, Wave, blend};
 use flipwave_isa::{LaneMask, OutputScale, SdwaSelect, SdwaUnused};
 use half::f16;
@@ -237,6 +238,8 @@ pub trait LaneResult: Copy {
     const KIND: ResultKind;
     /// Whether it is a floating-point number (then NaNs are settled and outputs modified).
     const FLOAT: bool = false;
+    /// The bits of MODE that decide how results of its format are rounded.
+    const ROUNDED_BY: u32 = 0;
     /// All lanes of it.
     type Lanes: Copy;
 
@@ -249,15 +252,16 @@ pub trait LaneResult: Copy {
         false
     }
 
-    /// The result where the operation gave a NaN: the source's, or the default one.
+    /// The result where the operation gave a NaN: the source's, or the default one, which is
+    /// negative for some operations.
     #[inline(always)]
-    fn settle(self, _first_nan: Option<u64>) -> Self {
+    fn settle(self, _first_nan: Option<u64>, _negative: bool) -> Self {
         self
     }
 
-    /// Scales, clamps and flushes as the instruction and the mode ask.
+    /// Flushes if it is to, scales and clamps as the instruction and the mode ask.
     #[inline(always)]
-    fn modify(self, _finish: &Finish, _mode: Mode) -> Self {
+    fn modify(self, _flush: bool, _finish: &Finish, _mode: Mode) -> Self {
         self
     }
 
@@ -278,8 +282,8 @@ pub trait LaneResult: Copy {
 #[inline(always)]
 fn write(wave: &mut Wave, op: &Op, word: u16, value: &Row, mask: LaneMask) {
     let index = op.destination.plus(word);
-    let in_part = |adapt: &Adapt| adapt.finish.select != SdwaSelect::Dword || adapt.dpp.is_some();
-    if op.adapt.as_deref().is_some_and(in_part) {
+    let in_part = |select: SdwaSelect| select != SdwaSelect::Dword || mask != wave.exec();
+    if op.adapt.as_deref().is_some_and(|adapt| in_part(adapt.finish.select)) {
         write_selected(wave, op, index, value, mask);
     } else {
         wave.write_row(index, value);
@@ -373,6 +377,8 @@ pub trait Float: Copy {
     const ONE: Self;
     /// The NaN that invalid operations give.
     const DEFAULT_NAN: u64;
+    /// The sign bit.
+    const SIGN: u64;
     /// The value of these bits.
     fn of_bits(bits: u64) -> Self;
     /// Whether it is a NaN.
@@ -389,19 +395,20 @@ pub trait Float: Copy {
     fn signed_zero(self) -> Self;
     /// Whether it is greater than `other`.
     fn above(self, other: Self) -> bool;
-    /// The value times a power of two.
-    fn scaled(self, factor: f32) -> Self;
+    /// The value with the other sign.
+    fn negated(self) -> Self;
     /// Whether the mode flushes denormal results of this format.
     fn result_flushed(mode: Mode) -> bool;
 }
 
 macro_rules! float {
-    ($type:ty, $bits:ty, $one:expr, $default_nan:expr, $quiet:expr, $flushed:ident, $denormal:expr,
-     $scaled:expr) => {
+    ($type:ty, $bits:ty, $one:expr, $default_nan:expr, $quiet:expr, $flushed:ident,
+     $denormal:expr) => {
         impl Float for $type {
             const ZERO: Self = <$type>::from_bits(0);
             const ONE: Self = $one;
             const DEFAULT_NAN: u64 = $default_nan;
+            const SIGN: u64 = 1 << (<$bits>::BITS - 1);
             #[inline(always)]
             fn of_bits(bits: u64) -> Self {
                 <$type>::from_bits(bits as $bits)
@@ -435,8 +442,8 @@ macro_rules! float {
                 self > other
             }
             #[inline(always)]
-            fn scaled(self, factor: f32) -> Self {
-                $scaled(self, factor)
+            fn negated(self) -> Self {
+                -self
             }
             #[inline(always)]
             fn result_flushed(mode: Mode) -> bool {
@@ -446,36 +453,12 @@ macro_rules! float {
     };
 }
 
-float!(
-    f32,
-    u32,
-    1.0,
-    0x7fc0_0000,
-    1 << 22,
-    flushes_f32_results,
-    f32::is_subnormal,
-    |value: f32, by: f32| { value * by }
-);
-float!(
-    f64,
-    u64,
-    1.0,
-    0x7ff8_0000_0000_0000,
-    1 << 51,
-    flushes_f64_results,
-    f64::is_subnormal,
-    |value: f64, by: f32| value * f64::from(by)
-);
-float!(
-    f16,
-    u16,
-    f16::ONE,
-    0x7e00,
-    1 << 9,
-    flushes_f64_results,
-    |value: f16| value.to_bits() & 0x7c00 == 0 && value.to_bits() & 0x3ff != 0,
-    |value: f16, by: f32| f16::from_f32(value.to_f32() * by)
-);
+float!(f32, u32, 1.0, 0x7fc0_0000, 1 << 22, flushes_f32_results, f32::is_subnormal);
+float!(f64, u64, 1.0, 0x7ff8_0000_0000_0000, 1 << 51, flushes_f64_results, f64::is_subnormal);
+float!(f16, u16, f16::ONE, 0x7e00, 1 << 9, flushes_f64_results, |value: f16| value.to_bits()
+    & 0x7c00
+    == 0
+    && value.to_bits() & 0x3ff != 0);
 
 impl Finish {
     /// Whether it scales or clamps.
@@ -488,21 +471,48 @@ impl Finish {
 /// A result, with a NaN replaced by the first source's, quieted, or the default one.
 #[inline(always)]
 pub fn settle<T: Float>(value: T, first_nan: Option<u64>) -> T {
-    if value.nan() { T::of_bits(first_nan.unwrap_or(T::DEFAULT_NAN)) } else { value }
+    settle_signed(value, first_nan, false)
 }
 
-/// Flushes, scales and clamps a result as the mode and the instruction ask. Scaling is without
-/// effect where denormal results are kept (ISA manual, "Output modifiers").
-fn modify<T: Float>(value: T, finish: &Finish, mode: Mode) -> T {
+/// The same, the default one being negative if asked for.
+#[inline(always)]
+fn settle_signed<T: Float>(value: T, first_nan: Option<u64>, negative: bool) -> T {
+    let default = T::DEFAULT_NAN | if negative { T::SIGN } else { 0 };
+    if value.nan() { T::of_bits(first_nan.unwrap_or(default)) } else { value }
+}
+
+/// The power of two that an output modifier stands for, where it is not ignored: it is where
+/// denormal results are kept and under IEEE rules (ISA manual, "VALU instructions": "Output
+/// modifiers").
+fn scale<T: Float>(finish: &Finish, mode: Mode) -> Option<i32> {
+    let exponent = match finish.scale {
+        OutputScale::None => return None,
+        OutputScale::Times2 => 1,
+        OutputScale::Times4 => 2,
+        OutputScale::Half => -1,
+    };
+    (T::result_flushed(mode) && !mode.ieee()).then_some(exponent)
+}
+
+/// Flushes a result if it is to, scales and clamps it. Scaling makes minus zero plus zero.
+fn modify<T: Number>(value: T, flush: bool, finish: &Finish, mode: Mode) -> T {
+    let flushed = |value: T| if value.denormal() { value.signed_zero() } else { value };
     let mut value = value;
-    if T::result_flushed(mode) {
-        let flush = |value: T| if value.denormal() { value.signed_zero() } else { value };
-        value = flush(match finish.scale {
-            OutputScale::None => flush(value),
-            OutputScale::Times2 => flush(value).scaled(2.0),
-            OutputScale::Times4 => flush(value).scaled(4.0),
-            OutputScale::Half => flush(value).scaled(0.5),
-        });
+    if flush && T::result_flushed(mode) {
+        value = flushed(value);
+    }
+    if let Some(exponent) = scale::<T>(finish, mode)
+        && !value.nan()
+    {
+        let scaled = if mode.0 & T::ROUNDED_BY == 0 {
+            Nearest.scaled(flushed(value), exponent)
+        } else {
+            ByMode(mode).scaled(flushed(value), exponent)
+        };
+        value = flushed(scaled);
+        if !value.above(T::ZERO) && !T::ZERO.above(value) {
+            value = T::ZERO;
+        }
     }
     if !finish.clamp {
         value
@@ -521,16 +531,17 @@ fn modify<T: Float>(value: T, finish: &Finish, mode: Mode) -> T {
 macro_rules! float_methods {
     ($any_nan:expr) => {
         const FLOAT: bool = true;
+        const ROUNDED_BY: u32 = <Self as Number>::ROUNDED_BY;
         #[inline(always)]
         fn any_nan(lanes: &Self::Lanes) -> bool {
             $any_nan(lanes)
         }
         #[inline(always)]
-        fn settle(self, first_nan: Option<u64>) -> Self {
-            settle(self, first_nan)
+        fn settle(self, first_nan: Option<u64>, negative: bool) -> Self {
+            settle_signed(self, first_nan, negative)
         }
-        fn modify(self, finish: &Finish, mode: Mode) -> Self {
-            modify(self, finish, mode)
+        fn modify(self, flush: bool, finish: &Finish, mode: Mode) -> Self {
+            modify(self, flush, finish, mode)
         }
         #[inline(always)]
         fn flushed(mode: Mode) -> bool {
@@ -543,8 +554,9 @@ macro_rules! float_methods {
 macro_rules! pair_methods {
     ($element:ty) => {
         const FLOAT: bool = true;
-        fn modify(self, finish: &Finish, mode: Mode) -> Self {
-            Pair(modify(self.0, finish, mode), modify(self.1, finish, mode))
+        const ROUNDED_BY: u32 = <$element as Number>::ROUNDED_BY;
+        fn modify(self, flush: bool, finish: &Finish, mode: Mode) -> Self {
+            Pair(modify(self.0, flush, finish, mode), modify(self.1, flush, finish, mode))
         }
         #[inline(always)]
         fn flushed(mode: Mode) -> bool {
@@ -557,17 +569,18 @@ macro_rules! pair_methods {
 macro_rules! half_methods {
     ($place:ident) => {
         const FLOAT: bool = true;
+        const ROUNDED_BY: u32 = <f16 as Number>::ROUNDED_BY;
         #[inline(always)]
         fn any_nan(lanes: &Row) -> bool {
             f16::any_nan(lanes)
         }
         #[inline(always)]
-        fn settle(self, first_nan: Option<u64>) -> Self {
-            $place(self.0.settle(first_nan))
+        fn settle(self, first_nan: Option<u64>, negative: bool) -> Self {
+            $place(self.0.settle(first_nan, negative))
         }
         #[inline(always)]
-        fn modify(self, finish: &Finish, mode: Mode) -> Self {
-            $place(modify(self.0, finish, mode))
+        fn modify(self, flush: bool, finish: &Finish, mode: Mode) -> Self {
+            $place(modify(self.0, flush, finish, mode))
         }
         #[inline(always)]
         fn flushed(mode: Mode) -> bool {
@@ -770,7 +783,13 @@ impl<T: LaneResult> LaneResult for (T, bool) {
         ResultKind::Rows(words) => ResultKind::RowsAndMask(words),
         other => other,
     };
+    const FLOAT: bool = T::FLOAT;
+    const ROUNDED_BY: u32 = T::ROUNDED_BY;
     type Lanes = (T::Lanes, u64);
+    #[inline(always)]
+    fn modify(self, flush: bool, finish: &Finish, mode: Mode) -> Self {
+        (self.0.modify(flush, finish, mode), self.1)
+    }
     #[inline(always)]
     fn collect(each: &impl PerLane<Self>) -> (T::Lanes, u64) {
         (T::collect(&Value(each)), bool::collect(&Carry(each, PhantomData)))

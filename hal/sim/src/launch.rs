@@ -3,7 +3,7 @@
 
 use crate::memory::AddressSpace;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
-use flipwave_codeobj::{CodeProperties, Descriptor, Kernel, Rounding};
+use flipwave_codeobj::{CodeProperties, Descriptor, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
 use flipwave_isa::{LaneMask, Target};
 
@@ -54,14 +54,6 @@ impl Launch {
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
         let descriptor = kernel.descriptor.clone();
-        let float = descriptor.rsrc1.float_mode;
-        if float.round_32 != Rounding::NearestEven || float.round_16_64 != Rounding::NearestEven {
-            return Err(refuse("the embedded GPU only rounds to nearest even".into()));
-        }
-        if descriptor.rsrc1.fp16_overflow {
-            let reason = "the embedded GPU does not clamp half-precision overflow (FP16_OVFL)";
-            return Err(refuse(reason.into()));
-        }
         if descriptor.wavefront_size() != 64 {
             return Err(refuse("the embedded GPU runs waves of 64 lanes".into()));
         }
@@ -201,7 +193,8 @@ impl Launch {
         wave.mode = Mode(
             u32::from(rsrc1.float_mode.mode())
                 | u32::from(rsrc1.dx10_clamp) << 8
-                | u32::from(rsrc1.ieee_mode) << 9,
+                | u32::from(rsrc1.ieee_mode) << 9
+                | if rsrc1.fp16_overflow { Mode::FP16_OVERFLOW } else { 0 },
         );
         wave.lds_size = self.lds_bytes;
         let waves = self.waves_of(self.workgroup);

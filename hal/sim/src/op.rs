@@ -1,8 +1,9 @@
 //! An instruction made ready for execution.
 
+use crate::dpp::LaneMove;
 use crate::lane_value::Kind;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
-use flipwave_isa::{Dpp, Inst, OutputScale, SdwaSelect, SdwaUnused};
+use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
 
 /// Executes a vector operation on all lanes.
 ///
@@ -139,8 +140,8 @@ pub enum Word {
 pub struct Adapt {
     /// Per source.
     pub sources: [SourceAdapt; 4],
-    /// Lane movement of the first source.
-    pub dpp: Option<Dpp>,
+    /// How the first source moves between lanes.
+    pub lane_move: Option<LaneMove>,
     /// The result.
     pub finish: Finish,
 }

@@ -25,6 +25,12 @@ pub fn find(name: &str) -> Option<&'static ScalarOperation> {
     INDEX.get_or_init(|| TABLE.iter().map(|row| (row.name, row)).collect()).get(name).copied()
 }
 
+/// The names of all rows.
+#[cfg(test)]
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.name)
+}
+
 trait ScalarValue: Sized {
     const WORDS: u8;
     fn read(wave: &Wave, source: &Source) -> Self;
@@ -403,6 +409,9 @@ fn whole_quads(mask: u64) -> u64 {
 fn quad_mask(mask: u64) -> u64 {
     (0..16).fold(0, |all, quad| all | u64::from(mask >> (4 * quad) & 15 != 0) << quad)
 }
+
+#[cfg(test)]
+pub mod reference;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! From a decoded instruction to one that is ready for execution.
 
+use crate::dpp::LaneMove;
 use crate::lane_value::{Kind, ResultKind};
 use crate::lds::LdsAccess;
 use crate::op::{Adapt, Finish, Op, Run, Source, SourceAdapt, Word};
@@ -291,8 +292,8 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
         _ => return Err(OPERANDS),
     }
     mask_destination(op, inst, row);
-    let mut adapt =
-        Adapt { finish: finish(inst, row), dpp: inst.modifiers.dpp, ..Adapt::default() };
+    let lane_move = inst.modifiers.dpp.as_ref().map(LaneMove::of);
+    let mut adapt = Adapt { finish: finish(inst, row), lane_move, ..Adapt::default() };
     for (slot, (_, how)) in adapt.sources.iter_mut().zip(&operands) {
         *slot = *how;
     }

@@ -6,10 +6,12 @@
 
 use crate::lane_value::{Arguments, Kind, LaneResult, PerLane, ResultKind, SourceRows};
 use crate::level::at_each_level;
+use crate::numerics::{Denormals, Nans, Numerics};
 use crate::op::{Adapt, Finish, Op, SourceAdapt, VectorFunction, Word};
 use crate::operations::binary16;
+use crate::rounding::{ByMode, Nearest, Rounder};
 use crate::wave::{LANES, Mode, Row, ScalarIndex, Wave};
-use flipwave_isa::{Dpp, DppControl, LaneMask, SdwaSelect};
+use flipwave_isa::{LaneMask, SdwaSelect};
 use half::f16;
 use std::marker::PhantomData;
 
@@ -19,23 +21,22 @@ pub trait LaneOperation {
     type Arguments: Arguments;
     /// Its result.
     type Result: LaneResult;
-    /// Denormals are flushed as the mode says.
-    const FLUSHES: bool;
-    /// A NaN result is replaced by the first source that is one, quieted, or by the default
-    /// NaN. Operations that do not ask for it form their NaNs themselves.
-    const SETTLES: bool;
+    /// What holds of its arithmetic.
+    const NUMERICS: Numerics;
 
     /// Computes one lane.
-    fn apply(arguments: Self::Arguments, context: Context) -> Self::Result;
+    fn apply<R: Rounder>(arguments: Self::Arguments, context: Context<R>) -> Self::Result;
 }
 
 /// What a few operations know besides their sources.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct Context<R> {
     /// Which lane computes.
     pub lane: usize,
     /// The MODE register.
     pub mode: Mode,
+    /// How results are rounded.
+    pub round: R,
 }
 
 /// A row of the operation table.
@@ -48,6 +49,8 @@ pub struct VectorOperation {
     pub result: ResultKind,
     /// Whether the result is floating-point, so that it can be clamped and scaled.
     pub float: bool,
+    /// What holds of its arithmetic.
+    pub numerics: Numerics,
     /// The whole-wave functions, by [`Level`].
     run: [VectorFunction; 3],
 }
@@ -60,6 +63,7 @@ impl VectorOperation {
             sources: F::Arguments::KINDS,
             result: F::Result::KIND,
             float: F::Result::FLOAT,
+            numerics: F::NUMERICS,
             run: [plain::<F>, avx2::<F>, avx512::<F>],
         }
     }
@@ -138,9 +142,10 @@ unsafe fn avx512<F: LaneOperation>(wave: &mut Wave, op: &Op) {
 fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     let kinds = F::Arguments::KINDS;
     let mode = wave.mode;
-    let flush_sources = F::FLUSHES && kinds.iter().any(|kind| flushes(*kind, mode));
+    let flushes = F::NUMERICS.denormals == Denormals::ByMode;
+    let flush_sources = flushes && kinds.iter().any(|kind| flushes_kind(*kind, mode));
     let (adapted, mask) = if op.adapt.is_some() || flush_sources {
-        adapt_sources(wave, op, kinds, F::FLUSHES)
+        adapt_sources(wave, op, kinds, flushes)
     } else {
         broadcast_scalars(wave, op, kinds);
         (0, wave.exec())
@@ -152,17 +157,42 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
         [row(2, 0), row(2, 1)],
         [row(3, 0), row(3, 1)],
     ];
-    let computed = Computed::<F> { rows, mode, operation: PhantomData };
-    let mut result = F::Result::collect(&computed);
-    if F::SETTLES && F::Result::any_nan(&result) {
-        result = settled(computed);
-    }
+    let mut result = if mode.0 & F::NUMERICS.rounds.mode_bits(F::Result::ROUNDED_BY) == 0 {
+        nearest::<F>(rows, mode)
+    } else {
+        by_mode::<F>(rows, mode)
+    };
     let finishes = || op.adapt.as_ref().is_some_and(|adapt| adapt.finish.changes_value());
-    if F::Result::FLOAT && (finishes() || (F::FLUSHES && F::Result::flushed(mode))) {
-        result = modified::<F::Result>(&result, op, mode);
+    let flush_result = F::NUMERICS.denormals.flushes_results();
+    if F::Result::FLOAT && (finishes() || (flush_result && F::Result::flushed(mode))) {
+        result = modified::<F::Result>(&result, flush_result, op, mode);
     }
     F::Result::commit(wave, op, &result, mask);
 }
+
+/// What an operation gives when it rounds to nearest even.
+#[inline(always)]
+fn nearest<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
+    let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
+    let result = F::Result::collect(&computed);
+    if F::NUMERICS.nans != Nans::Own && F::Result::any_nan(&result) {
+        settled(computed)
+    } else {
+        result
+    }
+}
+
+/// What an operation gives when it rounds as MODE says otherwise.
+#[cold]
+#[inline(never)]
+fn by_mode<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
+    let round = ByMode(mode);
+    let computed = Computed::<F, ByMode> { rows, mode, round, operation: PhantomData };
+    if F::NUMERICS.nans == Nans::Own { F::Result::collect(&computed) } else { settled(computed) }
+}
+
+/// The result of an operation in all lanes.
+type Lanes<F> = <<F as LaneOperation>::Result as LaneResult>::Lanes;
 
 /// Where a word of a source lies: in a register, or in a scratch row if it is none, or if
 /// modifiers change it (then its bit is set in `adapted`).
@@ -184,40 +214,42 @@ fn source_row<'a>(
 }
 
 /// What an operation gives.
-struct Computed<'a, F> {
+struct Computed<'a, F, R> {
     rows: [SourceRows<'a>; 4],
     mode: Mode,
+    round: R,
     operation: PhantomData<F>,
 }
 
-impl<F: LaneOperation> PerLane<F::Result> for Computed<'_, F> {
+impl<F: LaneOperation, R: Rounder> PerLane<F::Result> for Computed<'_, F, R> {
     #[inline(always)]
     fn of(&self, lane: usize) -> F::Result {
-        let context = Context { lane, mode: self.mode };
+        let context = Context { lane, mode: self.mode, round: self.round };
         F::apply(F::Arguments::load(&self.rows, lane), context)
     }
 }
 
 /// What an operation gives, with regard to which NaN comes out.
-struct Settled<'a, F>(Computed<'a, F>);
+struct Settled<'a, F, R>(Computed<'a, F, R>);
 
-impl<F: LaneOperation> PerLane<F::Result> for Settled<'_, F> {
+impl<F: LaneOperation, R: Rounder> PerLane<F::Result> for Settled<'_, F, R> {
     #[inline(always)]
     fn of(&self, lane: usize) -> F::Result {
         let first_nan = F::Arguments::load(&self.0.rows, lane).first_nan();
-        self.0.of(lane).settle(first_nan)
+        self.0.of(lane).settle(first_nan, F::NUMERICS.nans == Nans::Negative)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn settled<F: LaneOperation>(computed: Computed<'_, F>) -> <F::Result as LaneResult>::Lanes {
+fn settled<F: LaneOperation, R: Rounder>(computed: Computed<'_, F, R>) -> Lanes<F> {
     F::Result::collect(&Settled(computed))
 }
 
 /// Results scaled, clamped and flushed.
 struct Modified<'a, R: LaneResult> {
     lanes: &'a R::Lanes,
+    flush: bool,
     finish: Finish,
     mode: Mode,
 }
@@ -225,19 +257,19 @@ struct Modified<'a, R: LaneResult> {
 impl<R: LaneResult> PerLane<R> for Modified<'_, R> {
     #[inline(always)]
     fn of(&self, lane: usize) -> R {
-        R::lane(self.lanes, lane).modify(&self.finish, self.mode)
+        R::lane(self.lanes, lane).modify(self.flush, &self.finish, self.mode)
     }
 }
 
 #[inline(never)]
-fn modified<R: LaneResult>(lanes: &R::Lanes, op: &Op, mode: Mode) -> R::Lanes {
+fn modified<R: LaneResult>(lanes: &R::Lanes, flush: bool, op: &Op, mode: Mode) -> R::Lanes {
     let finish = op.adapt.as_ref().map_or_else(Default::default, |adapt| adapt.finish);
-    R::collect(&Modified::<R> { lanes, finish, mode })
+    R::collect(&Modified::<R> { lanes, flush, finish, mode })
 }
 
 /// Whether the mode flushes denormal sources of this kind.
 #[inline(always)]
-fn flushes(kind: Kind, mode: Mode) -> bool {
+fn flushes_kind(kind: Kind, mode: Mode) -> bool {
     match kind {
         Kind::F32 | Kind::Mixed | Kind::PackedWords => mode.flushes_f32_sources(),
         Kind::F16 | Kind::F64 | Kind::Packed => mode.flushes_f64_sources(),
@@ -332,8 +364,8 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
     let adapt = op.adapt.as_deref().unwrap_or(&none);
     for (source, kind) in kinds.iter().enumerate() {
         let how = &adapt.sources[source];
-        let moves = source == 0 && adapt.dpp.is_some();
-        let flushed = flush && flushes(*kind, wave.mode);
+        let moves = source == 0 && adapt.lane_move.is_some();
+        let flushed = flush && flushes_kind(*kind, wave.mode);
         if *kind == Kind::Mask || !moves && !flushed && *how == SourceAdapt::default() {
             broadcast_scalar(wave, op, source, *kind);
             continue;
@@ -346,14 +378,17 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
                 other => Row::splat(scalar_word(wave, other)),
             };
         }
-        let (exec, mode) = (wave.exec(), wave.mode);
-        let Some(rows) = wave.scratch[source * 2..].first_chunk_mut::<2>() else { continue };
-        if let (0, Some(dpp)) = (source, &adapt.dpp) {
-            for row in &mut rows[..count] {
-                let (moved, written) = move_lanes(row, dpp, exec);
-                *row = moved;
-                mask.0 &= written.0;
+        let mode = wave.mode;
+        let (scratch, exec) = wave.scratch_and_exec();
+        let Some(rows) = scratch[source * 2..].first_chunk_mut::<2>() else { continue };
+        if let (0, Some(lane_move)) = (source, &adapt.lane_move) {
+            mask.0 &= lane_move.apply(&mut rows[..count], exec).0;
+        }
+        if *how == SourceAdapt::default() {
+            if flushed {
+                flush_denormals(rows, *kind);
             }
+            continue;
         }
         if matches!(kind, Kind::Packed | Kind::PackedWords) {
             pack(rows, *kind, how);
@@ -452,52 +487,6 @@ fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
             }
             _ => {}
         }
-    }
-}
-
-/// Moves a row between lanes; gives it and the lanes that are written. Lanes whose source does
-/// not exist or is not active read zero with `bound_control`, and are not written without
-/// (ISA manual, "DPP").
-#[inline(always)]
-fn move_lanes(row: &Row, dpp: &Dpp, exec: LaneMask) -> (Row, LaneMask) {
-    let mut moved = Row::ZERO;
-    let mut written = 0u64;
-    for lane in 0..LANES {
-        let in_masks =
-            dpp.row_mask >> (lane / 16) & 1 != 0 && dpp.bank_mask >> (lane / 4 % 4) & 1 != 0;
-        let source = source_lane(dpp.control, lane)
-            .filter(|source| exec.0 >> source & 1 != 0 || dpp.fetch_inactive);
-        let valid = source.is_some() || dpp.bound_control;
-        if let Some(source) = source {
-            moved.0[lane] = row.0[source];
-        }
-        if in_masks && valid {
-            written |= 1 << lane;
-        }
-    }
-    (moved, LaneMask(written))
-}
-
-/// The lane that `lane` reads, if there is one.
-fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
-    let row = lane & !15;
-    let in_row = |at: Option<usize>| at.filter(|at| *at < 16).map(|at| row + at);
-    match control {
-        DppControl::QuadPerm(order) => Some((lane & !3) + usize::from(order[lane & 3])),
-        DppControl::RowShiftLeft(n) => in_row(Some(lane % 16 + usize::from(n))),
-        DppControl::RowShiftRight(n) => in_row((lane % 16).checked_sub(n.into())),
-        DppControl::RowRotateRight(n) => Some(row + (lane + 16 - usize::from(n)) % 16),
-        DppControl::WaveShiftLeft => Some(lane + 1).filter(|at| *at < LANES),
-        DppControl::WaveRotateLeft => Some((lane + 1) % LANES),
-        DppControl::WaveShiftRight => lane.checked_sub(1),
-        DppControl::WaveRotateRight => Some((lane + LANES - 1) % LANES),
-        DppControl::RowMirror => Some(row + 15 - lane % 16),
-        DppControl::RowHalfMirror => Some((lane & !7) + 7 - lane % 8),
-        DppControl::RowBroadcast15 => row.checked_sub(1),
-        DppControl::RowBroadcast31 => (lane >= 32).then_some(31),
-        DppControl::RowNewBroadcast(n) | DppControl::RowShare(n) => Some(row + usize::from(n)),
-        DppControl::RowXmask(n) => Some(row + ((lane % 16) ^ usize::from(n))),
-        DppControl::Dpp8(order) => Some((lane & !7) + usize::from(order[lane & 7])),
     }
 }
 

@@ -157,11 +157,11 @@ impl Mode {
         Mode(self.0 & 0x1fff_ffff | depth << 29)
     }
 
-    /// Whether the vector unit executes this mode: all precisions round to nearest even, and
-    /// half-precision overflow gives infinity (`FP16_OVFL` is clear).
-    pub fn is_executed(self) -> bool {
-        self.0 & (0xf | Mode::FP16_OVERFLOW) == 0
-    }
+    /// The field that rounds single precision (`FP_ROUND[1:0]`).
+    pub const ROUND_SINGLE: u32 = 0x3;
+
+    /// The field that rounds double and half precision (`FP_ROUND[3:2]`).
+    pub const ROUND_DOUBLE: u32 = 0xc;
 
     /// The bit that clamps half-precision overflow to the largest number.
     pub const FP16_OVERFLOW: u32 = 1 << 23;
@@ -334,6 +334,12 @@ impl Wave {
     #[inline(always)]
     pub fn exec_row(&self) -> &Row {
         &self.exec_row
+    }
+
+    /// The scratch rows, to be written, and EXEC beside them.
+    #[inline(always)]
+    pub fn scratch_and_exec(&mut self) -> (&mut [Row; SCRATCH_ROWS], &Row) {
+        (&mut self.scratch, &self.exec_row)
     }
 
     /// The lanes that are active.

@@ -70,12 +70,6 @@ pub(crate) fn add(a: f16, b: f16) -> f16 {
     from_f32(to_f32(a) + to_f32(b))
 }
 
-/// `a - b`, rounded once.
-#[inline(always)]
-pub(crate) fn subtract(a: f16, b: f16) -> f16 {
-    from_f32(to_f32(a) - to_f32(b))
-}
-
 /// `a * b`, rounded once.
 #[inline(always)]
 pub(crate) fn multiply(a: f16, b: f16) -> f16 {
@@ -86,13 +80,6 @@ pub(crate) fn multiply(a: f16, b: f16) -> f16 {
 #[inline(always)]
 pub(crate) fn multiply_add(a: f16, b: f16, c: f16) -> f16 {
     from_f64(sum_to_odd(to_f64(a) * to_f64(b), to_f64(c)))
-}
-
-/// `a * b + c` with the product rounded as well, and all denormals flushed, as `v_mad_f16` does
-/// whatever the mode.
-#[inline(always)]
-pub(crate) fn multiply_then_add(a: f16, b: f16, c: f16) -> f16 {
-    flush(add(flush(multiply(flush(a), flush(b))), flush(c)))
 }
 
 /// Zero with the sign of a denormal.

@@ -4,7 +4,7 @@ use super::operations;
 
 operations! {
     /// Moves, logic, shifts and bit fields.
-    TABLE { flushes: false, settles: false, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_mov_b32" (a: u32) -> u32 { a }
     // Moves between the two register files; the operands say which.

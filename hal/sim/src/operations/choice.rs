@@ -20,13 +20,16 @@ pub(super) fn maximum<T: Float>(a: T, b: T, mode: Mode) -> T {
     choose(a, b, greater, mode)
 }
 
-/// The one in the middle; the minimum if one is a NaN.
+/// The one in the middle: the maximum without one that equals the greatest, where zeros of both
+/// signs are equal. The minimum if one is a NaN.
 #[inline(always)]
 pub(super) fn median<T: Float>(a: T, b: T, c: T, mode: Mode) -> T {
+    let greatest = maximum(maximum(a, b, mode), c, mode);
+    let is_greatest = |value: T| !greatest.above(value) & !value.above(greatest);
+    let first = if is_greatest(a) { b } else { a };
+    let second = if is_greatest(a) | is_greatest(b) { c } else { b };
+    let middle = maximum(first, second, mode);
     let least = minimum(minimum(a, b, mode), c, mode);
-    let lower = minimum(a, b, mode);
-    let upper = maximum(a, b, mode);
-    let middle = maximum(lower, minimum(upper, c, mode), mode);
     if a.nan() | b.nan() | c.nan() { least } else { middle }
 }
 

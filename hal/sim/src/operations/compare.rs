@@ -15,7 +15,7 @@ macro_rules! integer_comparisons {
     ($($table:ident, $suffix:literal, $type:ty, $of:ident;)*) => {$(
         operations! {
             /// Integer comparisons.
-            $table { flushes: false, settles: false, levels: $of }
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: $of }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { a < b }
@@ -44,7 +44,7 @@ macro_rules! float_comparisons {
     ($($table:ident, $suffix:literal, $type:ty, $of:expr, $levels:ident;)*) => {$(
         operations! {
             /// Floating-point comparisons.
-            $table { flushes: true, settles: false, levels: $levels }
+            $table { denormals: ByMode, rounds: Exact, nans: Own, levels: $levels }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { $of(a) < $of(b) }
@@ -87,7 +87,7 @@ float_comparisons! {
 operations! {
     /// Whether a number is of one of the classes whose bits are set: signalling NaN, quiet NaN,
     /// then minus infinity to plus infinity. Denormals are seen as they are.
-    CLASS { flushes: false, settles: false, levels: of_plain }
+    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
         let bits = u64::from(a.to_bits());

@@ -4,8 +4,8 @@
 use super::operations;
 
 operations! {
-    /// Cube map coordinates.
-    TABLE { flushes: true, settles: true, levels: of_plain }
+    /// Face and coordinates.
+    COORDINATES { denormals: ByMode, rounds: Exact, nans: Settled, levels: of_plain }
 
     "v_cubeid_f32" (x: f32, y: f32, z: f32) -> f32 {
         match major(x, y, z) {
@@ -27,12 +27,19 @@ operations! {
             Axis::Z | Axis::X => -y,
         }
     }
-    "v_cubema_f32" (x: f32, y: f32, z: f32) -> f32 {
-        2.0 * match major(x, y, z) {
+}
+
+operations! {
+    /// Twice the coordinate of the major axis.
+    MAJOR { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of_plain }
+
+    "v_cubema_f32" (x: f32, y: f32, z: f32; context) -> f32 {
+        let coordinate = match major(x, y, z) {
             Axis::Z => z,
             Axis::Y => y,
             Axis::X => x,
-        }
+        };
+        context.round.scaled(coordinate, 1)
     }
 }
 

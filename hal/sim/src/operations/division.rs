@@ -6,64 +6,80 @@
 
 use super::binary16::sum_to_odd;
 use super::operations;
-use crate::lane_value::{Float, LowHalf};
+use crate::lane_value::LowHalf;
+use crate::rounding::{ByMode, Number, Rounder};
 use half::f16;
 
 operations! {
     /// The first source scaled: it is the denominator (second source) or the numerator (third).
     /// The mask says that the quotient must be scaled back.
-    SCALE { flushes: false, settles: false, levels: of_plain }
+    SCALE { denormals: Kept, rounds: ByMode, nans: Own, levels: of_plain }
 
-    "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32) -> (f32, bool) {
-        scale(value, denominator, numerator)
+    "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
+        scale(context.round, value, denominator, numerator)
     }
-    "v_div_scale_f64" (value: f64, denominator: f64, numerator: f64) -> (f64, bool) {
-        scale(value, denominator, numerator)
+    "v_div_scale_f64" (value: f64, denominator: f64, numerator: f64; context) -> (f64, bool) {
+        scale(context.round, value, denominator, numerator)
     }
 }
 
 operations! {
     /// Fused multiply-add; where the mask is set, the quotient is scaled back, and rounded once.
-    FMAS { flushes: true, settles: true, levels: of }
+    /// "Input denormals are not flushed but output flushing is allowed" (ISA manual,
+    /// `V_DIV_FMAS_F32`).
+    FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: of }
 
-    "v_div_fmas_f32" (a: f32, b: f32, c: f32, scaled: bool) -> f32 {
-        let odd = sum_to_odd(f64::from(a) * f64::from(b), f64::from(c));
-        if scaled { (odd * f64::from(scale_back(c))) as f32 } else { a.mul_add(b, c) }
+    "v_div_fmas_f32" (a: f32, b: f32, c: f32, scaled: bool; context) -> f32 {
+        let exponent = if scaled { scale_back(c) } else { 0 };
+        context.round.fused_and_scaled(a, b, c, exponent, || {
+            let odd = sum_to_odd(f64::from(a) * f64::from(b), f64::from(c));
+            if scaled { (odd * power::<f64>(exponent)) as f32 } else { a.mul_add(b, c) }
+        })
     }
-    "v_div_fmas_f64" (a: f64, b: f64, c: f64, scaled: bool) -> f64 {
-        let scale = if scaled { scale_back(c) } else { 1.0 };
-        let rounded = a.mul_add(b, c) * scale;
-        if scaled & (rounded.abs() <= f64::MIN_POSITIVE) { denormal_quotient(a, b, c, scale) } else { rounded }
+    "v_div_fmas_f64" (a: f64, b: f64, c: f64, scaled: bool; context) -> f64 {
+        let exponent = if scaled { scale_back(c) } else { 0 };
+        context.round.fused_and_scaled(a, b, c, exponent, || {
+            let scale: f64 = power(exponent);
+            let rounded = a.mul_add(b, c) * scale;
+            // Multiplying by a power of two is exact, but for results out of the normal range.
+            let normal = (rounded.abs() > f64::MIN_POSITIVE) & (rounded.abs() < f64::INFINITY);
+            if scaled & !normal {
+                ByMode(context.mode).fused_and_scaled(a, b, c, exponent, || rounded)
+            } else {
+                rounded
+            }
+        })
     }
 }
 
 operations! {
     /// The quotient (first source), with its sign and its special cases.
-    FIXUP { flushes: true, settles: false, levels: of_plain }
+    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
 
-    "v_div_fixup_f32" (quotient: f32, denominator: f32, numerator: f32) -> f32 {
-        fixup(quotient, denominator, numerator)
+    "v_div_fixup_f32" (quotient: f32, denominator: f32, numerator: f32; context) -> f32 {
+        fixup(context.round, quotient, denominator, numerator)
     }
-    "v_div_fixup_f64" (quotient: f64, denominator: f64, numerator: f64) -> f64 {
-        fixup(quotient, denominator, numerator)
+    "v_div_fixup_f64" (quotient: f64, denominator: f64, numerator: f64; context) -> f64 {
+        fixup(context.round, quotient, denominator, numerator)
     }
-    "v_div_fixup_f16" (quotient: f16, denominator: f16, numerator: f16) -> LowHalf<f16> {
-        LowHalf(fixup(quotient, denominator, numerator))
+    "v_div_fixup_f16" (quotient: f16, denominator: f16, numerator: f16; context)
+        -> LowHalf<f16> {
+        LowHalf(fixup(context.round, quotient, denominator, numerator))
     }
-    "v_div_fixup_legacy_f16" (quotient: f16, denominator: f16, numerator: f16) -> f16 {
-        fixup(quotient, denominator, numerator)
+    "v_div_fixup_legacy_f16" (quotient: f16, denominator: f16, numerator: f16; context) -> f16 {
+        fixup(context.round, quotient, denominator, numerator)
     }
 }
 
 operations! {
     /// 53 bits of 2/pi, for reducing a large argument.
-    TRIGONOMETRY { flushes: false, settles: false, levels: of_plain }
+    TRIGONOMETRY { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
     "v_trig_preop_f64" (a: f64, segment: u32) -> f64 { two_over_pi_bits(a, segment) }
 }
 
 /// What the division steps need to know of a format.
-trait Divided: Float {
+trait Divided: Number {
     /// Bits of the mantissa.
     const MANTISSA: u32;
     /// Exponent of infinity, biased.
@@ -78,8 +94,6 @@ trait Divided: Float {
 
     /// The bits.
     fn bits(self) -> u64;
-    /// The value times a power of two.
-    fn times_power(self, exponent: i32) -> Self;
     /// Whether the quotient is denormal once rounded, for finite operands that are not zero.
     fn quotient_is_denormal(self, denominator: Self) -> bool;
 
@@ -90,17 +104,12 @@ trait Divided: Float {
 
     /// The value without its sign.
     fn magnitude(self) -> u64 {
-        self.bits() & !Self::sign()
+        self.bits() & !Self::SIGN
     }
 
     /// Whether it is infinite.
     fn infinite(self) -> bool {
         self.magnitude() == Self::infinity()
-    }
-
-    /// The sign bit.
-    fn sign() -> u64 {
-        (Self::TOP as u64 + 1) << Self::MANTISSA
     }
 
     /// The bits of plus infinity.
@@ -118,9 +127,6 @@ impl Divided for f32 {
     fn bits(self) -> u64 {
         self.to_bits().into()
     }
-    fn times_power(self, exponent: i32) -> f32 {
-        libm::scalbnf(self, exponent)
-    }
     fn quotient_is_denormal(self, denominator: f32) -> bool {
         (self / denominator).is_subnormal()
     }
@@ -134,9 +140,6 @@ impl Divided for f64 {
     const UNDERFLOW: i32 = -1075;
     fn bits(self) -> u64 {
         self.to_bits()
-    }
-    fn times_power(self, exponent: i32) -> f64 {
-        libm::scalbn(self, exponent)
     }
     fn quotient_is_denormal(self, denominator: f64) -> bool {
         (self / denominator).is_subnormal()
@@ -153,9 +156,6 @@ impl Divided for f16 {
     fn bits(self) -> u64 {
         self.to_bits().into()
     }
-    fn times_power(self, _: i32) -> f16 {
-        self
-    }
     fn quotient_is_denormal(self, _: f16) -> bool {
         false
     }
@@ -166,10 +166,11 @@ impl Divided for f16 {
 /// Where both the reciprocal of the denominator and the quotient are denormal, the manual scales
 /// the denominator up, which would overflow; it is scaled down here, as in the case where only
 /// the reciprocal is denormal.
-fn scale<T: Divided>(value: T, denominator: T, numerator: T) -> (T, bool) {
+fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T) -> (T, bool) {
     let is_denominator = value.bits() == denominator.bits();
     let is_numerator = value.bits() == numerator.bits();
-    let only = |chosen: bool, power: i32| if chosen { value.times_power(power) } else { value };
+    let scaled = |exponent: i32| round.scaled(value, exponent);
+    let only = |chosen: bool, exponent: i32| if chosen { scaled(exponent) } else { value };
     if numerator.magnitude() == 0 || denominator.magnitude() == 0 {
         return (T::of_bits(T::DEFAULT_NAN), false);
     }
@@ -178,56 +179,43 @@ fn scale<T: Divided>(value: T, denominator: T, numerator: T) -> (T, bool) {
     if numerator.exponent() - denominator.exponent() >= T::FAR {
         (only(is_denominator, T::SCALE), true)
     } else if denominator.denormal() {
-        (value.times_power(T::SCALE), false)
+        (scaled(T::SCALE), false)
     } else if reciprocal_denormal && quotient_denormal {
         (only(is_denominator, -T::SCALE), true)
     } else if reciprocal_denormal {
-        (value.times_power(-T::SCALE), false)
+        (scaled(-T::SCALE), false)
     } else if quotient_denormal {
         (only(is_numerator, T::SCALE), true)
     } else if numerator.exponent() <= T::MANTISSA as i32 {
-        (value.times_power(T::SCALE), false)
+        (scaled(T::SCALE), false)
     } else {
         (value, false)
     }
 }
 
-/// What undoes the scaling of a quotient: scaled quotients of one and more were scaled down to
+/// The exponent of what undoes the scaling of a quotient: scaled quotients of one and more were scaled down to
 /// avoid overflow, the others up to avoid denormals. (The manual has one factor for both, which
 /// undoes neither.)
 #[inline(always)]
-fn scale_back<T: Divided>(quotient: T) -> T {
-    let up = quotient.exponent() > T::TOP / 2;
-    let exponent = T::TOP / 2 + if up { T::SCALE } else { -T::SCALE };
-    T::of_bits((exponent as u64) << T::MANTISSA)
+fn scale_back<T: Divided>(quotient: T) -> i32 {
+    if quotient.exponent() > T::TOP / 2 { T::SCALE } else { -T::SCALE }
 }
 
-/// `(a * b + c) * scale`, rounded once, where that is denormal, or nearly, but the sum is not.
+/// A power of two.
 #[inline(always)]
-fn denormal_quotient(a: f64, b: f64, c: f64, scale: f64) -> f64 {
-    let sum = a.mul_add(b, c);
-    let product = a * b;
-    let product_error = a.mul_add(b, -product);
-    // Of what the sum has lost, only the sign matters.
-    let without_product = c - sum;
-    let lost = without_product + product;
-    let product_part = lost - without_product;
-    let lost_error = (without_product - (lost - product_part)) + (product - product_part);
-    let lost = lost + (lost_error + product_error);
-    let result = sum * scale;
-    let rest = sum - result / scale;
-    let is_tie = rest.abs() == f64::from_bits(1) / scale / 2.0;
-    let further = (lost > 0.0) & (rest > 0.0) | (lost < 0.0) & (rest < 0.0);
-    if is_tie & further { (result / scale + 2.0 * rest) * scale } else { result }
+fn power<T: Divided>(exponent: i32) -> T {
+    T::of_bits(((T::TOP / 2 + exponent) as u64) << T::MANTISSA)
 }
 
 /// ISA manual, `V_DIV_FIXUP_F32`, `V_DIV_FIXUP_F64` and `V_DIV_FIXUP_F16`. A quotient that is a NaN
 /// although numerator and denominator are finite stands for an overflow; without that, a
-/// division like 1e38 / 1e-38 would not be infinite.
-fn fixup<T: Divided>(quotient: T, denominator: T, numerator: T) -> T {
-    let sign = (numerator.bits() ^ denominator.bits()) & T::sign();
+/// division like 1e38 / 1e-38 would not be infinite. Overflow and underflow are what rounding
+/// makes of a number that is too great or too small.
+fn fixup<T: Divided>(round: impl Rounder, quotient: T, denominator: T, numerator: T) -> T {
+    let sign = (numerator.bits() ^ denominator.bits()) & T::SIGN;
     let signed = |magnitude: u64| T::of_bits(sign | magnitude);
-    let invalid = || T::of_bits(T::sign() | T::DEFAULT_NAN);
+    let signed_number = |number: T| if sign == 0 { number } else { number.negated() };
+    let invalid = || T::of_bits(T::SIGN | T::DEFAULT_NAN);
     if numerator.nan() {
         numerator.quieted()
     } else if denominator.nan() {
@@ -238,14 +226,13 @@ fn fixup<T: Divided>(quotient: T, denominator: T, numerator: T) -> T {
         invalid()
     } else if denominator.magnitude() == 0 || numerator.infinite() {
         signed(T::infinity())
-    } else if denominator.infinite()
-        || numerator.magnitude() == 0
-        || numerator.exponent() - denominator.exponent() < T::UNDERFLOW
-    {
+    } else if denominator.infinite() || numerator.magnitude() == 0 {
         signed(0)
+    } else if numerator.exponent() - denominator.exponent() < T::UNDERFLOW {
+        round.scaled(signed_number(T::LEAST), -2)
     } else if quotient.nan() {
         // The scaled iteration has overflowed on the way to an infinite quotient.
-        signed(T::infinity())
+        round.scaled(signed_number(T::GREATEST), 1)
     } else {
         signed(quotient.magnitude())
     }

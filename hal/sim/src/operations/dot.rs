@@ -1,13 +1,13 @@
 //! Dot products of the elements of two words, added to a third.
 
-use super::binary16::to_f32;
-use super::operations;
+use super::binary16::{self, to_f32};
+use super::{operations, single};
 use crate::lane_value::{LaneValue, Pair, settle};
 use half::f16;
 
 operations! {
     /// Integers. Products and sums are exact; the result wraps, or saturates with `clamp`.
-    INTEGER { flushes: false, settles: false, levels: of }
+    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_dot2_i32_i16" (a: Pair<i16>, b: Pair<i16>, c: i32) -> i32 { dot2_i16(a, b, c) as i32 }
     "v_dot2c_i32_i16" (a: Pair<i16>, b: Pair<i16>, sum: i32) -> i32 {
@@ -46,10 +46,14 @@ operations! {
 }
 
 operations! {
-    /// Half precision into single precision. Products of half-precision numbers are exact in
-    /// single precision; the sums are rounded one by one in the order in which the manual
-    /// writes them, low product, high product, third source.
-    FLOAT { flushes: true, settles: false, levels: of }
+    /// Half precision into single precision. MODE does not matter: sums are rounded to nearest
+    /// even, denormal sources and results flushed (ISA manual, "Denormalized and Rounding
+    /// Modes": `V_DOT2` operations "do not support denormal and rounding modes"). Products of
+    /// half-precision numbers are exact in single precision; the sums are rounded one by one in
+    /// the order in which the MI200's manual writes them, low product, high product, third
+    /// source. (Manuals of later chips begin with the third source. No published measurement
+    /// settles it.)
+    FLOAT { denormals: Flushed, rounds: Fixed, nans: Own, levels: of }
 
     "v_dot2_f32_f16" (a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 { dot2_f16(a, b, c) }
     "v_dot2c_f32_f16" (a: Pair<f16>, b: Pair<f16>, sum: f32) -> f32 { dot2_f16(a, b, sum) }
@@ -87,9 +91,10 @@ fn dot_unsigned<const BITS: u32>(a: u32, b: u32, c: u32) -> u64 {
 
 #[inline(always)]
 fn dot2_f16(a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
-    let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(to_f32);
+    let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half)));
+    let c = single::flush(c);
     let first_nan = [a0, b0, a1, b1, c].into_iter().find_map(LaneValue::quiet_nan);
-    settle(a0 * b0 + a1 * b1 + c, first_nan)
+    single::flush(settle(a0 * b0 + a1 * b1 + c, first_nan))
 }
 
 #[inline(always)]

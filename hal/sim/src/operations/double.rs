@@ -2,6 +2,7 @@
 
 use super::choice::{maximum, minimum};
 use super::operations;
+use super::single::fraction;
 
 /// The greatest number below one.
 const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
@@ -15,23 +16,25 @@ fn normalised(value: f64) -> (f64, i32) {
 }
 
 operations! {
-    /// Sums, products and roundings.
-    ARITHMETIC { flushes: true, settles: true, levels: of }
+    /// Sums, products, and what scales or cuts.
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
 
-    "v_add_f64" (a: f64, b: f64) -> f64 { a + b }
-    "v_mul_f64" (a: f64, b: f64) -> f64 { a * b }
-    "v_fma_f64" (a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
-    "v_fmac_f64" (a: f64, b: f64, sum: f64) -> f64 { a.mul_add(b, sum) }
+    "v_add_f64" (a: f64, b: f64; context) -> f64 { context.round.sum(a, b) }
+    "v_mul_f64" (a: f64, b: f64; context) -> f64 { context.round.product(a, b) }
+    "v_fma_f64" (a: f64, b: f64, c: f64; context) -> f64 { context.round.fused(a, b, c) }
+    "v_fmac_f64" (a: f64, b: f64, sum: f64; context) -> f64 { context.round.fused(a, b, sum) }
+    "v_fract_f64" (a: f64; context) -> f64 { fraction(context.round, a, BELOW_ONE) }
+    "v_ldexp_f64" (a: f64, exponent: i32; context) -> f64 { context.round.scaled(a, exponent) }
+}
+
+operations! {
+    /// Integral numbers, and the mantissa.
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
 
     "v_floor_f64" (a: f64) -> f64 { a.floor() }
     "v_ceil_f64" (a: f64) -> f64 { a.ceil() }
     "v_trunc_f64" (a: f64) -> f64 { a.trunc() }
     "v_rndne_f64" (a: f64) -> f64 { a.round_ties_even() }
-    "v_fract_f64" (a: f64) -> f64 {
-        let fraction = a - a.floor();
-        if fraction > BELOW_ONE { BELOW_ONE } else { fraction }
-    }
-    "v_ldexp_f64" (a: f64, exponent: i32) -> f64 { libm::scalbn(a, exponent) }
     "v_frexp_mant_f64" (a: f64) -> f64 {
         let mantissa = normalised(a).0.to_bits() & 0x800f_ffff_ffff_ffff | 1022 << 52;
         if a == 0.0 || !a.is_finite() { a } else { f64::from_bits(mantissa) }
@@ -40,7 +43,7 @@ operations! {
 
 operations! {
     /// One of the sources.
-    CHOICE { flushes: true, settles: false, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_min_f64" (a: f64, b: f64; context) -> f64 { minimum(a, b, context.mode) }
     "v_max_f64" (a: f64, b: f64; context) -> f64 { maximum(a, b, context.mode) }
@@ -48,7 +51,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { flushes: true, settles: false, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_frexp_exp_i32_f64" (a: f64) -> i32 {
         let (normal, scale) = normalised(a);

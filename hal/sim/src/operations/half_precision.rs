@@ -1,40 +1,43 @@
 //! Half precision. Operations that came with gfx9, and `v_mac_f16` and its forms with a literal,
 //! keep the high half of the destination; the others clear it.
 
-use super::binary16::{add, from_f32, multiply, multiply_add, multiply_then_add, subtract, to_f32};
+use super::binary16::{flush, from_f32, to_f32};
 use super::choice::{maximum, median, minimum};
 use super::operations;
+use super::single::fraction;
 use crate::lane_value::LowHalf;
+use crate::rounding::{Number, Rounder};
 use half::f16;
 
 /// The greatest number below one.
-const BELOW_ONE: f32 = 1.0 - 1.0 / 2048.0;
+const BELOW_ONE: f16 = f16::from_bits(0x3bff);
 
 operations! {
-    /// Sums, products and roundings.
-    ARITHMETIC { flushes: true, settles: true, levels: of }
+    /// Sums, products, and what scales or cuts.
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
 
-    "v_add_f16" (a: f16, b: f16) -> f16 { add(a, b) }
-    "v_sub_f16" (a: f16, b: f16) -> f16 { subtract(a, b) }
-    "v_subrev_f16" (a: f16, b: f16) -> f16 { subtract(b, a) }
-    "v_mul_f16" (a: f16, b: f16) -> f16 { multiply(a, b) }
-    "v_fma_f16" (a: f16, b: f16, c: f16) -> LowHalf<f16> { LowHalf(multiply_add(a, b, c)) }
-    "v_fma_legacy_f16" (a: f16, b: f16, c: f16) -> f16 { multiply_add(a, b, c) }
+    "v_add_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, b) }
+    "v_sub_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, -b) }
+    "v_subrev_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(b, -a) }
+    "v_mul_f16" (a: f16, b: f16; context) -> f16 { context.round.product(a, b) }
+    "v_fma_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(context.round.fused(a, b, c))
+    }
+    "v_fma_legacy_f16" (a: f16, b: f16, c: f16; context) -> f16 { context.round.fused(a, b, c) }
+    "v_fract_f16" (a: f16; context) -> f16 { fraction(context.round, a, BELOW_ONE) }
+    "v_ldexp_f16" (a: f16, exponent: i16; context) -> f16 {
+        context.round.scaled(a, exponent.into())
+    }
+}
 
-    "v_floor_f16" (a: f16) -> f16 { from_f32(to_f32(a).floor()) }
+operations! {
+    /// Integral numbers, and the mantissa.
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
+
+    "v_floor_f16" (a: f16) -> f16 { a.rounded_down() }
     "v_ceil_f16" (a: f16) -> f16 { from_f32(to_f32(a).ceil()) }
     "v_trunc_f16" (a: f16) -> f16 { from_f32(to_f32(a).trunc()) }
     "v_rndne_f16" (a: f16) -> f16 { from_f32(to_f32(a).round_ties_even()) }
-    "v_fract_f16" (a: f16) -> f16 {
-        let a = to_f32(a);
-        let fraction = a - a.floor();
-        from_f32(if fraction > BELOW_ONE { BELOW_ONE } else { fraction })
-    }
-    "v_ldexp_f16" (a: f16, exponent: i16) -> f16 {
-        // Beyond these bounds every number is zero or infinite.
-        let exponent = i32::from(exponent).clamp(-60, 60);
-        from_f32(to_f32(a) * f32::from_bits(((127 + exponent) as u32) << 23))
-    }
     "v_frexp_mant_f16" (a: f16) -> f16 {
         let wide = to_f32(a);
         let mantissa = wide.to_bits() & 0x807f_ffff | 126 << 23;
@@ -42,26 +45,37 @@ operations! {
     }
 }
 
-operations! {
-    /// Multiply-add with two roundings.
-    UNFUSED { flushes: false, settles: true, levels: of }
+/// `a * b + c`, both results rounded, denormals flushed whatever the mode.
+#[inline(always)]
+fn multiply_then_add(round: impl Rounder, a: f16, b: f16, c: f16) -> f16 {
+    let product = flush(round.product(flush(a), flush(b)));
+    flush(round.sum(product, flush(c)))
+}
 
-    "v_mad_f16" (a: f16, b: f16, c: f16) -> LowHalf<f16> { LowHalf(multiply_then_add(a, b, c)) }
-    "v_mac_f16" (a: f16, b: f16, sum: f16) -> LowHalf<f16> {
-        LowHalf(multiply_then_add(a, b, sum))
+operations! {
+    /// Multiply-add with two roundings (ISA manual, `V_MAD_F16`: "denormals are flushed").
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of }
+
+    "v_mad_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(multiply_then_add(context.round, a, b, c))
     }
-    "v_madak_f16" (a: f16, b: f16, literal: f16) -> LowHalf<f16> {
-        LowHalf(multiply_then_add(a, b, literal))
+    "v_mac_f16" (a: f16, b: f16, sum: f16; context) -> LowHalf<f16> {
+        LowHalf(multiply_then_add(context.round, a, b, sum))
     }
-    "v_madmk_f16" (a: f16, literal: f16, c: f16) -> LowHalf<f16> {
-        LowHalf(multiply_then_add(a, literal, c))
+    "v_madak_f16" (a: f16, b: f16, literal: f16; context) -> LowHalf<f16> {
+        LowHalf(multiply_then_add(context.round, a, b, literal))
     }
-    "v_mad_legacy_f16" (a: f16, b: f16, c: f16) -> f16 { multiply_then_add(a, b, c) }
+    "v_madmk_f16" (a: f16, literal: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(multiply_then_add(context.round, a, literal, c))
+    }
+    "v_mad_legacy_f16" (a: f16, b: f16, c: f16; context) -> f16 {
+        multiply_then_add(context.round, a, b, c)
+    }
 }
 
 operations! {
     /// One of the sources.
-    CHOICE { flushes: true, settles: false, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_min_f16" (a: f16, b: f16; context) -> f16 { minimum(a, b, context.mode) }
     "v_max_f16" (a: f16, b: f16; context) -> f16 { maximum(a, b, context.mode) }
@@ -78,7 +92,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { flushes: true, settles: false, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_frexp_exp_i16_f16" (a: f16) -> i16 {
         let wide = to_f32(a);

@@ -4,7 +4,7 @@ use super::operations;
 
 operations! {
     /// Byte-wise operations.
-    TABLE { flushes: false, settles: false, levels: of_plain }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
     "v_lerp_u8" (a: u32, b: u32, round: u32) -> u32 {
         let byte = |i: u32| {

@@ -29,6 +29,7 @@ mod transcendental;
 mod wide;
 
 use crate::lane_value::Kind;
+use crate::numerics::Numerics;
 use crate::op::ScalarFunction;
 use crate::vector::VectorOperation;
 use std::collections::HashMap;
@@ -36,34 +37,47 @@ use std::sync::LazyLock;
 
 /// Makes a table of operations.
 ///
-/// The attributes say whether denormals are flushed as the mode asks, whether NaN results are
-/// settled (see [`crate::vector::LaneOperation`]) and which constructor of [`VectorOperation`]
-/// compiles the rows.
+/// The attributes say what holds for all its rows: what becomes of denormals, what decides how
+/// they round and which NaN comes out (see [`Numerics`]), which constructor of
+/// [`VectorOperation`] compiles them, and how far from exact they may be.
 macro_rules! operations {
     (
         $(#[$documentation:meta])*
-        $table:ident { flushes: $flushes:literal, settles: $settles:literal, levels: $of:ident }
+        $table:ident {
+            denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $of:ident
+            $(, accuracy: $accuracy:expr)?
+        }
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
     ) => {
         $(#[$documentation])*
-        pub(super) static $table: &[$crate::vector::VectorOperation] = &[$({
-            struct Row;
-            impl $crate::vector::LaneOperation for Row {
-                type Arguments = ($($type,)*);
-                type Result = $result;
-                const FLUSHES: bool = $flushes;
-                const SETTLES: bool = $settles;
-                #[inline(always)]
-                fn apply(
-                    ($($argument,)*): Self::Arguments,
-                    _context: $crate::vector::Context,
-                ) -> $result {
-                    $(let $context = _context;)?
-                    $body
+        pub(super) static $table: &[$crate::vector::VectorOperation] = {
+            const NUMERICS: $crate::numerics::Numerics = $crate::numerics::Numerics {
+                denormals: $crate::numerics::Denormals::$denormals,
+                rounds: $crate::numerics::Rounding::$rounds,
+                nans: $crate::numerics::Nans::$nans,
+                accuracy: {
+                    const STATED: &[$crate::numerics::Accuracy] = &[$($accuracy)?];
+                    STATED.first().copied()
+                },
+            };
+            &[$({
+                struct Row;
+                impl $crate::vector::LaneOperation for Row {
+                    type Arguments = ($($type,)*);
+                    type Result = $result;
+                    const NUMERICS: $crate::numerics::Numerics = NUMERICS;
+                    #[inline(always)]
+                    fn apply<R: $crate::rounding::Rounder>(
+                        ($($argument,)*): Self::Arguments,
+                        _context: $crate::vector::Context<R>,
+                    ) -> $result {
+                        $(let $context = _context;)?
+                        $body
+                    }
                 }
-            }
-            $crate::vector::VectorOperation::$of::<Row>($name)
-        }),*];
+                $crate::vector::VectorOperation::$of::<Row>($name)
+            }),*]
+        };
     };
 }
 use operations;
@@ -81,10 +95,13 @@ static TABLES: &[&[VectorOperation]] = &[
     compare::F32,
     compare::F64,
     compare::CLASS,
-    convert::TO_FLOAT,
+    convert::WIDENING,
+    convert::NARROWING,
     convert::TO_INTEGER,
     convert::PACKING,
-    cube::TABLE,
+    convert::BYTES,
+    cube::COORDINATES,
+    cube::MAJOR,
     division::SCALE,
     division::FMAS,
     division::FIXUP,
@@ -92,9 +109,11 @@ static TABLES: &[&[VectorOperation]] = &[
     dot::INTEGER,
     dot::FLOAT,
     double::ARITHMETIC,
+    double::EXACT,
     double::CHOICE,
     double::PARTS,
     half_precision::ARITHMETIC,
+    half_precision::EXACT,
     half_precision::UNFUSED,
     half_precision::CHOICE,
     half_precision::PARTS,
@@ -103,16 +122,19 @@ static TABLES: &[&[VectorOperation]] = &[
     mixed::TABLE,
     packed::INTEGER,
     packed::HALF,
+    packed::CHOICE,
     packed::SINGLE,
     packed::MOVES,
     saturating::TABLE,
     short::TABLE,
     single::ARITHMETIC,
+    single::EXACT,
     single::UNFUSED,
     single::CHOICE,
     single::PARTS,
     transcendental::ROOTS,
     transcendental::SINGLE,
+    transcendental::TURNS,
     transcendental::HALF,
     transcendental::DOUBLE,
     wide::TABLE,
@@ -127,12 +149,10 @@ pub fn find(name: &str) -> Option<&'static VectorOperation> {
     BY_NAME.get(name).copied()
 }
 
-/// The error in units of the last place that an operation may have whose bits the ISA leaves open.
-pub fn accuracy(name: &str) -> Option<f32> {
-    transcendental::ACCURACY
-        .iter()
-        .find(|(table, _)| table.iter().any(|operation| operation.name == name))
-        .map(|(_, bound)| *bound)
+/// What holds of the arithmetic of a vector operation; `None` if there is no such operation, or
+/// if it works on the wave as a whole. `operation` is its canonical name.
+pub fn numerics(operation: &str) -> Option<Numerics> {
+    find(operation).map(|row| row.numerics)
 }
 
 /// An operation on the wave as a whole.
@@ -147,7 +167,11 @@ pub struct WholeWaveOperation {
 
 /// The whole-wave operation of a canonical name.
 pub fn find_whole(name: &str) -> Option<&'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().chain(matrix::TABLE).find(|operation| operation.name == name)
+    whole_wave_operations().find(|operation| operation.name == name)
+}
+
+fn whole_wave_operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
+    cross_lane::TABLE.iter().chain(matrix::TABLE)
 }
 
 #[cfg(test)]

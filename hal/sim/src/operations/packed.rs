@@ -1,14 +1,14 @@
 //! Packed operations: the same on two elements.
 
-use super::binary16::{add, multiply, multiply_add};
 use super::choice::{maximum, minimum};
 use super::operations;
 use crate::lane_value::{Float, LaneValue, Pair, settle};
+use crate::rounding::{Number, Rounder};
 use half::f16;
 
 operations! {
     /// Pairs of 16-bit integers.
-    INTEGER { flushes: false, settles: false, levels: of }
+    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_pk_add_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_add) }
     "v_pk_sub_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_sub) }
@@ -40,43 +40,53 @@ operations! {
 
 operations! {
     /// Pairs of half-precision numbers.
-    HALF { flushes: true, settles: false, levels: of }
+    HALF { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
 
-    "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both_settled(a, b, add) }
-    "v_pk_mul_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> { both_settled(a, b, multiply) }
-    "v_pk_fma_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
-        fused(a, b, c, multiply_add)
+    "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
+        both_settled(a, b, |a, b| context.round.sum(a, b))
     }
-    "v_pk_fmac_f16" (a: Pair<f16>, b: Pair<f16>, sum: Pair<f16>) -> Pair<f16> {
-        fused(a, b, sum, multiply_add)
+    "v_pk_mul_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
+        both_settled(a, b, |a, b| context.round.product(a, b))
     }
+    "v_pk_fma_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>; context) -> Pair<f16> {
+        fused(context.round, a, b, c)
+    }
+    "v_pk_fmac_f16" (a: Pair<f16>, b: Pair<f16>, sum: Pair<f16>; context) -> Pair<f16> {
+        fused(context.round, a, b, sum)
+    }
+}
+
+operations! {
+    /// One of each two half-precision numbers.
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
+
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        Pair(minimum(a.0, b.0, context.mode), minimum(a.1, b.1, context.mode))
+        both(a, b, |a, b| minimum(a, b, context.mode))
     }
     "v_pk_max_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        Pair(maximum(a.0, b.0, context.mode), maximum(a.1, b.1, context.mode))
+        both(a, b, |a, b| maximum(a, b, context.mode))
     }
 }
 
 operations! {
     /// Pairs of single-precision numbers.
-    SINGLE { flushes: true, settles: false, levels: of }
+    SINGLE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of }
 
-    "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
-        both_settled(a, b, |a, b| a + b)
+    "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>; context) -> Pair<f32> {
+        both_settled(a, b, |a, b| context.round.sum(a, b))
     }
-    "v_pk_mul_f32" (a: Pair<f32>, b: Pair<f32>) -> Pair<f32> {
-        both_settled(a, b, |a, b| a * b)
+    "v_pk_mul_f32" (a: Pair<f32>, b: Pair<f32>; context) -> Pair<f32> {
+        both_settled(a, b, |a, b| context.round.product(a, b))
     }
-    "v_pk_fma_f32" (a: Pair<f32>, b: Pair<f32>, c: Pair<f32>) -> Pair<f32> {
-        fused(a, b, c, f32::mul_add)
+    "v_pk_fma_f32" (a: Pair<f32>, b: Pair<f32>, c: Pair<f32>; context) -> Pair<f32> {
+        fused(context.round, a, b, c)
     }
 }
 
 operations! {
     /// Moves of two words. `op_sel` chooses the word of each source; sources arrive with the
     /// chosen word first.
-    MOVES { flushes: false, settles: false, levels: of }
+    MOVES { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_pk_mov_b32" (a: Pair<u32>, b: Pair<u32>) -> Pair<u32> { Pair(a.0, b.0) }
 }
@@ -98,16 +108,14 @@ fn both_settled<T: Float + LaneValue>(
 }
 
 #[inline(always)]
-fn fused<T: Float + LaneValue>(
+fn fused<T: Number + LaneValue>(
+    round: impl Rounder,
     a: Pair<T>,
     b: Pair<T>,
     c: Pair<T>,
-    operation: impl Fn(T, T, T) -> T,
 ) -> Pair<T> {
-    Pair(
-        settled(operation(a.0, b.0, c.0), a.0, b.0, c.0),
-        settled(operation(a.1, b.1, c.1), a.1, b.1, c.1),
-    )
+    let one = |a, b, c| settled(round.fused(a, b, c), a, b, c);
+    Pair(one(a.0, b.0, c.0), one(a.1, b.1, c.1))
 }
 
 /// The first source that is a NaN instead of any other.

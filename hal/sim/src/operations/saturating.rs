@@ -5,7 +5,7 @@ use crate::lane_value::{LowHalf, Pair};
 
 operations! {
     /// Saturating forms.
-    TABLE { flushes: false, settles: false, levels: of_plain }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
     "v_add_u32 clamp" (a: u32, b: u32) -> u32 { a.saturating_add(b) }
     "v_sub_u32 clamp" (a: u32, b: u32) -> u32 { a.saturating_sub(b) }

@@ -6,7 +6,7 @@ use crate::lane_value::LowHalf;
 
 operations! {
     /// 16-bit integers.
-    TABLE { flushes: false, settles: false, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_add_u16" (a: u16, b: u16) -> u16 { a.wrapping_add(b) }
     "v_sub_u16" (a: u16, b: u16) -> u16 { a.wrapping_sub(b) }

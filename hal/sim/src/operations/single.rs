@@ -2,6 +2,7 @@
 
 use super::choice::{maximum, median, minimum};
 use super::operations;
+use crate::rounding::{Number, Rounder};
 
 /// A denormal becomes zero of its sign.
 #[inline(always)]
@@ -12,44 +13,51 @@ pub(super) fn flush(value: f32) -> f32 {
 
 /// `a * b + c`, both results rounded, denormals flushed whatever the mode.
 #[inline(always)]
-fn multiply_then_add(a: f32, b: f32, c: f32) -> f32 {
-    flush(flush(flush(a) * flush(b)) + flush(c))
+fn multiply_then_add(round: impl Rounder, a: f32, b: f32, c: f32) -> f32 {
+    let product = flush(round.product(flush(a), flush(b)));
+    flush(round.sum(product, flush(c)))
 }
 
 /// A product in which zero times anything is zero ("DX9 rules").
 #[inline(always)]
-fn multiply_legacy(a: f32, b: f32) -> f32 {
-    if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
+fn multiply_legacy(round: impl Rounder, a: f32, b: f32) -> f32 {
+    if a == 0.0 || b == 0.0 { 0.0 } else { round.product(a, b) }
+}
+
+/// What lies above the floor, rounded, but not to one (ISA manual, `V_FRACT_F32`: "Obey round
+/// mode, result clamped").
+#[inline(always)]
+pub(super) fn fraction<T: Number>(round: impl Rounder, a: T, below_one: T) -> T {
+    let fraction = round.sum(a, a.rounded_down().negated());
+    if fraction.above(below_one) { below_one } else { fraction }
 }
 
 /// The greatest number below one.
 const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
 
 operations! {
-    /// Sums, products and roundings.
-    ARITHMETIC { flushes: true, settles: true, levels: of }
+    /// Sums, products, and what scales or cuts.
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of }
 
-    "v_add_f32" (a: f32, b: f32) -> f32 { a + b }
-    "v_sub_f32" (a: f32, b: f32) -> f32 { a - b }
-    "v_subrev_f32" (a: f32, b: f32) -> f32 { b - a }
-    "v_mul_f32" (a: f32, b: f32) -> f32 { a * b }
-    "v_mul_legacy_f32" (a: f32, b: f32) -> f32 { multiply_legacy(a, b) }
-    "v_fma_f32" (a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
-    "v_fmac_f32" (a: f32, b: f32, sum: f32) -> f32 { a.mul_add(b, sum) }
+    "v_add_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, b) }
+    "v_sub_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, -b) }
+    "v_subrev_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(b, -a) }
+    "v_mul_f32" (a: f32, b: f32; context) -> f32 { context.round.product(a, b) }
+    "v_mul_legacy_f32" (a: f32, b: f32; context) -> f32 { multiply_legacy(context.round, a, b) }
+    "v_fma_f32" (a: f32, b: f32, c: f32; context) -> f32 { context.round.fused(a, b, c) }
+    "v_fmac_f32" (a: f32, b: f32, sum: f32; context) -> f32 { context.round.fused(a, b, sum) }
+    "v_fract_f32" (a: f32; context) -> f32 { fraction(context.round, a, BELOW_ONE) }
+    "v_ldexp_f32" (a: f32, exponent: i32; context) -> f32 { context.round.scaled(a, exponent) }
+}
+
+operations! {
+    /// Integral numbers, and the mantissa.
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of }
 
     "v_floor_f32" (a: f32) -> f32 { a.floor() }
     "v_ceil_f32" (a: f32) -> f32 { a.ceil() }
     "v_trunc_f32" (a: f32) -> f32 { a.trunc() }
     "v_rndne_f32" (a: f32) -> f32 { a.round_ties_even() }
-    "v_fract_f32" (a: f32) -> f32 {
-        let fraction = a - a.floor();
-        if fraction > BELOW_ONE { BELOW_ONE } else { fraction }
-    }
-    "v_ldexp_f32" (a: f32, exponent: i32) -> f32 {
-        // Beyond these bounds every number is zero or infinite.
-        let exponent = exponent.clamp(-300, 300);
-        (f64::from(a) * f64::from_bits(((1023 + exponent) as u64) << 52)) as f32
-    }
     "v_frexp_mant_f32" (a: f32) -> f32 {
         let bits = f64::from(a).to_bits();
         let mantissa = bits & 0x800f_ffff_ffff_ffff | 1022 << 52;
@@ -58,22 +66,31 @@ operations! {
 }
 
 operations! {
-    /// Multiply-add with two roundings. It flushes denormals whatever the mode: LLVM selects it
-    /// only where the function flushes them.
-    UNFUSED { flushes: false, settles: true, levels: of }
+    /// Multiply-add with two roundings. It flushes denormals whatever the mode (ISA manual,
+    /// `V_MAD_F16`); LLVM selects it only where the function flushes them.
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of }
 
-    "v_mad_f32" (a: f32, b: f32, c: f32) -> f32 { multiply_then_add(a, b, c) }
-    "v_mac_f32" (a: f32, b: f32, sum: f32) -> f32 { multiply_then_add(a, b, sum) }
-    "v_madak_f32" (a: f32, b: f32, literal: f32) -> f32 { multiply_then_add(a, b, literal) }
-    "v_madmk_f32" (a: f32, literal: f32, c: f32) -> f32 { multiply_then_add(a, literal, c) }
-    "v_mad_legacy_f32" (a: f32, b: f32, c: f32) -> f32 {
-        flush(flush(multiply_legacy(flush(a), flush(b))) + flush(c))
+    "v_mad_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        multiply_then_add(context.round, a, b, c)
+    }
+    "v_mac_f32" (a: f32, b: f32, sum: f32; context) -> f32 {
+        multiply_then_add(context.round, a, b, sum)
+    }
+    "v_madak_f32" (a: f32, b: f32, literal: f32; context) -> f32 {
+        multiply_then_add(context.round, a, b, literal)
+    }
+    "v_madmk_f32" (a: f32, literal: f32, c: f32; context) -> f32 {
+        multiply_then_add(context.round, a, literal, c)
+    }
+    "v_mad_legacy_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        let product = flush(multiply_legacy(context.round, flush(a), flush(b)));
+        flush(context.round.sum(product, flush(c)))
     }
 }
 
 operations! {
     /// One of the sources, NaNs as [`super::choice`] has it.
-    CHOICE { flushes: true, settles: false, levels: of }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_min_f32" (a: f32, b: f32; context) -> f32 { minimum(a, b, context.mode) }
     "v_max_f32" (a: f32, b: f32; context) -> f32 { maximum(a, b, context.mode) }
@@ -88,7 +105,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { flushes: true, settles: false, levels: of }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_frexp_exp_i32_f32" (a: f32) -> i32 {
         let exponent = (f64::from(a).to_bits() >> 52 & 0x7ff) as i32 - 1022;

@@ -4,7 +4,7 @@ use super::operations;
 
 operations! {
     /// 64-bit integers.
-    TABLE { flushes: false, settles: false, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
     "v_lshlrev_b64" (by: u32, a: u64) -> u64 { a << (by & 63) }
     "v_lshrrev_b64" (by: u32, a: u64) -> u64 { a >> (by & 63) }

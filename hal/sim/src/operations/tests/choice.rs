@@ -1,11 +1,8 @@
 //! Minimum, maximum and median, by an order of the bits.
 
 use super::exact::{DOUBLE, Format, HALF, SINGLE};
-use super::{DEFAULT_MODE, check, operation, samples};
+use super::{MODES, check, flushed_if, flushes, operation, samples};
 use crate::wave::Mode;
-
-/// No IEEE rules.
-const NOT_IEEE: Mode = Mode(0x1f0);
 
 /// The place of a number in the order: minus zero comes before plus zero.
 fn place(format: Format, bits: u64) -> i128 {
@@ -17,8 +14,9 @@ fn is_signalling(format: Format, bits: u64) -> bool {
     format.is_nan(bits) && bits & format.quiet_bit() == 0
 }
 
+/// Bit 9 of MODE asks for IEEE rules: a signalling NaN comes out, quiet.
 fn extreme(format: Format, mode: Mode, a: u64, b: u64, greater: bool) -> u64 {
-    if mode == DEFAULT_MODE
+    if mode.0 >> 9 & 1 != 0
         && let Some(nan) = [a, b].into_iter().find(|bits| is_signalling(format, *bits))
     {
         return nan | format.quiet_bit();
@@ -31,37 +29,41 @@ fn extreme(format: Format, mode: Mode, a: u64, b: u64, greater: bool) -> u64 {
     }
 }
 
+/// The one between the others. Of zeros, which are equal, the first one counts as the greatest.
+fn median(format: Format, mode: Mode, numbers: [u64; 3]) -> u64 {
+    if numbers.iter().any(|bits| format.is_nan(*bits)) {
+        let first = extreme(format, mode, numbers[0], numbers[1], false);
+        return extreme(format, mode, first, numbers[2], false);
+    }
+    let value = |bits: u64| if format.is_zero(bits) { 0 } else { place(format, bits) };
+    let greatest = numbers.map(value).into_iter().max();
+    let mut rest = numbers.to_vec();
+    rest.remove(numbers.iter().position(|bits| Some(value(*bits)) == greatest).unwrap_or(0));
+    rest.into_iter().max_by_key(|bits| place(format, *bits)).unwrap_or(0)
+}
+
 #[test]
-fn minimum_maximum_and_median() {
+pub fn minimum_maximum_and_median() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
-        for mode in [DEFAULT_MODE, NOT_IEEE] {
+        for mode in MODES {
+            let check = |name: String, reference: &dyn Fn([u64; 3]) -> u64| {
+                let [flush_sources, flush_results] = flushes(format, mode);
+                check(&name, mode, &samples(operation(&name), 2000), |s| {
+                    let sources = [s[0], s[1], s[2]];
+                    let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
+                    flushed_if(flush_results, format, reference(sources))
+                });
+            };
             for (name, greater) in [("min", false), ("max", true)] {
-                let two = format!("v_{name}_{suffix}");
-                check(&two, mode, &samples(operation(&two), 3000), |s| {
-                    extreme(format, mode, s[0], s[1], greater)
-                });
-                if format == DOUBLE {
-                    continue;
+                let of = |a, b| extreme(format, mode, a, b, greater);
+                check(format!("v_{name}_{suffix}"), &|[a, b, _]| of(a, b));
+                if format != DOUBLE {
+                    check(format!("v_{name}3_{suffix}"), &|[a, b, c]| of(of(a, b), c));
                 }
-                let three = format!("v_{name}3_{suffix}");
-                check(&three, mode, &samples(operation(&three), 3000), |s| {
-                    let first = extreme(format, mode, s[0], s[1], greater);
-                    extreme(format, mode, first, s[2], greater)
-                });
             }
-            if format == DOUBLE {
-                continue;
+            if format != DOUBLE {
+                check(format!("v_med3_{suffix}"), &|numbers| median(format, mode, numbers));
             }
-            let median = format!("v_med3_{suffix}");
-            check(&median, mode, &samples(operation(&median), 3000), |s| {
-                let mut three = [s[0], s[1], s[2]];
-                if three.iter().any(|bits| format.is_nan(*bits)) {
-                    let first = extreme(format, mode, s[0], s[1], false);
-                    return extreme(format, mode, first, s[2], false);
-                }
-                three.sort_by_key(|bits| place(format, *bits));
-                three[1]
-            });
         }
     }
 }

@@ -1,13 +1,20 @@
 //! Comparisons, by an order of the bits.
 
 use super::exact::{DOUBLE, Format, HALF, SINGLE};
-use super::{DEFAULT_MODE, Outcome, Sources, differs, operation, samples};
+use super::{
+    DEFAULT_MODE, MODES, Outcome, Sources, differs, flushed_if, flushes, operation, samples,
+};
+use crate::wave::Mode;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 fn check(name: &str, reference: impl Fn(&Sources) -> bool) {
+    check_in(DEFAULT_MODE, name, reference);
+}
+
+fn check_in(mode: Mode, name: &str, reference: impl Fn(&Sources) -> bool) {
     let samples = samples(operation(name), 2000);
     let expected = |sources: &Sources| Outcome { value: 0, mask: reference(sources) };
-    if let Some(difference) = differs(name, DEFAULT_MODE, &samples, expected) {
+    if let Some(difference) = differs(name, mode, &samples, expected) {
         panic!("{difference}");
     }
 }
@@ -16,7 +23,7 @@ fn check(name: &str, reference: impl Fn(&Sources) -> bool) {
 type Holds = fn(Ordering) -> bool;
 
 #[test]
-fn integers() {
+pub fn integers() {
     let holds: [(&str, Holds); 8] = [
         ("f", |_| false),
         ("lt", |order| order == Less),
@@ -51,7 +58,7 @@ fn order(format: Format, a: u64, b: u64) -> Option<Ordering> {
 }
 
 #[test]
-fn numbers() {
+pub fn numbers() {
     let holds: [(&str, &[Option<Ordering>]); 16] = [
         ("f", &[]),
         ("lt", &[Some(Less)]),
@@ -73,13 +80,20 @@ fn numbers() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         for (name, among) in holds {
             let name = format!("v_cmp_{name}_{suffix}");
-            check(&name, |s| among.contains(&order(format, s[0], s[1])));
+            // In the default mode, and where denormal sources are flushed.
+            for mode in &MODES[..2] {
+                let flush = flushes(format, *mode)[0];
+                check_in(*mode, &name, |s| {
+                    let [a, b] = [s[0], s[1]].map(|bits| flushed_if(flush, format, bits));
+                    among.contains(&order(format, a, b))
+                });
+            }
         }
     }
 }
 
 #[test]
-fn classes() {
+pub fn classes() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         check(&format!("v_cmp_class_{suffix}"), |s| {
             let bits = s[0];

@@ -1,10 +1,13 @@
 //! Conversions against exact ones.
 
-use super::exact::{DOUBLE, Format, HALF, SINGLE, Term, rounded_sum};
-use super::{DEFAULT_MODE, Sources, all_halves, check, operation, samples};
+use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE, Term};
+use super::{
+    DEFAULT_MODE, MODES, Sources, all_halves, check, flushed_if, flushes, operation, samples,
+};
 
-/// One format's number in another, rounded to nearest even.
-fn narrowed(from: Format, to: Format, bits: u64) -> u64 {
+/// One format's number in another.
+fn narrowed(from: Format, rule: Rule, bits: u64) -> u64 {
+    let to = rule.format;
     let sign = if from.is_negative(bits) { to.sign() } else { 0 };
     if from.is_nan(bits) {
         // The payload keeps its high bits.
@@ -18,12 +21,12 @@ fn narrowed(from: Format, to: Format, bits: u64) -> u64 {
     } else if from.is_infinite(bits) {
         sign | to.infinity()
     } else {
-        rounded_sum(to, &[from.term(bits)])
+        rule.rounded(&[from.term(bits)])
     }
 }
 
 #[test]
-fn between_formats() {
+pub fn between_formats() {
     let names = [
         ("v_cvt_f16_f32", SINGLE, HALF),
         ("v_cvt_f32_f16", HALF, SINGLE),
@@ -31,13 +34,19 @@ fn between_formats() {
         ("v_cvt_f64_f32", SINGLE, DOUBLE),
     ];
     for (name, from, to) in names {
-        let samples = if from == HALF { all_halves() } else { samples(operation(name), 20_000) };
-        check(name, DEFAULT_MODE, &samples, |s| narrowed(from, to, s[0]));
+        let samples = if from == HALF { all_halves() } else { samples(operation(name), 10_000) };
+        for mode in MODES {
+            let (flush_source, flush_result) = (flushes(from, mode)[0], flushes(to, mode)[1]);
+            check(name, mode, &samples, |s| {
+                let source = flushed_if(flush_source, from, s[0]);
+                flushed_if(flush_result, to, narrowed(from, Rule::of(to, mode), source))
+            });
+        }
     }
 }
 
 #[test]
-fn from_integers() {
+pub fn from_integers() {
     type Integer = fn(u64) -> i128;
     let names: [(&str, Format, Integer); 11] = [
         ("v_cvt_f32_i32", SINGLE, |bits| (bits as i32).into()),
@@ -53,13 +62,15 @@ fn from_integers() {
         ("v_cvt_off_f32_i4", SINGLE, |bits| i128::from(bits & 15) - i128::from(bits & 8) * 2),
     ];
     for (name, format, integer) in names {
-        check(name, DEFAULT_MODE, &samples(operation(name), 20_000), |s| {
-            let mut term = Term::integer(integer(s[0]));
-            if name == "v_cvt_off_f32_i4" {
-                term.exponent -= 4;
-            }
-            rounded_sum(format, &[term])
-        });
+        for mode in MODES {
+            check(name, mode, &samples(operation(name), 4000), |s| {
+                let mut term = Term::integer(integer(s[0]));
+                if name == "v_cvt_off_f32_i4" {
+                    term.exponent -= 4;
+                }
+                Rule::of(format, mode).rounded(&[term])
+            });
+        }
     }
 }
 
@@ -84,6 +95,7 @@ fn scaled(format: Format, bits: u64, scale: i128) -> i128 {
 enum Rounding {
     TowardsZero,
     Down,
+    Up,
     HalfUp,
     HalfEven,
 }
@@ -107,6 +119,7 @@ fn integer(
     let whole = match rounding {
         Rounding::TowardsZero => value / ONE,
         Rounding::Down => value.div_euclid(ONE),
+        Rounding::Up => -(-value).div_euclid(ONE),
         Rounding::HalfUp => (value + ONE / 2).div_euclid(ONE),
         Rounding::HalfEven => {
             let (floor, rest) = (value.div_euclid(ONE), value.rem_euclid(ONE));
@@ -123,7 +136,7 @@ const U16: (i128, i128) = (0, (1 << 16) - 1);
 const SIGNED_NORMAL: (i128, i128) = (-32767, 32767);
 
 #[test]
-fn to_integers() {
+pub fn to_integers() {
     use Rounding::{Down, HalfEven, HalfUp, TowardsZero};
     let names = [
         ("v_cvt_i32_f32", SINGLE, 1, TowardsZero, I32),
@@ -138,16 +151,21 @@ fn to_integers() {
         ("v_cvt_norm_u16_f16", HALF, 65535, HalfEven, U16),
     ];
     for (name, format, scale, rounding, range) in names {
-        let samples = if format == HALF { all_halves() } else { samples(operation(name), 20_000) };
+        let samples = if format == HALF { all_halves() } else { samples(operation(name), 10_000) };
         let mask = if name.contains("16_f16") { 0xffff } else { 0xffff_ffff };
-        check(name, DEFAULT_MODE, &samples, |s| {
-            integer(format, s[0], scale, rounding, range) & mask
-        });
+        // Directions do not matter; denormals do where a number is rounded down.
+        for mode in MODES {
+            let flush = flushes(format, mode)[0];
+            check(name, mode, &samples, |s| {
+                let source = flushed_if(flush, format, s[0]);
+                integer(format, source, scale, rounding, range) & mask
+            });
+        }
     }
 }
 
 #[test]
-fn packing() {
+pub fn packing() {
     use Rounding::HalfEven;
     let normals = [
         ("v_cvt_pknorm_i16_f32", SINGLE, 32767, SIGNED_NORMAL),
@@ -159,12 +177,6 @@ fn packing() {
         check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
             let one = |bits| integer(format, bits, scale, HalfEven, range) & 0xffff;
             one(s[0]) | one(s[1]) << 16
-        });
-    }
-    for name in ["v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32"] {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
-            let shift = 8 * (s[1] & 3);
-            s[2] & !(0xff << shift) | integer(SINGLE, s[0], 1, HalfEven, (0, 255)) << shift
         });
     }
     check("v_cvt_pk_u16_u32", DEFAULT_MODE, &samples(operation("v_cvt_pk_u16_u32"), 1000), |s| {
@@ -180,20 +192,41 @@ fn packing() {
     });
 }
 
+/// A byte of a word, rounded as MODE says of single precision.
 #[test]
-fn rounding_towards_zero() {
+pub fn bytes() {
+    for name in ["v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32"] {
+        for mode in MODES {
+            let rounding = match Rule::of(SINGLE, mode).direction {
+                Direction::Even => Rounding::HalfEven,
+                Direction::Up => Rounding::Up,
+                Direction::Down => Rounding::Down,
+                Direction::Zero => Rounding::TowardsZero,
+            };
+            let flush = flushes(SINGLE, mode)[0];
+            check(name, mode, &samples(operation(name), 4000), |s| {
+                let shift = 8 * (s[1] & 3);
+                let source = flushed_if(flush, SINGLE, s[0]);
+                s[2] & !(0xff << shift) | integer(SINGLE, source, 1, rounding, (0, 255)) << shift
+            });
+        }
+    }
+}
+
+#[test]
+pub fn rounding_towards_zero() {
     let towards_zero = |bits: u64| {
         let sign = bits >> 16 & 0x8000;
         let magnitude = bits & 0x7fff_ffff;
         if SINGLE.is_nan(bits) || SINGLE.is_infinite(bits) {
-            return narrowed(SINGLE, HALF, bits);
+            return narrowed(SINGLE, Rule::nearest(HALF), bits);
         }
         // The greatest half-precision number that is not greater.
         let mut low = 0u64;
         let mut high = 0x7bff;
         while low < high {
             let middle = (low + high).div_ceil(2);
-            if narrowed(HALF, SINGLE, middle) <= magnitude {
+            if narrowed(HALF, Rule::nearest(SINGLE), middle) <= magnitude {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -202,7 +235,9 @@ fn rounding_towards_zero() {
         sign | low
     };
     let name = "v_cvt_pkrtz_f16_f32";
-    check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s: &Sources| {
-        towards_zero(s[0]) | towards_zero(s[1]) << 16
-    });
+    for mode in [DEFAULT_MODE, MODES[2], MODES[3]] {
+        check(name, mode, &samples(operation(name), 4000), |s: &Sources| {
+            towards_zero(s[0]) | towards_zero(s[1]) << 16
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! Moves between lanes and scalars, exchanges, lane counts, and halves that are kept.
 
-use super::{DEFAULT_MODE, LANES, Random, instruction, levels, operation};
+use super::{DEFAULT_MODE, LANES, Random, control, instruction, levels, operation};
 use crate::op::{Op, Run, Source, Word};
 use crate::operations::find_whole;
 use crate::test_support::op;
@@ -20,6 +20,7 @@ fn wave(exec: u64) -> Wave {
 }
 
 fn execute(name: &str, wave: &mut Wave, prepare: impl Fn(&mut Op)) {
+    let name = control::operation(name);
     let operation = find_whole(name).unwrap_or_else(|| panic!("{name} is missing"));
     let mut op = op(Run::Whole(operation.function));
     for (source, kind) in op.sources.iter_mut().zip(operation.sources) {
@@ -34,7 +35,7 @@ fn row(index: u16) -> [Word; 2] {
 }
 
 #[test]
-fn reading_a_lane() {
+pub fn reading_a_lane() {
     let destination = ScalarIndex(20);
     for (exec, first) in [(u64::MAX, 0), (0xff00, 8), (1 << 63, 63), (0, 0)] {
         let mut wave = wave(exec);
@@ -42,7 +43,8 @@ fn reading_a_lane() {
             op.scalar_destination = destination;
             op.sources[0].words = row(3);
         });
-        assert_eq!(wave.scalar(destination), wave.row(RowIndex(3)).0[first]);
+        let expected = wave.row(RowIndex(3)).0[first];
+        assert!(wave.scalar(destination) == expected, "v_readfirstlane_b32: {exec:#x}");
     }
     for (select, lane) in [(0, 0), (41, 41), (64 + 7, 7)] {
         let mut wave = wave(0);
@@ -56,7 +58,7 @@ fn reading_a_lane() {
 }
 
 #[test]
-fn writing_a_lane() {
+pub fn writing_a_lane() {
     let mut wave = wave(0);
     let before = *wave.row(RowIndex(9));
     execute("v_writelane_b32", &mut wave, |op| {
@@ -72,7 +74,7 @@ fn writing_a_lane() {
 }
 
 #[test]
-fn exchanging_registers() {
+pub fn exchanging_registers() {
     let exec = 0x0123_4567_89ab_cdef;
     let mut wave = wave(exec);
     let (first, second) = (*wave.row(RowIndex(1)), *wave.row(RowIndex(2)));
@@ -89,7 +91,7 @@ fn exchanging_registers() {
 }
 
 #[test]
-fn sums_of_four_words() {
+pub fn sums_of_four_words() {
     let mut wave = wave(u64::MAX);
     let before = wave.clone();
     execute("v_mqsad_u32_u8", &mut wave, |op| {
@@ -122,7 +124,7 @@ fn apply(name: &str, wave: &mut Wave) {
 }
 
 #[test]
-fn counting_lanes_below() {
+pub fn counting_lanes_below() {
     let mut wave = wave(u64::MAX);
     let before = wave.clone();
     apply("v_mbcnt_lo_u32_b32", &mut wave);
@@ -134,7 +136,8 @@ fn counting_lanes_below() {
         let count = |range: std::ops::Range<usize>| {
             range.filter(|bit| mask >> (bit % 32) & 1 != 0).count() as u32
         };
-        assert_eq!(low.0[lane], base.wrapping_add(count(0..lane.min(32))));
+        let expected = base.wrapping_add(count(0..lane.min(32)));
+        assert!(low.0[lane] == expected, "v_mbcnt_lo_u32_b32: lane {lane}");
         let high = wave.row(RowIndex(100)).0[lane];
         assert_eq!(high, base.wrapping_add(count(32..lane.max(32))));
     }

@@ -1,7 +1,10 @@
 //! Division as compilers expand it gives the correctly rounded quotient.
 
-use super::exact::{DOUBLE, Format, HALF, SINGLE};
-use super::{DEFAULT_MODE, Random, Sources, check, draw, operation, run, samples};
+use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE};
+use super::{
+    DEFAULT_MODE, MODES, Random, Sources, check, control, draw, flushed_if, flushes, operation,
+    run, samples,
+};
 use crate::lane_value::Kind;
 use crate::vector::Level;
 use crate::wave::LANES;
@@ -52,7 +55,7 @@ fn divide(suffix: &str, numerators: Lanes, denominators: Lanes) -> Lanes {
 fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
     let kind = if suffix == "f32" { Kind::F32 } else { Kind::F64 };
     let mut random = Random(7);
-    for _ in 0..4000 {
+    for _ in 0..if control::records() { 1 } else { 2000 } {
         let numerators = std::array::from_fn(|_| draw(&mut random, kind));
         let denominators = std::array::from_fn(|_| draw(&mut random, kind));
         let quotients = divide(suffix, numerators, denominators);
@@ -72,53 +75,106 @@ fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
                 }
             };
             let got = quotients[lane];
-            assert_eq!(got, expected, "{suffix}: {numerator:#x} / {denominator:#x} is {got:#x}");
+            assert!(
+                got == expected,
+                "v_div_*_{suffix}: {numerator:#x} / {denominator:#x} is {got:#x}, not {expected:#x}"
+            );
         }
     }
 }
 
 #[test]
-fn single_precision() {
+pub fn single_precision() {
     let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
     agrees("f32", |a, b| host(a, b).into(), SINGLE);
 }
 
 #[test]
-fn double_precision() {
+pub fn double_precision() {
     agrees("f64", |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
 }
 
+/// The last multiply-add, and the scaling back: by the power of two that brings the quotient,
+/// which is the third source, away from the end of the range at which it lies.
 #[test]
-fn fixup_of_halves() {
-    for name in ["v_div_fixup_f16", "v_div_fixup_legacy_f16"] {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
-            let [quotient, denominator, numerator] = [s[0], s[1], s[2]];
-            let sign = (denominator ^ numerator) & 0x8000;
-            let zero = |bits: u64| HALF.is_zero(bits);
-            let infinite = |bits: u64| HALF.is_infinite(bits);
-            if let Some(nan) = [numerator, denominator].into_iter().find(|bits| HALF.is_nan(*bits))
-            {
-                nan | 0x200
-            } else if zero(numerator) && zero(denominator)
-                || infinite(numerator) && infinite(denominator)
-            {
-                0xfe00
-            } else if zero(denominator) || infinite(numerator) {
-                sign | 0x7c00
-            } else if infinite(denominator) || zero(numerator) {
-                sign
-            } else if HALF.is_nan(quotient) {
-                sign | 0x7c00
-            } else {
-                sign | quotient & 0x7fff
-            }
-        });
+pub fn scaling_back() {
+    for (name, format, power) in [("v_div_fmas_f32", SINGLE, 64), ("v_div_fmas_f64", DOUBLE, 128)] {
+        let one = format.infinity() >> 1 & !((1 << format.mantissa) - 1);
+        for mode in MODES {
+            let rule = Rule::of(format, mode);
+            // Sources keep their denormals.
+            let flush_result = flushes(format, mode)[1];
+            check(name, mode, &samples(operation(name), 4000), |s| {
+                let [a, b, c] = [s[0], s[1], s[2]];
+                let result = super::float::fused(rule, a, b, c);
+                let special =
+                    [a, b, c].iter().any(|bits| bits & !format.sign() >= format.infinity());
+                if s[3] & 1 == 0 || special {
+                    return flushed_if(flush_result, format, result);
+                }
+                let great = c & !format.sign() >= one + (1 << format.mantissa);
+                let shift = if great { power } else { -power };
+                let mut terms = [format.term(a).times(format.term(b)), format.term(c)];
+                terms.iter_mut().for_each(|term| term.exponent += shift);
+                flushed_if(flush_result, format, rule.rounded(&terms))
+            });
+        }
+    }
+}
+
+/// The last step: signs, and what is not a quotient of numbers.
+#[test]
+pub fn corrections() {
+    let names = [
+        ("v_div_fixup_f16", HALF, i32::MIN),
+        ("v_div_fixup_legacy_f16", HALF, i32::MIN),
+        ("v_div_fixup_f32", SINGLE, -150),
+        ("v_div_fixup_f64", DOUBLE, -1075),
+    ];
+    for (name, format, underflow) in names {
+        for mode in MODES {
+            let rule = Rule::of(format, mode);
+            let [flush_sources, flush_result] = flushes(format, mode);
+            check(name, mode, &samples(operation(name), 4000), |s| {
+                let [quotient, denominator, numerator] =
+                    [s[0], s[1], s[2]].map(|bits| flushed_if(flush_sources, format, bits));
+                let negative = format.is_negative(denominator) != format.is_negative(numerator);
+                let sign = if negative { format.sign() } else { 0 };
+                let exponent = |bits: u64| ((bits & !format.sign()) >> format.mantissa) as i32;
+                let (zero, infinite) = (|b| format.is_zero(b), |b| format.is_infinite(b));
+                let nan = [numerator, denominator].into_iter().find(|bits| format.is_nan(*bits));
+                let result = if let Some(nan) = nan {
+                    nan | format.quiet_bit()
+                } else if zero(numerator) && zero(denominator)
+                    || infinite(numerator) && infinite(denominator)
+                {
+                    format.sign() | format.default_nan()
+                } else if zero(denominator) || infinite(numerator) {
+                    sign | format.infinity()
+                } else if infinite(denominator) || zero(numerator) {
+                    sign
+                } else if exponent(numerator) - exponent(denominator) < underflow {
+                    // Less than half of the least number.
+                    let away = match rule.direction {
+                        Direction::Up => !negative,
+                        Direction::Down => negative,
+                        Direction::Even | Direction::Zero => false,
+                    };
+                    sign | u64::from(away)
+                } else if format.is_nan(quotient) {
+                    sign | rule.overflow(negative)
+                } else {
+                    sign | quotient & !format.sign()
+                };
+                flushed_if(flush_result, format, result)
+            });
+        }
     }
 }
 
 /// The product of 2/pi and a power of two, from the host's own digits.
 #[test]
-fn digits_of_two_over_pi() {
+pub fn digits_of_two_over_pi() {
     let name = "v_trig_preop_f64";
     let one = 1.0f64.to_bits();
     let lanes: [Sources; LANES] = std::array::from_fn(|lane| [one, lane as u64 % 18, 0, 0]);

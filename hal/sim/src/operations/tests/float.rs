@@ -1,11 +1,9 @@
 //! Sums, products, fused and unfused, roundings and scalings, against exact sums.
 
-use super::exact::{DOUBLE, Format, HALF, SINGLE, Term, rounded_sum};
-use super::{DEFAULT_MODE, Sources, all_halves, check, operation, samples};
-use crate::wave::Mode;
-
-/// Denormals of all precisions flushed.
-const FLUSHING: Mode = Mode(0x300);
+use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE, Term};
+use super::{
+    DEFAULT_MODE, MODES, Sources, all_halves, check, flushed_if, flushes, operation, samples,
+};
 
 /// The NaN or infinity that comes out where not all of a sum of products is finite.
 fn special(format: Format, sources: &[u64], negate: &[bool], fused: bool) -> Option<u64> {
@@ -44,61 +42,70 @@ fn special(format: Format, sources: &[u64], negate: &[bool], fused: bool) -> Opt
     }
 }
 
-fn sum(format: Format, a: u64, b: u64, negate: [bool; 2]) -> u64 {
-    special(format, &[a, b], &negate, false).unwrap_or_else(|| {
-        let mut terms = [format.term(a), format.term(b)];
+/// `a + b`, each with the other sign if asked for, rounded once.
+pub fn sum(rule: Rule, a: u64, b: u64, negate: [bool; 2]) -> u64 {
+    special(rule.format, &[a, b], &negate, false).unwrap_or_else(|| {
+        let mut terms = [rule.format.term(a), rule.format.term(b)];
         for (term, negate) in terms.iter_mut().zip(negate) {
             term.negative ^= negate;
         }
-        rounded_sum(format, &terms)
+        rule.rounded(&terms)
     })
 }
 
-fn product(format: Format, a: u64, b: u64) -> u64 {
+fn product(rule: Rule, a: u64, b: u64) -> u64 {
+    let format = rule.format;
     special(format, &[a, b], &[false; 2], true)
-        .unwrap_or_else(|| rounded_sum(format, &[format.term(a).times(format.term(b))]))
+        .unwrap_or_else(|| rule.rounded(&[format.term(a).times(format.term(b))]))
 }
 
-fn fused(format: Format, a: u64, b: u64, c: u64) -> u64 {
-    special(format, &[a, b, c], &[false; 3], true).unwrap_or_else(|| {
-        rounded_sum(format, &[format.term(a).times(format.term(b)), format.term(c)])
-    })
+/// `a * b + c`, rounded once.
+pub fn fused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
+    let format = rule.format;
+    special(format, &[a, b, c], &[false; 3], true)
+        .unwrap_or_else(|| rule.rounded(&[format.term(a).times(format.term(b)), format.term(c)]))
 }
 
-fn unfused(format: Format, a: u64, b: u64, c: u64) -> u64 {
+fn unfused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
+    let format = rule.format;
     let [a, b, c] = [a, b, c].map(|bits| format.flush(bits));
     if let Some(nan) = [a, b, c].into_iter().find(|bits| format.is_nan(*bits)) {
         return nan | format.quiet_bit();
     }
-    let product = format.flush(product(format, a, b));
-    format.flush(sum(format, product, c, [false; 2]))
+    let product = format.flush(product(rule, a, b));
+    format.flush(sum(rule, product, c, [false; 2]))
 }
 
-/// Checks a name in all precisions and with denormals kept and flushed.
-fn in_both_modes(name: &str, format: Format, reference: impl Fn(&Sources) -> u64) {
-    let samples = samples(operation(name), 4000);
-    check(name, DEFAULT_MODE, &samples, &reference);
-    check(name, FLUSHING, &samples, |sources| {
-        format.flush(reference(&sources.map(|bits| format.flush(bits))))
-    });
+/// Checks an operation in every mode.
+fn in_every_mode(name: &str, format: Format, reference: impl Fn(&Sources, Rule) -> u64) {
+    let samples = samples(operation(name), 2000);
+    for mode in MODES {
+        let [flush_sources, flush_results] = flushes(format, mode);
+        check(name, mode, &samples, |sources| {
+            let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
+            flushed_if(flush_results, format, reference(&sources, Rule::of(format, mode)))
+        });
+    }
 }
 
 const FORMATS: [(&str, Format); 3] = [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)];
 
 #[test]
-fn sums_and_products() {
+pub fn sums_and_products() {
     for (suffix, format) in FORMATS {
-        in_both_modes(&format!("v_add_{suffix}"), format, |s| sum(format, s[0], s[1], [false; 2]));
-        in_both_modes(&format!("v_mul_{suffix}"), format, |s| product(format, s[0], s[1]));
+        in_every_mode(&format!("v_add_{suffix}"), format, |s, rule| {
+            sum(rule, s[0], s[1], [false; 2])
+        });
+        in_every_mode(&format!("v_mul_{suffix}"), format, |s, rule| product(rule, s[0], s[1]));
         if suffix != "f64" {
-            in_both_modes(&format!("v_sub_{suffix}"), format, |s| {
-                sum(format, s[0], s[1], [false, true])
+            in_every_mode(&format!("v_sub_{suffix}"), format, |s, rule| {
+                sum(rule, s[0], s[1], [false, true])
             });
             // The first NaN is that of the first source, whatever is subtracted from what.
-            in_both_modes(&format!("v_subrev_{suffix}"), format, |s| {
+            in_every_mode(&format!("v_subrev_{suffix}"), format, |s, rule| {
                 let nan = s[..2].iter().find(|bits| format.is_nan(**bits));
                 nan.map_or_else(
-                    || sum(format, s[1], s[0], [false, true]),
+                    || sum(rule, s[1], s[0], [false, true]),
                     |nan| nan | format.quiet_bit(),
                 )
             });
@@ -107,7 +114,7 @@ fn sums_and_products() {
 }
 
 #[test]
-fn fused_multiply_add() {
+pub fn fused_multiply_add() {
     let names = [
         ("v_fma_f16", HALF),
         ("v_fma_legacy_f16", HALF),
@@ -117,12 +124,12 @@ fn fused_multiply_add() {
         ("v_fmac_f64", DOUBLE),
     ];
     for (name, format) in names {
-        in_both_modes(name, format, |s| fused(format, s[0], s[1], s[2]));
+        in_every_mode(name, format, |s, rule| fused(rule, s[0], s[1], s[2]));
     }
 }
 
 #[test]
-fn unfused_multiply_add() {
+pub fn unfused_multiply_add() {
     let names = [
         ("v_mad_f16", HALF),
         ("v_mac_f16", HALF),
@@ -131,26 +138,28 @@ fn unfused_multiply_add() {
         ("v_mad_f32", SINGLE),
         ("v_mac_f32", SINGLE),
         ("v_madak_f32", SINGLE),
+        ("v_madmk_f16", HALF),
+        ("v_madmk_f32", SINGLE),
     ];
     for (name, format) in names {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
-            unfused(format, s[0], s[1], s[2])
-        });
+        whatever_denormals(name, format, |s, rule| unfused(rule, s[0], s[1], s[2]));
     }
-    for (name, format) in [("v_madmk_f16", HALF), ("v_madmk_f32", SINGLE)] {
-        check(name, DEFAULT_MODE, &samples(operation(name), 1000), |s| {
-            unfused(format, s[0], s[1], s[2])
-        });
+}
+
+/// Checks an operation that treats denormals alike in every mode.
+fn whatever_denormals(name: &str, format: Format, reference: impl Fn(&Sources, Rule) -> u64) {
+    let samples = samples(operation(name), 2000);
+    for mode in MODES {
+        check(name, mode, &samples, |sources| reference(sources, Rule::of(format, mode)));
     }
 }
 
 #[test]
-fn legacy_products_of_zero_are_zero() {
-    in_both_modes("v_mul_legacy_f32", SINGLE, |s| {
-        if SINGLE.is_zero(s[0]) || SINGLE.is_zero(s[1]) { 0 } else { product(SINGLE, s[0], s[1]) }
+pub fn legacy_products_of_zero_are_zero() {
+    in_every_mode("v_mul_legacy_f32", SINGLE, |s, rule| {
+        if SINGLE.is_zero(s[0]) || SINGLE.is_zero(s[1]) { 0 } else { product(rule, s[0], s[1]) }
     });
-    let name = "v_mad_legacy_f32";
-    check(name, DEFAULT_MODE, &samples(operation(name), 1000), |s| {
+    whatever_denormals("v_mad_legacy_f32", SINGLE, |s, rule| {
         let [a, b, c] = [s[0], s[1], s[2]].map(|bits| SINGLE.flush(bits));
         if SINGLE.is_zero(a) || SINGLE.is_zero(b) {
             // A NaN comes out only if the third source is one; then the first NaN source does.
@@ -158,9 +167,9 @@ fn legacy_products_of_zero_are_zero() {
             if SINGLE.is_nan(c) {
                 return nan.unwrap_or(c) | SINGLE.quiet_bit();
             }
-            return SINGLE.flush(sum(SINGLE, 0, c, [false; 2]));
+            return SINGLE.flush(sum(rule, 0, c, [false; 2]));
         }
-        unfused(SINGLE, a, b, c)
+        unfused(rule, a, b, c)
     });
 }
 
@@ -178,7 +187,7 @@ fn floor(format: Format, bits: u64) -> (i128, bool, i128) {
 }
 
 #[test]
-fn roundings_to_integers() {
+pub fn roundings_to_integers() {
     for (suffix, format) in FORMATS {
         let rounded = |bits: u64, choose: fn(i128, bool, i128, bool) -> i128| {
             if let Some(special) = special(format, &[bits], &[false], false) {
@@ -189,7 +198,7 @@ fn roundings_to_integers() {
             }
             let (whole, exact, half) = floor(format, bits);
             let chosen = choose(whole, exact, half, format.is_negative(bits));
-            let result = rounded_sum(format, &[Term::integer(chosen)]);
+            let result = Rule::nearest(format).rounded(&[Term::integer(chosen)]);
             // A zero keeps the sign of the source.
             if format.is_zero(result) { bits & format.sign() } else { result }
         };
@@ -205,7 +214,7 @@ fn roundings_to_integers() {
         ];
         for (name, choose) in choices {
             let name = format!("v_{name}_{suffix}");
-            in_both_modes(&name, format, |s| rounded(s[0], choose));
+            in_every_mode(&name, format, |s, _| rounded(s[0], choose));
             if format == HALF {
                 check(&name, DEFAULT_MODE, &all_halves(), |s| rounded(s[0], choose));
             }
@@ -214,59 +223,64 @@ fn roundings_to_integers() {
 }
 
 #[test]
-fn fractions_are_below_one() {
+pub fn fractions_are_below_one() {
     for (suffix, format) in FORMATS {
         let name = format!("v_fract_{suffix}");
         let below_one = (format.infinity() >> 1 & !((1 << format.mantissa) - 1)) - 1;
-        let reference = |s: &Sources| {
+        let reference = |s: &Sources, rule: Rule| {
             if format.is_nan(s[0]) {
                 return s[0] | format.quiet_bit();
             }
             if format.is_infinite(s[0]) {
                 return format.default_nan();
             }
-            if format.term(s[0]).exponent >= 0 {
-                return 0;
+            let source = format.term(s[0]);
+            if source.exponent >= 0 {
+                // A difference of equals is minus zero where numbers go down.
+                return if rule.direction == Direction::Down { format.sign() } else { 0 };
             }
             let (whole, ..) = floor(format, s[0]);
-            let difference = rounded_sum(format, &[format.term(s[0]), Term::integer(-whole)]);
-            difference.min(below_one)
+            let minus_floor = Term { negative: !source.negative, ..Term::integer(-whole) };
+            let difference = rule.rounded(&[source, minus_floor]);
+            if format.is_negative(difference) { difference } else { difference.min(below_one) }
         };
-        in_both_modes(&name, format, reference);
+        in_every_mode(&name, format, reference);
         if format == HALF {
-            check(&name, DEFAULT_MODE, &all_halves(), reference);
+            for mode in MODES.into_iter().filter(|mode| !flushes(HALF, *mode).contains(&true)) {
+                check(&name, mode, &all_halves(), |s| reference(s, Rule::of(HALF, mode)));
+            }
         }
     }
 }
 
 #[test]
-fn scaling_by_powers_of_two() {
+pub fn scaling_by_powers_of_two() {
     for (suffix, format) in FORMATS {
         let name = format!("v_ldexp_{suffix}");
         let mut samples = samples(operation(&name), 4000);
         let drawn: Vec<Sources> =
             samples.iter().map(|s| [s[0], (s[1] % 4400).wrapping_sub(2200), 0, 0]).collect();
         samples.extend(drawn);
-        check(&name, DEFAULT_MODE, &samples, |s| {
-            special(format, &s[..1], &[false], false).unwrap_or_else(|| {
-                let by = if format == HALF { i32::from(s[1] as i16) } else { s[1] as i32 };
-                let mut term = format.term(s[0]);
-                term.exponent += by.clamp(-2200, 2200);
-                // The fixed point reaches down to 2^-2400.
-                if term.exponent < -2400 {
-                    return s[0] & format.sign();
-                }
-                if term.exponent > 2000 && term.digits != 0 {
-                    return s[0] & format.sign() | format.infinity();
-                }
-                rounded_sum(format, &[term])
-            })
-        });
+        for mode in MODES {
+            let rule = Rule::of(format, mode);
+            let [flush_source, flush_result] = flushes(format, mode);
+            check(&name, mode, &samples, |s| {
+                let source = flushed_if(flush_source, format, s[0]);
+                let scaled = special(format, &[source], &[false], false).unwrap_or_else(|| {
+                    let by = if format == HALF { i32::from(s[1] as i16) } else { s[1] as i32 };
+                    let mut term = format.term(source);
+                    // Further than this, numbers are as good as any that are too small or great.
+                    term.exponent = (term.exponent + by.clamp(-2200, 2200)).clamp(-2300, 2000);
+                    rule.rounded(&[term])
+                });
+                flushed_if(flush_result, format, scaled)
+            });
+        }
     }
 }
 
 #[test]
-fn exponents_and_mantissas() {
+pub fn exponents_and_mantissas() {
     for (suffix, format) in FORMATS {
         let parts = |bits: u64| {
             let term = format.term(bits);
@@ -274,20 +288,24 @@ fn exponents_and_mantissas() {
             (Term { exponent: -digits, ..term }, digits + term.exponent)
         };
         let plain = |bits: u64| format.is_zero(bits) || bits & !format.sign() >= format.infinity();
-        in_both_modes(&format!("v_frexp_mant_{suffix}"), format, |s| {
+        in_every_mode(&format!("v_frexp_mant_{suffix}"), format, |s, _| {
             if format.is_nan(s[0]) {
                 s[0] | format.quiet_bit()
             } else if plain(s[0]) {
                 s[0]
             } else {
-                rounded_sum(format, &[parts(s[0]).0])
+                Rule::nearest(format).rounded(&[parts(s[0]).0])
             }
         });
         let integer = if suffix == "f16" { "i16" } else { "i32" };
         let name = format!("v_frexp_exp_{integer}_{suffix}");
         let mask = if suffix == "f16" { 0xffff } else { 0xffff_ffff };
-        check(&name, DEFAULT_MODE, &samples(operation(&name), 4000), |s| {
-            if plain(s[0]) { 0 } else { parts(s[0]).1 as u64 & mask }
-        });
+        for mode in MODES {
+            let flush = flushes(format, mode)[0];
+            check(&name, mode, &samples(operation(&name), 1000), |s| {
+                let source = flushed_if(flush, format, s[0]);
+                if plain(source) { 0 } else { parts(source).1 as u64 & mask }
+            });
+        }
     }
 }

@@ -103,6 +103,9 @@ fn both(w: &Wide, element: impl Fn(&Wide) -> i128) -> i128 {
 /// Names, bits of the result, and what it is.
 const TABLE: &[(&str, u32, Reference)] = &[
     ("v_mov_b32", 32, |w| w.u(0, 32)),
+    ("v_accvgpr_read_b32", 32, |w| w.u(0, 32)),
+    ("v_accvgpr_write_b32", 32, |w| w.u(0, 32)),
+    ("v_accvgpr_mov_b32", 32, |w| w.u(0, 32)),
     ("v_add_u32", 32, |w| w.sum_u(32)),
     ("v_sub_u32", 32, |w| w.u(0, 32) - w.u(1, 32)),
     ("v_subrev_u32", 32, |w| w.u(1, 32) - w.u(0, 32)),
@@ -250,6 +253,17 @@ const TABLE: &[(&str, u32, Reference)] = &[
     ("v_sad_u16", 32, |w| sad(w.u(0, 32), w.u(1, 32), 16, false) + w.u(2, 32)),
     ("v_sad_u32", 32, |w| sad(w.u(0, 32), w.u(1, 32), 32, false) + w.u(2, 32)),
     ("v_msad_u8", 32, |w| sad(w.u(0, 32), w.u(1, 32), 8, true) + w.u(2, 32)),
+    ("v_mad_legacy_u16 clamp", 16, |w| clamp_u(w.u(0, 16) * w.u(1, 16) + w.u(2, 16), 16)),
+    ("v_mad_legacy_i16 clamp", 16, |w| clamp_s(w.s(0, 16) * w.s(1, 16) + w.s(2, 16), 16)),
+    ("v_dot2c_i32_i16 clamp", 32, |w| clamp_s(dot(w, 16, true) + w.s(2, 32), 32)),
+    ("v_dot4c_i32_i8 clamp", 32, |w| clamp_s(dot(w, 8, true) + w.s(2, 32), 32)),
+    ("v_dot8c_i32_i4 clamp", 32, |w| clamp_s(dot(w, 4, true) + w.s(2, 32), 32)),
+    ("v_sad_hi_u8 clamp", 32, |w| {
+        clamp_u((sad(w.u(0, 32), w.u(1, 32), 8, false) << 16) + w.u(2, 32), 32)
+    }),
+    ("v_sad_u16 clamp", 32, |w| clamp_u(sad(w.u(0, 32), w.u(1, 32), 16, false) + w.u(2, 32), 32)),
+    ("v_sad_u32 clamp", 32, |w| clamp_u(sad(w.u(0, 32), w.u(1, 32), 32, false) + w.u(2, 32), 32)),
+    ("v_msad_u8 clamp", 32, |w| clamp_u(sad(w.u(0, 32), w.u(1, 32), 8, true) + w.u(2, 32), 32)),
     ("v_sad_u8 clamp", 32, |w| clamp_u(sad(w.u(0, 32), w.u(1, 32), 8, false) + w.u(2, 32), 32)),
     ("v_qsad_pk_u16_u8", 64, |w| quad_sad(w, false, false)),
     ("v_mqsad_pk_u16_u8", 64, |w| quad_sad(w, true, false)),
@@ -266,7 +280,7 @@ const TABLE: &[(&str, u32, Reference)] = &[
 ];
 
 #[test]
-fn integer_operations() {
+pub fn integer_operations() {
     for (name, bits, reference) in TABLE {
         let samples = samples(operation(name), 2000);
         let expected = |sources: &Sources| {
@@ -301,7 +315,7 @@ const CARRYING: &[Carrying] = &[
 ];
 
 #[test]
-fn operations_with_a_carry() {
+pub fn operations_with_a_carry() {
     for (name, bits, saturates, exact) in CARRYING {
         let samples = samples(operation(name), 2000);
         let expected = |sources: &Sources| {

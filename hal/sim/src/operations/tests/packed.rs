@@ -1,15 +1,13 @@
 //! Packed and mixed precision, and dot products of halves, against exact sums.
 
-use super::exact::{DOUBLE, Format, HALF, SINGLE, rounded_sum};
-use super::{DEFAULT_MODE, Random, Sources, check, levels, operation, samples};
-use crate::op::Run;
-use crate::translate::translate;
-use crate::wave::{RowIndex, Wave};
-use flipwave_isa::{Isa, LaneMask, Pc, Target};
+use super::exact::{DOUBLE, Format, HALF, Rule, SINGLE};
+use super::{MODES, Sources, check, flushed_if, flushes, operation, samples};
+use crate::wave::Mode;
 
 /// A product of two and a sum with a third, rounded once; NaNs and infinities by way of the
 /// host's double precision, which holds all of these exactly.
-fn fused(format: Format, a: u64, b: u64, c: u64) -> u64 {
+fn fused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
+    let format = rule.format;
     if let Some(nan) = [a, b, c].into_iter().find(|bits| format.is_nan(*bits)) {
         return nan | format.quiet_bit();
     }
@@ -19,7 +17,7 @@ fn fused(format: Format, a: u64, b: u64, c: u64) -> u64 {
             let magnitude = if format.is_infinite(bits) {
                 f64::INFINITY
             } else {
-                f64::from_bits(rounded_sum(DOUBLE, &[format.term(bits & !format.sign())]))
+                f64::from_bits(Rule::nearest(DOUBLE).rounded(&[format.term(bits & !format.sign())]))
             };
             if format.is_negative(bits) { -magnitude } else { magnitude }
         });
@@ -30,90 +28,114 @@ fn fused(format: Format, a: u64, b: u64, c: u64) -> u64 {
             format.infinity() | if result < 0.0 { format.sign() } else { 0 }
         };
     }
-    rounded_sum(format, &[terms[0].times(terms[1]), terms[2]])
+    rule.rounded(&[terms[0].times(terms[1]), terms[2]])
 }
 
 const ONE_HALF: u64 = 0x3c00;
 const ONE_SINGLE: u64 = 0x3f80_0000;
 
-/// Applies a reference to both elements.
-fn both(s: &Sources, bits: u32, element: impl Fn([u64; 3]) -> u64) -> u64 {
-    let part = |shift: u32| element([0, 1, 2].map(|i| s[i] >> shift & ((1 << bits) - 1)));
+/// Applies a reference to both elements, denormals flushed as MODE says.
+fn both(s: &Sources, format: Format, mode: Mode, element: impl Fn([u64; 3], Rule) -> u64) -> u64 {
+    let bits = format.mantissa + format.exponent + 1;
+    let [flush_sources, flush_results] = flushes(format, mode);
+    let part = |shift: u32| {
+        let sources = [0, 1, 2].map(|i| s[i] >> shift & ((1 << bits) - 1));
+        let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
+        flushed_if(flush_results, format, element(sources, Rule::of(format, mode)))
+    };
     part(0) | part(bits) << bits
 }
 
 /// The sum by a product with one. A NaN must not become that of the one's place.
-fn sum(format: Format, one: u64, a: u64, b: u64) -> u64 {
-    fused(format, a, one, b)
+fn sum(rule: Rule, one: u64, a: u64, b: u64) -> u64 {
+    fused(rule, a, one, b)
 }
 
 /// The product, whose zero has the sign of the product.
-fn product(format: Format, a: u64, b: u64) -> u64 {
+fn product(rule: Rule, a: u64, b: u64) -> u64 {
+    let format = rule.format;
     let negative = format.is_negative(a) != format.is_negative(b);
-    fused(format, a, b, if negative { format.sign() } else { 0 })
+    fused(rule, a, b, if negative { format.sign() } else { 0 })
 }
 
 #[test]
-fn pairs_of_halves() {
-    let check = |name: &str, element: &dyn Fn([u64; 3]) -> u64| {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| both(s, 16, element));
-    };
-    check("v_pk_add_f16", &|[a, b, _]| sum(HALF, ONE_HALF, a, b));
-    check("v_pk_mul_f16", &|[a, b, _]| product(HALF, a, b));
-    check("v_pk_fma_f16", &|[a, b, c]| fused(HALF, a, b, c));
-    check("v_pk_fmac_f16", &|[a, b, c]| fused(HALF, a, b, c));
+pub fn pairs_of_halves() {
     let place = |bits: u64| {
         let magnitude = (bits & 0x7fff) as i64;
         if bits & 0x8000 != 0 { -magnitude - 1 } else { magnitude }
     };
-    let choose = |[a, b, _]: [u64; 3], least: bool| {
-        let signalling = |bits: &u64| HALF.is_nan(*bits) && bits & 0x200 == 0;
-        match [a, b].iter().find(|bits| signalling(bits)) {
-            Some(nan) => nan | 0x200,
-            None if HALF.is_nan(a) => b,
-            None if HALF.is_nan(b) => a,
-            None if (place(a) < place(b)) == least => a,
-            None => b,
-        }
-    };
-    check("v_pk_min_f16", &|elements| choose(elements, true));
-    check("v_pk_max_f16", &|elements| choose(elements, false));
+    for mode in MODES {
+        let check = |name: &str, element: &dyn Fn([u64; 3], Rule) -> u64| {
+            let samples = samples(operation(name), 2000);
+            check(name, mode, &samples, |s| both(s, HALF, mode, element));
+        };
+        check("v_pk_add_f16", &|[a, b, _], rule| sum(rule, ONE_HALF, a, b));
+        check("v_pk_mul_f16", &|[a, b, _], rule| product(rule, a, b));
+        check("v_pk_fma_f16", &|[a, b, c], rule| fused(rule, a, b, c));
+        check("v_pk_fmac_f16", &|[a, b, c], rule| fused(rule, a, b, c));
+        let choose = |[a, b, _]: [u64; 3], least: bool| {
+            let ieee = mode.0 >> 9 & 1 != 0;
+            let signalling = |bits: &u64| HALF.is_nan(*bits) && bits & 0x200 == 0;
+            match [a, b].iter().find(|bits| ieee && signalling(bits)) {
+                Some(nan) => nan | 0x200,
+                None if HALF.is_nan(a) => b,
+                None if HALF.is_nan(b) => a,
+                None if (place(a) < place(b)) == least => a,
+                None => b,
+            }
+        };
+        check("v_pk_min_f16", &|elements, _| choose(elements, true));
+        check("v_pk_max_f16", &|elements, _| choose(elements, false));
+    }
 }
 
 #[test]
-fn pairs_of_singles() {
-    let check = |name: &str, element: &dyn Fn([u64; 3]) -> u64| {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| both(s, 32, element));
-    };
-    check("v_pk_add_f32", &|[a, b, _]| sum(SINGLE, ONE_SINGLE, a, b));
-    check("v_pk_mul_f32", &|[a, b, _]| product(SINGLE, a, b));
-    check("v_pk_fma_f32", &|[a, b, c]| fused(SINGLE, a, b, c));
+pub fn pairs_of_singles() {
+    for mode in MODES {
+        let check = |name: &str, element: &dyn Fn([u64; 3], Rule) -> u64| {
+            let samples = samples(operation(name), 2000);
+            check(name, mode, &samples, |s| both(s, SINGLE, mode, element));
+        };
+        check("v_pk_add_f32", &|[a, b, _], rule| sum(rule, ONE_SINGLE, a, b));
+        check("v_pk_mul_f32", &|[a, b, _], rule| product(rule, a, b));
+        check("v_pk_fma_f32", &|[a, b, c], rule| fused(rule, a, b, c));
+    }
 }
 
 /// Half precision of a single-precision result.
-fn halved(bits: u64) -> u64 {
+fn halved(rule: Rule, bits: u64) -> u64 {
     let sign = bits >> 16 & 0x8000;
     if SINGLE.is_nan(bits) {
         sign | 0x7e00 | bits >> 13 & 0x3ff
     } else if SINGLE.is_infinite(bits) {
         sign | 0x7c00
     } else {
-        rounded_sum(HALF, &[SINGLE.term(bits)])
+        rule.rounded(&[SINGLE.term(bits)])
     }
 }
 
 #[test]
-fn mixed_precision() {
-    let samples = samples(operation("v_fma_mix_f32"), 4000);
-    check("v_fma_mix_f32", DEFAULT_MODE, &samples, |s| fused(SINGLE, s[0], s[1], s[2]));
-    check("v_fma_mixlo_f16", DEFAULT_MODE, &samples, |s| halved(fused(SINGLE, s[0], s[1], s[2])));
-    check("v_fma_mixhi_f16", DEFAULT_MODE, &samples, |s| {
-        halved(fused(SINGLE, s[0], s[1], s[2])) << 16
-    });
+pub fn mixed_precision() {
+    let samples = samples(operation("v_fma_mix_f32"), 2000);
+    for mode in MODES {
+        let [flush_sources, flush_single] = flushes(SINGLE, mode);
+        let flush_half = flushes(HALF, mode)[1];
+        let single = |s: &Sources| {
+            let [a, b, c] = [s[0], s[1], s[2]].map(|bits| flushed_if(flush_sources, SINGLE, bits));
+            fused(Rule::of(SINGLE, mode), a, b, c)
+        };
+        let half =
+            |s: &Sources| flushed_if(flush_half, HALF, halved(Rule::of(HALF, mode), single(s)));
+        check("v_fma_mix_f32", mode, &samples, |s| flushed_if(flush_single, SINGLE, single(s)));
+        check("v_fma_mixlo_f16", mode, &samples, half);
+        check("v_fma_mixhi_f16", mode, &samples, |s| half(s) << 16);
+    }
 }
 
+/// To nearest even and without denormals in every mode.
 #[test]
-fn dot_products_of_halves() {
+pub fn dot_products_of_halves() {
+    let rule = Rule::nearest(SINGLE);
     let widened = |bits: u64| {
         let sign = (bits & 0x8000) << 16;
         if HALF.is_nan(bits) {
@@ -121,50 +143,22 @@ fn dot_products_of_halves() {
         } else if HALF.is_infinite(bits) {
             sign | 0x7f80_0000
         } else {
-            rounded_sum(SINGLE, &[HALF.term(bits)])
+            rule.rounded(&[HALF.term(HALF.flush(bits))])
         }
     };
     for name in ["v_dot2_f32_f16", "v_dot2c_f32_f16"] {
-        check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
-            let [a0, b0, a1, b1] =
-                [s[0], s[1], s[0] >> 16, s[1] >> 16].map(|bits| widened(bits & 0xffff));
-            let sources = [a0, b0, a1, b1, s[2]];
-            if let Some(nan) = sources.into_iter().find(|bits| SINGLE.is_nan(*bits)) {
-                return nan | SINGLE.quiet_bit();
-            }
-            let products =
-                sum(SINGLE, ONE_SINGLE, product(SINGLE, a0, b0), product(SINGLE, a1, b1));
-            sum(SINGLE, ONE_SINGLE, products, s[2])
-        });
-    }
-}
-
-/// Half-precision sources in either half, with signs, as instructions ask for them.
-#[test]
-fn mixed_sources_of_an_instruction() {
-    let target: Target = "gfx90a".parse().expect("a target");
-    let isa = Isa::new(&target).expect("LLVM has gfx90a");
-    let text = "v_fma_mix_f32 v8, -v1, |v2|, v3 op_sel:[1,0,0] op_sel_hi:[1,1,0]";
-    let bytes = isa.assemble(text).expect("an instruction");
-    let mut random = Random(17);
-    for level in levels() {
-        let op = translate(isa.decode(&bytes, Pc(0)).expect("an instruction"), level);
-        let Run::Vector(function) = op.run else { panic!("{text} is not executed") };
-        let mut wave = Wave::new(level);
-        wave.mode = DEFAULT_MODE;
-        wave.set_exec(LaneMask::FULL);
-        for row in &mut wave.rows[..4] {
-            // Moderate exponents in all formats.
-            row.0.iter_mut().for_each(|word| *word = random.next() as u32 & 0xbbff_bbff);
-        }
-        // SAFETY: `levels` gives what the host has.
-        unsafe { function(&mut wave, &op) };
-        for lane in 0..64 {
-            let word = |index: u16| u64::from(wave.row(RowIndex(index)).0[lane]);
-            let widen = |bits: u64| rounded_sum(SINGLE, &[HALF.term(bits & 0xffff)]);
-            let a = widen(word(1) >> 16) ^ SINGLE.sign();
-            let b = widen(word(2)) & !SINGLE.sign();
-            assert_eq!(word(8), fused(SINGLE, a, b, word(3)), "lane {lane}");
+        for mode in MODES {
+            check(name, mode, &samples(operation(name), 2000), |s| {
+                let [a0, b0, a1, b1] =
+                    [s[0], s[1], s[0] >> 16, s[1] >> 16].map(|bits| widened(bits & 0xffff));
+                let third = SINGLE.flush(s[2]);
+                let sources = [a0, b0, a1, b1, third];
+                if let Some(nan) = sources.into_iter().find(|bits| SINGLE.is_nan(*bits)) {
+                    return nan | SINGLE.quiet_bit();
+                }
+                let products = sum(rule, ONE_SINGLE, product(rule, a0, b0), product(rule, a1, b1));
+                SINGLE.flush(sum(rule, ONE_SINGLE, products, third))
+            });
         }
     }
 }
