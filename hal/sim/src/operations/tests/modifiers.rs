@@ -37,6 +37,7 @@ fn check(text: &str, kind: Kind, mode: Mode, exec: u64, expected: impl Fn(&Wave,
         let Run::Vector(function) = op.run else { panic!("not a vector operation: {text}") };
         let mut random = Random(17);
         let mut before = Wave::new(level);
+        before.vgpr_count = 256;
         before.mode = control::mode(mode);
         before.set_exec(LaneMask(exec));
         for first in [0, 2, 4, 8, 10] {
