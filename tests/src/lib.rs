@@ -2,12 +2,14 @@
 //! the `flipwave` program itself. Whatever is missing here ends a test with a panic that says so.
 
 mod assembly;
+mod c_compiler;
 mod command;
 mod element;
 mod example;
 mod program;
 
 pub use assembly::{Assembly, assemble};
+pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};

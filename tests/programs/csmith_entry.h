@@ -1,0 +1,67 @@
+// Runs a program once per lane: on the device in a wave, on the host one lane after the other.
+// `struct globals` holds the program's global variables where each lane has its own.
+
+// Memory of a lane for them.
+#define GLOBALS_BYTES 65536
+_Static_assert(sizeof(struct globals) <= GLOBALS_BYTES, "more memory for the globals");
+
+#ifdef __AMDGCN__
+
+#ifdef GLOBALS_IN_LDS
+#define SHARED_BYTES (65536 / WORKGROUP)
+__attribute__((address_space(3), loader_uninitialized, aligned(16)))
+static unsigned char shared[WORKGROUP][SHARED_BYTES];
+#endif
+
+__attribute__((amdgpu_kernel)) void entry(uint64_t *words, unsigned char *memory) {
+    uint32_t lane = LANE;
+    struct report report = {words + lane * REPORT_WORDS, ~0u, 0};
+#ifdef GLOBALS_IN_MEMORY
+    run((struct globals *)(memory + lane * GLOBALS_BYTES), &report);
+#else
+    __attribute__((aligned(16))) unsigned char own[sizeof(struct globals)];
+    void *globals = own;
+#ifdef GLOBALS_IN_LDS
+    if (sizeof own <= SHARED_BYTES)
+        globals = (void *)shared[lane % WORKGROUP];
+#endif
+    run(globals, &report);
+#endif
+}
+
+#else
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Basic blocks of the program that all lanes together may run, and that they must: programs that
+// never end, or that are over before they begin, are no use. Counted, so that the choice does not
+// depend on the host's speed.
+#define MOST_BLOCKS 300000
+#define LEAST_BLOCKS (30 * LANES)
+#define NO_USE 3
+
+static uint32_t blocks;
+
+__attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void) {
+    if (++blocks > MOST_BLOCKS)
+        _Exit(NO_USE);
+}
+
+RUNTIME void run_lane(void) {
+    static struct globals globals;
+    static uint64_t words[REPORT_WORDS];
+    memset(words, 0, sizeof words);
+    struct report report = {words, ~0u, 0};
+    run(&globals, &report);
+    fwrite(words, 1, sizeof words, stdout);
+}
+
+__attribute__((no_sanitize("coverage"))) int main(void) {
+    for (LANE = 0; LANE < LANES; ++LANE)
+        run_lane();
+    return blocks < LEAST_BLOCKS ? NO_USE : 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+//! The same C for the device and for the host, by the same compiler.
+
+use crate::gfx90a;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What both sides are told, so that C leaves neither of them a choice: integers wrap, objects may
+/// alias, products and sums are rounded one by one, and so are numbers of half precision.
+const LANGUAGE: [&str; 7] = [
+    "-w",
+    "-std=gnu17",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
+];
+
+/// The folder of headers that such sources include.
+fn headers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// What becomes of a source compiled for the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A code object.
+    CodeObject,
+    /// The assembler's text.
+    Assembly,
+}
+
+/// Compiles C for the device, without libraries.
+pub fn device_c(source: &Path, options: &[&str], form: Form) -> Vec<u8> {
+    let mut command = clang(source, options);
+    command.args(["--target=amdgcn-amd-amdhsa", "-nogpulib", "-ffreestanding"]);
+    command.arg(format!("-mcpu={}", gfx90a()));
+    finish(command, form, source)
+}
+
+/// Makes a code object of what [`device_c`] gave as [`Form::Assembly`], or of a text like it.
+pub fn assemble_text(text: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("text.s");
+    std::fs::write(&source, text).expect("the text written");
+    let mut command = Command::new("clang-19");
+    command.args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"]);
+    command.arg(format!("-mcpu={}", gfx90a())).arg(&source);
+    finish(command, Form::CodeObject, &source)
+}
+
+/// Runs `command`, which lacks nothing but the output; what it wrote there.
+fn finish(mut command: Command, form: Form, source: &Path) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("output");
+    if form == Form::Assembly {
+        command.arg("-S");
+    }
+    run(command.arg("-o").arg(&output), source);
+    std::fs::read(output).expect("what clang wrote")
+}
+
+/// Compiles C for the host; the program appears at `program`. `options` come last, libraries may
+/// be among them.
+pub fn host_c(source: &Path, options: &[&str], program: &Path) {
+    run(clang(source, options).arg("-o").arg(program), source);
+}
+
+fn clang(source: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new("clang-19");
+    command.args(LANGUAGE).arg("-I").arg(headers()).arg(source).args(options);
+    command
+}
+
+fn run(command: &mut Command, source: &Path) {
+    let output = command
+        .output()
+        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} does not compile:\n{messages}", source.display());
+}

@@ -1,0 +1,101 @@
+//! A program that the host has run, to be run on the embedded GPU.
+
+use flipwave_device::ArgumentValue;
+use flipwave_tests::{Form, Program, assemble_text, device_c};
+
+/// C source with what the host computed by it.
+pub struct Case {
+    /// Which program it is, for messages.
+    pub name: String,
+    /// The source.
+    pub source: String,
+    /// Options for the device alone.
+    pub options: Vec<String>,
+    /// The kernel to launch.
+    pub kernel: &'static str,
+    /// Lanes in all.
+    pub lanes: u32,
+    /// Lanes of a workgroup.
+    pub workgroup: u32,
+    /// The kernel's arguments: buffers, by what they hold before.
+    pub buffers: Vec<Buffer>,
+    /// What the outputs hold after it, in their order.
+    pub expected: Vec<Vec<u8>>,
+}
+
+/// An argument.
+pub enum Buffer {
+    /// Read only, or of no interest afterwards.
+    Input(Vec<u8>),
+    /// Zeros, compared afterwards.
+    Output(usize),
+}
+
+impl Case {
+    /// Compiles the program for the device.
+    pub fn compile(&self, level: &str, form: Form) -> Vec<u8> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("program.c");
+        std::fs::write(&source, &self.source).expect("the source written");
+        let options: Vec<&str> =
+            [level].into_iter().chain(self.options.iter().map(String::as_str)).collect();
+        device_c(&source, &options, form)
+    }
+
+    /// Runs a code object made of the program.
+    ///
+    /// # Errors
+    /// Where the device's results are not the host's, or there are none.
+    pub fn check(&self, code_object: &[u8]) -> Result<(), String> {
+        let mut program = Program::new(code_object);
+        let arguments: Vec<ArgumentValue> = self
+            .buffers
+            .iter()
+            .map(|buffer| match buffer {
+                Buffer::Input(bytes) => program.input(bytes),
+                Buffer::Output(bytes) => program.output(&vec![0u8; *bytes]),
+            })
+            .collect();
+        program.launch(self.kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
+        let golden = program.workload().golden().map_err(|error| error.to_string())?;
+        for (output, (found, expected)) in golden.outputs.iter().zip(&self.expected).enumerate() {
+            let words = |bytes: &[u8]| -> Vec<u64> {
+                let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes);
+                bytes.chunks(8).map(|bytes| word(bytes).expect("whole words")).collect()
+            };
+            let (found, expected) = (words(found), words(expected));
+            assert_eq!(found.len(), expected.len(), "output {output} of {}", self.name);
+            if let Some(at) = (0..found.len()).find(|&at| found[at] != expected[at]) {
+                return Err(format!(
+                    "output {output}, word {at} ({} per lane): {:#x}, on the host {:#x}",
+                    found.len() / self.lanes as usize,
+                    found[at],
+                    expected[at]
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles the program at a level and runs it.
+    ///
+    /// # Errors
+    /// As [`Case::check`]; the message names the program.
+    pub fn check_at(&self, level: &str) -> Result<(), String> {
+        self.check(&self.compile(level, Form::CodeObject))
+            .map_err(|error| format!("{} {level}: {error}", self.name))
+    }
+
+    /// The program's assembly at a level.
+    pub fn assembly(&self, level: &str) -> String {
+        String::from_utf8(self.compile(level, Form::Assembly)).expect("a text")
+    }
+
+    /// Runs the program from assembly.
+    ///
+    /// # Errors
+    /// As [`Case::check`].
+    pub fn check_assembly(&self, text: &str) -> Result<(), String> {
+        self.check(&assemble_text(text))
+    }
+}
