@@ -217,16 +217,18 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
 }
 
 // LLVM's printer has undefined behaviour on reserved values of SDWA fields, which its
-// disassembler lets through.
+// disassembler lets through. Comparisons have a scalar destination in the place of the select,
+// which LLVM's flags do not tell: the encoding does (Instinct MI200 ISA, "SDWA" and "SDWAB").
 static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Bytes) {
-  // Bits of TSFlags, LLVM's SIInstrFlags.
-  constexpr uint64_t Vop1 = 1 << 7, Vopc = 1 << 9, Sdwa = 1 << 14;
+  constexpr uint64_t Sdwa = 1 << 14; // A bit of TSFlags, LLVM's SIInstrFlags.
+  constexpr uint8_t Vopc = 0x3e, Vop1 = 0x3f;
   if (!(Description.TSFlags & Sdwa))
     return false;
+  uint8_t Encoding = Bytes[3] >> 1;
   uint8_t DestinationSelect = Bytes[5] & 7, DestinationUnused = Bytes[5] >> 3 & 3;
   uint8_t Source0Select = Bytes[6] & 7, Source1Select = Bytes[7] & 7;
-  bool HasDestination = !(Description.TSFlags & Vopc);
-  bool HasSource1 = !(Description.TSFlags & Vop1);
+  bool HasDestination = Encoding != Vopc;
+  bool HasSource1 = Encoding != Vop1;
   return (HasDestination && (DestinationSelect == 7 || DestinationUnused == 3)) ||
          Source0Select == 7 || (HasSource1 && Source1Select == 7);
 }

@@ -91,6 +91,8 @@ v_max_i32_sdwa v91, v132, v128 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE
 v_mul_f16_sdwa v45, v7, v128 mul:2 dst_sel:BYTE_0 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:BYTE_0
 v_sub_co_u32_sdwa v11, vcc, v96, v128 clamp dst_sel:BYTE_1 dst_unused:UNUSED_SEXT src0_sel:DWORD src1_sel:BYTE_0
 v_subrev_f32_sdwa v68, v224, v5 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:BYTE_0
+v_cmp_gt_i32_sdwa s[24:25], v4, s29 src0_sel:BYTE_0 src1_sel:DWORD
+v_cmp_lt_f32_sdwa s[98:99], -|v4|, v29 src0_sel:DWORD src1_sel:WORD_1
 
 ; Smem Smem
 s_atc_probe 6, s[32:33], 0x2010

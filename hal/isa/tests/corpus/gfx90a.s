@@ -345,6 +345,8 @@ v_mul_hi_u32_u24_sdwa v22, sext(v157), v4 dst_sel:BYTE_0 dst_unused:UNUSED_PAD s
 v_sub_f16_sdwa v23, v0, v128 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:BYTE_0
 v_subrev_co_u32_sdwa v7, vcc, v0, v128 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:BYTE_0
 v_xor_b32_sdwa v13, v30, v45 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:BYTE_0
+v_cmp_gt_i32_sdwa s[24:25], v4, s29 src0_sel:BYTE_0 src1_sel:DWORD
+v_cmp_lt_f32_sdwa s[98:99], -|v4|, v29 src0_sel:DWORD src1_sel:WORD_1
 
 ; Smem Smem
 s_atc_probe 6, s[32:33], 0x2010

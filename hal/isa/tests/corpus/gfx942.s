@@ -89,6 +89,8 @@ v_max_i32_sdwa v91, v132, v128 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE
 v_mul_f16_sdwa v45, v7, v128 mul:2 dst_sel:BYTE_0 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0 src1_sel:BYTE_0
 v_sub_f16_sdwa v23, v0, v128 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:BYTE_0
 v_subrev_u16_sdwa v85, v0, v0 dst_sel:BYTE_0 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:BYTE_0
+v_cmp_gt_i32_sdwa s[24:25], v4, s29 src0_sel:BYTE_0 src1_sel:DWORD
+v_cmp_lt_f32_sdwa s[98:99], -|v4|, v29 src0_sel:DWORD src1_sel:WORD_1
 
 ; Smem Smem
 s_atc_probe 6, s[32:33], 0x2010
