@@ -6,12 +6,13 @@ use std::process::Command;
 
 /// What both sides are told, so that C leaves neither of them a choice: integers wrap, objects may
 /// alias, products and sums are rounded one by one, and so are numbers of half precision.
-const LANGUAGE: [&str; 7] = [
+const LANGUAGE: [&str; 8] = [
     "-w",
     "-std=gnu17",
     "-fwrapv",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    "-fno-math-errno",
     "-Xclang",
     "-ffloat16-excess-precision=none",
 ];

@@ -264,7 +264,9 @@ fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
 fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
     let name = inst.operation.name();
     if let Some(operation) = operations::find_whole(name) {
-        let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+        // A second destination is read as well: `v_swap_b32`.
+        let operands = inst.sources().chain(inst.destinations().skip(1));
+        let values: Vec<&Value> = operands.map(|operand| &operand.value).collect();
         for (index, value) in values.iter().take(op.sources.len()).enumerate() {
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;

@@ -1,6 +1,7 @@
 //! A program that the host has run, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
+use std::path::Path;
 use flipwave_tests::{Form, Program, assemble_text, device_c};
 
 /// C source with what the host computed by it.
@@ -80,10 +81,17 @@ impl Case {
     /// Compiles the program at a level and runs it.
     ///
     /// # Errors
-    /// As [`Case::check`]; the message names the program.
+    /// As [`Case::check`]; the message names the program and where its source and its code object
+    /// are kept.
     pub fn check_at(&self, level: &str) -> Result<(), String> {
-        self.check(&self.compile(level, Form::CodeObject))
-            .map_err(|error| format!("{} {level}: {error}", self.name))
+        let code_object = self.compile(level, Form::CodeObject);
+        self.check(&code_object).map_err(|error| {
+            let name = self.name.replace(|c: char| !c.is_alphanumeric(), "_");
+            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
+            std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
+            std::fs::write(kept.with_extension("co"), code_object).expect("the code object kept");
+            format!("{} {level}: {error}; see {}.c and .co", self.name, kept.display())
+        })
     }
 
     /// The program's assembly at a level.

@@ -3,8 +3,14 @@
 
 mod case;
 mod csmith;
+mod float;
 mod integer;
 
+use case::Case;
+use flipwave_tests::host_c;
+use std::io::Write;
+use std::ops::Range;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
@@ -25,4 +31,47 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     });
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// How a program ends on the host that runs for too long or does next to nothing
+/// (`csmith_entry.h`).
+const NO_USE: i32 = 3;
+
+/// What a program prints on the host for an input; nothing if it is no use.
+fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
+    std::fs::write(&file, source).expect("the source written");
+    host_c(&file, options, &program);
+    let piped = || Stdio::piped();
+    let mut child =
+        Command::new(&program).stdin(piped()).stdout(piped()).spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("its input");
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input).expect("input that is read"));
+        child.wait_with_output().expect("its output")
+    });
+    if output.status.code() == Some(NO_USE) {
+        return None;
+    }
+    assert!(output.status.success(), "on the host: {}\n{source}", output.status);
+    Some(output.stdout)
+}
+
+/// Compares the cases of these seeds, each at `levels` of it.
+fn compare(
+    seeds: Range<u32>,
+    case: impl Fn(u32) -> Option<Case> + Sync,
+    levels: impl Fn(u32) -> Vec<&'static str> + Sync,
+) {
+    let seeds: Vec<u32> = seeds.collect();
+    let results = in_parallel(&seeds, |&seed| {
+        let case = case(seed)?;
+        Some(levels(seed).into_iter().map(|level| case.check_at(level)).collect::<Vec<_>>())
+    });
+    let run: Vec<_> = results.into_iter().flatten().collect();
+    println!("{} of {} programs are of use", run.len(), seeds.len());
+    assert!(run.len() * 2 > seeds.len(), "only {} of {} are of use", run.len(), seeds.len());
+    let wrong: Vec<String> = run.into_iter().flatten().filter_map(Result::err).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
