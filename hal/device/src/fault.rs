@@ -73,16 +73,16 @@ pub enum FaultCause {
     /// what is left to trap handlers and to other processors.
     NotCompute {
         /// The instruction, as the assembler prints it.
-        instruction: String,
+        instruction: Box<str>,
         /// Why not.
-        reason: String,
+        reason: Box<str>,
     },
     /// A gap of the embedded GPU, never an outcome: an instruction it does not execute yet.
     Unimplemented {
         /// The instruction, as the assembler prints it.
-        instruction: String,
+        instruction: Box<str>,
         /// What of it is missing.
-        reason: String,
+        reason: Box<str>,
     },
 }
 
