@@ -31,11 +31,11 @@ fn meeting(barrier: &str, waves: u32) -> String {
         global_atomic_add v6, v4, v5, s[2:3] glc
         s_waitcnt vmcnt(0)
         v_readfirstlane_b32 s5, v6
-        v_mov_b32 v7, {}
+        v_mov_b32 v10, {}
         s_mov_b32 m0, 0
         s_cmp_lg_u32 s5, 0
         s_cbranch_scc1 meet
-        ds_gws_init v7 offset:3 gds
+        ds_gws_init v10 offset:3 gds
     meet:
         {barrier}
         s_waitcnt lgkmcnt(0)
@@ -48,7 +48,7 @@ fn meeting(barrier: &str, waves: u32) -> String {
     )
 }
 
-const BARRIER: &str = "ds_gws_barrier v7 offset:3 gds";
+const BARRIER: &str = "ds_gws_barrier v10 offset:3 gds";
 
 #[test]
 fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
@@ -84,6 +84,7 @@ fn nested_forks_come_together_again() {
     let program = planted(
         "
         s_mov_b64 s[40:41], s[2:3]
+        s_mov_b64 s[44:45], exec
         v_and_b32 v2, 3, v0
         v_mov_b32 v3, 0
         s_getreg_b32 s30, hwreg(HW_REG_MODE, 29, 3)
@@ -91,21 +92,24 @@ fn nested_forks_come_together_again() {
         s_mov_b64 s[42:43], vcc
         s_cbranch_i_fork s[42:43], three
         s_getreg_b32 s31, hwreg(HW_REG_MODE, 29, 3)
+        s_mov_b64 s[46:47], exec
         v_cmp_eq_u32 vcc, 1, v2
         s_mov_b64 s[42:43], vcc
         s_cbranch_i_fork s[42:43], one
-        v_add_u32 v3, v3, 100
+        v_add_u32 v3, 100, v3
         s_branch inner
     one:
-        v_add_u32 v3, v3, 10
+        v_add_u32 v3, 10, v3
     inner:
         s_cbranch_join s31
-        v_add_u32 v3, v3, 1000
+        s_mov_b64 exec, s[46:47]
+        v_add_u32 v3, 1000, v3
         s_branch outer
     three:
-        v_add_u32 v3, v3, 1
+        v_add_u32 v3, 1, v3
     outer:
         s_cbranch_join s30
+        s_mov_b64 exec, s[44:45]
         v_add_u32 v3, v3, v2
         global_store_dword v1, v3, s[40:41]
         ",

@@ -222,7 +222,8 @@ fn fork(wave: &mut Wave, op: &Op, target: u64) {
 }
 
 /// Goes on behind the join if the stack is as deep as before the fork, else takes the way that
-/// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits.
+/// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits. EXEC stays that of
+/// the way that was taken last: programs save it before a fork and restore it behind the join.
 #[cold]
 #[inline(never)]
 fn join(wave: &mut Wave, op: &Op) {

@@ -35,7 +35,11 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
         id::TRAP_STATUS => 0,
         // Every wave reports the first wave slot of the first compute unit.
         id::HARDWARE_ID => 0,
-        id::GPR_ALLOCATION => 0,
+        // VGPR_SIZE: granules of eight registers, less one. All waves begin at the first register.
+        id::GPR_ALLOCATION => {
+            let registers = wave.vgpr_count + wave.acc_vgpr_count;
+            u32::from(registers.div_ceil(8).saturating_sub(1)) << 8
+        }
         id::LDS_ALLOCATION => wave.lds_size.div_ceil(256) << 12,
         id::SH_MEM_BASES => {
             let half = |base: u64| (base >> 48) as u32;

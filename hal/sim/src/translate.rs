@@ -401,56 +401,23 @@ fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
 mod tests {
     use super::*;
     use flipwave_isa::{Isa, Pc};
-    use std::collections::BTreeSet;
 
-    /// How the instructions of the corpus begin that are not executed yet. Whatever is not
-    /// listed must be executed.
-    const GAPS: &[&str] = &[
-        // Typed buffers and images.
-        "buffer_load_format",
-        "buffer_store_format",
-        "tbuffer_",
-        "image_",
-        // Scalar stores and atomics.
-        "s_store_",
-        "s_buffer_store_",
-        "s_scratch_",
-        "s_atomic_",
-        "s_buffer_atomic_",
-        "s_atc_probe",
-        "s_dcache_discard",
-        // The fork and join of divergent branches, and the trap handler's own.
-        "s_cbranch_g_fork",
-        "s_cbranch_i_fork",
-        "s_cbranch_join",
-        "s_rfe",
-        // LDS by thread number, exchanges of pairs, conditional exchange, global wave sync.
-        "ds_read_addtid",
-        "ds_write_addtid",
-        "ds_wrxchg2",
-        "ds_condxchg32",
-        "ds_gws_",
-        "v_screen_partition",
-    ];
-
+    /// Instructions that people wrote down, which a walk over encodings may pass by.
     #[test]
-    fn every_instruction_of_the_corpus_is_executed_or_listed_as_a_gap() {
+    fn every_instruction_of_the_corpus_is_executed_or_refused_by_type() {
         let isa = Isa::new(&"gfx90a".parse().unwrap()).unwrap();
         let corpus = include_str!("../../isa/tests/corpus/gfx90a.s");
-        let mut gaps = BTreeSet::new();
+        let mut gaps = Vec::new();
+        let mut executed = 0;
         for line in corpus.lines().filter(|line| !line.trim_start().starts_with("//")) {
             let Ok(bytes) = isa.assemble(line) else { continue };
             let Ok(inst) = isa.decode(&bytes, Pc(0)) else { continue };
-            let name = inst.operation.name();
-            // Encodings that no assembler writes by itself: read-only destinations, clamps
-            // without meaning, loads straight to LDS.
-            let odd = ["src_", " clamp", " lds"].iter().any(|word| line.contains(word));
-            if let (Run::Gap(reason), false) = (translate(inst, Level::Plain).run, odd) {
-                gaps.insert(format!("{name}: {reason}: {line}"));
+            match translate(inst, Level::Plain).run {
+                Run::Gap(reason) => gaps.push(format!("{reason}: {line}")),
+                _ => executed += 1,
             }
         }
-        let unexpected: Vec<_> =
-            gaps.iter().filter(|gap| !GAPS.iter().any(|known| gap.starts_with(known))).collect();
-        assert!(unexpected.is_empty(), "{unexpected:#?}");
+        assert!(executed > 500, "only {executed}");
+        assert!(gaps.is_empty(), "{gaps:#?}");
     }
 }

@@ -1,12 +1,13 @@
 //! The book's table of instructions, `docs/instructions.md`.
 
-use super::walk::{decode, isa, neighbours, samples};
+use super::walk::{decode, isa, neighbours, sampled};
 use super::{Treatment, treatment};
 use crate::numerics::Accuracy;
 use flipwave_isa::{Encoding, Inst, OutputScale};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Encodings with the headings under which their instructions stand. An instruction with several
 /// stands under the first.
@@ -76,10 +77,10 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
     set.chain(all.cache_policy.iter().cloned()).collect()
 }
 
-fn rows() -> BTreeMap<&'static str, Row> {
+static ROWS: LazyLock<BTreeMap<&'static str, Row>> = LazyLock::new(|| {
     let isa = isa();
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
-    for words in samples(&isa).into_values().flatten().flat_map(neighbours) {
+    for words in sampled().flat_map(neighbours) {
         let Some(inst) = decode(&isa, words) else { continue };
         let group = GROUPS.iter().position(|(encoding, _)| *encoding == inst.encoding);
         let row = rows.entry(inst.operation.name()).or_insert_with(|| Row {
@@ -98,11 +99,11 @@ fn rows() -> BTreeMap<&'static str, Row> {
         }
     }
     rows
-}
+});
 
 /// The page.
 fn page() -> String {
-    let rows = rows();
+    let rows = &*ROWS;
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
     let mut page = String::from(
         "# Instructions of the embedded GPU\n\n\
@@ -174,7 +175,7 @@ fn the_table_of_instructions_in_the_book_is_what_the_code_does() {
 
 #[test]
 fn the_table_has_a_row_for_what_every_encoding_brings() {
-    let rows = rows();
+    let rows = &*ROWS;
     assert!(rows.len() > 1100, "only {}", rows.len());
     for (name, treatment, modifier) in [
         ("v_add_f32", Treatment::Exact, "omod"),

@@ -6,6 +6,7 @@ use crate::operations::tests::Random;
 use crate::test_support::Bench;
 use flipwave_isa::{Encoding, Inst, Isa, Pc};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Pairs of random words that are tried besides.
 const RANDOM_PAIRS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
@@ -59,23 +60,29 @@ pub fn random() -> impl Iterator<Item = [u32; 2]> {
 }
 
 /// Encodings of a kind of instruction, by its encoding and name.
-pub type Samples = BTreeMap<(Encoding, &'static str), Vec<[u32; 2]>>;
+type Samples = BTreeMap<(Encoding, &'static str), Vec<[u32; 2]>>;
 
 /// Some encodings of each kind of instruction.
-pub fn samples(isa: &Isa) -> Samples {
+static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     const MOST: usize = 4;
+    let isa = isa();
     let mut samples = Samples::new();
     for words in structured().chain(random().take(300_000)) {
-        let Some(inst) = decode(isa, words) else { continue };
+        let Some(inst) = decode(&isa, words) else { continue };
         let known = samples.entry((inst.encoding, inst.operation.name())).or_default();
         if known.len() < MOST {
             known.push(words);
         }
     }
     samples
+});
+
+/// The sampled encodings.
+pub fn sampled() -> impl Iterator<Item = [u32; 2]> {
+    SAMPLES.values().flatten().copied()
 }
 
-/// The sampled encodings, and those that differ from one in one bit.
+/// An encoding, and those that differ from it in one bit.
 pub fn neighbours(sample: [u32; 2]) -> impl Iterator<Item = [u32; 2]> {
     let flipped = (0..64).map(move |bit| {
         let mut words = sample;
@@ -90,8 +97,7 @@ fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
     let isa = isa();
     let mut decoded = 0;
     let mut gaps = BTreeMap::new();
-    let sampled = samples(&isa).into_values().flatten().flat_map(neighbours);
-    for words in structured().chain(random()).chain(sampled) {
+    for words in structured().chain(random()).chain(sampled().flat_map(neighbours)) {
         let Some(inst) = decode(&isa, words) else { continue };
         decoded += 1;
         if let Treatment::Gap(reason) = treatment(&inst) {
@@ -128,8 +134,7 @@ fn no_instruction_brings_the_host_down() {
     let mut bench = Bench::new();
     let mut random_values = Random(11);
     let mut executed = 0;
-    let sampled = samples(&isa).into_values().flatten();
-    for words in sampled.chain(random().take(200_000)) {
+    for words in sampled().chain(random().take(200_000)) {
         if let Some(inst) = decode(&isa, words) {
             bench.randomize(&mut random_values);
             executed += u32::from(bench.step(inst).is_ok());

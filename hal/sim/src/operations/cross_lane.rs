@@ -93,7 +93,11 @@ fn masked_sums(wave: &mut Wave, op: &Op) {
         let result = Row(std::array::from_fn(|lane| {
             let all = u64::from(bytes[0].0[lane]) | u64::from(bytes[1].0[lane]) << 32;
             let difference = masked_difference((all >> (8 * word)) as u32, reference.0[lane]);
-            sums.0[lane].wrapping_add(difference)
+            if op.inst.modifiers.clamp {
+                sums.0[lane].saturating_add(difference)
+            } else {
+                sums.0[lane].wrapping_add(difference)
+            }
         }));
         wave.write_row(op.destination.plus(word as u16), &result);
     }
