@@ -2,9 +2,14 @@
 //! every modifier.
 
 use super::{Treatment, treatment};
+use crate::control::Control;
+use crate::op::{Op, Run, Source, Word};
 use crate::operations::tests::Random;
 use crate::test_support::Bench;
-use flipwave_isa::{Encoding, Inst, Isa, Pc};
+use crate::translate::translate;
+use crate::vector::Level;
+use crate::wave::{RowIndex, ScalarIndex};
+use flipwave_isa::{Encoding, Inst, Isa, Pc, RegisterRange, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -44,7 +49,7 @@ pub fn structured() -> impl Iterator<Item = [u32; 2]> {
     let sop1 = (0..256)
         .flat_map(|opcode| [[0xbe80_0002 | opcode << 8, 0], [0xbe84_0008 | opcode << 8, 0]]);
     let vop1 = (0..256).flat_map(|opcode| {
-        [[0x102, 0], [2, 0], [0xf9, 0x0606_0602], [0xfa, 0xff00_e402]]
+        [[0x102, 0], [2, 0], [0xf9, 0x0006_0602], [0xfa, 0xff00_e402]]
             .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second])
     });
     upper.chain(sop1).chain(vop1)
@@ -125,6 +130,56 @@ fn an_unknown_operation_or_modifier_is_a_gap() {
         unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");
         assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
     }
+}
+
+/// The first explicit register operand that an executed instruction does not know of.
+fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
+    if matches!(op.run, Run::NotCompute(_) | Run::Control(Control::Nothing)) {
+        return None;
+    }
+    let registers = inst.operands.iter().filter_map(|operand| match operand.value {
+        Value::Register(range) => Some(range),
+        _ => None,
+    });
+    let mut known = Vec::from(op.sources.map(|source| source.words[0]));
+    known.push(Word::Row(op.destination));
+    known.extend([op.scalar_destination, op.mask_destination].map(Word::Scalar));
+    registers.into_iter().find(|range| {
+        let row = RowIndex::of(range.first).map(Word::Row);
+        let place = row.or(ScalarIndex::of(range.first).map(Word::Scalar));
+        place.is_some_and(|place| !known.contains(&place))
+    })
+}
+
+#[test]
+fn no_operand_is_forgotten() {
+    let isa = isa();
+    let mut forgotten_operands = BTreeMap::new();
+    let mut checked = 0;
+    for words in sampled().flat_map(neighbours) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        let op = translate(inst.clone(), Level::Plain);
+        checked += 1;
+        if let Some(range) = forgotten(&inst, &op) {
+            forgotten_operands
+                .entry(inst.operation.name())
+                .or_insert((range.to_string(), inst.text));
+        }
+    }
+    assert!(checked > 100_000, "only {checked}");
+    assert!(forgotten_operands.is_empty(), "{forgotten_operands:#?}");
+}
+
+/// The negative control: an operation without its last source.
+#[test]
+fn a_source_that_is_dropped_is_noticed() {
+    let isa = isa();
+    // v_add_f32 v4, v2, v3
+    let inst = decode(&isa, [0x0208_0702, 0]).expect("an instruction");
+    let mut op = translate(inst.clone(), Level::Plain);
+    assert_eq!(forgotten(&inst, &op), None);
+    op.sources[1] = Source::NONE;
+    assert!(forgotten(&inst, &op).is_some());
 }
 
 /// Whatever stands in the registers, an instruction completes or ends in a typed fault.
