@@ -4,8 +4,8 @@ mod common;
 
 use common::isa;
 use flipwave_isa::{
-    Class, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc, RegisterRange, Role,
-    SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Class, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc,
+    RegisterRange, Role, SdwaSelect, SdwaUnused, Value,
 };
 
 /// Assembles and decodes one line at address 0x1000.
@@ -170,6 +170,18 @@ fn modifiers_of_instructions() {
             ..none()
         }
     );
+    // Each half of a format may be left out where it is the default, and then the whole.
+    for (format, data, number) in [
+        ("format:[BUF_DATA_FORMAT_10_11_11,BUF_NUM_FORMAT_FLOAT]", 6, 7),
+        ("format:[BUF_DATA_FORMAT_32_32_32_32]", 14, 0),
+        ("format:[BUF_NUM_FORMAT_SINT]", 1, 5),
+    ] {
+        assert_eq!(
+            modifiers(&format!("tbuffer_load_format_x v0, off, s[0:3], 0 {format}")),
+            Modifiers { buffer_format: Some(BufferFormat { data, number }), ..none() }
+        );
+    }
+    assert_eq!(modifiers("tbuffer_load_format_x v0, off, s[0:3], 0"), none());
     assert_eq!(
         modifiers("global_load_dword v0, v[2:3], off offset:-4096"),
         Modifiers { offset: -4096, ..none() }
