@@ -37,9 +37,10 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
         Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
         Run::Lds(access) => lds::execute(wave, op, access, lds),
-        Run::NotCompute(reason) => {
-            Err(FaultCause::NotCompute { instruction: op.inst.text.as_str().into(), reason: reason.into() })
-        }
+        Run::NotCompute(reason) => Err(FaultCause::NotCompute {
+            instruction: op.inst.text.as_str().into(),
+            reason: reason.into(),
+        }),
         Run::Gap(reason) => Err(FaultCause::Unimplemented {
             instruction: op.inst.text.as_str().into(),
             reason: reason.into(),
