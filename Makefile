@@ -1,6 +1,6 @@
 # Each target is one thing a person does. `make quickstart` is where to begin.
 
-.PHONY: quickstart dependencies test-dependencies bench-dependencies build test lint bench fuzz
+.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -17,6 +17,12 @@ build:
 
 test: lint
 	cargo test --workspace
+
+# What takes too long for every day: hundreds of random programs at every level of optimisation,
+# the math library at many points, every wrong rule on every family. About half an
+# hour on two cores.
+test-long: test-dependencies
+	cargo test --workspace --release -- --ignored
 
 lint: test-dependencies
 	cargo fmt --check

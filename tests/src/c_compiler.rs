@@ -45,7 +45,7 @@ pub fn assemble_text(text: &str) -> Vec<u8> {
     let source = folder.path().join("text.s");
     std::fs::write(&source, text).expect("the text written");
     let mut command = Command::new("clang-19");
-    command.args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"]);
+    command.args(["-xassembler", "--target=amdgcn-amd-amdhsa"]);
     command.arg(format!("-mcpu={}", gfx90a())).arg(&source);
     finish(command, Form::CodeObject, &source)
 }

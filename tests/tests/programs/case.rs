@@ -1,8 +1,11 @@
 //! A program that the host has run, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
-use std::path::Path;
 use flipwave_tests::{Form, Program, assemble_text, device_c};
+use std::path::Path;
+
+/// Wave instructions after which a program counts as hung.
+const INSTRUCTION_LIMIT: u64 = 50_000_000;
 
 /// C source with what the host computed by it.
 pub struct Case {
@@ -43,11 +46,12 @@ impl Case {
         device_c(&source, &options, form)
     }
 
-    /// Runs a code object made of the program.
+    /// Runs a code object made of the program for at most `limit` wave instructions; how many it
+    /// took.
     ///
     /// # Errors
     /// Where the device's results are not the host's, or there are none.
-    pub fn check(&self, code_object: &[u8]) -> Result<(), String> {
+    fn check(&self, code_object: &[u8], limit: u64) -> Result<u64, String> {
         let mut program = Program::new(code_object);
         let arguments: Vec<ArgumentValue> = self
             .buffers
@@ -58,7 +62,9 @@ impl Case {
             })
             .collect();
         program.launch(self.kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
-        let golden = program.workload().golden().map_err(|error| error.to_string())?;
+        let mut workload = program.workload();
+        workload.dispatches[0].instruction_limit = limit;
+        let golden = workload.golden().map_err(|error| error.to_string())?;
         for (output, (found, expected)) in golden.outputs.iter().zip(&self.expected).enumerate() {
             let words = |bytes: &[u8]| -> Vec<u64> {
                 let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes);
@@ -75,17 +81,17 @@ impl Case {
                 ));
             }
         }
-        Ok(())
+        Ok(golden.statistics[0].wave_instructions)
     }
 
     /// Compiles the program at a level and runs it.
     ///
     /// # Errors
-    /// As [`Case::check`]; the message names the program and where its source and its code object
+    /// Where the device's results are not the host's, or there are none; the message names the program and where its source and its code object
     /// are kept.
     pub fn check_at(&self, level: &str) -> Result<(), String> {
         let code_object = self.compile(level, Form::CodeObject);
-        self.check(&code_object).map_err(|error| {
+        self.check(&code_object, INSTRUCTION_LIMIT).map(drop).map_err(|error| {
             let name = self.name.replace(|c: char| !c.is_alphanumeric(), "_");
             let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
             std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
@@ -99,11 +105,11 @@ impl Case {
         String::from_utf8(self.compile(level, Form::Assembly)).expect("a text")
     }
 
-    /// Runs the program from assembly.
+    /// Runs the program from assembly, for at most `limit` wave instructions; how many it took.
     ///
     /// # Errors
-    /// As [`Case::check`].
-    pub fn check_assembly(&self, text: &str) -> Result<(), String> {
-        self.check(&assemble_text(text))
+    /// As [`Case::check_at`].
+    pub fn check_assembly(&self, text: &str, limit: u64) -> Result<u64, String> {
+        self.check(&assemble_text(text), limit)
     }
 }

@@ -232,7 +232,10 @@ fn number(random: &mut ChaCha8Rng, exponent_bits: u32, fraction_bits: u32) -> u6
         0 => word >> 40 & greatest,
         1 => (word >> 40 & 1) * greatest,
         // Whole numbers are among these.
-        2 => return (sign | (bias + (word >> 40 & 7)) << fraction_bits) | fraction & 7 << (fraction_bits - 3),
+        2 => {
+            return (sign | (bias + (word >> 40 & 7)) << fraction_bits)
+                | fraction & 7 << (fraction_bits - 3);
+        }
         _ => bias + (word >> 40 & 15) - 8,
     };
     let quiet = u64::from(exponent == greatest && fraction != 0) << (fraction_bits - 1);

@@ -8,19 +8,26 @@ use crate::{LEVELS, compare, host_output};
 const REPORT_WORDS: usize = 1024;
 const GLOBALS_BYTES: usize = 65536;
 
+/// LLVM 19 takes unsigned numbers that are extended from a sign for short ones, and divides them
+/// in single precision, wrongly: 0xfffffff0 / 0xffffffff becomes 1 (seed 1181 at -O1).
+const NO_SHORT_DIVISIONS: [&str; 2] = ["-mllvm", "-amdgpu-codegenprepare-disable-idiv-expansion"];
+
 /// The program of a seed, with the host's results. The globals lie in one of four places in turn. Nothing for programs that are no use: endless ones, and those that end at
 /// once.
 pub fn case(seed: u32) -> Option<Case> {
     let globals = Globals::ALL[seed as usize % 4];
     let source = program(seed, globals);
     let lanes = globals.lanes();
-    let options =
-        ["-O0", "-fsanitize-coverage=trace-pc", &format!("-DLANES={lanes}")];
+    let options = ["-O0", "-fsanitize-coverage=trace-pc", &format!("-DLANES={lanes}")];
     let expected = host_output(&source, &options, &[])?;
     Some(Case {
         name: format!("csmith {seed} ({globals:?})"),
         source,
-        options: vec![globals.definition().into(), format!("-DWORKGROUP={}", globals.workgroup())],
+        options: [globals.definition(), &format!("-DWORKGROUP={}", globals.workgroup())]
+            .into_iter()
+            .chain(NO_SHORT_DIVISIONS)
+            .map(str::to_owned)
+            .collect(),
         kernel: "entry",
         lanes,
         workgroup: globals.workgroup(),
@@ -41,10 +48,4 @@ fn random_programs_compute_on_the_device_what_they_compute_on_the_host() {
 #[ignore = "long: 300 random programs at four levels"]
 fn hundreds_of_random_programs_at_every_level() {
     compare(1000..1300, case, |_| LEVELS.to_vec());
-}
-
-#[test]
-fn zz_try() {
-    let seeds = [1022u32, 1181, 1215, 1008, 1052, 1133];
-    compare(0..6, |index| case(seeds[index as usize]), |_| LEVELS.to_vec());
 }

@@ -5,6 +5,7 @@ mod case;
 mod csmith;
 mod float;
 mod integer;
+mod rules;
 
 use case::Case;
 use flipwave_tests::host_c;
@@ -25,8 +26,9 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     };
     let workers = std::thread::available_parallelism().map_or(1, |count| count.get());
     let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..workers).map(|_| scope.spawn(|| std::iter::from_fn(take).collect::<Vec<_>>())).collect();
+        let workers: Vec<_> = (0..workers)
+            .map(|_| scope.spawn(|| std::iter::from_fn(take).collect::<Vec<_>>()))
+            .collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a worker's results")).collect()
     });
     done.sort_by_key(|(index, _)| *index);
