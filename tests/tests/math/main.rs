@@ -222,7 +222,8 @@ fn the_bounds_notice_denormals_that_vanish() {
     let options = ["-O3", "-cl-fp32-correctly-rounded-divide-sqrt"];
     let code_object = compile_file(&programs().join("math.cl"), &options);
     let ldexp = ("ldexp", [0.5; 3]);
-    for precision in Precision::ALL {
+    // In double precision hardly a result is a denormal.
+    for precision in [Precision::Half, Precision::Single] {
         let (right, _) =
             greatest_error(&code_object, &library, ldexp, precision, 1_000, &mut Unobserved);
         let (wrong, _) =
