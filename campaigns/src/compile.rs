@@ -4,6 +4,7 @@
 //! (so every header counts), the flags, the compiler's version and the device libraries. A
 //! changed header or a new compiler therefore never meets an old code object.
 
+use crate::device_libraries;
 use crate::digest::hexadecimal;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
@@ -120,12 +121,12 @@ impl Compiler {
         let clang = PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()));
         let candidates = match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
             Some(folder) => vec![folder.into()],
-            None => usual_device_libraries(),
+            None => device_libraries::usual_folders(),
         };
         Ok(Compiler {
             version: clang_version(&clang)?,
             clang,
-            device_libraries: find_device_libraries(candidates)?,
+            device_libraries: device_libraries::find(candidates)?,
             rocm: find_rocm(),
             cache: cache_folder(|name| std::env::var_os(name)),
         })
@@ -151,7 +152,13 @@ impl Compiler {
         let language = Language::of(source)?;
         std::fs::File::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
-        let arguments = self.arguments(language, options, target);
+        let libraries = device_libraries::with_version(
+            &self.device_libraries,
+            target,
+            &self.clang,
+            &self.cache,
+        )?;
+        let arguments = self.arguments(language, options, target, &libraries);
         let kept = self.cache.join(format!("{}.co", self.digest(source, &arguments)?));
         let failed = |reason| CompileError::Cache { path: kept.clone(), reason };
         match std::fs::read(&kept) {
@@ -169,7 +176,13 @@ impl Compiler {
         Ok(code_object)
     }
 
-    fn arguments(&self, language: Language, options: &[String], target: &Target) -> Vec<OsString> {
+    fn arguments(
+        &self,
+        language: Language,
+        options: &[String],
+        target: &Target,
+        libraries: &Path,
+    ) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = match language {
             Language::OpenClC => [
                 "-xcl",
@@ -194,8 +207,7 @@ impl Compiler {
             Language::OpenClC => format!("-mcpu={target}").into(),
             Language::Hip => format!("--offload-arch={target}").into(),
         });
-        arguments
-            .push(format!("--rocm-device-lib-path={}", self.device_libraries.display()).into());
+        arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
         // Line tables tell where a fault struck and leave the code as it is. They name files
         // relative to the source, so that the code object does not depend on where it lies.
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
@@ -273,27 +285,6 @@ fn clang_version(clang: &Path) -> Result<String, CompileError> {
         .map_err(|reason| CompileError::Clang { clang: clang.to_owned(), reason })?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().next().unwrap_or_default().to_owned())
-}
-
-/// Folders where Debian and ROCm put the device libraries.
-fn usual_device_libraries() -> Vec<PathBuf> {
-    // Debian's folder has the host's architecture in its name.
-    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("amdgcn/bitcode")))
-        .filter(|folder| folder.is_dir())
-        .collect();
-    folders.sort();
-    folders.extend(["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()]);
-    folders
-}
-
-fn find_device_libraries(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
-    match candidates.iter().find(|folder| folder.join("ockl.bc").is_file()) {
-        Some(folder) => Ok(folder.clone()),
-        None => Err(CompileError::DeviceLibraries { searched: candidates }),
-    }
 }
 
 /// The folder whose `include/hip` has HIP's headers: ROCM_PATH as AMD's tools read it, else
@@ -405,8 +396,6 @@ mod tests {
         compiler.clang = "/nowhere/clang".into();
         let error = compiler.compile(&source, &[], &gfx90a()).expect_err("no compiler");
         assert!(error.to_string().contains("clang-19"), "{error}");
-        let error = find_device_libraries(vec!["/nowhere".into()]).expect_err("no libraries");
-        assert!(error.to_string().contains("rocm-device-libs"), "{error}");
         let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
         assert!(error.to_string().contains(".hip"), "{error}");
         assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-19"));

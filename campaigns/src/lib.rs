@@ -10,6 +10,7 @@ mod campaign;
 mod check;
 mod compare;
 mod compile;
+mod device_libraries;
 mod digest;
 mod element;
 mod error;

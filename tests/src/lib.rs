@@ -6,6 +6,7 @@ mod c_compiler;
 mod command;
 mod element;
 mod example;
+mod machine;
 mod program;
 
 pub use assembly::{Assembly, assemble};
@@ -13,4 +14,5 @@ pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};
-pub use program::{Program, compile, compile_file, gfx90a, scalar};
+pub use machine::{MACHINES, Machine};
+pub use program::{Program, compile, compile_file, compile_for, gfx90a, scalar};

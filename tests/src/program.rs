@@ -1,13 +1,13 @@
 //! Programs put together by hand: buffers and launches on the embedded GPU.
 
-use crate::{Element, to_bytes};
+use crate::{Element, Machine, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
 use flipwave_injector::{Output, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Wave instructions after which a fault-free launch of these tests counts as hung.
 const INSTRUCTION_LIMIT: u64 = 1_000_000_000;
@@ -17,16 +17,29 @@ pub fn gfx90a() -> Target {
     "gfx90a".parse().expect("a target")
 }
 
-/// Compiles a file of the folder `kernels` with the compiler that campaigns use.
+/// Compiles a file of the folder `kernels` for gfx90a with the compiler that campaigns use.
 pub fn compile(file: &str, options: &[&str]) -> Vec<u8> {
-    compile_file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file), options)
+    compile_file(&kernel_file(file), options)
 }
 
-/// Compiles a source file with the compiler that campaigns use.
+/// Compiles a source file for gfx90a with the compiler that campaigns use.
 pub fn compile_file(source: &Path, options: &[&str]) -> Vec<u8> {
+    compile_to(source, options, &gfx90a())
+}
+
+/// Compiles a file of the folder `kernels` for a machine.
+pub fn compile_for(machine: Machine, file: &str, options: &[&str]) -> Vec<u8> {
+    compile_to(&kernel_file(file), &[options, machine.options()].concat(), &machine.target())
+}
+
+fn kernel_file(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)
+}
+
+fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
     let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
-    compiler.compile(source, &options, &gfx90a()).unwrap_or_else(|error| panic!("{error}"))
+    compiler.compile(source, &options, target).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A scalar argument.
@@ -45,10 +58,16 @@ impl Program {
     /// A program of `code_object` without buffers and launches.
     pub fn new(code_object: &[u8]) -> Program {
         let object = CodeObject::parse(code_object).expect("a code object");
-        let mut device = EmbeddedGpu::new(gfx90a()).expect("the embedded GPU");
+        let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
         let workload = Workload { device, dispatches: Vec::new(), outputs: Vec::new() };
         Program { kernels: object.kernels().to_vec(), module, workload }
+    }
+
+    /// Lanes of a wave of its kernels.
+    pub fn lanes(&self) -> usize {
+        let sizes = self.kernels.iter().map(|kernel| kernel.descriptor.wavefront_size() as usize);
+        sizes.max().unwrap_or(64)
     }
 
     /// Adds a buffer that the program reads.

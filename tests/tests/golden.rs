@@ -3,8 +3,8 @@
 //! The references keep the order of operations of the kernels' source, which leaves the compiler
 //! no choice: fused operations are spelled out there.
 
-use flipwave_campaigns::{Campaign, prepare};
-use flipwave_tests::{Element, examples, to_bytes, to_values};
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_tests::{Element, MACHINES, Machine, examples, to_bytes, to_values};
 
 /// The outputs of an example, in the order of its file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
@@ -29,17 +29,40 @@ fn every_example_computes_what_plain_rust_computes() {
             .find(|(known, _)| *known == name)
             .unwrap_or_else(|| panic!("the example {name} has no reference in this test"));
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let expected = reference(&campaign);
-        assert_eq!(golden.outputs.len(), expected.len(), "{name}");
-        for ((output, found), expected) in
-            prepared.workload.outputs.iter().zip(&golden.outputs).zip(&expected)
-        {
-            let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
-            assert_eq!(first, None, "{name}: first byte of `{}` that differs", output.name);
-            assert_eq!(found.len(), expected.len(), "{name}: size of `{}`", output.name);
+        for machine in MACHINES {
+            for level in ["-O0", "-O1", "-O3", "-Os"] {
+                if machine.runs_hip() || name != "saxpy" {
+                    println!("{name} {level} on {machine}");
+                    assert_computes(&expected, on(machine, level, campaign.clone()));
+                }
+            }
         }
+    }
+}
+
+/// The campaign on another machine, its kernels compiled at another level.
+fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
+    campaign.target = machine.target();
+    for launch in &mut campaign.launches {
+        if let Code::Source { options, .. } = &mut launch.code {
+            options
+                .extend([level].iter().chain(machine.options()).map(|&option| option.to_owned()));
+        }
+    }
+    campaign
+}
+
+fn assert_computes(expected: &[Vec<u8>], campaign: Campaign) {
+    let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(golden.outputs.len(), expected.len());
+    for ((output, found), expected) in
+        prepared.workload.outputs.iter().zip(&golden.outputs).zip(expected)
+    {
+        let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
+        assert_eq!(first, None, "first byte of `{}` that differs", output.name);
+        assert_eq!(found.len(), expected.len(), "size of `{}`", output.name);
     }
 }
 

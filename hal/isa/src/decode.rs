@@ -152,8 +152,8 @@ fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
     let second_half = printed.second_half;
     let with_role = |(index, operand): (usize, text::PrintedOperand)| {
         leading |= second_half == Some(index);
-        if leading {
-            leading = match operand.value {
+        let is_destination = leading
+            && match operand.value {
                 Value::Register(range) if definitions.peek() == Some(&range) => {
                     definitions.next();
                     true
@@ -164,9 +164,10 @@ fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
                 }
                 _ => false,
             };
-        }
+        // A half of a dual instruction has one destination; its source may be the other half's.
+        leading = is_destination && second_half.is_none();
         Operand {
-            role: if leading { Role::Destination } else { Role::Source },
+            role: if is_destination { Role::Destination } else { Role::Source },
             value: operand.value,
             negate: operand.negate,
             absolute: operand.absolute,

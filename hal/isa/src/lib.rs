@@ -23,4 +23,4 @@ pub use lane::{Lane, LaneMask};
 pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
 pub use operation::{Class, DataType, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
-pub use target::{AccVgprs, Generation, Setting, Target, UnknownTarget};
+pub use target::{AccVgprs, FlatScratch, Generation, Setting, Target, UnknownTarget};

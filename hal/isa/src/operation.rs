@@ -96,7 +96,7 @@ impl Operation {
     /// say that it is read: conditional moves, single bits, and 16-bit results that leave the
     /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
     /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all.
-    pub(crate) fn keeps_destination(self, generation: Generation) -> bool {
+    pub fn keeps_destination(self, generation: Generation) -> bool {
         let name = self.0;
         if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
             return true;

@@ -32,6 +32,17 @@ pub enum AccVgprs {
     Unified,
 }
 
+/// Where the base of private memory is kept (AMDGPUUsage, "Flat Scratch").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlatScratch {
+    /// In a pair of scalar registers that the program sets up.
+    Registers,
+    /// In two hardware registers that the program sets up (gfx10).
+    HardwareRegisters,
+    /// The hardware sets it up; programs do not write it.
+    Architected,
+}
+
 /// State of an optional feature in a target name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Setting {
@@ -197,10 +208,22 @@ impl Target {
         )
     }
 
-    /// Whether the hardware sets up FLAT_SCRATCH, which is then no pair of SGPRs (AMDGPUUsage,
-    /// "Flat Scratch").
-    pub fn has_architected_flat_scratch(&self) -> bool {
-        matches!(self.generation(), Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12)
+    /// Where FLAT_SCRATCH is (AMDGPUUsage, "Flat Scratch").
+    pub fn flat_scratch(&self) -> FlatScratch {
+        match self.generation() {
+            Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12 => FlatScratch::Architected,
+            Generation::Gfx10 => FlatScratch::HardwareRegisters,
+            _ => FlatScratch::Registers,
+        }
+    }
+
+    /// Lanes that `ds_permute_b32` and `ds_bpermute_b32` exchange data within (RDNA 3 ISA,
+    /// "DS_BPERMUTE_B32"; LLVM's `supportsWaveWideBPermute`).
+    pub fn permute_lanes(&self, wave_size: u8) -> u8 {
+        match self.generation() {
+            Generation::Gfx10 | Generation::Gfx11 => 32,
+            _ => wave_size,
+        }
     }
 
     /// Whether code may be compiled for page-fault replay on or off (AMDGPUUsage, "AMDGPU

@@ -115,6 +115,7 @@ fn roles_and_registers_of_other_targets() {
     ]);
     check(&isa("gfx1100"), &[
         ("global_load_b32 v0, v[2:3], off", "global_load_dword", "v0", "v[2:3] off", "exec_lo v[2:3]", "v0"),
+        ("v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0", "v_dual_mov_b32 :: v_dual_mov_b32", "v0 v1", "v1 v0", "exec_lo v0 v1", "v0 v1"),
         ("v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v4, v5", "v_dual_mov_b32 :: v_dual_add_f32", "v0 v3", "v1 v4 v5", "exec_lo mode v1 v4 v5", "v0 v3"),
         ("exp mrt0 v0, off, v2, off done", "exp", "", "mrt0 v0 off v2 off", "exec_lo v0 v2", ""),
     ]);

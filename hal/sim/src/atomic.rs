@@ -65,6 +65,8 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
         "dec" => Modify::Decrement,
         "add_f32" => Modify::AddF32,
         "add_f64" => Modify::AddF64,
+        "min_f32" => Modify::MinF32,
+        "max_f32" => Modify::MaxF32,
         "min_f64" => Modify::MinF64,
         "max_f64" => Modify::MaxF64,
         "pk_add_f16" => Modify::AddPackedF16,

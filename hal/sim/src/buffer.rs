@@ -62,6 +62,11 @@ impl Buffer {
         }
     }
 
+    /// Whether the thread's number is added, as in the resource of private memory.
+    pub fn adds_thread(&self) -> bool {
+        self.add_thread
+    }
+
     /// Whether the buffer is one of records for this instruction, rather than one of bytes.
     fn is_structured(&self) -> bool {
         self.indexed && self.stride != 0

@@ -48,6 +48,8 @@ pub enum Control {
     HaltAlways,
     /// Global wave sync.
     Sync(SyncOperation),
+    /// What stands behind a program's end, and is illegal to execute.
+    CodeEnd,
 }
 
 /// When a branch is taken.
@@ -107,7 +109,22 @@ pub fn find(name: &str) -> Option<Control> {
         | "v_nop"
         | "v_clrexcp"
         | "ds_nop"
-        | "s_sendmsg" => Control::Nothing,
+        | "s_sendmsg"
+        // gfx10 and later.
+        | "s_waitcnt_vscnt"
+        | "s_waitcnt_depctr"
+        | "s_wait_idle"
+        | "s_wait_event"
+        | "s_delay_alu"
+        | "s_clause"
+        | "s_inst_prefetch"
+        | "s_version"
+        | "s_gl1_inv"
+        | "s_ttracedata_imm"
+        | "buffer_gl0_inv"
+        | "buffer_gl1_inv"
+        // gfx940.
+        | "buffer_inv" => Control::Nothing,
         "s_endpgm" | "s_endpgm_saved" => Control::EndProgram,
         "s_setkill" => Control::Kill,
         "s_sethalt" => Control::Halt,
@@ -130,14 +147,20 @@ pub fn find(name: &str) -> Option<Control> {
         "s_setpc_b64" => Control::SetPc,
         "s_swappc_b64" => Control::SwapPc,
         "s_call_b64" => Control::Call,
-        "s_setreg_b32" | "s_setreg_imm32_b32" => Control::SetRegister,
+        "s_setreg_b32" | "s_setreg_imm32_b32" | "s_round_mode" | "s_denorm_mode" => {
+            Control::SetRegister
+        }
         "s_cbranch_i_fork" => Control::Fork,
         "s_cbranch_g_fork" => Control::ForkToRegister,
         "s_cbranch_join" => Control::Join,
         "s_setvskip" => Control::SkipVectors,
+        "s_code_end" => Control::CodeEnd,
         _ => return SyncOperation::find(name).map(Control::Sync),
     })
 }
+
+/// The encoding of `s_code_end`.
+const CODE_END: u32 = 0xbf9f_0000;
 
 /// Executes a control operation. The wave's PC already points behind the instruction.
 #[inline(always)]
@@ -189,6 +212,9 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
         Control::HaltAlways => return Step::Halted,
         Control::Kill | Control::Halt => {}
         Control::Sync(operation) => return Step::Sync(sync_request(wave, op, operation)),
+        Control::CodeEnd => {
+            return Step::Fault(FaultCause::IllegalInstruction { word: CODE_END });
+        }
     }
     Step::Next
 }

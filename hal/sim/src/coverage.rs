@@ -1,6 +1,7 @@
 //! How instructions are executed: what the book's table of instructions says, and the proof that
 //! nothing is missing from it.
 
+use crate::machine::Machine;
 use crate::numerics::Accuracy;
 use crate::op::Run;
 use crate::operations;
@@ -30,7 +31,7 @@ pub enum Treatment {
 
 /// How the embedded GPU executes `inst`, which is decoded for a processor that it executes.
 pub fn treatment(inst: &Inst) -> Treatment {
-    match translate(inst.clone(), Level::Plain).run {
+    match translate(inst.clone(), Level::Plain, Machine::default()).run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
         _ => operations::numerics(inst.operation.name())

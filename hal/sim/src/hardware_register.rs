@@ -1,7 +1,8 @@
 //! Hardware registers read by `s_getreg_b32` and written by `s_setreg_b32` (ISA manual,
 //! "Hardware registers").
 
-use crate::wave::{Mode, Wave};
+use crate::wave::{Mode, ScalarIndex, Wave};
+use flipwave_isa::Generation;
 
 /// Register numbers of the `hwreg` operand.
 mod id {
@@ -12,6 +13,8 @@ mod id {
     pub const GPR_ALLOCATION: u32 = 5;
     pub const LDS_ALLOCATION: u32 = 6;
     pub const SH_MEM_BASES: u32 = 15;
+    pub const FLAT_SCRATCH: [u32; 2] = [20, 21];
+    pub const SHADER_CYCLES: u32 = 29;
 }
 
 /// Offset and width of the field that the immediate selects: bits 5:0 the register, 10:6 the
@@ -20,6 +23,11 @@ fn field(immediate: u32) -> (u32, u32) {
     let offset = immediate >> 6 & 31;
     let width = (immediate >> 11 & 31) + 1;
     (offset, (((1u64 << width) - 1) as u32) << offset)
+}
+
+/// The immediate that selects `width` bits of MODE from `offset` on.
+pub fn mode_field(offset: u32, width: u32) -> u32 {
+    id::MODE | offset << 6 | (width - 1) << 11
 }
 
 /// The field of a hardware register; registers that have no meaning here read as zero.
@@ -45,17 +53,37 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
             let half = |base: u64| (base >> 48) as u32;
             half(crate::aperture::PRIVATE) | half(crate::aperture::SHARED) << 16
         }
-        _ => 0,
+        register => match flat_scratch(wave, register) {
+            Some(index) => wave.scalar(index),
+            None if register == id::SHADER_CYCLES => wave.executed as u32 & 0xf_ffff,
+            None => 0,
+        },
     };
     (value & mask) >> offset
 }
 
-/// Writes the field; only MODE can be written.
+/// Writes the field; only MODE can be written, and FLAT_SCRATCH where it is a hardware register.
 pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
     if immediate & 63 == id::MODE {
         let (offset, mask) = field(immediate);
-        wave.mode = Mode(wave.mode.0 & !mask | value << offset & mask);
+        let mode = wave.mode.0 & !mask | value << offset & mask;
+        // From gfx10 on nothing is skipped, and no registers are indexed.
+        let none = wave.machine.generation >= Generation::Gfx10;
+        let without = if none { Mode::GPR_INDEX | Mode::SKIP_VECTORS } else { 0 };
+        wave.mode = Mode(mode & !without);
     }
+    if let Some(index) = flat_scratch(wave, immediate & 63) {
+        let (offset, mask) = field(immediate);
+        let word = wave.scalar(index) & !mask | value << offset & mask;
+        wave.write_scalar(index, word);
+    }
+}
+
+/// Where the half of FLAT_SCRATCH is kept that a register is (gfx10 and gfx11).
+fn flat_scratch(wave: &Wave, register: u32) -> Option<ScalarIndex> {
+    let low = wave.machine.flat_scratch;
+    let half = id::FLAT_SCRATCH.iter().position(|id| *id == register)?;
+    (wave.machine.generation >= Generation::Gfx10).then_some(ScalarIndex(low.0 + half as u8))
 }
 
 #[cfg(test)]

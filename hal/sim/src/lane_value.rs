@@ -749,10 +749,10 @@ impl LaneResult for bool {
     }
     #[inline(always)]
     fn commit(wave: &mut Wave, op: &Op, lanes: &u64, mask: LaneMask) {
-        let result = lanes & mask.0;
-        wave.write_scalar_pair(op.mask_destination, result);
+        let result = LaneMask(lanes & mask.0);
+        wave.write_mask(op.mask_destination, result);
         if op.writes_exec {
-            wave.set_exec(LaneMask(result));
+            wave.set_exec(result);
         }
     }
 }
@@ -801,6 +801,6 @@ impl<T: LaneResult> LaneResult for (T, bool) {
     #[inline(always)]
     fn commit(wave: &mut Wave, op: &Op, lanes: &(T::Lanes, u64), mask: LaneMask) {
         T::commit(wave, op, &lanes.0, mask);
-        wave.write_scalar_pair(op.mask_destination, lanes.1 & mask.0);
+        wave.write_mask(op.mask_destination, LaneMask(lanes.1 & mask.0));
     }
 }

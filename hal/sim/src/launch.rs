@@ -1,11 +1,12 @@
 //! A dispatch made ready: where its memory lies, and the state its waves start in (AMDGPUUsage,
 //! "Initial Kernel Execution State").
 
+use crate::machine::Machine;
 use crate::memory::AddressSpace;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{CodeProperties, Descriptor, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
-use flipwave_isa::{LaneMask, Target};
+use flipwave_isa::{AccVgprs, FlatScratch, LaneMask, Target};
 
 /// Most work-items a workgroup may have.
 const LARGEST_WORKGROUP: u64 = 1024;
@@ -17,6 +18,9 @@ pub const RESIDENT_WORKGROUPS: usize = 8;
 /// A dispatch made ready.
 #[derive(Debug)]
 pub struct Launch {
+    /// What its waves execute by.
+    pub machine: Machine,
+    target: Target,
     descriptor: Descriptor,
     /// Device address of the kernel's first instruction.
     entry: u64,
@@ -54,8 +58,9 @@ impl Launch {
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
         let descriptor = kernel.descriptor.clone();
-        if descriptor.wavefront_size() != 64 {
-            return Err(refuse("the embedded GPU runs waves of 64 lanes".into()));
+        let wave_size = descriptor.wavefront_size() as u8;
+        if !target.wave_sizes().contains(&wave_size) {
+            return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
         }
         let lds_bytes = descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds);
         let most = target.lds_bytes();
@@ -72,6 +77,8 @@ impl Launch {
             )));
         }
         let mut launch = Launch {
+            machine: Machine::new(target, wave_size),
+            target: target.clone(),
             entry,
             grid: dispatch.grid,
             workgroup: dispatch.workgroup,
@@ -109,7 +116,8 @@ impl Launch {
             bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
         }
         // Waves start at multiples of 1 KiB (AMDGPUUsage, "COMPUTE_TMPRING_SIZE").
-        let wave = (u64::from(bytes_per_lane) * 64).next_multiple_of(1024);
+        let wave =
+            (u64::from(bytes_per_lane) * u64::from(self.machine.lanes)).next_multiple_of(1024);
         let waves = u64::from(self.waves_of(self.workgroup)) * RESIDENT_WORKGROUPS as u64;
         let bytes = wave * waves;
         let bytes_per_wave = u32::try_from(wave).map_err(|_| DeviceError::OutOfMemory {
@@ -172,7 +180,7 @@ impl Launch {
     }
 
     fn waves_of(&self, extent: Dim3) -> u32 {
-        extent.iter().product::<u32>().div_ceil(64)
+        extent.iter().product::<u32>().div_ceil(self.machine.lanes.into())
     }
 
     /// Waves of a workgroup.
@@ -184,11 +192,9 @@ impl Launch {
     /// apart.
     pub fn start(&self, wave: &mut Wave, position: Dim3, index: u32, slot: usize) {
         let rsrc1 = &self.descriptor.rsrc1;
-        let vgprs = rsrc1.vgprs;
-        let arch = self.descriptor.rsrc3.accum_offset().map_or(vgprs, |offset| offset.min(vgprs));
-        let arch = arch.min(RowIndex::FIRST_ACCUMULATION);
-        let accumulation = (vgprs - arch).min(RowIndex::FIRST_ACCUMULATION);
-        wave.reset(WaveId { workgroup: position, wave: index }, arch, accumulation);
+        let (arch, accumulation) = self.registers();
+        let id = WaveId { workgroup: position, wave: index };
+        wave.reset(self.machine, id, arch, accumulation);
         wave.pc = self.entry;
         wave.mode = Mode(
             u32::from(rsrc1.float_mode.mode())
@@ -203,17 +209,45 @@ impl Launch {
         self.scalars(wave, position, offset);
     }
 
-    /// EXEC, and the work-items' positions: packed ten bits each in `v0` (gfx90a).
+    /// Architectural and accumulation registers of a wave (AMDGPUUsage, "compute_pgm_rsrc1",
+    /// `GRANULATED_WORKITEM_VGPR_COUNT`).
+    fn registers(&self) -> (u16, u16) {
+        let vgprs = self.descriptor.rsrc1.vgprs;
+        let most = RowIndex::FIRST_ACCUMULATION;
+        match self.target.acc_vgprs() {
+            AccVgprs::None => (vgprs.min(most), 0),
+            AccVgprs::Separate => (vgprs.min(most), vgprs.min(most)),
+            AccVgprs::Unified => {
+                let offset = self.descriptor.rsrc3.accum_offset().unwrap_or(vgprs);
+                let arch = offset.min(vgprs).min(most);
+                (arch, (vgprs - arch).min(most))
+            }
+        }
+    }
+
+    /// EXEC, and the work-items' positions: ten bits each in `v0`, or in `v0` to `v2` as far as
+    /// the kernel asks for them.
     fn work_items(&self, wave: &mut Wave, position: Dim3, index: u32) {
         let [x, y, z] = self.extent(position);
         let total = x * y * z;
+        let lanes = u32::from(self.machine.lanes);
+        let packed = self.target.packs_work_item_ids();
+        let dimensions = u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1;
         let mut exec = 0u64;
-        for lane in 0..64 {
-            let item = index * 64 + lane;
-            if item < total {
-                exec |= 1 << lane;
-                let packed = (item % x) | ((item / x % y) << 10) | ((item / (x * y)) << 20);
+        for lane in 0..lanes {
+            let item = index * lanes + lane;
+            if item >= total {
+                break;
+            }
+            exec |= 1 << lane;
+            let place = [item % x, item / x % y, item / (x * y)];
+            if packed {
+                let packed = place[0] | place[1] << 10 | place[2] << 20;
                 wave.row_mut(RowIndex(0)).0[lane as usize] = packed;
+                continue;
+            }
+            for (register, place) in (0..dimensions).zip(place) {
+                wave.row_mut(RowIndex(register)).0[lane as usize] = place;
             }
         }
         wave.set_exec(LaneMask(exec));
@@ -273,18 +307,24 @@ impl Launch {
         put(rsrc2.workgroup_id_y, position[1]);
         put(rsrc2.workgroup_id_z, position[2]);
         put(rsrc2.workgroup_info, self.waves(position));
-        put(rsrc2.private_segment, scratch_offset);
+        // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
+        let architected = self.target.flat_scratch() == FlatScratch::Architected;
+        put(rsrc2.private_segment && !architected, scratch_offset);
+        if architected {
+            let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
+            wave.write_scalar_pair(self.machine.flat_scratch, base);
+        }
     }
 
-    /// The buffer resource of private memory: swizzled by dword, index stride 64, the thread
-    /// added.
+    /// The buffer resource of private memory: swizzled by dword, the index stride that of a
+    /// wave, the thread added.
     fn scratch_resource(&self) -> [u32; 4] {
         const SWIZZLE: u32 = 1 << 31;
-        const INDEX_STRIDE_64: u32 = 3 << 21;
         const ADD_THREAD: u32 = 1 << 23;
         let base = self.scratch.base.0;
         let bytes = u32::try_from(self.scratch.bytes).unwrap_or(u32::MAX);
-        [base as u32, (base >> 32) as u32 & 0xffff | SWIZZLE, bytes, INDEX_STRIDE_64 | ADD_THREAD]
+        let index_stride = if self.machine.lanes == 32 { 2 << 21 } else { 3 << 21 };
+        [base as u32, (base >> 32) as u32 & 0xffff | SWIZZLE, bytes, index_stride | ADD_THREAD]
     }
 }
 

@@ -387,6 +387,12 @@ fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
 /// Exchanges between lanes. Lanes that are not active give zero.
 fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
     let exec = wave.exec();
+    // Within groups of so many lanes, a power of two.
+    let group = usize::from(wave.machine.permute_lanes);
+    let selected = |lane: usize, address: u32| {
+        let within = (address.wrapping_add(op.immediate as u32) / 4) as usize % group;
+        (lane & !(group - 1)) + within
+    };
     let row = |source: usize| op.sources[source].row().map_or(Row::ZERO, |row| *wave.row(row));
     let mut result = Row::ZERO;
     let from_active = |data: &Row, lane: usize| {
@@ -397,15 +403,13 @@ fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
             let (address, data) = (row(0), row(1));
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
-                let to = address.0[index].wrapping_add(op.immediate as u32) / 4 % LANES as u32;
-                result.0[to as usize] = data.0[index];
+                result.0[selected(index, address.0[index])] = data.0[index];
             }
         }
         LdsAccess::BackwardPermute => {
             let (address, data) = (row(0), row(1));
             for lane in 0..LANES {
-                let from = address.0[lane].wrapping_add(op.immediate as u32) / 4 % LANES as u32;
-                result.0[lane] = from_active(&data, from as usize);
+                result.0[lane] = from_active(&data, selected(lane, address.0[lane]));
             }
         }
         _ => {

@@ -21,6 +21,7 @@ mod lane_value;
 mod launch;
 mod lds;
 mod level;
+mod machine;
 mod memory;
 mod not_compute;
 mod numerics;
@@ -41,6 +42,8 @@ mod wave;
 #[cfg(test)]
 mod executed;
 #[cfg(test)]
+mod generation_tests;
+#[cfg(test)]
 mod test_support;
 
 pub use coverage::{Treatment, treatment};
@@ -60,7 +63,8 @@ use std::sync::Arc;
 use vector::Level;
 
 /// Processors whose code the embedded GPU executes.
-const PROCESSORS: [&str; 1] = ["gfx90a"];
+const PROCESSORS: [&str; 7] =
+    ["gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100"];
 
 /// A GPU in this process. A clone is an independent device in the same state; code and its
 /// decoded form are shared.
@@ -70,8 +74,9 @@ pub struct EmbeddedGpu {
     level: Level,
     space: AddressSpace,
     modules: Vec<Arc<Module>>,
-    /// The code of each module, by the module's index.
-    programs: Vec<Arc<Program>>,
+    /// The code of each module, by the module's index; for each wave size of the target, in the
+    /// order of [`Target::wave_sizes`].
+    programs: Vec<Vec<Arc<Program>>>,
 }
 
 /// A loaded code object.
@@ -96,11 +101,11 @@ impl EmbeddedGpu {
             });
         }
         Ok(EmbeddedGpu {
-            target,
             level: Level::detect(),
             space: AddressSpace::default(),
             modules: Vec::new(),
-            programs: Vec::new(),
+            programs: vec![Vec::new(); target.wave_sizes().len()],
+            target,
         })
     }
 
@@ -156,7 +161,9 @@ impl EmbeddedGpu {
         observer: &mut O,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        let programs = self.programs.clone();
+        let lanes = execution.launch.machine.lanes;
+        let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
+        let programs = size.and_then(|size| self.programs.get(size)).cloned().unwrap_or_default();
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
@@ -217,9 +224,12 @@ impl Device for EmbeddedGpu {
         let mut code = vec![0; length as usize];
         self.space.read(code_place, &mut code)?;
         self.space.protect(code_place..Address(code_place.0 + length));
-        let isa = Isa::new(&self.target).map_err(|error| failed(error.to_string()))?;
-        let program = Program::new(isa, self.level, code_place.0, start.0, code);
-        self.programs.push(Arc::new(program));
+        for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
+            let isa = Isa::with_wave_size(&self.target, *size)
+                .map_err(|error| failed(error.to_string()))?;
+            let program = Program::new(isa, self.level, code_place.0, start.0, code.clone());
+            programs.push(Arc::new(program));
+        }
         self.modules.push(Arc::new(Module { kernels: code_object.kernels().to_vec(), bias }));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }

@@ -31,8 +31,8 @@ pub struct Op {
     pub destination: RowIndex,
     /// Lowest register of the scalar destination.
     pub scalar_destination: ScalarIndex,
-    /// Lowest register of the lane-mask destination.
-    pub mask_destination: ScalarIndex,
+    /// The registers of the lane-mask destination's two words.
+    pub mask_destination: [ScalarIndex; 2],
     /// A comparison that also writes EXEC.
     pub writes_exec: bool,
     /// The sources.
@@ -41,6 +41,8 @@ pub struct Op {
     pub adapt: Option<Box<Adapt>>,
     /// Immediate field, address offset, branch distance: as the operation has it.
     pub immediate: i64,
+    /// The halves of a dual instruction.
+    pub dual: Option<Box<Dual>>,
     /// The instruction it came from, its `pc` being the ELF virtual address.
     pub inst: Box<Inst>,
 }
@@ -56,14 +58,27 @@ impl Op {
             acc_vgprs_named: 0,
             destination: RowIndex(0),
             scalar_destination: ScalarIndex(0),
-            mask_destination: ScalarIndex::VCC,
+            mask_destination: [ScalarIndex::DROPPED; 2],
             writes_exec: false,
             sources: [Source::NONE; 4],
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),
+            dual: None,
             inst: Box::new(inst),
         }
     }
+}
+
+/// The halves of a dual instruction.
+#[derive(Clone, Debug)]
+pub struct Dual {
+    /// The first. Its result waits in [`RowIndex::WAITING`], because the second half reads its
+    /// sources before either half writes (RDNA 3 ISA, "VOPD").
+    pub first: Op,
+    /// Where the first half's result goes.
+    pub destination: RowIndex,
+    /// The second.
+    pub second: Op,
 }
 
 /// How an instruction is executed.
@@ -83,6 +98,8 @@ pub enum Run {
     VectorMemory(crate::vector_memory::VectorAccess),
     /// Local data share.
     Lds(crate::lds::LdsAccess),
+    /// Two operations at once, in [`Op::dual`].
+    Dual,
     /// Decodes, but is nothing that a compute wave can execute, and why.
     NotCompute(&'static str),
     /// Decodes, but is not executed yet, and why.

@@ -1,5 +1,6 @@
 //! Loaded code: instructions are decoded when they are first reached, and kept.
 
+use crate::machine::Machine;
 use crate::op::Op;
 use crate::translate::translate;
 use crate::vector::Level;
@@ -19,13 +20,15 @@ pub struct Program {
     slots: Vec<OnceLock<Box<Op>>>,
     isa: Mutex<Isa>,
     level: Level,
+    machine: Machine,
 }
 
 impl Program {
     /// Code that lies at `base` on the device and at `virtual_base` in its code object.
     pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
         let slots = (0..bytes.len() / 4).map(|_| OnceLock::new()).collect();
-        Program { base, virtual_base, bytes, slots, isa: Mutex::new(isa), level }
+        let machine = Machine::new(isa.target(), isa.wave_size());
+        Program { base, virtual_base, bytes, slots, isa: Mutex::new(isa), level, machine }
     }
 
     /// The host's vector extensions that the code was made ready for.
@@ -79,7 +82,7 @@ impl Program {
             },
             _ => FaultCause::IllegalInstruction { word: word(bytes) },
         })?;
-        Ok(slot.get_or_init(|| Box::new(translate(inst, self.level))))
+        Ok(slot.get_or_init(|| Box::new(translate(inst, self.level, self.machine))))
     }
 }
 

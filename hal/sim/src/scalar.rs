@@ -5,7 +5,6 @@ use crate::op::{Op, ScalarFunction, Source, Word};
 use crate::vector::scalar_word;
 use crate::wave::{Mode, ScalarIndex, Wave};
 use crate::{control, hardware_register};
-use flipwave_isa::LaneMask;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -115,12 +114,12 @@ macro_rules! nonzero {
     }};
 }
 
-/// Saves EXEC to the destination, then computes a new one from the source `a` and EXEC.
+/// Saves EXEC, as wide as the type says, to the destination, then computes a new one.
 macro_rules! save_exec {
-    ($wave:ident, $exec:ident => $new:expr) => {{
-        let $exec = $wave.exec().0;
-        let new = $new;
-        $wave.set_exec(LaneMask(new));
+    ($wave:ident, $exec:ident: $type:ty => $new:expr) => {{
+        let $exec = $wave.exec().0 as $type;
+        let new: $type = $new;
+        new.write($wave, ScalarIndex::EXEC);
         $wave.scc = new != 0;
         $exec
     }};
@@ -128,10 +127,10 @@ macro_rules! save_exec {
 
 /// Computes a new EXEC and writes it to the destination too.
 macro_rules! write_exec {
-    ($wave:ident, $exec:ident => $new:expr) => {{
-        let $exec = $wave.exec().0;
-        let new = $new;
-        $wave.set_exec(LaneMask(new));
+    ($wave:ident, $exec:ident: $type:ty => $new:expr) => {{
+        let $exec = $wave.exec().0 as $type;
+        let new: $type = $new;
+        new.write($wave, ScalarIndex::EXEC);
         $wave.scc = new != 0;
         new
     }};
@@ -229,6 +228,7 @@ operations! {
     "s_lshl4_add_u32" |w, op| (a: u32, b: u32) -> u32 { shift_add(w, a, 4, b) }
     "s_pack_ll_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a & 0xffff | b << 16 }
     "s_pack_lh_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a & 0xffff | b & 0xffff_0000 }
+    "s_pack_hl_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a >> 16 | b << 16 }
     "s_pack_hh_b32_b16" |w, op| (a: u32, b: u32) -> u32 { a >> 16 | b & 0xffff_0000 }
 
     // SOP1
@@ -276,18 +276,30 @@ operations! {
     "s_bitreplicate_b64_b32" |w, op| (a: u32) -> u64 {
         (0..32).fold(0, |all, bit| all | (u64::from(a >> bit & 1) * 3) << (2 * bit))
     }
-    "s_and_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a & exec) }
-    "s_or_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a | exec) }
-    "s_xor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a ^ exec) }
-    "s_andn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a & !exec) }
-    "s_orn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => a | !exec) }
-    "s_nand_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a & exec)) }
-    "s_nor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a | exec)) }
-    "s_xnor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !(a ^ exec)) }
-    "s_andn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !a & exec) }
-    "s_orn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec => !a | exec) }
-    "s_andn1_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec => !a & exec) }
-    "s_andn2_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec => a & !exec) }
+    "s_and_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => a & exec) }
+    "s_and_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => a & exec) }
+    "s_or_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => a | exec) }
+    "s_or_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => a | exec) }
+    "s_xor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => a ^ exec) }
+    "s_xor_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => a ^ exec) }
+    "s_andn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => a & !exec) }
+    "s_andn2_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => a & !exec) }
+    "s_orn2_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => a | !exec) }
+    "s_orn2_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => a | !exec) }
+    "s_nand_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => !(a & exec)) }
+    "s_nand_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => !(a & exec)) }
+    "s_nor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => !(a | exec)) }
+    "s_nor_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => !(a | exec)) }
+    "s_xnor_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => !(a ^ exec)) }
+    "s_xnor_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => !(a ^ exec)) }
+    "s_andn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => !a & exec) }
+    "s_andn1_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => !a & exec) }
+    "s_orn1_saveexec_b64" |w, op| (a: u64) -> u64 { save_exec!(w, exec: u64 => !a | exec) }
+    "s_orn1_saveexec_b32" |w, op| (a: u32) -> u32 { save_exec!(w, exec: u32 => !a | exec) }
+    "s_andn1_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec: u64 => !a & exec) }
+    "s_andn1_wrexec_b32" |w, op| (a: u32) -> u32 { write_exec!(w, exec: u32 => !a & exec) }
+    "s_andn2_wrexec_b64" |w, op| (a: u64) -> u64 { write_exec!(w, exec: u64 => a & !exec) }
+    "s_andn2_wrexec_b32" |w, op| (a: u32) -> u32 { write_exec!(w, exec: u32 => a & !exec) }
 
     // SOPC
     "s_cmp_eq_i32" |w, op| (a: i32, b: i32) -> () { w.scc = a == b }
@@ -419,6 +431,7 @@ mod tests {
     use crate::lane_value::Kind;
     use crate::op::Run;
     use crate::test_support;
+    use flipwave_isa::LaneMask;
 
     /// Runs one operation on 64-bit source values with SCC and EXEC as given; gives the
     /// destination and the wave.

@@ -37,6 +37,7 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
         Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
         Run::Lds(access) => lds::execute(wave, op, access, lds),
+        Run::Dual => return dual(wave, op, memory, lds),
         Run::NotCompute(reason) => Err(FaultCause::NotCompute {
             instruction: op.inst.text.as_str().into(),
             reason: reason.into(),
@@ -50,6 +51,21 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Ok(()) => Step::Next,
         Err(cause) => Step::Fault(cause),
     }
+}
+
+/// Both halves of a dual instruction.
+#[inline(never)]
+fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let Some(halves) = &op.dual else { return Step::Next };
+    if let Step::Fault(cause) = step(wave, &halves.first, memory, lds) {
+        return Step::Fault(cause);
+    }
+    let end = step(wave, &halves.second, memory, lds);
+    if halves.destination.0 < wave.vgpr_count {
+        let result = *wave.row(RowIndex::WAITING);
+        wave.write_row(halves.destination, &result);
+    }
+    end
 }
 
 /// An instruction whose vector registers are not simply those it names: M0 moves them in
@@ -119,7 +135,11 @@ fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
         Value::Register(range) if range.first.is_per_lane() => Some(range.words),
         _ => None,
     });
-    if per_lane_destination.is_some_and(|words| outside(named.destination, op.destination, words)) {
+    // Where a dual instruction's first result waits, nothing else reads.
+    let is_void = |words| {
+        op.destination != RowIndex::WAITING && outside(named.destination, op.destination, words)
+    };
+    if per_lane_destination.is_some_and(is_void) {
         return false;
     }
     let words_of = |row: RowIndex| {

@@ -1,6 +1,7 @@
 //! What the unit tests share.
 
 use crate::control::Step;
+use crate::machine::Machine;
 use crate::memory::AddressSpace;
 use crate::op::{Op, Run};
 use crate::operations::tests::{DEFAULT_MODE, Random};
@@ -52,7 +53,7 @@ impl Bench {
         let mut space = AddressSpace::default();
         let buffer = space.allocate(BUFFER_BYTES as u64).expect("memory");
         let mut wave = Wave::new(Level::detect());
-        wave.reset(WaveId { workgroup: [0; 3], wave: 0 }, 256, 256);
+        wave.reset(Machine::default(), WaveId { workgroup: [0; 3], wave: 0 }, 256, 256);
         wave.mode = DEFAULT_MODE;
         wave.set_exec(LaneMask::FULL);
         Bench { isa, wave, space, buffer, lds: vec![0; LDS_BYTES] }
@@ -79,7 +80,7 @@ impl Bench {
 
     /// Executes one instruction.
     pub fn step(&mut self, inst: Inst) -> Result<Step, FaultCause> {
-        let op = translate(inst, self.wave.level);
+        let op = translate(inst, self.wave.level, self.wave.machine);
         self.wave.pc = self.wave.pc.wrapping_add(op.size.into());
         self.wave.executed += 1;
         match step(&mut self.wave, &op, &mut self.space, &mut self.lds) {

@@ -3,15 +3,17 @@
 use crate::dpp::LaneMove;
 use crate::lane_value::{Kind, ResultKind};
 use crate::lds::LdsAccess;
-use crate::op::{Adapt, Finish, Op, Run, Source, SourceAdapt, Word};
+use crate::machine::Machine;
+use crate::op::{Adapt, Dual, Finish, Op, Run, Source, SourceAdapt, Word};
 use crate::vector::{Level, VCC_WORDS, VectorOperation};
 use crate::wave::{RowIndex, ScalarIndex};
 use crate::{
-    aperture, control, lds, not_compute, operations, scalar, scalar_memory, vector_memory,
+    aperture, control, hardware_register, lds, not_compute, operations, scalar, scalar_memory,
+    vector_memory,
 };
 use flipwave_isa::{
-    AccVgpr, Encoding, Inst, OutputScale, Register, RegisterRange, SdwaSelect, SdwaUnused, Value,
-    Vgpr,
+    AccVgpr, Dpp, DppControl, Encoding, Generation, Inst, Operand, Operation, OutputScale,
+    Register, RegisterRange, Role, SdwaSelect, SdwaUnused, Value, Vgpr,
 };
 use half::f16;
 
@@ -21,9 +23,9 @@ pub struct Gap(pub &'static str);
 
 /// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
 /// it is reached.
-pub fn translate(inst: Inst, level: Level) -> Op {
+pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
     let mut op = Op::new(inst, Run::Gap(""));
-    op.run = match resolve(&mut op, level) {
+    op.run = match resolve(&mut op, level, machine) {
         Ok(run) => run,
         Err(Gap(reason)) => Run::Gap(reason),
     };
@@ -32,15 +34,25 @@ pub fn translate(inst: Inst, level: Level) -> Op {
 }
 
 /// Resolves the operands and gives what executes the instruction.
-fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
+fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     name_registers(op);
     let inst = op.inst.clone();
     let name = inst.operation.name();
+    let lacks_units = matches!(machine.generation, Generation::Gfx90a | Generation::Gfx940);
     if let Some(reason) = not_compute::reason(&inst) {
+        if !lacks_units {
+            return Err(Gap("images, graphics, and units that gfx90a lacks"));
+        }
         return Ok(Run::NotCompute(reason));
+    }
+    if inst.modifiers.gds && !name.starts_with("ds_gws_") && !lacks_units {
+        return Err(Gap("the global data share"));
     }
     if !inst.modifiers.other.is_empty() {
         return Err(Gap("a modifier is not understood"));
+    }
+    if names_halves(&inst) {
+        return Err(Gap("halves of registers as operands"));
     }
     if let Some(destination) = inst.destinations().next()
         && let Value::Register(range) = destination.value
@@ -66,7 +78,19 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
         {
             *slot = source(&operand.value, Kind::Wide)?;
         }
+        // Four bits of MODE in the place of a hardware register's number.
+        if let Some(offset) = match name {
+            "s_round_mode" => Some(0),
+            "s_denorm_mode" => Some(4),
+            _ => None,
+        } {
+            op.sources[0] = source(&Value::Integer(op.immediate & 0xf), Kind::Wide)?;
+            op.immediate = hardware_register::mode_field(offset, 4).into();
+        }
         return Ok(Run::Control(control));
+    }
+    if name.starts_with("s_sendmsg_rtn_") {
+        return answer(op);
     }
     if let Some(operation) = scalar::find(name) {
         return scalar_operands(op, &inst, operation);
@@ -79,10 +103,17 @@ fn resolve(op: &mut Op, level: Level) -> Result<Run, Gap> {
         | Encoding::Flat
         | Encoding::Scratch
         | Encoding::Mubuf
-        | Encoding::Mtbuf => vector_memory_operands(op, &inst),
+        | Encoding::Mtbuf => vector_memory_operands(op, &inst, machine),
         Encoding::Ds => lds_operands(op, &inst),
-        _ => vector_operands(op, &inst, level),
+        Encoding::Vopd => dual(op, &inst, level, machine),
+        _ => vector_operands(op, &inst, level, machine),
     }
+}
+
+/// Whether an operand is the low or the high half of a register by name (`v1.h`), which the
+/// decoded operands do not tell (gfx11 and later).
+fn names_halves(inst: &Inst) -> bool {
+    inst.text.split([' ', ',']).any(|word| word.ends_with(".l") || word.ends_with(".h"))
 }
 
 /// Notes the highest vector registers that are named.
@@ -191,6 +222,25 @@ fn scalar_operands(
     Ok(Run::Scalar(operation.run))
 }
 
+/// A message that is answered in a register (AMDGPUUsage and LLVM's `SIDefines.h`, `sendmsg`).
+fn answer(op: &mut Op) -> Result<Run, Gap> {
+    const GET_DOORBELL: i64 = 128;
+    const GET_REALTIME: i64 = 131;
+    match op.immediate {
+        GET_REALTIME => {
+            let clock = scalar_memory::find("s_memrealtime", false);
+            clock.map(Run::ScalarMemory).ok_or(OPERANDS)
+        }
+        // Only a trap handler has a use for it. The sources of the move are zero.
+        GET_DOORBELL => {
+            let wide = op.inst.operation.name().ends_with("_b64");
+            let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
+            zero.map(|operation| Run::Scalar(operation.run)).ok_or(OPERANDS)
+        }
+        _ => Err(Gap("this message")),
+    }
+}
+
 fn scalar_memory_operands(
     op: &mut Op,
     inst: &Inst,
@@ -217,7 +267,11 @@ fn scalar_memory_operands(
     Ok(Run::ScalarMemory(access))
 }
 
-fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
+    let buffer = matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf);
+    if buffer && machine.generation >= Generation::Gfx11 {
+        return Err(Gap("the buffer resources of this generation"));
+    }
     let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
     op.immediate = inst.modifiers.offset;
     let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
@@ -251,22 +305,33 @@ fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
 }
 
 fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
-    let access = lds::find(inst.operation.name()).ok_or(Gap("this LDS operation"))?;
+    // gfx11's name says that the new value precedes the one compared with.
+    let name = inst.operation.name().replace("ds_cmpstore_", "ds_cmpst_");
+    let access = lds::find(&name).ok_or(Gap("this LDS operation"))?;
     op.immediate = inst.modifiers.offset;
     // What is addressed by the thread's number has no address register.
     let first = usize::from(access == LdsAccess::WriteByThread);
     for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
         *slot = source(&operand.value, Kind::Word)?;
     }
+    if name != inst.operation.name() {
+        op.sources.swap(1, 2);
+    }
     Ok(Run::Lds(access))
 }
 
-fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
+fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run, Gap> {
     let name = inst.operation.name();
     if let Some(operation) = operations::find_whole(name) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
-        let values: Vec<&Value> = operands.map(|operand| &operand.value).collect();
+        let mut values: Vec<&Value> = operands.map(|operand| &operand.value).collect();
+        // LLVM has the register that M0 is added to as a source.
+        if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
+            && let Value::Register(range) = values.remove(0)
+        {
+            op.destination = RowIndex::of(range.first).ok_or(OPERANDS)?;
+        }
         for (index, value) in values.iter().take(op.sources.len()).enumerate() {
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
@@ -274,6 +339,15 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
         return Ok(Run::Whole(operation.function));
     }
     let row = row(inst)?;
+    if let Some(Dpp { control: DppControl::Dpp8(_), fetch_inactive: false, .. }) =
+        inst.modifiers.dpp
+    {
+        return Err(Gap("DPP8 that may read lanes that are not active"));
+    }
+    // It packs two bytes, and whether these leave the other half alone is not in the table.
+    if name == "v_sat_pk_u8_i16" && machine.generation >= Generation::Gfx10 {
+        return Err(Gap("this operation of this generation"));
+    }
     let mut operands: Vec<(Value, SourceAdapt)> = Vec::new();
     for (index, operand) in inst.sources().enumerate() {
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
@@ -293,9 +367,9 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
         }
         _ => return Err(OPERANDS),
     }
-    mask_destination(op, inst, row);
+    mask_destination(op, inst, row, machine);
     let lane_move = inst.modifiers.dpp.as_ref().map(LaneMove::of);
-    let mut adapt = Adapt { finish: finish(inst, row), lane_move, ..Adapt::default() };
+    let mut adapt = Adapt { finish: finish(inst, row, machine), lane_move, ..Adapt::default() };
     for (slot, (_, how)) in adapt.sources.iter_mut().zip(&operands) {
         *slot = *how;
     }
@@ -303,6 +377,32 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level) -> Result<Run, Gap> {
         op.adapt = Some(Box::new(adapt));
     }
     Ok(Run::Vector(row.function(level)))
+}
+
+/// A dual instruction: its two halves as instructions of their own.
+fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run, Gap> {
+    // Each half begins with its only destination.
+    let is_destination = |index: &usize| inst.operands[*index].role == Role::Destination;
+    let starts: Vec<usize> = (0..inst.operands.len()).filter(is_destination).collect();
+    let &[_, second] = starts.as_slice() else { return Err(OPERANDS) };
+    let half = |operands: &[Operand], text: &str| {
+        let mnemonic = text.split_whitespace().next().unwrap_or_default();
+        let operation = Operation::of_mnemonic(&mnemonic.replace("dual_", ""), machine.generation);
+        let encoding = Encoding::Vop2;
+        let inst = Inst { operation, encoding, operands: operands.to_vec(), ..inst.clone() };
+        translate(inst, level, machine)
+    };
+    let (first, rest) = inst.operands.split_at(second);
+    let (first_text, rest_text) = inst.text.split_once(" :: ").ok_or(OPERANDS)?;
+    let (mut first, second) = (half(first, first_text), half(rest, rest_text));
+    for half in [&first, &second] {
+        if let Run::Gap(reason) = half.run {
+            return Err(Gap(reason));
+        }
+    }
+    let destination = std::mem::replace(&mut first.destination, RowIndex::WAITING);
+    op.dual = Some(Box::new(Dual { first, destination, second }));
+    Ok(Run::Dual)
 }
 
 const OPERANDS: Gap = Gap("the operands are not those of the operation");
@@ -323,7 +423,7 @@ fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
 /// operations with a carry.
-fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation) {
+fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Machine) {
     let position = match row.result {
         ResultKind::Rows(_) => return,
         ResultKind::Mask => 0,
@@ -332,8 +432,10 @@ fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation) {
     if let Some(operand) = inst.destinations().nth(position)
         && let Value::Register(range) = operand.value
     {
-        op.mask_destination = ScalarIndex::of_destination(range.first);
+        let low = ScalarIndex::of_destination(range.first);
+        op.mask_destination = machine.mask_destination(low);
     }
+    // From gfx10 on EXEC is all that it writes, and no destination is named.
     op.writes_exec = inst.operation.name().starts_with("v_cmpx_");
 }
 
@@ -375,7 +477,7 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
 }
 
 /// What the modifiers make of the result.
-fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
+fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
     let modifiers = &inst.modifiers;
     let mut finish = Finish {
         scale: if row.float { modifiers.output_scale } else { OutputScale::None },
@@ -387,6 +489,14 @@ fn finish(inst: &Inst, row: &VectorOperation) -> Finish {
     {
         finish.select = sdwa.destination;
         finish.unused = sdwa.unused;
+    }
+    // The tables say what gfx9 keeps; from gfx10 on every 16-bit result keeps the other half.
+    if machine.generation >= Generation::Gfx10
+        && inst.operation.keeps_destination(machine.generation)
+        && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
+    {
+        finish.select = SdwaSelect::Word0;
+        finish.unused = SdwaUnused::Preserve;
     }
     // The bit behind the sources' bits selects the half that is written.
     let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
@@ -412,7 +522,7 @@ mod tests {
         for line in corpus.lines().filter(|line| !line.trim_start().starts_with("//")) {
             let Ok(bytes) = isa.assemble(line) else { continue };
             let Ok(inst) = isa.decode(&bytes, Pc(0)) else { continue };
-            match translate(inst, Level::Plain).run {
+            match translate(inst, Level::Plain, Machine::default()).run {
                 Run::Gap(reason) => gaps.push(format!("{reason}: {line}")),
                 _ => executed += 1,
             }

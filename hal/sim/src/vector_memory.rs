@@ -13,7 +13,7 @@ use crate::op::{Op, Word};
 use crate::vector::scalar_word;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
-use flipwave_isa::{BufferFormat, Inst, Lane, LaneMask, Modifiers};
+use flipwave_isa::{BufferFormat, Generation, Inst, Lane, LaneMask, Modifiers};
 
 /// A vector memory operation. Sources: 0 the address register, 1 the data, 2 the scalar base or
 /// buffer resource, 3 the scalar offset.
@@ -93,7 +93,9 @@ enum Part {
 
 /// The vector memory operation of an instruction.
 pub fn find(inst: &Inst) -> Option<VectorAccess> {
-    let Modifiers { glc: returns, offen, idxen, lds, buffer_format, .. } = inst.modifiers;
+    let Modifiers { offen, idxen, lds, buffer_format, .. } = inst.modifiers;
+    // Whatever the modifier is called that asks for it.
+    let returns = inst.destinations().next().is_some();
     let (space, rest) = inst.operation.name().split_once('_')?;
     let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
     let space = match space {
@@ -213,6 +215,12 @@ fn execute_access(
         Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
         Space::Buffer { offset, index } => {
             let buffer = Buffer::read(wave, op, index);
+            if wave.machine.generation >= Generation::Gfx10 && !buffer.adds_thread() {
+                return Err(FaultCause::Unimplemented {
+                    instruction: op.inst.text.as_str().into(),
+                    reason: "buffer resources other than that of private memory".into(),
+                });
+            }
             let mut offsets = [0u32; LANES];
             let mut indices = [0u32; LANES];
             for lane in 0..LANES {
@@ -587,8 +595,8 @@ fn flat_lds(
     Ok(())
 }
 
-/// A private access. Consecutive dwords of a lane lie 64 dwords apart, so that the lanes' dwords
-/// are adjacent (AMDGPUUsage, "Private"); the base is the wave's FLAT_SCRATCH.
+/// A private access. Consecutive dwords of a lane lie as many dwords apart as the wave has lanes,
+/// so that the lanes' dwords are adjacent (AMDGPUUsage, "Private"); the base is the wave's FLAT_SCRATCH.
 #[inline(never)]
 fn scratch(
     wave: &mut Wave,
@@ -599,34 +607,38 @@ fn scratch(
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
-    let base = wave.scalar_pair(ScalarIndex::FLAT_SCRATCH);
-    if let Some(addresses) = dword_rows(base, offsets, lanes) {
+    let base = wave.scalar_pair(wave.machine.flat_scratch);
+    // Bytes from one dword of a lane's private memory to the next.
+    let stride = 4 * u32::from(wave.machine.lanes);
+    if let Some(addresses) = dword_rows(base, stride, offsets, lanes) {
         match what {
             Transfer::Load(Element::Words(words)) => {
-                return load_words(wave, op, words, PRIVATE_DWORD_STRIDE, &addresses, memory);
+                return load_words(wave, op, words, stride, &addresses, memory);
             }
             Transfer::Store(Element::Words(words)) => {
-                return store_words(wave, op, words, PRIVATE_DWORD_STRIDE, &addresses, memory);
+                return store_words(wave, op, words, stride, &addresses, memory);
             }
             _ => {}
         }
     }
     let place = |offset: u32, lane: Lane| {
         let (dword, byte) = (u64::from(offset / 4), u64::from(offset % 4));
-        base.wrapping_add(dword * 4 * LANES as u64 + u64::from(lane.0) * 4 + byte)
+        base.wrapping_add(dword * u64::from(stride) + u64::from(lane.0) * 4 + byte)
     };
     scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
         Some(place(offsets[usize::from(lane.0)].wrapping_add(byte), lane))
     })
 }
 
-/// Bytes from one dword of a lane's private memory to the next.
-const PRIVATE_DWORD_STRIDE: u32 = 4 * LANES as u32;
-
 /// Where the dwords at private offsets lie, if all offsets are aligned; those beyond what a lane
 /// can have are left to the general case.
-fn dword_rows(base: u64, offsets: &[u32; LANES], lanes: LaneMask) -> Option<Addresses> {
-    let apart = PRIVATE_DWORD_STRIDE / 4;
+fn dword_rows(
+    base: u64,
+    stride: u32,
+    offsets: &[u32; LANES],
+    lanes: LaneMask,
+) -> Option<Addresses> {
+    let apart = stride / 4;
     let simple = |lane: Lane| {
         let offset = offsets[usize::from(lane.0)];
         offset.is_multiple_of(4) && offset < u32::MAX / (2 * apart)

@@ -1,6 +1,7 @@
 //! The architectural state of one wave.
 
 use crate::lane_access::Active;
+use crate::machine::Machine;
 use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
@@ -42,6 +43,9 @@ impl RowIndex {
     pub const FIRST_ACCUMULATION: u16 = 256;
     /// Rows of a wave.
     pub const COUNT: usize = 512;
+    /// Where the first result of a dual instruction waits: targets that have such instructions
+    /// have no accumulation registers.
+    pub const WAITING: RowIndex = RowIndex(511);
 
     /// The row of an architectural register.
     pub fn of_vgpr(register: Vgpr) -> RowIndex {
@@ -69,8 +73,9 @@ impl RowIndex {
     }
 }
 
-/// Index of a 32-bit scalar operand, as operand fields encode it (ISA manual, "Scalar operand
-/// encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC.
+/// Index of a 32-bit scalar operand, as operand fields of gfx9 encode it (ISA manual, "Scalar
+/// operand encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC. From gfx10
+/// on SGPRs take the place of FLAT_SCRATCH and XNACK_MASK. What no operand names follows behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScalarIndex(pub u8);
 
@@ -89,6 +94,8 @@ impl ScalarIndex {
     pub const EXEC: ScalarIndex = ScalarIndex(126);
     /// Where results go that no register takes: up to sixteen words that nothing reads.
     pub const DROPPED: ScalarIndex = ScalarIndex(128);
+    /// FLAT_SCRATCH where it is no pair of scalar operands, low half.
+    pub const HIDDEN_FLAT_SCRATCH: ScalarIndex = ScalarIndex(144);
     /// Scalar indices that can be written down.
     pub const COUNT: usize = 256;
 
@@ -96,7 +103,7 @@ impl ScalarIndex {
     pub fn of(register: Register) -> Option<ScalarIndex> {
         let next = |index: ScalarIndex| ScalarIndex(index.0 + 1);
         Some(match register {
-            Register::Sgpr(Sgpr(n)) if n < 102 => ScalarIndex(n),
+            Register::Sgpr(Sgpr(n)) if n < 106 => ScalarIndex(n),
             Register::FlatScratchLo => ScalarIndex::FLAT_SCRATCH,
             Register::FlatScratchHi => next(ScalarIndex::FLAT_SCRATCH),
             Register::XnackMaskLo => ScalarIndex::XNACK_MASK,
@@ -111,8 +118,13 @@ impl ScalarIndex {
         })
     }
 
-    /// Where a scalar result goes. Registers that cannot be written (`null`, which no gfx9 manual
-    /// names but the decoder knows) take nothing.
+    /// Whether it is a half of EXEC.
+    #[inline(always)]
+    fn is_exec(self) -> bool {
+        self.0 & !1 == ScalarIndex::EXEC.0
+    }
+
+    /// Where a scalar result goes. Registers that cannot be written (`null`) take nothing.
     pub fn of_destination(register: Register) -> ScalarIndex {
         ScalarIndex::of(register).unwrap_or(ScalarIndex::DROPPED)
     }
@@ -207,6 +219,8 @@ impl Mode {
 pub struct Wave {
     /// Vector extensions of the host that executes it.
     pub level: Level,
+    /// What it executes by.
+    pub machine: Machine,
     /// Which wave it is.
     pub id: WaveId,
     /// Device address of the next instruction.
@@ -290,6 +304,7 @@ impl Wave {
     pub fn new(level: Level) -> Wave {
         Wave {
             level,
+            machine: Machine::default(),
             id: WaveId { workgroup: [0; 3], wave: 0 },
             pc: 0,
             rows: zeroed_rows(),
@@ -309,10 +324,11 @@ impl Wave {
     }
 
     /// Back to the state a wave is created in, with registers of this many rows zeroed.
-    pub fn reset(&mut self, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
+    pub fn reset(&mut self, machine: Machine, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
         let accumulation = usize::from(RowIndex::FIRST_ACCUMULATION);
         self.rows[..usize::from(vgpr_count)].fill(Row::ZERO);
         self.rows[accumulation..accumulation + usize::from(acc_vgpr_count)].fill(Row::ZERO);
+        self.machine = machine;
         self.id = id;
         self.scalars = [0; ScalarIndex::COUNT];
         self.scc = false;
@@ -364,8 +380,9 @@ impl Wave {
         &self.rows[start..(start + usize::from(count)).min(RowIndex::COUNT)]
     }
 
-    /// Writes EXEC.
+    /// Writes EXEC, as far as the wave has lanes.
     pub fn set_exec(&mut self, mask: LaneMask) {
+        let mask = LaneMask(mask.0 & self.machine.all_lanes().0);
         let index = usize::from(ScalarIndex::EXEC.0);
         self.scalars[index] = mask.0 as u32;
         self.scalars[index + 1] = (mask.0 >> 32) as u32;
@@ -379,10 +396,10 @@ impl Wave {
         self.active_lanes
     }
 
-    /// VCC.
+    /// VCC, as far as the wave has lanes.
     #[inline(always)]
     pub fn vcc(&self) -> u64 {
-        self.scalar_pair(ScalarIndex::VCC)
+        self.scalar_pair(ScalarIndex::VCC) & self.machine.all_lanes().0
     }
 
     /// A 32-bit scalar.
@@ -402,7 +419,7 @@ impl Wave {
     #[inline(always)]
     pub fn write_scalar(&mut self, index: ScalarIndex, word: u32) {
         self.scalars[usize::from(index.0)] = word;
-        if index.0 | 1 == ScalarIndex::EXEC.0 | 1 {
+        if index.is_exec() {
             self.set_exec(self.exec());
         }
     }
@@ -412,6 +429,16 @@ impl Wave {
     pub fn write_scalar_pair(&mut self, index: ScalarIndex, value: u64) {
         self.scalars[usize::from(index.0)] = value as u32;
         self.write_scalar(ScalarIndex(index.0 + 1), (value >> 32) as u32);
+    }
+
+    /// Writes a lane mask to the registers of its two words, see [`Machine::mask_destination`].
+    #[inline(always)]
+    pub fn write_mask(&mut self, [low, high]: [ScalarIndex; 2], mask: LaneMask) {
+        self.scalars[usize::from(low.0)] = mask.0 as u32;
+        self.scalars[usize::from(high.0)] = (mask.0 >> 32) as u32;
+        if low.is_exec() {
+            self.set_exec(self.exec());
+        }
     }
 
     /// A vector register.

@@ -4,32 +4,10 @@ use crate::{at_every_level, random_words};
 use flipwave_tests::{to_bytes, to_values};
 
 const COUNT: usize = 256;
-const WAVE: usize = 64;
 
 #[test]
 fn lanes_tell_each_other_their_values() {
     let values: Vec<i32> = random_words(COUNT).iter().map(|word| *word as i32 >> 4).collect();
-    let (mut sums, mut shuffled, mut ballots) = (Vec::new(), Vec::new(), Vec::new());
-    for wave in values.chunks(WAVE) {
-        let mut sum = wave.to_vec();
-        for distance in [32, 16, 8, 4, 2, 1] {
-            // A lane without a partner reads itself.
-            let other =
-                |lane: usize| sum[if lane + distance < WAVE { lane + distance } else { lane }];
-            sum = (0..WAVE).map(|lane| sum[lane].wrapping_add(other(lane))).collect();
-        }
-        sums.extend(sum);
-        shuffled.extend((0..WAVE).map(|lane| {
-            let product = wave[(lane * 7 + 3) % WAVE].wrapping_mul(3);
-            wave[lane ^ 5].wrapping_sub(product).wrapping_add(wave[lane.saturating_sub(1)])
-        }));
-        let vote = |holds: fn(i32) -> bool| {
-            wave.iter().rev().fold(0u64, |votes, value| votes << 1 | u64::from(holds(*value)))
-        };
-        let (positive, two_of_odd) = (vote(|value| value > 0), vote(|value| value & 3 == 3));
-        let ballot = |value: &i32| if value & 1 == 1 { positive ^ two_of_odd } else { positive };
-        ballots.extend(wave.iter().map(ballot));
-    }
     at_every_level("lanes.hip", &[], |mut program| {
         let arguments = [
             program.input(&values),
@@ -39,10 +17,39 @@ fn lanes_tell_each_other_their_values() {
         ];
         program.launch("exchange", [COUNT as u32, 1, 1], [128, 1, 1], &arguments);
         let outputs = program.outputs();
+        let (sums, shuffled, ballots) = exchanged(&values, program.lanes());
         assert_eq!(to_values::<i32>(&outputs[0]), sums);
         assert_eq!(to_values::<i32>(&outputs[1]), shuffled);
         assert_eq!(to_values::<u64>(&outputs[2]), ballots);
+        // The negative control: waves of another size would give something else.
+        assert_ne!(exchanged(&values, 96 - program.lanes()), (sums, shuffled, ballots));
     });
+}
+
+/// What waves of so many lanes exchange.
+fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
+    let (mut sums, mut shuffled, mut ballots) = (Vec::new(), Vec::new(), Vec::new());
+    for wave in values.chunks(lanes) {
+        let mut sum = wave.to_vec();
+        for distance in [32, 16, 8, 4, 2, 1] {
+            // A lane without a partner reads itself.
+            let other =
+                |lane: usize| sum[if lane + distance < lanes { lane + distance } else { lane }];
+            sum = (0..lanes).map(|lane| sum[lane].wrapping_add(other(lane))).collect();
+        }
+        sums.extend(sum);
+        shuffled.extend((0..lanes).map(|lane| {
+            let product = wave[(lane * 7 + 3) % lanes].wrapping_mul(3);
+            wave[lane ^ 5].wrapping_sub(product).wrapping_add(wave[lane.saturating_sub(1)])
+        }));
+        let vote = |holds: fn(i32) -> bool| {
+            wave.iter().rev().fold(0u64, |votes, value| votes << 1 | u64::from(holds(*value)))
+        };
+        let (positive, two_of_odd) = (vote(|value| value > 0), vote(|value| value & 3 == 3));
+        let ballot = |value: &i32| if value & 1 == 1 { positive ^ two_of_odd } else { positive };
+        ballots.extend(wave.iter().map(ballot));
+    }
+    (sums, shuffled, ballots)
 }
 
 #[test]

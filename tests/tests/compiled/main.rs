@@ -5,16 +5,21 @@ mod lanes;
 mod memory;
 mod numbers;
 
-use flipwave_tests::{Program, compile};
+use flipwave_tests::{MACHINES, Program, compile_for};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
-/// Runs `test` with the kernels of a file compiled at every level, and says which one fails.
+/// Runs `test` with the kernels of a file compiled for every machine at every level, and says
+/// which one fails.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
-    for level in LEVELS {
-        println!("{file} {level}");
-        test(Program::new(&compile(file, &[&[level], options].concat())));
+    let machines =
+        MACHINES.into_iter().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
+    for machine in machines {
+        for level in LEVELS {
+            println!("{file} {level} on {machine}");
+            test(Program::new(&compile_for(machine, file, &[&[level], options].concat())));
+        }
     }
 }
 

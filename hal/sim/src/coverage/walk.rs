@@ -3,6 +3,7 @@
 
 use super::{Treatment, treatment};
 use crate::control::Control;
+use crate::machine::Machine;
 use crate::op::{Op, Run, Source, Word};
 use crate::operations::tests::Random;
 use crate::test_support::Bench;
@@ -143,7 +144,8 @@ fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
     });
     let mut known = Vec::from(op.sources.map(|source| source.words[0]));
     known.push(Word::Row(op.destination));
-    known.extend([op.scalar_destination, op.mask_destination].map(Word::Scalar));
+    known.push(Word::Scalar(op.scalar_destination));
+    known.extend(op.mask_destination.map(Word::Scalar));
     registers.into_iter().find(|range| {
         let row = RowIndex::of(range.first).map(Word::Row);
         let place = row.or(ScalarIndex::of(range.first).map(Word::Scalar));
@@ -158,7 +160,7 @@ fn no_operand_is_forgotten() {
     let mut checked = 0;
     for words in sampled().flat_map(neighbours) {
         let Some(inst) = decode(&isa, words) else { continue };
-        let op = translate(inst.clone(), Level::Plain);
+        let op = translate(inst.clone(), Level::Plain, Machine::default());
         checked += 1;
         if let Some(range) = forgotten(&inst, &op) {
             forgotten_operands
@@ -176,7 +178,7 @@ fn a_source_that_is_dropped_is_noticed() {
     let isa = isa();
     // v_add_f32 v4, v2, v3
     let inst = decode(&isa, [0x0208_0702, 0]).expect("an instruction");
-    let mut op = translate(inst.clone(), Level::Plain);
+    let mut op = translate(inst.clone(), Level::Plain, Machine::default());
     assert_eq!(forgotten(&inst, &op), None);
     op.sources[1] = Source::NONE;
     assert!(forgotten(&inst, &op).is_some());

@@ -18,6 +18,7 @@ operations! {
     "v_or_b32" (a: u32, b: u32) -> u32 { a | b }
     "v_xor_b32" (a: u32, b: u32) -> u32 { a ^ b }
     "v_xnor_b32" (a: u32, b: u32) -> u32 { !(a ^ b) }
+    "v_xor3_b32" (a: u32, b: u32, c: u32) -> u32 { a ^ b ^ c }
     "v_and_or_b32" (a: u32, b: u32, c: u32) -> u32 { a & b | c }
     "v_or3_b32" (a: u32, b: u32, c: u32) -> u32 { a | b | c }
     "v_lshl_or_b32" (a: u32, by: u32, c: u32) -> u32 { a << (by & 31) | c }

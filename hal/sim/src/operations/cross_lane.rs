@@ -6,7 +6,7 @@ use super::media::masked_difference;
 use crate::lane_value::Kind;
 use crate::op::Op;
 use crate::vector::scalar_word;
-use crate::wave::{LANES, Row, RowIndex, Wave};
+use crate::wave::{Row, RowIndex, ScalarIndex, Wave, blend};
 use flipwave_isa::LaneMask;
 
 /// The operations.
@@ -26,6 +26,31 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
         sources: &[Kind::Word, Kind::Word],
         function: write_lane,
     },
+    WholeWaveOperation {
+        name: "v_permlane16_b32",
+        sources: &[Kind::Word, Kind::Word, Kind::Word],
+        function: permute_within_rows,
+    },
+    WholeWaveOperation {
+        name: "v_permlanex16_b32",
+        sources: &[Kind::Word, Kind::Word, Kind::Word],
+        function: permute_across_rows,
+    },
+    WholeWaveOperation {
+        name: "v_movrels_b32",
+        sources: &[Kind::Word],
+        function: move_from_relative,
+    },
+    WholeWaveOperation {
+        name: "v_movreld_b32",
+        sources: &[Kind::Word],
+        function: move_to_relative,
+    },
+    WholeWaveOperation {
+        name: "v_movrelsd_b32",
+        sources: &[Kind::Word],
+        function: move_between_relative,
+    },
     WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
     WholeWaveOperation {
         name: "v_mqsad_u32_u8",
@@ -44,7 +69,7 @@ fn lane_of_source(wave: &Wave, op: &Op, lane: usize) -> u32 {
 
 /// The lane that the second source names.
 fn selected_lane(wave: &Wave, op: &Op) -> usize {
-    scalar_word(wave, op.sources[1].words[0]) as usize % LANES
+    scalar_word(wave, op.sources[1].words[0]) as usize % usize::from(wave.machine.lanes)
 }
 
 /// The lowest active lane; lane 0 where none is active.
@@ -66,6 +91,82 @@ fn write_lane(wave: &mut Wave, op: &Op) {
     let value = scalar_word(wave, op.sources[0].words[0]);
     wave.row_mut(op.destination).0[lane] = value;
     wave.written_lanes = Some(LaneMask(1 << lane));
+}
+
+/// Each lane takes the word of a lane of its row of 16 (RDNA 3 ISA, "V_PERMLANE16_B32").
+fn permute_within_rows(wave: &mut Wave, op: &Op) {
+    permute_rows(wave, op, 0);
+}
+
+/// Each lane takes the word of a lane of the other row of its pair (RDNA 3 ISA,
+/// "V_PERMLANEX16_B32").
+fn permute_across_rows(wave: &mut Wave, op: &Op) {
+    permute_rows(wave, op, 16);
+}
+
+/// Which lane of the row at a distance, the second and third source say, four bits per lane.
+/// A lane that is not active is read with `op_sel` 0; else it gives zero with `op_sel` 1, and
+/// without keeps the destination.
+fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
+    let [low, high] = [1, 2].map(|source: usize| scalar_word(wave, op.sources[source].words[0]));
+    let select = u64::from(low) | u64::from(high) << 32;
+    let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
+    let (fetch_inactive, bound_control) = (op_sel & 1 != 0, op_sel & 2 != 0);
+    let exec = wave.exec();
+    let mut result = Row::ZERO;
+    let mut written = LaneMask::EMPTY;
+    for lane in exec.lanes() {
+        let index = usize::from(lane.0);
+        let from = (index & !15 ^ distance) + (select >> (4 * (index % 16)) & 15) as usize;
+        let readable = fetch_inactive || exec.0 >> from & 1 != 0;
+        if readable {
+            result.0[index] = lane_of_source(wave, op, from);
+        }
+        if readable || bound_control {
+            written.0 |= 1 << index;
+        }
+    }
+    blend(wave.row_mut(op.destination), &result, &Row::expand(written));
+    wave.written_lanes = Some(written);
+}
+
+/// The register that is as far behind another as M0 says; `None` outside the wave's allocation.
+fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
+    let index = u32::from(row.0).checked_add(wave.scalar(ScalarIndex::M0))?;
+    (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))
+}
+
+/// The first source; a register outside the wave's allocation reads as `v0`.
+fn relative_source(wave: &Wave, op: &Op) -> Row {
+    match op.sources[0].row() {
+        Some(row) => *wave.row(relative(wave, row).unwrap_or(RowIndex(0))),
+        None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
+    }
+}
+
+/// Moves from the register that M0 is added to.
+fn move_from_relative(wave: &mut Wave, op: &Op) {
+    let value = relative_source(wave, op);
+    wave.write_row(op.destination, &value);
+}
+
+/// Moves to the register that M0 is added to.
+fn move_to_relative(wave: &mut Wave, op: &Op) {
+    let value = match op.sources[0].row() {
+        Some(row) => *wave.row(row),
+        None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
+    };
+    if let Some(destination) = relative(wave, op.destination) {
+        wave.write_row(destination, &value);
+    }
+}
+
+/// Moves between registers that M0 is both added to.
+fn move_between_relative(wave: &mut Wave, op: &Op) {
+    let value = relative_source(wave, op);
+    if let Some(destination) = relative(wave, op.destination) {
+        wave.write_row(destination, &value);
+    }
 }
 
 /// Exchanges two registers in the active lanes.

@@ -23,6 +23,15 @@ operations! {
     "v_fma_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
         LowHalf(context.round.fused(a, b, c))
     }
+    "v_fmac_f16" (a: f16, b: f16, sum: f16; context) -> LowHalf<f16> {
+        LowHalf(context.round.fused(a, b, sum))
+    }
+    "v_fmaak_f16" (a: f16, b: f16, literal: f16; context) -> LowHalf<f16> {
+        LowHalf(context.round.fused(a, b, literal))
+    }
+    "v_fmamk_f16" (a: f16, literal: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(context.round.fused(a, literal, c))
+    }
     "v_fma_legacy_f16" (a: f16, b: f16, c: f16; context) -> f16 { context.round.fused(a, b, c) }
     "v_fract_f16" (a: f16; context) -> f16 { fraction(context.round, a, BELOW_ONE) }
     "v_ldexp_f16" (a: f16, exponent: i16; context) -> f16 {

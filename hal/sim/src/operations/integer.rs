@@ -71,6 +71,10 @@ operations! {
     "v_med3_u32" (a: u32, b: u32, c: u32) -> u32 { a.max(b).min(a.min(b).max(c)) }
     "v_min3_i32" (a: i32, b: i32, c: i32) -> i32 { a.min(b).min(c) }
     "v_max3_i32" (a: i32, b: i32, c: i32) -> i32 { a.max(b).max(c) }
+    "v_maxmin_u32" (a: u32, b: u32, c: u32) -> u32 { a.max(b).min(c) }
+    "v_minmax_u32" (a: u32, b: u32, c: u32) -> u32 { a.min(b).max(c) }
+    "v_maxmin_i32" (a: i32, b: i32, c: i32) -> i32 { a.max(b).min(c) }
+    "v_minmax_i32" (a: i32, b: i32, c: i32) -> i32 { a.min(b).max(c) }
     "v_med3_i32" (a: i32, b: i32, c: i32) -> i32 { a.max(b).min(a.min(b).max(c)) }
 }
 

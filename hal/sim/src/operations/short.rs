@@ -23,6 +23,14 @@ operations! {
     "v_mad_legacy_u16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
     "v_mad_legacy_i16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
 
+    "v_and_b16" (a: u16, b: u16) -> u16 { a & b }
+    "v_or_b16" (a: u16, b: u16) -> u16 { a | b }
+    "v_xor_b16" (a: u16, b: u16) -> u16 { a ^ b }
+    "v_not_b16" (a: u16) -> u16 { !a }
+    "v_cndmask_b16" (a: u16, b: u16, mask: bool) -> u16 { if mask { b } else { a } }
+    "v_cvt_u32_u16" (a: u16) -> u32 { a.into() }
+    "v_cvt_i32_i16" (a: i16) -> i32 { a.into() }
+
     "v_lshlrev_b16" (by: u16, a: u16) -> u16 { a << (by & 15) }
     "v_lshrrev_b16" (by: u16, a: u16) -> u16 { a >> (by & 15) }
     "v_ashrrev_i16" (by: u16, a: i16) -> i16 { a >> (by & 15) }

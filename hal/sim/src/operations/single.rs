@@ -46,6 +46,12 @@ operations! {
     "v_mul_legacy_f32" (a: f32, b: f32; context) -> f32 { multiply_legacy(context.round, a, b) }
     "v_fma_f32" (a: f32, b: f32, c: f32; context) -> f32 { context.round.fused(a, b, c) }
     "v_fmac_f32" (a: f32, b: f32, sum: f32; context) -> f32 { context.round.fused(a, b, sum) }
+    "v_fmaak_f32" (a: f32, b: f32, literal: f32; context) -> f32 {
+        context.round.fused(a, b, literal)
+    }
+    "v_fmamk_f32" (a: f32, literal: f32, c: f32; context) -> f32 {
+        context.round.fused(a, literal, c)
+    }
     "v_fract_f32" (a: f32; context) -> f32 { fraction(context.round, a, BELOW_ONE) }
     "v_ldexp_f32" (a: f32, exponent: i32; context) -> f32 { context.round.scaled(a, exponent) }
 }
@@ -99,6 +105,12 @@ operations! {
     }
     "v_max3_f32" (a: f32, b: f32, c: f32; context) -> f32 {
         maximum(maximum(a, b, context.mode), c, context.mode)
+    }
+    "v_maxmin_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        minimum(maximum(a, b, context.mode), c, context.mode)
+    }
+    "v_minmax_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        maximum(minimum(a, b, context.mode), c, context.mode)
     }
     "v_med3_f32" (a: f32, b: f32, c: f32; context) -> f32 { median(a, b, c, context.mode) }
 }

@@ -6,6 +6,8 @@ operations! {
     /// 64-bit integers.
     TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
 
+    "v_mov_b64" (a: u64) -> u64 { a }
+    "v_lshl_add_u64" (a: u64, by: u32, c: u64) -> u64 { (a << (by & 7)).wrapping_add(c) }
     "v_lshlrev_b64" (by: u32, a: u64) -> u64 { a << (by & 63) }
     "v_lshrrev_b64" (by: u32, a: u64) -> u64 { a >> (by & 63) }
     "v_ashrrev_i64" (by: u32, a: i64) -> i64 { a >> (by & 63) }

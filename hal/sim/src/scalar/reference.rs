@@ -210,7 +210,21 @@ pub fn logic() {
             let new = with_exec(c) as u64;
             Expected { value: Some(c.exec.into()), scc: Some(new != 0), exec: Some(new) }
         });
+        // The narrow forms leave the upper half of EXEC alone.
+        let with_low = |c: &Case| {
+            let new = with_exec(c) as u32;
+            (new, Some(c.exec & !0xffff_ffff | u64::from(new)))
+        };
+        check(&format!("s_{name}_saveexec_b32"), 32, |c| {
+            let (new, exec) = with_low(c);
+            let saved = i128::from(c.exec as u32);
+            Expected { value: Some(saved), scc: Some(new != 0), exec }
+        });
         if ["andn1", "andn2"].contains(&name) {
+            check(&format!("s_{name}_wrexec_b32"), 32, |c| {
+                let (new, exec) = with_low(c);
+                Expected { value: Some(new.into()), scc: Some(new != 0), exec }
+            });
             check(&format!("s_{name}_wrexec_b64"), 64, |c| {
                 let new = with_exec(c) as u64;
                 Expected { value: Some(new.into()), scc: Some(new != 0), exec: Some(new) }
@@ -281,6 +295,7 @@ pub fn shifts_and_fields() {
     check("s_sext_i32_i16", 32, |c| value(c.s(0, 16)));
     check("s_pack_ll_b32_b16", 32, |c| value(c.u(0, 16) | c.u(1, 16) << 16));
     check("s_pack_lh_b32_b16", 32, |c| value(c.u(0, 16) | c.u(1, 32) >> 16 << 16));
+    check("s_pack_hl_b32_b16", 32, |c| value(c.u(0, 32) >> 16 | c.u(1, 16) << 16));
     check("s_pack_hh_b32_b16", 32, |c| value(c.u(0, 32) >> 16 | c.u(1, 32) >> 16 << 16));
     check("s_movk_i32", 32, |c| value(c.immediate.into()));
     check("s_cmovk_i32", 32, |c| value(if c.scc { c.immediate.into() } else { c.u(0, 32) }));

@@ -61,6 +61,11 @@ pub fn minimum_maximum_and_median() {
                     check(format!("v_{name}3_{suffix}"), &|[a, b, c]| of(of(a, b), c));
                 }
             }
+            if format == SINGLE {
+                let of = |a, b, greater| extreme(format, mode, a, b, greater);
+                check("v_maxmin_f32".into(), &|[a, b, c]| of(of(a, b, true), c, false));
+                check("v_minmax_f32".into(), &|[a, b, c]| of(of(a, b, false), c, true));
+            }
             if format != DOUBLE {
                 check(format!("v_med3_{suffix}"), &|numbers| median(format, mode, numbers));
             }

@@ -118,6 +118,11 @@ pub fn fused_multiply_add() {
     let names = [
         ("v_fma_f16", HALF),
         ("v_fma_legacy_f16", HALF),
+        ("v_fmac_f16", HALF),
+        ("v_fmaak_f16", HALF),
+        ("v_fmaak_f32", SINGLE),
+        ("v_fmamk_f16", HALF),
+        ("v_fmamk_f32", SINGLE),
         ("v_fma_f32", SINGLE),
         ("v_fmac_f32", SINGLE),
         ("v_fma_f64", DOUBLE),

@@ -4,7 +4,7 @@ mod choice;
 mod compare;
 pub mod control;
 mod convert;
-mod coverage;
+pub(crate) mod coverage;
 mod cross_lane;
 mod cube;
 mod division;
@@ -18,6 +18,7 @@ mod transcendental;
 
 use super::find;
 use crate::lane_value::{Kind, ResultKind};
+use crate::machine::Machine;
 use crate::op::{Op, Run, Source, Word};
 use crate::test_support::op;
 use crate::vector::{Level, VectorOperation};
@@ -80,7 +81,7 @@ pub struct Outcome {
 pub fn instruction(operation: &VectorOperation, level: Level) -> Op {
     let mut op = op(Run::Vector(operation.function(level)));
     op.destination = DESTINATION;
-    op.mask_destination = ScalarIndex::VCC;
+    op.mask_destination = Machine::default().mask_destination(ScalarIndex::VCC);
     for (index, kind) in operation.sources.iter().enumerate() {
         let first = 2 * index as u16;
         let words = match kind {

@@ -4,6 +4,7 @@
 use super::exact::{DOUBLE, Format, HALF, Rule, SINGLE, Term};
 use super::{DEFAULT_MODE, MODES, Random, control, draw, float, flushed_if, flushes, levels};
 use crate::lane_value::Kind;
+use crate::machine::Machine;
 use crate::op::{Op, Run};
 use crate::translate::translate;
 use crate::vector::Level;
@@ -19,7 +20,7 @@ fn instruction(text: &str, level: Level) -> Op {
     let bytes = isa.assemble(text).ok();
     let inst = bytes.and_then(|bytes| isa.decode(&bytes, Pc(0)).ok());
     drop(isa);
-    translate(inst.unwrap_or_else(|| panic!("no instruction: {text}")), level)
+    translate(inst.unwrap_or_else(|| panic!("no instruction: {text}")), level, Machine::default())
 }
 
 /// The lanes' words of two registers, low first.

@@ -1,0 +1,47 @@
+//! The targets that the embedded GPU executes, with each of their wave sizes.
+
+use flipwave_isa::Target;
+
+/// A target and a wave size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    processor: &'static str,
+    /// Lanes of a wave.
+    pub lanes: usize,
+}
+
+/// Every machine whose kernels are compared with plain Rust.
+pub const MACHINES: [Machine; 8] = [
+    Machine { processor: "gfx90a", lanes: 64 },
+    Machine { processor: "gfx906", lanes: 64 },
+    Machine { processor: "gfx908", lanes: 64 },
+    Machine { processor: "gfx942", lanes: 64 },
+    Machine { processor: "gfx1030", lanes: 32 },
+    Machine { processor: "gfx1030", lanes: 64 },
+    Machine { processor: "gfx1100", lanes: 32 },
+    Machine { processor: "gfx1100", lanes: 64 },
+];
+
+impl Machine {
+    /// The target.
+    pub fn target(self) -> Target {
+        self.processor.parse().expect("a target")
+    }
+
+    /// What the compiler must be told beside the target.
+    pub fn options(self) -> &'static [&'static str] {
+        let default = usize::from(self.target().default_wave_size()) == self.lanes;
+        if default { &[] } else { &["-mwavefrontsize64"] }
+    }
+
+    /// Whether it runs HIP: where waves may have 32 lanes, HIP has no others.
+    pub fn runs_hip(self) -> bool {
+        self.options().is_empty()
+    }
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} with {} lanes", self.processor, self.lanes)
+    }
+}

@@ -1,0 +1,122 @@
+//! Fault campaigns on other targets than the default one: they strike all that the target writes,
+//! two runs give the same rows, and a replay gives the row again.
+
+use flipwave_analysis::Row;
+use flipwave_campaigns::{
+    Campaign, Code, Compiler, RunOptions, SampleSize, Silent, prepare, replay, run,
+};
+use flipwave_codeobj::CodeObject;
+use flipwave_injector::{FaultModel, Group, Site, plan, profile};
+use flipwave_isa::Register;
+use flipwave_tests::{MACHINES, Machine, examples_folder, rows};
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+/// The quickstart on a machine.
+fn campaign(machine: Machine) -> Campaign {
+    let file = examples_folder().join("quickstart.yaml");
+    let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    campaign.target = machine.target();
+    for launch in &mut campaign.launches {
+        if let Code::Source { options, .. } = &mut launch.code {
+            options.extend(machine.options().iter().map(|&option| option.to_owned()));
+        }
+    }
+    campaign
+}
+
+/// The bytes of `results.csv`, and its rows.
+fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let workers = NonZeroUsize::new(workers).expect("a worker");
+    let options = RunOptions { folder: folder.path().to_owned(), workers, force: false };
+    run(campaign, &options, &mut Silent, &AtomicBool::new(false))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let bytes = std::fs::read(folder.path().join("results.csv")).expect("results.csv");
+    (bytes, rows(folder.path()))
+}
+
+#[test]
+fn campaigns_on_other_targets_are_deterministic_and_replay() {
+    for machine in MACHINES.into_iter().skip(1) {
+        println!("{machine}");
+        let mut campaign = campaign(machine);
+        campaign.faults.size = SampleSize::Count(60);
+        let (one, rows) = results(&campaign, 1);
+        let (two, _) = results(&campaign, 2);
+        assert!(one == two, "{machine}: another results.csv on 2 workers");
+        assert_eq!(rows.len(), 60);
+        for row in rows.iter().step_by(7) {
+            let site: Site = row.site.parse().expect("a site");
+            let again = replay(&campaign, &site).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((again.before, again.after), (row.before, row.after), "{}", row.site);
+            assert_eq!(again.verdict.outcome(), row.outcome, "{}", row.site);
+        }
+    }
+}
+
+/// The registers that faults strike when every place of an instruction is drawn in turn: those
+/// that the instruction names, and their lanes.
+#[test]
+fn faults_strike_what_a_wave_of_the_target_has() {
+    for machine in MACHINES {
+        let campaign = campaign(machine);
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let profile = profile(&prepared.workload, &[Group::All], FaultModel::FlipOneBit)
+            .unwrap_or_else(|error| panic!("{error}"));
+        // A comparison writes as many bits as a wave has lanes.
+        let comparison = |text: &str| text.starts_with("v_cmp_");
+        let mut comparisons = profile.instructions.iter().filter(|entry| comparison(&entry.text));
+        let entry = comparisons.next().unwrap_or_else(|| panic!("{machine}: no comparison"));
+        assert_eq!(entry.places, entry.executions * machine.lanes as u64, "{}", entry.text);
+        // Both halves of a dual instruction write a register.
+        let dual: Vec<_> =
+            profile.instructions.iter().filter(|entry| entry.text.contains(" :: ")).collect();
+        assert_eq!(dual.is_empty(), machine != MACHINES[6], "{machine}");
+        for entry in dual {
+            let most = entry.executions * 2 * 32 * machine.lanes as u64;
+            assert!(entry.places <= most && entry.places > most / 2, "{}", entry.text);
+        }
+        let sites =
+            plan(&prepared.workload, &profile, 5, 300).unwrap_or_else(|error| panic!("{error}"));
+        for planned in sites {
+            let lane = planned.site.lane.map_or(0, |lane| usize::from(lane.0));
+            assert!(lane < machine.lanes, "{}", planned.site);
+            let upper = [Register::VccHi, Register::ExecHi].contains(&planned.site.register);
+            assert!(!upper || machine.lanes == 64, "{}", planned.site);
+        }
+    }
+}
+
+/// The negative control of what the targets compute: waves of another size than the kernels were
+/// compiled for do not compute the same.
+#[test]
+fn kernels_do_not_run_with_the_wrong_wave_size() {
+    for machine in MACHINES.into_iter().filter(|machine| machine.target().wave_sizes().len() > 1) {
+        let right = campaign(machine);
+        let golden = |campaign: &Campaign| {
+            prepare(campaign).unwrap_or_else(|error| panic!("{error}")).workload.golden()
+        };
+        let expected = golden(&right).unwrap_or_else(|error| panic!("{error}")).outputs;
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut wrong = right.clone();
+        for (index, launch) in wrong.launches.iter_mut().enumerate() {
+            let Code::Source { path, options } = &launch.code else { continue };
+            let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
+            let mut object = compiler
+                .compile(path, options, &machine.target())
+                .unwrap_or_else(|error| panic!("{error}"));
+            for kernel in CodeObject::parse(&object).expect("a code object").kernels() {
+                // ENABLE_WAVEFRONT_SIZE32, bit 10 of the properties at byte 56.
+                object[kernel.descriptor.address as usize + 57] ^= 1 << 2;
+            }
+            let path = folder.path().join(format!("{index}.co"));
+            std::fs::write(&path, object).expect("a code object written");
+            launch.code = Code::Object { path };
+        }
+        match golden(&wrong) {
+            Ok(golden) => assert_ne!(golden.outputs, expected, "{machine}"),
+            Err(error) => println!("{machine}: {error}"),
+        }
+    }
+}
