@@ -11,6 +11,10 @@
 //! group pairwise, then the group's sum onto the sum so far, every sum rounded to single
 //! precision. There, denormal sources read as plus zero and denormal sums become zero; single and
 //! double precision keep denormals. The mode does not matter.
+//!
+//! Not settled by what is published: which NaN comes out (here the first source that is one), and
+//! whether MODE's rounding reaches single and double precision (the measurements were made to
+//! nearest even).
 
 use super::WholeWaveOperation;
 use super::binary16::to_f32;

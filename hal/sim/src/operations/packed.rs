@@ -61,10 +61,10 @@ operations! {
     CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of }
 
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        both(a, b, |a, b| minimum(a, b, context.mode))
+        Pair(minimum(a.0, b.0, context.mode), minimum(a.1, b.1, context.mode))
     }
     "v_pk_max_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
-        both(a, b, |a, b| maximum(a, b, context.mode))
+        Pair(maximum(a.0, b.0, context.mode), maximum(a.1, b.1, context.mode))
     }
 }
 
@@ -114,8 +114,10 @@ fn fused<T: Number + LaneValue>(
     b: Pair<T>,
     c: Pair<T>,
 ) -> Pair<T> {
-    let one = |a, b, c| settled(round.fused(a, b, c), a, b, c);
-    Pair(one(a.0, b.0, c.0), one(a.1, b.1, c.1))
+    Pair(
+        settled(round.fused(a.0, b.0, c.0), a.0, b.0, c.0),
+        settled(round.fused(a.1, b.1, c.1), a.1, b.1, c.1),
+    )
 }
 
 /// The first source that is a NaN instead of any other.

@@ -132,6 +132,11 @@ const CONTROLS: &[Control] = &[
         matrix::products_of_small_integers,
         Wrong::Operation("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x4bf16_1k"),
     ),
+    (
+        "order of matrix sums",
+        matrix::sums_in_the_measured_order,
+        Wrong::Operation("v_mfma_f32_4x4x4bf16_1k", "v_mfma_f32_4x4x4f16"),
+    ),
     ("scalar arithmetic", scalar::arithmetic, Wrong::Operation("s_add_i32", "s_add_u32")),
     ("scalar logic", scalar::logic, Wrong::Operation("s_flbit_i32", "s_flbit_i32_b32")),
     ("scalar fields", scalar::shifts_and_fields, Wrong::Operation("s_bfe_i64", "s_bfe_u64")),

@@ -247,6 +247,103 @@ fn lanes_of_the_second_source_are_rearranged() {
     }
 }
 
+/// A group of products of half precision or bfloat16 by pairs, denormals flushed at each step.
+fn pairwise(products: &[f32]) -> f32 {
+    match products {
+        [one] => *one,
+        _ => {
+            let (low, high) = products.split_at(products.len() / 2);
+            without_denormal(pairwise(low) + pairwise(high))
+        }
+    }
+}
+
+fn without_denormal(value: f32) -> f32 {
+    if value.is_subnormal() { 0f32.copysign(value) } else { value }
+}
+
+/// The order and the roundings of sums that MMA-Sim found on hardware, on numbers whose sums
+/// differ in other orders.
+#[test]
+pub fn sums_in_the_measured_order() {
+    for shape in SHAPES.iter().filter(|shape| shape.1 != Elements::I8) {
+        let (name, elements, size, depth, blocks) = *shape;
+        let bits = match elements {
+            Elements::F64 => 64,
+            Elements::F32 => 32,
+            _ => 16,
+        };
+        let each = depth * size * blocks / LANES;
+        let group = if name.ends_with("bf16") { 2 } else { 4 };
+        let mut random = Random(29);
+        let mut wave = Wave::new(levels()[0]);
+        wave.vgpr_count = 256;
+        for row in &mut wave.rows[..80] {
+            // Moderate exponents, and denormals here and there.
+            row.0.iter_mut().for_each(|word| {
+                let bits = random.next();
+                *word = bits as u32 & if bits >> 60 == 0 { 0x83ff_83ff } else { 0xbfff_bfff };
+            });
+        }
+        let source = |first: u16, i: usize, k: usize, block: usize| {
+            let lane = i + size * (block + blocks * (k / each));
+            let at = k % each * bits;
+            let word = |index: usize| u64::from(wave.rows[usize::from(first) + index].0[lane]);
+            let both = word(0) | word(1) << 32;
+            both >> at & (u64::MAX >> (64 - bits))
+        };
+        let number = |bits: u64| match elements {
+            Elements::F64 => f64::from_bits(bits),
+            Elements::F32 => f32::from_bits(bits as u32).into(),
+            Elements::F16 if bits & 0x7c00 == 0 => 0.0,
+            Elements::F16 => f16::from_bits(bits as u16).to_f64(),
+            _ if bits & 0x7f80 == 0 => 0.0,
+            _ => f32::from_bits((bits as u32) << 16).into(),
+        };
+        let mut after = wave.clone();
+        multiply(shape, &mut after, |_| ());
+        for at in 0..blocks * size * size {
+            let (block, row, column) = (at / size / size, at / size % size, at % size);
+            let factors =
+                |k: usize| [source(A, row, k, block), source(B, column, k, block)].map(number);
+            let (lane, register) = output(shape, block, row, column);
+            let word = |wave: &Wave, first: u16| wave.row(RowIndex(first + register)).0[lane];
+            let third = f32::from_bits(word(&wave, C));
+            let (got, expected) = match elements {
+                Elements::F64 => {
+                    let wide = |wave: &Wave, first| {
+                        u64::from(word(wave, first)) | u64::from(word(wave, first + 1)) << 32
+                    };
+                    let sum = (0..depth).fold(f64::from_bits(wide(&wave, C)), |sum, k| {
+                        factors(k)[0].mul_add(factors(k)[1], sum)
+                    });
+                    (wide(&after, D), sum.to_bits())
+                }
+                Elements::F32 => {
+                    let sum = (0..depth).fold(third, |sum, k| {
+                        (factors(k)[0] as f32).mul_add(factors(k)[1] as f32, sum)
+                    });
+                    (word(&after, D).into(), sum.to_bits().into())
+                }
+                _ => {
+                    let products: Vec<f32> = (0..depth)
+                        .map(|k| without_denormal((factors(k)[0] * factors(k)[1]) as f32))
+                        .collect();
+                    let start = if third.is_normal() { third } else { 0.0 };
+                    let sum = products
+                        .chunks(group.min(depth))
+                        .fold(start, |sum, group| without_denormal(sum + pairwise(group)));
+                    (word(&after, D).into(), sum.to_bits().into())
+                }
+            };
+            assert!(
+                got == expected,
+                "{name}: {row}, {column} of {block} is {got:#x}, not {expected:#x}"
+            );
+        }
+    }
+}
+
 /// One element's sources, the same in all lanes, and the result of lane 0.
 fn single(name: &str, a: [u32; 2], b: [u32; 2], c: u32) -> u32 {
     let shape = SHAPES.iter().find(|shape| shape.0 == name).expect("a shape");

@@ -343,16 +343,29 @@ fn over(before: &Wave, format: Format, lane: usize, result: u64) -> u64 {
 #[test]
 pub fn signs_of_sources() {
     for (suffix, format, kind) in FORMATS {
-        for first in ["v1", "-v1", "|v1|", "-|v1|"] {
-            // The text that a control replaces has the register of single precision.
-            let text = sum_text(suffix, &control::text(first));
-            check(&text, kind, DEFAULT_MODE, u64::MAX, |before, lane| {
-                let mut a = number(before, format, 0, lane);
-                a &= if first.contains('|') { !format.sign() } else { u64::MAX };
-                a ^= if first.contains('-') { format.sign() } else { 0 };
-                let b = number(before, format, 2, lane);
-                over(before, format, lane, float::sum(Rule::nearest(format), a, b, [false; 2]))
-            });
+        for signs in ["v1", "-v1", "|v1|", "-|v1|"] {
+            // The text that a control replaces has another register.
+            let first = control::text(signs);
+            let mut texts = vec![sum_text(suffix, &first)];
+            if format == SINGLE {
+                let first = first.replace("v1", "v0");
+                texts.push(format!(
+                    "v_add_f32_sdwa v8, {first}, v2 dst_sel:DWORD dst_unused:UNUSED_PAD \
+                     src0_sel:DWORD src1_sel:DWORD"
+                ));
+                texts.push(format!(
+                    "v_add_f32_dpp v8, {first}, v2 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf"
+                ));
+            }
+            for text in texts {
+                check(&text, kind, DEFAULT_MODE, u64::MAX, |before, lane| {
+                    let mut a = number(before, format, 0, lane);
+                    a &= if signs.contains('|') { !format.sign() } else { u64::MAX };
+                    a ^= if signs.contains('-') { format.sign() } else { 0 };
+                    let b = number(before, format, 2, lane);
+                    over(before, format, lane, float::sum(Rule::nearest(format), a, b, [false; 2]))
+                });
+            }
         }
     }
 }
