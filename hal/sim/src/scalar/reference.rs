@@ -81,7 +81,7 @@ fn position(mut places: impl Iterator<Item = bool>) -> i128 {
 /// Compares an operation with what is expected, on edges and drawn values. `bits` are those of
 /// the result.
 fn check(name: &str, bits: u32, expected: impl Fn(&Case) -> Expected) {
-    let operation = find(control::operation(name)).unwrap_or_else(|| panic!("{name} is missing"));
+    let operation = find(control::operation(name)).unwrap_or_else(|| panic!("missing: {name}"));
     if control::records() {
         return;
     }

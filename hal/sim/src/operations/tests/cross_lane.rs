@@ -21,7 +21,7 @@ fn wave(exec: u64) -> Wave {
 
 fn execute(name: &str, wave: &mut Wave, prepare: impl Fn(&mut Op)) {
     let name = control::operation(name);
-    let operation = find_whole(name).unwrap_or_else(|| panic!("{name} is missing"));
+    let operation = find_whole(name).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
     for (source, kind) in op.sources.iter_mut().zip(operation.sources) {
         source.kind = *kind;

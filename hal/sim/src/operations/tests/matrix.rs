@@ -87,7 +87,7 @@ fn output(shape: &Shape, block: usize, row: usize, column: usize) -> (usize, u16
 
 fn multiply(shape: &Shape, wave: &mut Wave, change: impl Fn(&mut Op)) {
     let name = control::operation(shape.0);
-    let operation = find_whole(name).unwrap_or_else(|| panic!("{name} is missing"));
+    let operation = find_whole(name).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
     let rows = |first: u16| [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))];
     for (index, first) in [A, B, C].into_iter().enumerate() {

@@ -138,7 +138,7 @@ pub fn run(
 
 /// The operation of a name that must exist.
 pub fn operation(name: &str) -> &'static VectorOperation {
-    find(control::operation(name)).unwrap_or_else(|| panic!("{name} has no row"))
+    find(control::operation(name)).unwrap_or_else(|| panic!("no row: {name}"))
 }
 
 /// Deterministic random numbers (Steele, Lea, Flood: SplitMix64).
