@@ -2,8 +2,8 @@
 //!
 //! # The library
 //!
-//! [`Campaign::read`] checks a file; [`run()`], [`replay()`] and [`profile()`] carry it out. The
-//! library prints nothing: it tells a [`Progress`] what happens.
+//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`profile()`] and [`strict()`] carry
+//! it out. The library prints nothing: it tells a [`Progress`] what happens.
 
 mod buffers;
 mod campaign;
@@ -26,6 +26,7 @@ mod replay;
 mod results;
 mod run;
 mod schema;
+mod strict;
 mod workers;
 
 pub use buffers::Init;
@@ -42,3 +43,4 @@ pub use progress::{Phase, Progress, Silent};
 pub use record::{Record, Status, Timings, Versions};
 pub use replay::{Replay, replay};
 pub use run::{Report, RunOptions, run};
+pub use strict::strict;

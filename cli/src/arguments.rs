@@ -20,7 +20,7 @@ Environment:
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
   NO_COLOR              print without colours
 
-Exit codes: 0 done; 2 not done, with the reason on standard error.";
+Exit codes: 0 done; 1 --strict found a broken rule; 2 not done, with the reason on standard error.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -54,6 +54,8 @@ pub struct RunArguments {
     /// Replace results in the folder that are of another campaign or seed
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub strict: StrictArgument,
 }
 
 #[derive(Debug, Args)]
@@ -75,6 +77,16 @@ pub struct ProfileArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub strict: StrictArgument,
+}
+
+#[derive(Debug, Args)]
+pub struct StrictArgument {
+    /// First look, in a fault-free run, for what breaks the rules of the hardware; go on only if
+    /// nothing does
+    #[arg(long)]
+    pub strict: bool,
 }
 
 #[cfg(test)]

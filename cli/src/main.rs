@@ -5,12 +5,15 @@ mod display;
 mod profile;
 mod replay;
 mod run;
+mod strict;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
 use flipwave_campaigns::CampaignError;
 use std::process::ExitCode;
 
+/// The exit code of a program that does not keep the rules of the hardware.
+const BROKEN: u8 = 1;
 /// The exit code of everything that was not done as asked.
 const FAILED: u8 = 2;
 
@@ -24,7 +27,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("flipwave: {failure}");
-            ExitCode::from(FAILED)
+            ExitCode::from(match failure {
+                Failure::RulesBroken { .. } => BROKEN,
+                _ => FAILED,
+            })
         }
     }
 }
@@ -35,6 +41,9 @@ enum Failure {
     /// A campaign that cannot be run.
     #[error("{0}")]
     Campaign(#[from] CampaignError),
+    /// A program that does not keep the rules of the hardware.
+    #[error("the program breaks rules of the hardware in {count} places; nothing was injected")]
+    RulesBroken { count: usize },
     /// A campaign that was asked to stop.
     #[error("interrupted after {done} of {planned} injections; their results are in {folder}")]
     Interrupted { done: u64, planned: u64, folder: String },

@@ -2,12 +2,14 @@
 
 use crate::Failure;
 use crate::arguments::ProfileArguments;
+use crate::strict;
 use flipwave_campaigns::{Campaign, CampaignError};
 use std::io::Write;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
     campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    strict::check(&arguments.strict, &campaign)?;
     let profile = flipwave_campaigns::profile(&campaign)?;
 
     let mut output = std::io::stdout().lock();

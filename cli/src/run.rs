@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::strict;
 use flipwave_campaigns::{Campaign, CampaignError, RunOptions, Status};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -16,6 +17,7 @@ const ENDED_BY_INTERRUPT: i32 = 130;
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
     campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    strict::check(&arguments.strict, &campaign)?;
     let folder = arguments.out.clone();
     let options = RunOptions {
         folder: folder.unwrap_or_else(|| format!("{}.results", campaign.name).into()),

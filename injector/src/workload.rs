@@ -4,6 +4,7 @@ use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Statistics,
 };
 use flipwave_sim::EmbeddedGpu;
+use flipwave_sim::strict::Violation;
 
 /// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
 /// other.
@@ -63,6 +64,20 @@ impl Workload {
     /// [`GoldenError`] if a dispatch does not complete or the device refuses a request.
     pub fn golden(&self) -> Result<Golden, GoldenError> {
         self.run_fault_free(|_, device, dispatch| device.dispatch(dispatch))
+    }
+
+    /// Runs the workload without a fault, and reports what breaks the rules of the hardware.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_strict(&self) -> Result<(Golden, Vec<Violation>), GoldenError> {
+        let mut violations = Vec::new();
+        let golden = self.run_fault_free(|_, device, dispatch| {
+            let (end, found) = device.dispatch_strict(dispatch)?;
+            violations.extend(found);
+            Ok(end)
+        })?;
+        Ok((golden, violations))
     }
 
     /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets

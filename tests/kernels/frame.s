@@ -1,5 +1,5 @@
-// What stands around the instructions of a kernel of one wave. Its only argument is a pointer to
-// a buffer of one dword per lane. At the start s[0:1] is the kernarg segment and v0 the lane.
+// What stands around the instructions of a kernel. Its only argument is a pointer to a buffer. At
+// the start s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes`.
     .text
     .globl planted
     .p2align 8
@@ -8,16 +8,21 @@ planted:
     s_load_dwordx2 s[2:3], s[0:1], 0x0
     v_lshlrev_b32 v1, 2, v0
     s_waitcnt lgkmcnt(0)
-    // From here on: s[2:3] is the buffer, v1 the offset of the lane's dword.
+    // From here on: s[2:3] is the buffer, v1 the offset of the work-item's dword.
     .include "body.s"
 end:
     s_endpgm
     .size planted, .-planted
 
+    .ifndef lds_bytes
+    .set lds_bytes, 0
+    .endif
+
     .rodata
     .p2align 6
     .amdhsa_kernel planted
         .amdhsa_kernarg_size 8
+        .amdhsa_group_segment_fixed_size lds_bytes
         .amdhsa_user_sgpr_kernarg_segment_ptr 1
         .amdhsa_next_free_vgpr 64
         .amdhsa_accum_offset 32
@@ -37,7 +42,7 @@ amdhsa.kernels:
     .wavefront_size: 64
     .sgpr_count: 64
     .vgpr_count: 64
-    .max_flat_workgroup_size: 64
+    .max_flat_workgroup_size: 256
     .args:
       - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
 ...

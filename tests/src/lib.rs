@@ -15,4 +15,4 @@ pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows};
 pub use machine::{MACHINES, Machine};
-pub use program::{Program, compile, compile_file, compile_for, gfx90a, scalar};
+pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};

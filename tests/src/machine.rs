@@ -34,6 +34,11 @@ impl Machine {
         if default { &[] } else { &["-mwavefrontsize64"] }
     }
 
+    /// Whether the embedded GPU knows the rules that its code must keep.
+    pub fn has_strict_level(self) -> bool {
+        self.processor == "gfx90a"
+    }
+
     /// Whether it runs HIP: where waves may have 32 lanes, HIP has no others.
     pub fn runs_hip(self) -> bool {
         self.options().is_empty()

@@ -4,9 +4,10 @@ use crate::{Element, Machine, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
-use flipwave_injector::{Output, Workload};
+use flipwave_injector::{Golden, Output, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
+use flipwave_sim::strict::Violation;
 use std::path::{Path, PathBuf};
 
 /// Wave instructions after which a fault-free launch of these tests counts as hung.
@@ -42,6 +43,14 @@ fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
     compiler.compile(source, &options, target).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Runs a workload at the strict level, and demands that it breaks no rule.
+pub fn clean(workload: &Workload) -> Golden {
+    let (golden, violations) = workload.golden_strict().unwrap_or_else(|error| panic!("{error}"));
+    let reports: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    assert!(reports.is_empty(), "{} violations:\n{}", reports.len(), reports.join("\n"));
+    golden
+}
+
 /// A scalar argument.
 pub fn scalar<T: Element>(value: T) -> ArgumentValue {
     ArgumentValue::Bytes(to_bytes(&[value]))
@@ -52,6 +61,7 @@ pub struct Program {
     kernels: Vec<Kernel>,
     module: ModuleId,
     workload: Workload,
+    is_strict: bool,
 }
 
 impl Program {
@@ -61,7 +71,12 @@ impl Program {
         let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
         let workload = Workload { device, dispatches: Vec::new(), outputs: Vec::new() };
-        Program { kernels: object.kernels().to_vec(), module, workload }
+        Program { kernels: object.kernels().to_vec(), module, workload, is_strict: false }
+    }
+
+    /// The same program, run at the strict level besides whenever it is run.
+    pub fn strictly(self) -> Program {
+        Program { is_strict: true, ..self }
     }
 
     /// Lanes of a wave of its kernels.
@@ -120,6 +135,10 @@ impl Program {
 
     /// Runs the program without a fault; the content of each output afterwards.
     pub fn outputs(&self) -> Vec<Vec<u8>> {
-        self.workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs
+        let golden = self.workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        if self.is_strict {
+            assert_eq!(clean(&self.workload), golden, "the strict level changes what is executed");
+        }
+        golden.outputs
     }
 }

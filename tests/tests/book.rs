@@ -72,7 +72,9 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
 #[test]
 fn every_link_of_the_book_leads_somewhere() {
     let root = root();
-    for page in ["README.md", "docs/campaigns.md", "docs/embedded-gpu.md", "docs/instructions.md"] {
+    let pages = ["campaigns", "embedded-gpu", "instructions", "strict"];
+    let pages = pages.map(|page| format!("docs/{page}.md"));
+    for page in pages.iter().map(String::as_str).chain(["README.md"]) {
         let page = root.join(page);
         let text = std::fs::read_to_string(&page).expect("a page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

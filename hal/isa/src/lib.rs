@@ -1,8 +1,10 @@
 //! What an AMDGPU instruction is: targets, registers, decoding and assembling.
 
 mod canonical;
+pub mod counter;
 mod decode;
 mod ffi;
+pub mod hazard;
 mod inst;
 mod isa;
 mod lane;

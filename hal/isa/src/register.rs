@@ -194,6 +194,11 @@ impl RegisterRange {
         (0..self.words).filter_map(move |word| self.first.offset(word))
     }
 
+    /// Whether the two ranges have a register in common.
+    pub fn overlaps(self, other: RegisterRange) -> bool {
+        self.iter().any(|register| other.contains(register))
+    }
+
     /// Whether `register` lies in the range.
     pub fn contains(self, register: Register) -> bool {
         self.iter().any(|own| own == register)

@@ -206,7 +206,7 @@ impl Launch {
         let waves = self.waves_of(self.workgroup);
         let offset = (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave);
         self.work_items(wave, position, index);
-        self.scalars(wave, position, offset);
+        self.scalars(position, offset, |register, word| wave.write_scalar(register, word));
     }
 
     /// Architectural and accumulation registers of a wave (AMDGPUUsage, "compute_pgm_rsrc1",
@@ -253,12 +253,29 @@ impl Launch {
         wave.set_exec(LaneMask(exec));
     }
 
+    /// The scalar registers that a wave starts with.
+    pub fn scalars_set(&self) -> Vec<ScalarIndex> {
+        let mut set = Vec::new();
+        self.scalars([0; 3], 0, |register, _| set.push(register));
+        set
+    }
+
+    /// Scalar registers of a wave.
+    pub fn sgprs(&self) -> u16 {
+        self.descriptor.rsrc1.sgprs
+    }
+
     /// User and system SGPRs, in the order of the table "SGPR Register Set Up Order".
-    fn scalars(&self, wave: &mut Wave, position: Dim3, scratch_offset: u32) {
+    fn scalars(
+        &self,
+        position: Dim3,
+        scratch_offset: u32,
+        mut write: impl FnMut(ScalarIndex, u32),
+    ) {
         let mut next = 0u8;
         let mut put = |words: &[u32]| {
             for word in words {
-                wave.write_scalar(ScalarIndex(next), *word);
+                write(ScalarIndex(next), *word);
                 next += 1;
             }
         };
@@ -299,7 +316,7 @@ impl Launch {
         let mut next = rsrc2.user_sgprs;
         let mut put = |wanted: bool, word: u32| {
             if wanted {
-                wave.write_scalar(ScalarIndex(next), word);
+                write(ScalarIndex(next), word);
                 next += 1;
             }
         };
@@ -312,7 +329,9 @@ impl Launch {
         put(rsrc2.private_segment && !architected, scratch_offset);
         if architected {
             let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
-            wave.write_scalar_pair(self.machine.flat_scratch, base);
+            let low = self.machine.flat_scratch;
+            write(low, base as u32);
+            write(ScalarIndex(low.0 + 1), (base >> 32) as u32);
         }
     }
 

@@ -282,14 +282,14 @@ fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, b
 
 /// The address of each lane where M0 has the first: M0[15:0] and the offset, then four bytes per
 /// lane (ISA manual, "DS_READ_ADDTID_B32").
-fn by_thread(wave: &Wave, op: &Op) -> Row {
+pub fn by_thread(wave: &Wave, op: &Op) -> Row {
     let first = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
     Row(std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)))
 }
 
 /// The address of each lane.
 #[inline(always)]
-fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
+pub fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
     let mut addresses = Row::splat(offset);
     if let Some(row) = op.sources[0].row() {
         let row = wave.row(row);

@@ -9,6 +9,7 @@
 mod aperture;
 mod atomic;
 mod buffer;
+mod checker;
 mod control;
 mod coverage;
 mod dpp;
@@ -34,6 +35,7 @@ mod scalar;
 mod scalar_memory;
 mod schedule;
 mod step;
+pub mod strict;
 mod translate;
 mod vector;
 mod vector_memory;
@@ -53,13 +55,15 @@ pub use observer::{Executed, Observer, Registers, Unobserved, Watch};
 pub use operations::numerics;
 pub use schedule::{Execution, Progress};
 
-use flipwave_codeobj::{CodeObject, Kernel};
+use checker::{Checker, Unchecked};
+use flipwave_codeobj::{CodeObject, Kernel, LineTable};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::{Isa, Pc, Target};
 use launch::Launch;
 use program::Program;
 use schedule::Scheduler;
 use std::sync::Arc;
+use strict::{Strict, Violation};
 use vector::Level;
 
 /// Processors whose code the embedded GPU executes.
@@ -85,6 +89,7 @@ struct Module {
     kernels: Vec<Kernel>,
     /// What is added to an ELF virtual address.
     bias: u64,
+    lines: LineTable,
 }
 
 impl EmbeddedGpu {
@@ -161,13 +166,62 @@ impl EmbeddedGpu {
         observer: &mut O,
         until: u64,
     ) -> Result<Progress, DeviceError> {
+        self.carry_on(execution, observer, &mut Unchecked, until)
+    }
+
+    /// Like [`Device::dispatch`], with what breaks the rules of the hardware besides. Execution is
+    /// the same, and much slower.
+    ///
+    /// # Errors
+    /// As [`Device::dispatch`]; [`DeviceError::UnsupportedTarget`] for a processor whose rules are
+    /// not known here.
+    pub fn dispatch_strict(
+        &mut self,
+        dispatch: &Dispatch,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        if !strict::PROCESSORS.contains(&self.target.processor()) {
+            return Err(DeviceError::UnsupportedTarget {
+                wanted: format!("the strict level of {}", self.target),
+                supported: strict::PROCESSORS.to_vec(),
+            });
+        }
+        let mut execution = self.begin(dispatch)?;
+        let programs = self.programs_of(&execution);
+        let mut strict = Strict::new(&self.target, programs);
+        let end = loop {
+            let progress = self.carry_on(&mut execution, &mut Unobserved, &mut strict, u64::MAX)?;
+            if let Progress::Ended(end) = progress {
+                break end;
+            }
+        };
+        let mut violations = strict.into_violations();
+        for violation in &mut violations {
+            let module = self.modules.get(violation.place.module.0 as usize);
+            violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));
+        }
+        Ok((end, violations))
+    }
+
+    /// The code of each module, decoded for the size of the execution's waves.
+    fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
         let lanes = execution.launch.machine.lanes;
         let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
-        let programs = size.and_then(|size| self.programs.get(size)).cloned().unwrap_or_default();
+        size.and_then(|size| self.programs.get(size)).cloned().unwrap_or_default()
+    }
+
+    fn carry_on<O: Observer, C: Checker>(
+        &mut self,
+        execution: &mut Execution,
+        observer: &mut O,
+        checker: &mut C,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        let programs = self.programs_of(execution);
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
-        let progress = Scheduler::new(&programs, &mut self.space, observer, until).run(execution);
+        let progress =
+            Scheduler::new(&programs, &mut self.space, observer, checker, until).run(execution);
         if matches!(progress, Progress::Ended(_)) {
             execution.launch.release(&mut self.space)?;
         }
@@ -230,7 +284,10 @@ impl Device for EmbeddedGpu {
             let program = Program::new(isa, self.level, code_place.0, start.0, code.clone());
             programs.push(Arc::new(program));
         }
-        self.modules.push(Arc::new(Module { kernels: code_object.kernels().to_vec(), bias }));
+        // Code runs as well where its line table cannot be read.
+        let lines = code_object.lines().unwrap_or_default();
+        let kernels = code_object.kernels().to_vec();
+        self.modules.push(Arc::new(Module { kernels, bias, lines }));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }
 

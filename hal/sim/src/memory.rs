@@ -12,6 +12,12 @@ use std::ops::Range;
 pub trait Memory {
     /// The mapped region that contains `address`.
     fn region(&mut self, address: u64) -> Option<Region<'_>>;
+
+    /// What was asked for of the allocation whose pages contain `address`; nothing if that is not
+    /// known.
+    fn allocation(&self, _address: u64) -> Option<Range<u64>> {
+        None
+    }
 }
 
 /// Consecutive mapped bytes.
@@ -232,6 +238,11 @@ impl AddressSpace {
 }
 
 impl Memory for AddressSpace {
+    fn allocation(&self, address: u64) -> Option<Range<u64>> {
+        let Allocation { base, size, .. } = self.allocations[self.find(address)?];
+        Some(base..base + size)
+    }
+
     #[inline]
     fn region(&mut self, address: u64) -> Option<Region<'_>> {
         let hit = self.allocations.get(self.last).is_some_and(|allocation| {

@@ -6,6 +6,7 @@
 //! Where a dispatch stands between two instructions is an [`Execution`]; a [`Scheduler`] carries
 //! it on.
 
+use crate::checker::Checker;
 use crate::control::Step;
 use crate::global_sync::GlobalSync;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
@@ -101,10 +102,11 @@ pub enum Progress {
 }
 
 /// Carries a dispatch on.
-pub struct Scheduler<'a, O> {
+pub struct Scheduler<'a, O, C> {
     programs: &'a [Arc<Program>],
     memory: &'a mut dyn Memory,
     observer: &'a mut O,
+    checker: &'a mut C,
     /// Wave instructions of the dispatch at which it pauses.
     pause: u64,
     /// Waves of workgroups that have ended, to be used again.
@@ -121,15 +123,16 @@ enum Turn {
     Ended,
 }
 
-impl<'a, O: Observer> Scheduler<'a, O> {
+impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
     /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
     pub fn new(
         programs: &'a [Arc<Program>],
         memory: &'a mut dyn Memory,
         observer: &'a mut O,
+        checker: &'a mut C,
         pause: u64,
-    ) -> Scheduler<'a, O> {
-        Scheduler { programs, memory, observer, pause, spare: Vec::new() }
+    ) -> Scheduler<'a, O, C> {
+        Scheduler { programs, memory, observer, checker, pause, spare: Vec::new() }
     }
 
     /// Carries a dispatch on until it pauses or ends.
@@ -144,6 +147,9 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                 self.start_next(execution);
                 execution.position.workgroups = execution.resident.len();
                 if let Some(fault) = self.hang(execution) {
+                    for workgroup in &execution.resident {
+                        self.checker.faults(&fault.cause, &workgroup.waves);
+                    }
                     return Progress::Ended(Completion::Faulted(fault));
                 }
             }
@@ -151,7 +157,10 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                 return Progress::Ended(Completion::Completed(execution.statistics));
             };
             match self.turn(execution, &mut workgroup) {
-                Err(fault) => return Progress::Ended(Completion::Faulted(fault)),
+                Err(fault) => {
+                    self.checker.faults(&fault.cause, &workgroup.waves);
+                    return Progress::Ended(Completion::Faulted(fault));
+                }
                 Ok(Turn::Paused) => {
                     execution.resident.push_front(workgroup);
                     return Progress::Paused;
@@ -201,6 +210,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
         for index in 0..launch.waves(position) {
             let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(level));
             launch.start(&mut wave, position, index, slot);
+            self.checker.starts(&wave, launch);
             workgroup.watched.push(self.observer.watches(wave.id));
             workgroup.waves.push(wave);
             execution.statistics.waves += 1;
@@ -227,7 +237,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
             if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
                 return Ok(Turn::Ended);
             }
-            workgroup.pass_barrier();
+            workgroup.pass_barrier(self.checker);
             execution.position.wave = 0;
             execution.position.round += 1;
         }
@@ -295,6 +305,7 @@ impl<'a, O: Observer> Scheduler<'a, O> {
                     }
                 },
             };
+            self.checker.before(wave, op, self.memory);
             let exec = wave.exec();
             if WATCHED {
                 wave.written_lanes = None;
@@ -346,10 +357,11 @@ impl<'a, O: Observer> Scheduler<'a, O> {
 impl Workgroup {
     /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
     /// that have ended do not count (ISA manual, "S_BARRIER").
-    fn pass_barrier(&mut self) {
+    fn pass_barrier(&mut self, checker: &mut impl Checker) {
         if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
             return;
         }
+        checker.passes_barrier(&self.waves);
         for wave in &mut self.waves {
             if wave.status == Status::AtBarrier {
                 wave.status = Status::Ready;

@@ -89,7 +89,7 @@ fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [
 }
 
 /// Whether VSKIP concerns an instruction (ISA manual, "S_SETVSKIP").
-fn is_vector(run: Run) -> bool {
+pub fn is_vector(run: Run) -> bool {
     matches!(
         run,
         Run::Vector(_)

@@ -248,7 +248,7 @@ fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
 
 /// The lanes that access device memory, and where. Kept by words, as registers have it: vectors of
 /// 32-bit words are quick.
-struct Addresses {
+pub struct Addresses {
     low: Row,
     high: Row,
     /// The same for all lanes.
@@ -259,7 +259,7 @@ struct Addresses {
 impl Addresses {
     /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
     #[inline(always)]
-    fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+    pub fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let offset = op.immediate as u64;
         let row = |word| match op.sources[0].words[word] {
             Word::Row(row) => *wave.row(row),
@@ -277,7 +277,7 @@ impl Addresses {
 
     /// A lane's address.
     #[inline(always)]
-    fn at(&self, lane: usize) -> u64 {
+    pub fn at(&self, lane: usize) -> u64 {
         let words = u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32;
         words.wrapping_add(self.base)
     }

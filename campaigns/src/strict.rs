@@ -1,0 +1,16 @@
+//! The fault-free run at the strict level: does the program itself keep the rules of the hardware?
+
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::prepare::prepare;
+use flipwave_sim::strict::Violation;
+
+/// Runs a campaign's program once without faults, and gives what breaks the rules of the hardware.
+/// Faulty runs are never strict: a fault may break rules, and hardware would not tell.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together or does not complete.
+pub fn strict(campaign: &Campaign) -> Result<Vec<Violation>, CampaignError> {
+    let (_, violations) = prepare(campaign)?.workload.golden_strict()?;
+    Ok(violations)
+}

@@ -1,0 +1,26 @@
+//! Registers that the wave does not have.
+
+use super::facts::Facts;
+use super::violation::Finding;
+use crate::op::Op;
+use crate::wave::Wave;
+use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Value, Vgpr};
+
+/// A register named by the instruction that lies outside the wave's allocation.
+pub fn check(wave: &Wave, op: &Op, facts: &Facts, sgprs: u16) -> Option<Finding> {
+    let outside = |range: RegisterRange| {
+        let (first, allocated) = match range.first {
+            Register::Vgpr(Vgpr(n)) => (n, wave.vgpr_count),
+            Register::AccVgpr(AccVgpr(n)) => (n, wave.acc_vgpr_count),
+            Register::Sgpr(Sgpr(n)) => (n, sgprs),
+            _ => return None,
+        };
+        let end = u16::from(first) + u16::from(range.words);
+        (end > allocated).then_some(Finding::NotAllocated { registers: range, allocated })
+    };
+    let named = op.inst.operands.iter().filter_map(|operand| match operand.value {
+        Value::Register(range) => Some(range),
+        _ => None,
+    });
+    named.chain(facts.inst.reads.iter().copied()).find_map(outside)
+}

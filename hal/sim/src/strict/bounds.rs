@@ -1,0 +1,106 @@
+//! Accesses beyond LDS and beyond allocations, and addresses whose lowest bits are dropped.
+
+use super::footprint::{self, Footprint};
+use super::shadow::Shadow;
+use super::violation::Finding;
+use crate::memory::Memory;
+use crate::op::{Op, Run};
+use crate::scalar_memory::{ScalarAccess, Space, Transfer};
+use crate::vector::scalar_word;
+use crate::wave::Wave;
+use flipwave_device::Address;
+use flipwave_isa::LaneMask;
+
+/// What an instruction accesses where it should not, and the lanes that do.
+pub fn check(wave: &Wave, op: &Op, memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
+    match op.run {
+        Run::Lds(access) => lds(wave, &footprint::lds(wave, op, access)),
+        Run::VectorMemory(access) => device(&footprint::device(wave, op, access), memory)
+            .or_else(|| lds(wave, &footprint::flat_lds(wave, op, access))),
+        Run::ScalarMemory(access) => Some((scalar(wave, op, access, memory)?, LaneMask::EMPTY)),
+        _ => None,
+    }
+}
+
+fn lds(wave: &Wave, footprints: &[Footprint<u32>]) -> Option<(Finding, LaneMask)> {
+    let is_outside = |own: &&Footprint<u32>| {
+        own.address.checked_add(own.bytes).is_none_or(|end| end > wave.lds_size)
+    };
+    let Footprint { address, bytes, .. } = *footprints.iter().find(is_outside)?;
+    let finding = Finding::OutsideLds { address, bytes, size: wave.lds_size };
+    Some((finding, lanes(footprints.iter().filter(is_outside))))
+}
+
+fn device(footprints: &[Footprint<u64>], memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
+    // Mostly all lanes fall into one allocation.
+    let mut allocation = memory.allocation(footprints.first()?.address);
+    let mut first = None;
+    let mut outside = Vec::new();
+    for own in footprints {
+        if !allocation.as_ref().is_some_and(|range| range.contains(&own.address)) {
+            allocation = memory.allocation(own.address);
+        }
+        // Memory that is not mapped at all is a fault, whatever the level.
+        let Some(range) = &allocation else { continue };
+        if own.address.saturating_add(own.bytes.into()) > range.end {
+            first.get_or_insert((*own, range.clone()));
+            outside.push(own);
+        }
+    }
+    let (Footprint { address, bytes, .. }, range) = first?;
+    let finding = Finding::OutsideAllocation {
+        address: Address(address),
+        bytes: bytes.into(),
+        allocation: (Address(range.start), range.end - range.start),
+    };
+    Some((finding, lanes(outside.into_iter())))
+}
+
+fn lanes<'a, A: 'a>(footprints: impl Iterator<Item = &'a Footprint<A>>) -> LaneMask {
+    LaneMask(footprints.fold(0, |mask, own| mask | 1 << own.lane.0))
+}
+
+/// The address of a scalar load from a 64-bit base, as it is written, and its number of words.
+fn scalar_place(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<(u64, u8)> {
+    let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words) } = access else {
+        return None;
+    };
+    let [low, high] = op.sources[0].words;
+    let base = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+    let offset = scalar_word(wave, op.sources[1].words[0]);
+    let address = base.wrapping_add(offset.into()).wrapping_add(op.immediate as u64);
+    Some((address, words))
+}
+
+/// Compilers widen scalar loads beyond the end of an object, and do not use what lies there:
+/// such words are undefined. A load that begins beyond the end is an error.
+fn scalar(wave: &Wave, op: &Op, access: ScalarAccess, memory: &dyn Memory) -> Option<Finding> {
+    let (address, words) = scalar_place(wave, op, access)?;
+    if !address.is_multiple_of(4) {
+        return Some(Finding::Misaligned { address: Address(address), alignment: 4 });
+    }
+    let range = memory.allocation(address)?;
+    (address >= range.end).then(|| Finding::OutsideAllocation {
+        address: Address(address),
+        bytes: u64::from(words) * 4,
+        allocation: (Address(range.start), range.end - range.start),
+    })
+}
+
+/// Makes the words undefined that a scalar load takes from beyond an allocation.
+pub fn forget_beyond(
+    shadow: &mut Shadow,
+    wave: &Wave,
+    op: &Op,
+    access: ScalarAccess,
+    memory: &dyn Memory,
+) {
+    let Some((address, words)) = scalar_place(wave, op, access) else { return };
+    let Some(range) = memory.allocation(address) else { return };
+    for word in 0..words {
+        let register = usize::from(op.scalar_destination.0) + usize::from(word);
+        if address.saturating_add(4 * u64::from(word)) >= range.end && register < 126 {
+            shadow.scalars[register] = !0;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the rules need to know of an instruction, worked out once.
+
+use super::slot::Slots;
+use super::violation::Instruction;
+use flipwave_device::ModuleId;
+use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
+use flipwave_isa::hazard::{Hazard, wait_states};
+use flipwave_isa::{Class, Encoding, Inst, RegisterRange};
+
+/// What the rules need to know of an instruction.
+#[derive(Debug)]
+pub struct Facts {
+    /// The instruction.
+    pub inst: Inst,
+    /// The code object it belongs to.
+    pub module: ModuleId,
+    /// Registers that it reads.
+    pub reads: Vec<(RegisterRange, Slots)>,
+    /// Registers that it writes.
+    pub writes: Vec<(RegisterRange, Slots)>,
+    /// The counters it counts in.
+    pub counted: &'static [(Counter, Queue)],
+    /// What it waits for.
+    pub waits: Option<WaitCounts>,
+    /// Wait states it takes.
+    pub wait_states: u8,
+    /// The hazards, by number, that it may set up.
+    pub triggers: u64,
+    /// The hazards that it may run into.
+    pub runs_into: u64,
+    /// A vector load whose way is known: such loads come back in order.
+    pub is_ordered_load: bool,
+}
+
+impl Facts {
+    /// The facts of an instruction on a target with these hazards.
+    pub fn of(inst: &Inst, module: ModuleId, families: &[&'static [Hazard]]) -> Facts {
+        let slots = |ranges: &[RegisterRange]| {
+            ranges.iter().filter_map(|range| Some((*range, Slots::of(*range)?))).collect()
+        };
+        let mut facts = Facts {
+            inst: inst.clone(),
+            module,
+            reads: slots(&inst.reads),
+            writes: slots(&inst.writes),
+            counted: counted(inst),
+            waits: WaitCounts::of(inst),
+            wait_states: wait_states(inst),
+            triggers: 0,
+            runs_into: 0,
+            is_ordered_load: inst.class() == Class::Vmem
+                && inst.encoding != Encoding::Flat
+                && inst.flags.loads
+                && !inst.flags.stores,
+        };
+        for (number, hazard) in families.iter().copied().flatten().enumerate() {
+            facts.triggers |= u64::from(hazard.trigger.group.contains(inst)) << number;
+            facts.runs_into |= u64::from(hazard.victim.group.contains(inst)) << number;
+        }
+        facts
+    }
+
+    /// The instruction as reports name it.
+    pub fn instruction(&self) -> Instruction {
+        Instruction { module: self.module, pc: self.inst.pc, text: self.inst.text.clone() }
+    }
+}

@@ -1,0 +1,138 @@
+//! Where a memory instruction goes.
+
+use crate::aperture::{self, Window};
+use crate::buffer::Buffer;
+use crate::lds::{self, LdsAccess};
+use crate::op::{Op, Word};
+use crate::vector_memory::{Addresses, Space, Transfer, VectorAccess};
+use crate::wave::{LANES, ScalarIndex, Wave};
+use flipwave_isa::Lane;
+
+/// Consecutive bytes that a lane accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint<A> {
+    /// The lane.
+    pub lane: Lane,
+    /// Address of the first byte.
+    pub address: A,
+    /// Number of bytes.
+    pub bytes: u32,
+}
+
+/// Bytes that each lane transfers; none where the format of a buffer decides that.
+pub fn transferred(transfer: Transfer) -> u32 {
+    match transfer {
+        Transfer::Load(element)
+        | Transfer::Store(element)
+        | Transfer::LoadToLds(element)
+        | Transfer::StoreFromLds(element) => element.bytes() as u32,
+        Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
+        Transfer::LoadFormat(_) | Transfer::StoreFormat(_) | Transfer::LoadFormatToLds(_) => 0,
+    }
+}
+
+/// The bytes of device memory that a vector access touches. Private memory is the launch's own;
+/// what a buffer resource excludes is not touched.
+pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>> {
+    let bytes = transferred(access.transfer);
+    let exec = wave.exec();
+    match access.space {
+        Space::Scratch => Vec::new(),
+        Space::Global | Space::Flat => {
+            let addresses = Addresses::of(wave, op, wave.exec());
+            let place = |lane: Lane| {
+                let address = addresses.at(lane.0.into());
+                let is_device = access.space == Space::Global
+                    || matches!(aperture::window(address), Window::Global(_));
+                is_device.then_some(Footprint { lane, address, bytes })
+            };
+            exec.lanes().filter_map(place).collect()
+        }
+        Space::Buffer { offset, index } => {
+            let buffer = Buffer::read(wave, op, index);
+            let word = |word, lane| match op.sources[0].words[word] {
+                Word::Row(row) => wave.row(row).0[lane],
+                _ => 0,
+            };
+            let byte = |lane: Lane, byte: u32| {
+                let at = usize::from(lane.0);
+                let offset = if offset { word(usize::from(index), at) } else { 0 };
+                let offset = (op.immediate as u32).wrapping_add(offset).wrapping_add(byte);
+                let record = if index { word(0, at) } else { 0 };
+                let address = buffer.address(lane, record, offset);
+                buffer.contains(lane, record, offset, 1).then_some(Footprint {
+                    lane,
+                    address,
+                    bytes: 1,
+                })
+            };
+            // Swizzling may put the bytes apart.
+            exec.lanes().flat_map(|lane| (0..bytes).filter_map(move |at| byte(lane, at))).collect()
+        }
+    }
+}
+
+/// The bytes of LDS that the lanes of a flat access touch.
+pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
+    if access.space != Space::Flat {
+        return Vec::new();
+    }
+    let addresses = Addresses::of(wave, op, wave.exec());
+    let bytes = transferred(access.transfer);
+    let place = |lane: Lane| match aperture::window(addresses.at(lane.0.into())) {
+        Window::Lds(address) => Some(Footprint { lane, address, bytes }),
+        _ => None,
+    };
+    wave.exec().lanes().filter_map(place).collect()
+}
+
+/// The bytes that an LDS instruction touches.
+pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
+    let modifiers = &op.inst.modifiers;
+    let at = |offset: u32, bytes: u32| {
+        let addresses = lds::addresses(wave, op, offset);
+        let place = move |lane: Lane| Footprint {
+            lane,
+            address: addresses.0[usize::from(lane.0) % LANES],
+            bytes,
+        };
+        wave.exec().lanes().map(place)
+    };
+    let offset = op.immediate as u32;
+    match access {
+        LdsAccess::Read(element) | LdsAccess::Write(element) => {
+            at(offset, element.bytes() as u32).collect()
+        }
+        LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
+            let bytes = u32::from(words) * 4;
+            at(u32::from(modifiers.offset0) * scale, bytes)
+                .chain(at(u32::from(modifiers.offset1) * scale, bytes))
+                .collect()
+        }
+        LdsAccess::Atomic { atomic, .. } => at(offset, atomic.bytes.into()).collect(),
+        LdsAccess::Exchange2 { atomic, scale } => {
+            let bytes = atomic.bytes.into();
+            at(u32::from(modifiers.offset0) * scale, bytes)
+                .chain(at(u32::from(modifiers.offset1) * scale, bytes))
+                .collect()
+        }
+        LdsAccess::ExchangeIf => {
+            at(offset, 8).map(|own| Footprint { address: own.address & !7, ..own }).collect()
+        }
+        LdsAccess::ReadByThread | LdsAccess::WriteByThread => {
+            let addresses = lds::by_thread(wave, op);
+            let place = |lane: Lane| Footprint {
+                lane,
+                address: addresses.0[usize::from(lane.0) % LANES],
+                bytes: 4,
+            };
+            wave.exec().lanes().map(place).collect()
+        }
+        LdsAccess::Count { .. } => {
+            let address = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(offset);
+            let first = wave.exec().lanes().next();
+            first.map(|lane| Footprint { lane, address, bytes: 4 }).into_iter().collect()
+        }
+        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => Vec::new(),
+    }
+}

@@ -1,0 +1,290 @@
+//! The strict level: execution that reports what breaks the rules of the hardware, at the
+//! instruction that breaks them. It changes nothing of what is executed.
+
+mod allocation;
+mod bounds;
+mod facts;
+mod footprint;
+mod lds;
+mod recent;
+mod rule;
+mod shadow;
+mod slot;
+mod undefined;
+mod violation;
+mod waits;
+
+pub use rule::Rule;
+pub use violation::{Finding, Instruction, Purpose, Violation};
+
+use crate::checker::Checker;
+use crate::control::Control;
+use crate::launch::Launch;
+use crate::memory::Memory;
+use crate::op::{Op, Run};
+use crate::program::Program;
+use crate::step::is_vector;
+use crate::vector_memory::Transfer;
+use crate::wave::{RowIndex, ScalarIndex, Status, Wave};
+use facts::Facts;
+use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
+use flipwave_isa::counter::VECTOR_MEMORY;
+use flipwave_isa::hazard::{Hazard, hazards};
+use flipwave_isa::{Encoding, LaneMask, Target};
+use lds::{LdsState, Unfinished};
+use recent::Recent;
+use shadow::Shadow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use violation::Report;
+use waits::UnderWay;
+
+/// Processors whose rules are known.
+pub(crate) const PROCESSORS: [&str; 1] = ["gfx90a"];
+
+/// The checker of the strict level, for one dispatch.
+pub struct Strict {
+    programs: Vec<Arc<Program>>,
+    families: &'static [&'static [Hazard]],
+    /// By device address.
+    facts: HashMap<u64, Arc<Facts>>,
+    waves: HashMap<WaveId, WaveState>,
+    /// By position of the workgroup.
+    lds: HashMap<Dim3, LdsState>,
+    /// A wave on which operations are tried.
+    ghost: Wave,
+    report: Report,
+}
+
+/// What is known of a wave beside its registers.
+struct WaveState {
+    under_way: UnderWay,
+    recent: Recent,
+    shadow: Shadow,
+    /// Scalar registers it has.
+    sgprs: u16,
+    /// The barrier it reached last.
+    barrier: Option<Arc<Facts>>,
+}
+
+impl Strict {
+    /// A checker for code of these programs.
+    pub(crate) fn new(target: &Target, programs: Vec<Arc<Program>>) -> Strict {
+        let level = programs.first().map_or_else(crate::vector::Level::detect, |p| p.level());
+        Strict {
+            programs,
+            families: hazards(target),
+            facts: HashMap::new(),
+            waves: HashMap::new(),
+            lds: HashMap::new(),
+            ghost: Wave::new(level),
+            report: Report::default(),
+        }
+    }
+
+    /// What was found.
+    pub(crate) fn into_violations(self) -> Vec<Violation> {
+        self.report.into_violations()
+    }
+
+    fn facts(&mut self, pc: u64, op: &Op) -> Arc<Facts> {
+        let facts = match self.facts.entry(pc) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let module = self.programs.iter().position(|program| program.contains(pc));
+                let module = ModuleId(module.unwrap_or_default() as u32);
+                unknown.insert(Arc::new(Facts::of(&op.inst, module, self.families)))
+            }
+        };
+        Arc::clone(facts)
+    }
+}
+
+impl Checker for Strict {
+    fn starts(&mut self, wave: &Wave, launch: &Launch) {
+        let mut shadow = Shadow::new();
+        shadow.define(RowIndex(0), wave.exec_row(), !0);
+        for index in launch.scalars_set() {
+            shadow.scalars[usize::from(index.0)] = 0;
+        }
+        let state = WaveState {
+            under_way: UnderWay::default(),
+            recent: Recent::default(),
+            shadow,
+            sgprs: launch.sgprs(),
+            barrier: None,
+        };
+        self.waves.insert(wave.id, state);
+        let lds = || LdsState::new(launch.lds_bytes);
+        self.lds.entry(wave.id.workgroup).or_insert_with(lds);
+    }
+
+    fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory) {
+        if wave.mode.skips_vectors() && is_vector(op.run) {
+            return;
+        }
+        let facts = self.facts(wave.pc, op);
+        // Taken out, so that the other waves can be looked at meanwhile.
+        let Some(mut state) = self.waves.remove(&wave.id) else { return };
+        let mut found: Vec<(Finding, LaneMask)> = Vec::new();
+        found.extend(allocation::check(wave, op, &facts, state.sgprs).map(wide));
+        found.extend(state.under_way.check(&facts).into_iter().map(wide));
+        found.extend(state.recent.check(&facts, self.families).map(wide));
+        found.extend(undefined::check(&state.shadow, wave, op));
+        found.extend(bounds::check(wave, op, memory));
+        self.follow(&mut state, wave, op, &facts, memory, &mut found);
+        for (finding, lanes) in found {
+            self.report.add(facts.instruction(), wave.id, lanes, finding);
+        }
+        if !matches!(op.run, Run::Control(Control::EndProgram)) {
+            self.waves.insert(wave.id, state);
+        } else if !self.waves.keys().any(|other| other.workgroup == wave.id.workgroup) {
+            self.lds.remove(&wave.id.workgroup);
+        }
+    }
+
+    fn passes_barrier(&mut self, waves: &[Wave]) {
+        let waiting: Vec<_> = waves
+            .iter()
+            .filter(|wave| wave.status == Status::AtBarrier)
+            .filter_map(|wave| Some((wave.id, self.waves.get(&wave.id)?)))
+            .filter_map(|(id, state)| Some((id, state, state.barrier.as_ref()?)))
+            .collect();
+        let Some((first, _, barrier)) = waiting.first() else { return };
+        let mut unfinished = Vec::new();
+        for (id, state, own) in &waiting {
+            if own.inst.pc != barrier.inst.pc || own.module != barrier.module {
+                let finding = Finding::OtherBarrier { other: barrier.instruction(), wave: *first };
+                self.report.add(own.instruction(), *id, LaneMask::EMPTY, finding);
+            }
+            unfinished.extend(state.under_way.lds().map(|operation| Unfinished {
+                wave: *id,
+                number: operation.number,
+                facts: Arc::clone(&operation.facts),
+                bytes: operation.lds.clone(),
+            }));
+        }
+        if let Some(lds) = self.lds.get_mut(&first.workgroup) {
+            lds.pass_barrier(unfinished);
+        }
+    }
+
+    fn faults(&mut self, cause: &FaultCause, waves: &[Wave]) {
+        if !matches!(cause, FaultCause::Watchdog { .. }) {
+            return;
+        }
+        for wave in waves.iter().filter(|wave| wave.status == Status::AtBarrier) {
+            let barrier = self.waves.get(&wave.id).and_then(|state| state.barrier.as_ref());
+            if let Some(barrier) = barrier {
+                let finding = Finding::Waiting { wave: wave.id };
+                self.report.add(barrier.instruction(), wave.id, LaneMask::EMPTY, finding);
+            }
+        }
+    }
+}
+
+/// A finding that is not about lanes.
+fn wide(finding: Finding) -> (Finding, LaneMask) {
+    (finding, LaneMask::EMPTY)
+}
+
+impl Strict {
+    /// Keeps up with what the instruction does.
+    fn follow(
+        &mut self,
+        state: &mut WaveState,
+        wave: &Wave,
+        op: &Op,
+        facts: &Arc<Facts>,
+        memory: &mut dyn Memory,
+        found: &mut Vec<(Finding, LaneMask)>,
+    ) {
+        let Strict { ghost, waves, lds, families, .. } = self;
+        let lds = lds.get_mut(&wave.id.workgroup);
+        if let Some(counts) = facts.waits {
+            state.under_way.wait(counts);
+        }
+        state.recent.push(facts, families);
+        let mut counted = facts.counted;
+        let mut touched = Vec::new();
+        match op.run {
+            Run::Vector(_) | Run::Scalar(_) | Run::Whole(_) => {
+                state.shadow.follow(ghost, wave, op, facts);
+                found.extend(undefined::exec(&mut state.shadow));
+            }
+            Run::Control(Control::Barrier) => state.barrier = Some(Arc::clone(facts)),
+            Run::Control(_) => state.shadow.define_scalars(facts),
+            Run::ScalarMemory(access) => {
+                state.shadow.define_scalars(facts);
+                bounds::forget_beyond(&mut state.shadow, wave, op, access, memory);
+            }
+            Run::VectorMemory(access) => {
+                define_loaded(&mut state.shadow, wave, op, access.transfer);
+                let footprints = footprint::flat_lds(wave, op, access);
+                if facts.inst.encoding == Encoding::Flat && footprints.is_empty() {
+                    counted = VECTOR_MEMORY;
+                }
+                if let Some(lds) = lds {
+                    lds.follow_flat(&mut state.shadow, op, access.transfer, &footprints);
+                    // Where exactly such loads go is not followed.
+                    let transfer = access.transfer;
+                    if matches!(transfer, Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_)) {
+                        lds.define();
+                    }
+                }
+            }
+            Run::Lds(access) => {
+                let footprints = footprint::lds(wave, op, access);
+                if let Some(lds) = lds {
+                    found.extend(lds.conflict(wave.id, facts, &footprints, |other| {
+                        waves
+                            .get(&other.wave)
+                            .is_some_and(|state| state.under_way.contains(other.number))
+                    }));
+                    lds.follow(&mut state.shadow, ghost, wave, op, access);
+                }
+                let range = |own: footprint::Footprint<u32>| {
+                    own.address..own.address.saturating_add(own.bytes)
+                };
+                touched = footprints.into_iter().map(range).collect();
+            }
+            // No processor that has a strict level has dual instructions.
+            Run::Dual | Run::NotCompute(_) | Run::Gap(_) => {}
+        }
+        state.under_way.issue(facts, counted, touched);
+    }
+}
+
+/// What vector memory delivers is defined.
+fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) {
+    use crate::element::{Element, Half};
+    let (words, bits) = match transfer {
+        Transfer::Load(Element::Part { half: Half::Low, .. }) => (1, 0xffff),
+        Transfer::Load(Element::Part { half: Half::High, .. }) => (1, 0xffff_0000),
+        Transfer::Load(element) => (element.words(), !0),
+        Transfer::Atomic { atomic, returns: true } => (atomic.bytes / 4, !0),
+        Transfer::LoadFormat(_) => (lds::destination_words(op) as u8, !0),
+        Transfer::Store(_)
+        | Transfer::StoreFormat(_)
+        | Transfer::LoadToLds(_)
+        | Transfer::LoadFormatToLds(_)
+        | Transfer::StoreFromLds(_)
+        | Transfer::Atomic { returns: false, .. } => return,
+    };
+    for word in 0..words {
+        shadow.define(op.destination.plus(word.into()), wave.exec_row(), bits);
+    }
+}
+
+impl Shadow {
+    /// The scalar registers that an instruction writes become defined.
+    fn define_scalars(&mut self, facts: &Facts) {
+        for (_, slots) in &facts.writes {
+            self.scalars[slots.scalars()].fill(0);
+            self.scc &= !slots.is_scc();
+        }
+        // Decided to be what it is.
+        self.scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
+    }
+}

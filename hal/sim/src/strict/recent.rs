@@ -1,0 +1,70 @@
+//! The instructions that a wave executed last, as far back as manual hazards reach.
+
+use super::facts::Facts;
+use super::violation::Finding;
+use flipwave_isa::hazard::{Breach, Hazard, Preceding, breaches};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Instructions executed, the nearest first, each with the wait states counted up to its end.
+#[derive(Debug, Default)]
+pub struct Recent {
+    executed: VecDeque<(Arc<Facts>, u64)>,
+    clock: u64,
+}
+
+impl Recent {
+    /// The worst hazard that an instruction runs into.
+    pub fn check(&self, facts: &Facts, families: &[&'static [Hazard]]) -> Option<Finding> {
+        if !self.may_run_into(facts, families) {
+            return None;
+        }
+        let before: Vec<Preceding<'_>> = self
+            .executed
+            .iter()
+            .map(|(facts, end)| Preceding {
+                inst: &facts.inst,
+                distance: u8::try_from(self.clock - end).unwrap_or(u8::MAX),
+            })
+            .collect();
+        let missing = |breach: &Breach| breach.hazard.wait_states - before[breach.trigger].distance;
+        let worst = families
+            .iter()
+            .flat_map(|family| breaches(family, &before, &facts.inst))
+            .max_by_key(missing)?;
+        Some(Finding::TooClose {
+            hazard: worst.hazard,
+            distance: before[worst.trigger].distance,
+            trigger: self.executed[worst.trigger].0.instruction(),
+            registers: worst.registers,
+        })
+    }
+
+    /// Whether a trigger of one of the instruction's hazards is near enough.
+    fn may_run_into(&self, facts: &Facts, families: &[&'static [Hazard]]) -> bool {
+        let hazards = families.iter().copied().flatten().enumerate();
+        let mut possible = hazards.filter(|(number, _)| facts.runs_into >> number & 1 != 0);
+        possible.any(|(number, hazard)| {
+            self.executed
+                .iter()
+                .take_while(|(_, end)| self.clock - end < hazard.wait_states.into())
+                .any(|(trigger, _)| trigger.triggers >> number & 1 != 0)
+        })
+    }
+
+    /// Notes that an instruction is executed.
+    pub fn push(&mut self, facts: &Arc<Facts>, families: &[&'static [Hazard]]) {
+        let reach = families.iter().copied().flatten().map(|hazard| hazard.wait_states).max();
+        let reach = u64::from(reach.unwrap_or_default());
+        self.clock += u64::from(facts.wait_states);
+        while self.executed.back().is_some_and(|(_, end)| self.clock - end >= reach) {
+            self.executed.pop_back();
+        }
+        // LLVM's recognizer looks no further back than the beginning of a function.
+        if facts.inst.flags.call || facts.inst.operation.name().starts_with("s_setpc") {
+            self.executed.clear();
+        } else {
+            self.executed.push_front((Arc::clone(facts), self.clock));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The rules of the strict level.
+
+use std::fmt;
+
+/// What strict execution looks for: what hardware does not forgive, or forgives without a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// A register is read or overwritten while the result of a memory operation is on its way
+    /// to it.
+    WaitCounter,
+    /// Instructions that hardware does not keep apart follow each other too closely.
+    ManualHazard,
+    /// A value that nothing has written decides something: an address, EXEC, a branch.
+    UndefinedValue,
+    /// An access to LDS beyond what the workgroup has.
+    LdsBounds,
+    /// An access to device memory beyond an allocation, though inside its last page.
+    MemoryBounds,
+    /// An address whose lowest bits hardware drops.
+    Alignment,
+    /// A register that the wave does not have.
+    RegisterAllocation,
+    /// LDS is accessed behind a barrier while an access from before it is under way.
+    LdsAtBarrier,
+    /// Waves of a workgroup wait at different barriers, and pass.
+    DifferentBarriers,
+    /// Waves wait at a barrier that another never reaches.
+    BarrierNotReached,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 10] = [
+        Rule::WaitCounter,
+        Rule::ManualHazard,
+        Rule::UndefinedValue,
+        Rule::LdsBounds,
+        Rule::MemoryBounds,
+        Rule::Alignment,
+        Rule::RegisterAllocation,
+        Rule::LdsAtBarrier,
+        Rule::DifferentBarriers,
+        Rule::BarrierNotReached,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::WaitCounter => "wait-counter",
+            Rule::ManualHazard => "manual-hazard",
+            Rule::UndefinedValue => "undefined-value",
+            Rule::LdsBounds => "lds-bounds",
+            Rule::MemoryBounds => "memory-bounds",
+            Rule::Alignment => "alignment",
+            Rule::RegisterAllocation => "register-allocation",
+            Rule::LdsAtBarrier => "lds-at-barrier",
+            Rule::DifferentBarriers => "different-barriers",
+            Rule::BarrierNotReached => "barrier-not-reached",
+        }
+    }
+
+    /// Where it is written.
+    pub fn source(self) -> &'static str {
+        match self {
+            Rule::WaitCounter => {
+                "MI200 ISA, \"Data dependency resolution\"; LLVM, SIInsertWaitcnts"
+            }
+            Rule::ManualHazard => {
+                "MI200 ISA, \"Manually inserted wait states\"; LLVM, GCNHazardRecognizer"
+            }
+            Rule::UndefinedValue => "AMDGPUUsage, \"Initial Kernel Execution State\"",
+            Rule::LdsBounds => "MI200 ISA, \"LDS out-of-range behavior\"",
+            Rule::MemoryBounds => "the host's allocations",
+            Rule::Alignment => "MI200 ISA, \"Scalar memory operations\"",
+            Rule::RegisterAllocation => "MI200 ISA, \"Out-of-range VGPRs\" and \"SGPR allocation\"",
+            Rule::LdsAtBarrier => "AMDGPUUsage, \"Memory Model gfx90a\", fences at workgroup scope",
+            Rule::DifferentBarriers | Rule::BarrierNotReached => "MI200 ISA, \"S_BARRIER\"",
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Rule::WaitCounter => "put an s_waitcnt with this count, or a lower one, before it",
+            Rule::ManualHazard => "put s_nop or other independent instructions between the two",
+            Rule::UndefinedValue => {
+                "write the register or the LDS before, on every path that leads here"
+            }
+            Rule::LdsBounds => "give the kernel more LDS, or mend the address",
+            Rule::MemoryBounds => "allocate more, or mend the address",
+            Rule::Alignment => "mend the address: the access goes to the dword below it",
+            Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",
+            Rule::LdsAtBarrier => "put s_waitcnt lgkmcnt(0) before the barrier",
+            Rule::DifferentBarriers => "have all waves of a workgroup reach the same s_barrier",
+            Rule::BarrierNotReached => "have all waves of a workgroup reach the barrier, or end",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,232 @@
+//! Which bits of a wave's registers something has written.
+//!
+//! What undefined bits do to a result is not written down operation by operation. The operation
+//! itself tells: it is executed again on registers whose undefined bits are filled with several
+//! patterns, and a bit of the result is undefined if it is not always the same. Copies, masks,
+//! shifts, selects, packed halves, moves between lanes and matrix operations are thus exact, and
+//! `x ^ x` is zero whatever `x` is. A dependence that none of the patterns shows is missed; one
+//! that is not there is never reported.
+
+use super::facts::Facts;
+use crate::memory::{Memory, Region};
+use crate::op::{Op, Word};
+use crate::step::step;
+use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_isa::LaneMask;
+
+/// Undefined bits: set in the masks.
+pub struct Shadow {
+    /// Of vector registers.
+    pub rows: Box<[Row; RowIndex::COUNT]>,
+    /// Of scalar registers.
+    pub scalars: [u32; ScalarIndex::COUNT],
+    /// Of SCC.
+    pub scc: bool,
+}
+
+/// What undefined bits are filled with, whatever the lane.
+const PATTERNS: [u32; 6] = [0, !0, 0x7fff_ffff, 0x8000_0000, 0x7f7f_ffff, 0xff7f_ffff];
+
+/// What fills undefined bits.
+#[derive(Clone, Copy)]
+enum Filling {
+    /// The same word everywhere.
+    Word(u32),
+    /// Words that look random; two undefined registers differ.
+    Scattered(u32),
+    /// The bits of the other source, which makes comparisons for equality come true.
+    OtherSource,
+}
+
+/// A memory with nothing in it.
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn region(&mut self, _: u64) -> Option<Region<'_>> {
+        None
+    }
+}
+
+impl Shadow {
+    /// Nothing is written yet.
+    pub fn new() -> Shadow {
+        let rows = vec![Row::splat(!0); RowIndex::COUNT].into_boxed_slice();
+        let rows = match rows.try_into() {
+            Ok(rows) => rows,
+            Err(_) => unreachable!("the length is the array's"),
+        };
+        let mut scalars = [!0; ScalarIndex::COUNT];
+        // EXEC is set up, and trap registers are the trap handler's.
+        scalars[usize::from(ScalarIndex::TTMP.0)..usize::from(ScalarIndex::M0.0)].fill(0);
+        scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
+        Shadow { rows, scalars, scc: true }
+    }
+
+    /// Lanes in which a word of a source has undefined bits; for scalar words, all or none.
+    pub fn undefined_lanes(&self, word: Word) -> LaneMask {
+        match word {
+            Word::Row(row) => {
+                let row = &self.rows[usize::from(row.0) % RowIndex::COUNT].0;
+                let bits = (0..LANES).map(|lane| u64::from(row[lane] != 0) << lane);
+                LaneMask(bits.fold(0, |mask, bit| mask | bit))
+            }
+            Word::Scalar(index) if self.scalars[usize::from(index.0)] != 0 => LaneMask::FULL,
+            Word::Scc if self.scc => LaneMask::FULL,
+            _ => LaneMask::EMPTY,
+        }
+    }
+
+    /// Marks the active lanes of a register's bits as written.
+    pub fn define(&mut self, row: RowIndex, lanes: &Row, bits: u32) {
+        let row = &mut self.rows[usize::from(row.0) % RowIndex::COUNT];
+        for lane in 0..LANES {
+            row.0[lane] &= !(lanes.0[lane] & bits);
+        }
+    }
+
+    /// Follows an operation that touches no memory. `ghost` is a wave to execute it on.
+    pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, facts: &Facts) {
+        // Registers that an index selects are not named.
+        let is_indexed =
+            wave.mode.indexes_vgprs() || facts.inst.operation.name().contains("movrel");
+        let lane_by_lane = matches!(op.run, crate::op::Run::Vector(_))
+            && op.adapt.as_ref().is_none_or(|adapt| adapt.lane_move.is_none());
+        if !is_indexed
+            && !self.is_undefined(facts.reads.iter().map(|(_, slots)| slots), wave, lane_by_lane)
+        {
+            let whole = !lane_by_lane
+                && facts
+                    .writes
+                    .iter()
+                    .any(|(_, slots)| slots.rows().any(|row| self.rows[row] != Row::ZERO));
+            if !whole {
+                self.overwrite(wave, facts);
+                return;
+            }
+        }
+        let named = facts.reads.iter().chain(&facts.writes).flat_map(|(_, slots)| slots.rows());
+        let mut rows: Vec<usize> = named.collect();
+        if is_indexed {
+            rows.extend(0..usize::from(wave.vgpr_count));
+            let first = usize::from(RowIndex::FIRST_ACCUMULATION);
+            rows.extend(first..first + usize::from(wave.acc_vgpr_count));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        self.compare_runs(ghost, wave, op, &rows);
+    }
+
+    /// Whether any of the registers has undefined bits, in active lanes if only those count.
+    fn is_undefined<'a>(
+        &self,
+        mut registers: impl Iterator<Item = &'a super::slot::Slots>,
+        wave: &Wave,
+        active_only: bool,
+    ) -> bool {
+        let exec = if active_only { *wave.exec_row() } else { Row::splat(!0) };
+        registers.any(|slots| {
+            slots.rows().any(|row| {
+                (0..LANES).fold(0, |any, lane| any | self.rows[row].0[lane] & exec.0[lane]) != 0
+            }) || self.scalars[slots.scalars()].iter().any(|bits| *bits != 0)
+                || (slots.is_scc() && self.scc)
+        })
+    }
+
+    /// Everything that an instruction writes becomes defined.
+    fn overwrite(&mut self, wave: &Wave, facts: &Facts) {
+        for (_, slots) in &facts.writes {
+            for row in slots.rows() {
+                self.define(RowIndex(row as u16), wave.exec_row(), !0);
+            }
+            self.scalars[slots.scalars()].fill(0);
+            self.scc &= !slots.is_scc();
+        }
+    }
+
+    /// Executes the operation once for each filling of the undefined bits; those bits of the
+    /// result become undefined in which the runs differ.
+    fn compare_runs(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize]) {
+        let fillings = PATTERNS.map(Filling::Word).into_iter().chain([
+            Filling::Scattered(1),
+            Filling::Scattered(2),
+            Filling::OtherSource,
+        ]);
+        let mut first: Option<(Vec<Row>, [u32; ScalarIndex::COUNT], bool)> = None;
+        let mut differing = (vec![Row::ZERO; rows.len()], [0; ScalarIndex::COUNT], false);
+        for filling in fillings {
+            self.fill(ghost, wave, op, rows, filling);
+            // What it ends in does not matter: what is executed here neither stops nor jumps.
+            let _ = step(ghost, op, &mut NoMemory, &mut []);
+            let result = (
+                rows.iter().map(|row| ghost.rows[*row]).collect::<Vec<Row>>(),
+                ghost.scalars,
+                ghost.scc,
+            );
+            let first = first.get_or_insert_with(|| result.clone());
+            for (index, row) in result.0.iter().enumerate() {
+                for lane in 0..LANES {
+                    differing.0[index].0[lane] |= row.0[lane] ^ first.0[index].0[lane];
+                }
+            }
+            for index in 0..ScalarIndex::COUNT {
+                differing.1[index] |= result.1[index] ^ first.1[index];
+            }
+            differing.2 |= result.2 != first.2;
+        }
+        for (row, bits) in rows.iter().zip(&differing.0) {
+            self.rows[*row] = *bits;
+        }
+        self.scalars = differing.1;
+        self.scc = differing.2;
+    }
+
+    /// Makes the ghost the wave, with the undefined bits filled.
+    fn fill(&self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize], filling: Filling) {
+        let word = |place: u32, other: u32| match filling {
+            Filling::Word(word) => word,
+            Filling::Scattered(seed) => scattered(place.wrapping_mul(3).wrapping_add(seed)),
+            Filling::OtherSource => other,
+        };
+        let other = |own: Word| -> Option<Word> {
+            let [left, right] = [op.sources[0].words, op.sources[1].words];
+            let paired = left.into_iter().zip(right).chain(right.into_iter().zip(left));
+            paired.into_iter().find(|(word, _)| *word == own).map(|(_, other)| other)
+        };
+        let value = |word: Option<Word>, lane: usize| match word {
+            Some(Word::Row(row)) => wave.row(row).0[lane],
+            Some(Word::Scalar(index)) => wave.scalar(index),
+            Some(Word::Constant(constant)) => constant,
+            _ => 0,
+        };
+        ghost.mode = wave.mode;
+        ghost.vgpr_count = wave.vgpr_count;
+        ghost.acc_vgpr_count = wave.acc_vgpr_count;
+        ghost.lds_size = wave.lds_size;
+        ghost.pc = wave.pc;
+        for row in rows {
+            let undefined = &self.rows[*row];
+            let paired = other(Word::Row(RowIndex(*row as u16)));
+            for lane in 0..LANES {
+                let bits = undefined.0[lane];
+                let filling = word((row * LANES + lane) as u32, value(paired, lane));
+                ghost.rows[*row].0[lane] = wave.rows[*row].0[lane] & !bits | filling & bits;
+            }
+        }
+        for index in 0..ScalarIndex::COUNT {
+            let bits = self.scalars[index];
+            let paired = other(Word::Scalar(ScalarIndex(index as u8)));
+            let filling = word((RowIndex::COUNT * LANES + index) as u32, value(paired, 0));
+            ghost.scalars[index] = wave.scalars[index] & !bits | filling & bits;
+        }
+        ghost.set_exec(wave.exec());
+        ghost.scc = if self.scc { word(u32::MAX, 1) & 1 != 0 } else { wave.scc };
+    }
+}
+
+/// A word that looks random (the finalizer of MurmurHash3).
+fn scattered(seed: u32) -> u32 {
+    let mut word = seed;
+    word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
+    word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
+    word ^ word >> 16
+}

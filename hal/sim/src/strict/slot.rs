@@ -1,0 +1,50 @@
+//! Registers as numbers, so that ranges of them are compared quickly.
+
+use crate::wave::{RowIndex, ScalarIndex};
+use flipwave_isa::{Register, RegisterRange};
+use std::ops::Range;
+
+/// Numbers of vector registers are those of their rows; scalar registers follow.
+const FIRST_SCALAR: u16 = RowIndex::COUNT as u16;
+const SCC: u16 = FIRST_SCALAR + 128;
+
+/// Consecutive registers of a wave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slots {
+    numbers: Range<u16>,
+}
+
+impl Slots {
+    /// The slots of registers that have storage.
+    pub fn of(range: RegisterRange) -> Option<Slots> {
+        let first = match range.first {
+            Register::Vgpr(v) => RowIndex::of_vgpr(v).0,
+            Register::AccVgpr(a) => RowIndex::of_acc_vgpr(a).0,
+            Register::Scc => SCC,
+            other => FIRST_SCALAR + u16::from(ScalarIndex::of(other)?.0),
+        };
+        Some(Slots { numbers: first..first + u16::from(range.words) })
+    }
+
+    /// Whether the two have a register in common.
+    pub fn overlap(&self, other: &Slots) -> bool {
+        self.numbers.start < other.numbers.end && other.numbers.start < self.numbers.end
+    }
+
+    /// The rows of vector registers.
+    pub fn rows(&self) -> Range<usize> {
+        let end = |at: u16| usize::from(at.min(FIRST_SCALAR));
+        end(self.numbers.start)..end(self.numbers.end)
+    }
+
+    /// The indices of scalar registers.
+    pub fn scalars(&self) -> Range<usize> {
+        let index = |at: u16| usize::from(at.clamp(FIRST_SCALAR, SCC) - FIRST_SCALAR);
+        index(self.numbers.start)..index(self.numbers.end)
+    }
+
+    /// Whether SCC is meant.
+    pub fn is_scc(&self) -> bool {
+        self.numbers.contains(&SCC)
+    }
+}

@@ -1,0 +1,297 @@
+//! What strict execution reports.
+
+use super::rule::Rule;
+use flipwave_codeobj::SourceLine;
+use flipwave_device::{Address, ModuleId, WaveId};
+use flipwave_isa::counter::Counter;
+use flipwave_isa::hazard::Hazard;
+use flipwave_isa::{LaneMask, Pc, RegisterRange};
+use std::collections::HashMap;
+use std::fmt;
+
+/// A rule broken at an instruction.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What was found, the first time.
+    pub finding: Finding,
+    /// The instruction that breaks the rule.
+    pub place: Instruction,
+    /// Source line of the instruction, where the code object has line tables.
+    pub line: Option<SourceLine>,
+    /// The wave that broke it first.
+    pub wave: WaveId,
+    /// The lanes in which it did; none where the rule is not about lanes.
+    pub lanes: LaneMask,
+    /// How often it was broken here.
+    pub count: u64,
+}
+
+/// An instruction of a loaded code object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// The code object.
+    pub module: ModuleId,
+    /// Its ELF virtual address.
+    pub pc: Pc,
+    /// As the assembler prints it.
+    pub text: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// A register whose new value is on its way.
+    NotWaited {
+        /// The registers.
+        registers: RegisterRange,
+        /// Whether the instruction reads them, or overwrites them.
+        is_read: bool,
+        /// The counts that had to be reached, each at most this.
+        counts: Vec<(Counter, usize)>,
+        /// The operation under way.
+        operation: Instruction,
+    },
+    /// Two instructions too close to each other.
+    TooClose {
+        /// The row of the table.
+        hazard: &'static Hazard,
+        /// Registers in which they meet.
+        registers: Vec<RegisterRange>,
+        /// Wait states between them.
+        distance: u8,
+        /// The first instruction.
+        trigger: Instruction,
+    },
+    /// A value that nothing has written.
+    Undefined {
+        /// The registers that hold it.
+        registers: Vec<RegisterRange>,
+        /// What it decides.
+        purpose: Purpose,
+    },
+    /// An access beyond the workgroup's LDS.
+    OutsideLds {
+        /// First byte of the access.
+        address: u32,
+        /// Its length in bytes.
+        bytes: u32,
+        /// Bytes that the workgroup has.
+        size: u32,
+    },
+    /// An access beyond an allocation.
+    OutsideAllocation {
+        /// First byte of the access.
+        address: Address,
+        /// Its length in bytes.
+        bytes: u64,
+        /// The allocation: start and length.
+        allocation: (Address, u64),
+    },
+    /// An address whose lowest bits are dropped.
+    Misaligned {
+        /// The address.
+        address: Address,
+        /// What it must be a multiple of.
+        alignment: u32,
+    },
+    /// A register that the wave does not have.
+    NotAllocated {
+        /// The registers.
+        registers: RegisterRange,
+        /// How many the wave has of this file.
+        allocated: u16,
+    },
+    /// An access to LDS that was under way when its wave passed a barrier.
+    UnderWayAtBarrier {
+        /// Bytes of LDS that both touch.
+        address: u32,
+        /// The access under way.
+        operation: Instruction,
+        /// Its wave.
+        wave: WaveId,
+    },
+    /// Waves at different barriers.
+    OtherBarrier {
+        /// Where the first other wave waits.
+        other: Instruction,
+        /// That wave.
+        wave: WaveId,
+    },
+    /// Waves that wait while another one of their workgroup does not end.
+    Waiting {
+        /// A wave that waits here.
+        wave: WaveId,
+    },
+}
+
+/// What an undefined value decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Where memory or LDS is accessed.
+    Address,
+    /// Which lanes are active.
+    Exec,
+    /// Whether a branch is taken.
+    Condition,
+    /// Where a jump goes.
+    Target,
+    /// Which register is accessed.
+    Index,
+}
+
+impl Finding {
+    /// The rule that it breaks.
+    pub fn rule(&self) -> Rule {
+        match self {
+            Finding::NotWaited { .. } => Rule::WaitCounter,
+            Finding::TooClose { .. } => Rule::ManualHazard,
+            Finding::Undefined { .. } => Rule::UndefinedValue,
+            Finding::OutsideLds { .. } => Rule::LdsBounds,
+            Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
+            Finding::Misaligned { .. } => Rule::Alignment,
+            Finding::NotAllocated { .. } => Rule::RegisterAllocation,
+            Finding::UnderWayAtBarrier { .. } => Rule::LdsAtBarrier,
+            Finding::OtherBarrier { .. } => Rule::DifferentBarriers,
+            Finding::Waiting { .. } => Rule::BarrierNotReached,
+        }
+    }
+}
+
+impl Violation {
+    /// The rule that is broken.
+    pub fn rule(&self) -> Rule {
+        self.finding.rule()
+    }
+}
+
+/// The violations of a dispatch, one per rule and instruction, in the order they were met.
+#[derive(Debug, Default)]
+pub struct Report {
+    violations: Vec<Violation>,
+    /// Index of each rule's violation at each place.
+    known: HashMap<(Rule, ModuleId, Pc), usize>,
+}
+
+impl Report {
+    /// Adds a finding, or counts it if it is known.
+    pub fn add(&mut self, place: Instruction, wave: WaveId, lanes: LaneMask, finding: Finding) {
+        let key = (finding.rule(), place.module, place.pc);
+        match self.known.get(&key) {
+            Some(index) => self.violations[*index].count += 1,
+            None => {
+                self.known.insert(key, self.violations.len());
+                let line = None;
+                self.violations.push(Violation { finding, place, line, wave, lanes, count: 1 });
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn into_violations(self) -> Vec<Violation> {
+        self.violations
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<&str> = self.text.split_whitespace().collect();
+        write!(f, "{}: {}", self.pc, words.join(" "))
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Purpose::Address => "is used as an address",
+            Purpose::Exec => "decides which lanes are active",
+            Purpose::Condition => "decides a branch",
+            Purpose::Target => "is where a jump goes",
+            Purpose::Index => "selects a register",
+        })
+    }
+}
+
+fn list(ranges: &[RegisterRange]) -> String {
+    ranges.iter().map(RegisterRange::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::NotWaited { registers, is_read, counts, operation } => {
+                let verb = if *is_read { "read" } else { "overwritten" };
+                let counts: Vec<String> =
+                    counts.iter().map(|(counter, most)| format!("{counter}({most})")).collect();
+                write!(
+                    f,
+                    "{registers} is {verb} before the result of {operation} has arrived; it has \
+                     once s_waitcnt {} is passed",
+                    counts.join(" ")
+                )
+            }
+            Finding::TooClose { hazard, registers, distance, trigger } => {
+                write!(f, "{}", hazard.name)?;
+                if !registers.is_empty() {
+                    write!(f, " ({})", list(registers))?;
+                }
+                let needed = hazard.wait_states;
+                write!(
+                    f,
+                    ": {needed} wait states are needed behind {trigger}, there are {distance}"
+                )
+            }
+            Finding::Undefined { registers, purpose } => {
+                write!(f, "{} {purpose}, but nothing has written all of it", list(registers))
+            }
+            Finding::OutsideLds { address, bytes, size } => write!(
+                f,
+                "{bytes} bytes at {address:#x} of LDS are accessed; the workgroup has {size} bytes"
+            ),
+            Finding::OutsideAllocation { address, bytes, allocation: (start, length) } => write!(
+                f,
+                "{bytes} bytes at {address} are accessed; the allocation there has {length} bytes \
+                 from {start} on"
+            ),
+            Finding::Misaligned { address, alignment } => {
+                write!(f, "the address {address} is not a multiple of {alignment}")
+            }
+            Finding::NotAllocated { registers, allocated } => {
+                write!(f, "{registers} is used; the wave has {allocated} registers of this kind")
+            }
+            Finding::UnderWayAtBarrier { address, operation, wave } => write!(
+                f,
+                "{address:#x} of LDS is accessed behind a barrier, while {operation} of {wave}, \
+                 from before the barrier, may still be under way"
+            ),
+            Finding::OtherBarrier { other, wave } => {
+                write!(
+                    f,
+                    "this wave and {wave} pass a barrier together, but that one is at {other}"
+                )
+            }
+            Finding::Waiting { wave } => write!(
+                f,
+                "{wave} waits here until the watchdog ends the dispatch: another wave of its \
+                 workgroup neither comes nor ends"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = self.rule();
+        writeln!(f, "{rule} at {}", self.place)?;
+        if let Some(line) = &self.line {
+            writeln!(f, "  source: {}:{}", line.file, line.line)?;
+        }
+        writeln!(f, "  found:  {}", self.finding)?;
+        let lanes = match self.lanes.lanes().next() {
+            Some(first) => format!(", {} lanes from lane {first} on", self.lanes.count()),
+            None => String::new(),
+        };
+        writeln!(f, "  where:  {}{lanes}; met {} times", self.wave, self.count)?;
+        writeln!(f, "  to do:  {}", rule.advice())?;
+        write!(f, "  rule:   {}", rule.source())
+    }
+}

@@ -1,0 +1,141 @@
+//! The memory operations of a wave that are under way, and what is known of their counters.
+//!
+//! Nothing is ever assumed to have arrived by itself: an operation is under way until an
+//! `s_waitcnt` proves that it is not. `counter(n)` proves that of an operation whose queue is
+//! ordered if at least n later ones of the same queue were issued, since all of those come back
+//! behind it; of the others only if n is 0.
+
+use super::facts::Facts;
+use super::violation::Finding;
+use flipwave_isa::counter::{Counter, Queue, WaitCounts};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Operations under way, oldest first.
+#[derive(Debug, Default)]
+pub struct UnderWay {
+    operations: Vec<Operation>,
+    issued: u64,
+}
+
+/// An operation under way.
+#[derive(Debug)]
+pub struct Operation {
+    /// Its number among all that the wave has issued.
+    pub number: u64,
+    /// The instruction.
+    pub facts: Arc<Facts>,
+    /// The counters that may still count it.
+    counted: Vec<(Counter, Queue)>,
+    /// Whether its destination has not been complained about.
+    delivers: bool,
+    /// Bytes of LDS that it touches.
+    pub lds: Vec<Range<u32>>,
+}
+
+impl UnderWay {
+    /// Issues an operation.
+    pub fn issue(
+        &mut self,
+        facts: &Arc<Facts>,
+        counted: &[(Counter, Queue)],
+        lds: Vec<Range<u32>>,
+    ) {
+        if counted.is_empty() {
+            return;
+        }
+        self.issued += 1;
+        self.operations.push(Operation {
+            number: self.issued,
+            facts: Arc::clone(facts),
+            counted: counted.to_vec(),
+            delivers: true,
+            lds,
+        });
+        // A counter that is full lets no further operation be issued.
+        for (counter, _) in counted {
+            self.prove(*counter, counter.most());
+        }
+    }
+
+    /// Notes what an `s_waitcnt` proves.
+    pub fn wait(&mut self, counts: WaitCounts) {
+        for counter in [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt] {
+            self.prove(counter, counts.at_most(counter).into());
+        }
+    }
+
+    /// Takes out what must have come back if `counter` is at most `count`.
+    fn prove(&mut self, counter: Counter, count: usize) {
+        let mut later: HashMap<Queue, usize> = HashMap::new();
+        for operation in self.operations.iter_mut().rev() {
+            operation.counted.retain(|(own, queue)| {
+                if *own != counter {
+                    return true;
+                }
+                let later = later.entry(*queue).or_default();
+                let is_back = count == 0 || (queue.is_ordered() && *later >= count);
+                *later += 1;
+                !is_back
+            });
+        }
+        self.operations.retain(|operation| !operation.counted.is_empty());
+    }
+
+    /// Accesses to LDS that are under way.
+    pub fn lds(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().filter(|operation| !operation.lds.is_empty())
+    }
+
+    /// Whether the operation of this number is under way.
+    pub fn contains(&self, number: u64) -> bool {
+        self.operations.iter().any(|operation| operation.number == number)
+    }
+
+    /// What an instruction reads or overwrites before it has arrived. Each operation is
+    /// complained about once.
+    pub fn check(&mut self, facts: &Facts) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for index in 0..self.operations.len() {
+            let operation = &self.operations[index];
+            if !operation.delivers {
+                continue;
+            }
+            let awaited = |slots| {
+                operation.facts.writes.iter().any(|(_, destination)| destination.overlap(slots))
+            };
+            // Loads that come back in order may follow each other into the same registers; a load
+            // into half a register names the register as a source too.
+            let in_order = facts.is_ordered_load
+                && operation.counted.iter().all(|(_, queue)| *queue == Queue::VectorMemory);
+            let is_destination = |slots| facts.writes.iter().any(|(_, own)| own == slots);
+            let read = facts
+                .reads
+                .iter()
+                .find(|(_, slots)| awaited(slots) && !(in_order && is_destination(slots)));
+            let written = facts.writes.iter().find(|(_, slots)| awaited(slots) && !in_order);
+            let Some((registers, _)) = read.or(written) else { continue };
+            findings.push(Finding::NotWaited {
+                registers: *registers,
+                is_read: read.is_some(),
+                counts: self.needed(index),
+                operation: operation.facts.instruction(),
+            });
+            self.operations[index].delivers = false;
+        }
+        findings
+    }
+
+    /// The highest counts that prove that an operation has come back.
+    fn needed(&self, index: usize) -> Vec<(Counter, usize)> {
+        let later = |wanted: &(Counter, Queue)| {
+            let later = self.operations[index + 1..].iter();
+            later.filter(|operation| operation.counted.contains(wanted)).count()
+        };
+        let counted = self.operations[index].counted.iter();
+        counted
+            .map(|wanted| (wanted.0, if wanted.1.is_ordered() { later(wanted) } else { 0 }))
+            .collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! What a compiler emits breaks no rule, at any level of optimisation.
+
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_injector::Workload;
+use flipwave_tests::{Program, clean, compile, examples, scalar};
+use std::path::Path;
+
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
+
+/// The program of a campaign file, compiled with these options.
+fn workload(file: &Path, options: &[&str]) -> Workload {
+    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    for launch in &mut campaign.launches {
+        if let Code::Source { options: own, .. } = &mut launch.code {
+            *own = options.iter().map(|&option| option.to_owned()).collect();
+        }
+    }
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+}
+
+#[test]
+fn the_examples_break_no_rule_and_strictness_changes_nothing() {
+    for file in examples() {
+        for level in LEVELS {
+            println!("{} {level}", file.display());
+            let workload = workload(&file, &[level]);
+            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(clean(&workload), golden);
+        }
+    }
+}
+
+#[test]
+fn the_kernels_with_hazards_break_no_rule() {
+    for level in LEVELS {
+        println!("{level}");
+        let mut program = Program::new(&compile("hazards.cl", &[level]));
+        for kernel in ["matrices", "lanes", "dots"] {
+            let out = program.output(&[0u32; 64]);
+            program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
+        }
+        for kernel in ["double_matrices", "quotients"] {
+            let out = program.output(&[0.0f64; 64]);
+            program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
+        }
+        clean(&program.workload());
+    }
+}
+
+#[test]
+fn kernels_that_follow_pointers_and_wait_break_no_rule() {
+    for level in LEVELS {
+        println!("{level}");
+        let mut program = Program::new(&compile("chase.cl", &[level]));
+        let next: Vec<u32> = (0..256).map(|place| (place * 7 + 3) % 256).collect();
+        let arguments =
+            [program.input(&next), program.input(&next), program.output(&next), scalar(20u32)];
+        program.launch("chase", [256, 1, 1], [128, 1, 1], &arguments);
+        clean(&program.workload());
+
+        let mut program = Program::new(&compile("waiting.cl", &[level]));
+        let out = program.output(&[0u32; 256]);
+        program.launch("waits_for_wave", [256, 1, 1], [256, 1, 1], &[out]);
+        let done = program.input(&[0u32; 8]);
+        let out = program.output(&[0u32; 8]);
+        program.launch("waits_for_workgroup", [8 * 64, 1, 1], [64, 1, 1], &[done, out]);
+        let next = program.input(&[0u32]);
+        let places = program.output(&[0u32; 1000]);
+        let clocks = program.output(&[0u64; 2]);
+        program.launch("sees_order", [128, 1, 1], [128, 1, 1], &[next, places, clocks]);
+        clean(&program.workload());
+    }
+}

@@ -1,0 +1,62 @@
+//! `--strict` on the command line.
+
+use flipwave_tests::{Finished, examples_folder, flipwave};
+use std::path::Path;
+
+/// A campaign on a kernel that takes an index out of local memory that nobody has written.
+fn run(folder: &Path, arguments: &[&str]) -> Finished {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    std::fs::copy(kernels.join("uninitialised.cl"), folder.join("gather.cl")).expect("the kernel");
+    let text = "
+name: gather
+workload:
+  kernel:
+    source: gather.cl
+    options: [-O3, -gline-tables-only]
+    name: gather
+    grid: 64
+    workgroup: 64
+    args:
+      - {buffer: values, type: u32, count: 64}
+      - {buffer: out, type: u32, count: 64, output: true}
+faults: {model: flip_one_bit, count: 3}
+";
+    std::fs::write(folder.join("gather.yaml"), text).expect("a campaign file written");
+    flipwave(folder, &[&["run", "gather.yaml"], arguments].concat(), &[])
+}
+
+#[test]
+fn a_program_that_breaks_a_rule_is_reported_and_not_injected_into() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let strict = run(folder.path(), &["--strict"]);
+    assert_eq!(strict.code, Some(1), "{}", strict.stderr);
+    assert!(!folder.path().join("gather.results").exists());
+    assert!(strict.stderr.contains("gather.cl:8"), "{}", strict.stderr);
+
+    // The page that explains the report shows this one.
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/strict.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let folder = format!("{}/", folder.path().display());
+    for line in strict.stderr.replace(&folder, "").lines() {
+        assert!(page.contains(line.trim_end()), "not in docs/strict.md: {line}");
+    }
+}
+
+#[test]
+fn the_same_program_runs_where_nobody_asks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(folder.path(), &[]).expect_success();
+}
+
+#[test]
+fn a_program_that_keeps_the_rules_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = examples_folder().canonicalize().expect("the examples").join("vector_add.yaml");
+    let example = example.to_str().expect("a path");
+    let results = |name: &str, arguments: &[&str]| {
+        let all = [&["run", example, "--out", name], arguments].concat();
+        flipwave(folder.path(), &all, &[]).expect_success();
+        std::fs::read(folder.path().join(name).join("results.csv")).expect("results")
+    };
+    assert_eq!(results("strict", &["--strict"]), results("fast", &[]));
+}

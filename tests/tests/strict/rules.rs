@@ -1,0 +1,401 @@
+//! Hand-written kernels that break one rule at the label `wrong`, and their mended twins.
+
+use flipwave_device::{Completion, DeviceFault, FaultCause};
+use flipwave_sim::strict::{Finding, Purpose, Rule, Violation};
+use flipwave_tests::{Assembly, Program, assemble};
+
+/// Dwords of the buffer: not a whole page.
+const BUFFER: usize = 1000;
+
+/// Runs instructions in workgroups of so many work-items, and gives what strict execution finds.
+fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
+    let mut program = Program::new(&assembly.code_object);
+    let buffer = program.output(&[0u32; BUFFER]);
+    program.launch("planted", [items, 1, 1], [items, 1, 1], &[buffer]);
+    let mut workload = program.workload();
+    workload.dispatches[0].instruction_limit = 100_000;
+    workload.device.dispatch_strict(&workload.dispatches[0]).expect("a dispatch")
+}
+
+/// Demands that `wrong` breaks one rule at its label `wrong` alone, and that `mended` breaks none.
+fn breaks(rule: Rule, items: u32, wrong: &str, mended: &str) -> Violation {
+    let assembly = assemble(wrong);
+    let (_, mut found) = run(&assembly, items);
+    let reports: Vec<String> = found.iter().map(Violation::to_string).collect();
+    assert_eq!(found.len(), 1, "{wrong}:\n{}", reports.join("\n"));
+    let violation = found.remove(0);
+    assert_eq!(violation.rule(), rule, "{wrong}:\n{violation}");
+    assert_eq!(violation.place.pc, assembly.label("wrong"), "{wrong}:\n{violation}");
+    keeps(items, mended);
+    violation
+}
+
+/// Demands that instructions break no rule and run to their end.
+fn keeps(items: u32, mended: &str) {
+    let (end, found) = run(&assemble(mended), items);
+    let reports: Vec<String> = found.iter().map(Violation::to_string).collect();
+    assert!(found.is_empty(), "{mended}:\n{}", reports.join("\n"));
+    assert!(matches!(end, Completion::Completed(_)), "{mended}:\n{end:?}");
+}
+
+#[test]
+fn results_are_waited_for() {
+    let load = "global_load_dword v2, v1, s[2:3]\n";
+    let lds = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n";
+    for (before, wait, too_little, after) in [
+        (load, "s_waitcnt vmcnt(0)", "s_nop 0", "v_add_u32 v3, 1, v2"),
+        // Overwritten.
+        (load, "s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)", "v_mov_b32 v2, 0"),
+        // Loads and stores count alike, and come back in order.
+        (
+            "global_load_dword v2, v1, s[2:3]\n global_load_dword v3, v1, s[2:3]\n",
+            "s_waitcnt vmcnt(1)",
+            "s_waitcnt vmcnt(2)",
+            "v_mov_b32 v4, v2",
+        ),
+        (
+            "global_load_dword v2, v1, s[2:3]\n global_store_dword v1, v0, s[2:3]\n",
+            "s_waitcnt vmcnt(1)",
+            "s_waitcnt vmcnt(2)",
+            "v_mov_b32 v4, v2",
+        ),
+        (
+            "global_atomic_add v2, v1, v0, s[2:3] glc\n",
+            "s_waitcnt vmcnt(0)",
+            "s_waitcnt vmcnt(1)",
+            "global_store_dword v1, v2, s[2:3]",
+        ),
+        // Scalar loads come back in any order.
+        (
+            "s_load_dword s4, s[2:3], 0x0\n s_load_dword s5, s[2:3], 0x4\n",
+            "s_waitcnt lgkmcnt(0)",
+            "s_waitcnt lgkmcnt(1)",
+            "s_mov_b32 s6, s4",
+        ),
+        // LDS in order, but not with scalar loads.
+        (
+            &format!("{lds} ds_read_b32 v2, v1\n ds_read_b32 v3, v1\n"),
+            "s_waitcnt lgkmcnt(1)",
+            "s_waitcnt lgkmcnt(2)",
+            "v_mov_b32 v4, v2",
+        ),
+        (
+            &format!("{lds} ds_read_b32 v2, v1\n s_load_dword s4, s[2:3], 0x0\n"),
+            "s_waitcnt lgkmcnt(0)",
+            "s_waitcnt lgkmcnt(1)",
+            "v_mov_b32 v4, v2",
+        ),
+        (
+            &format!("{lds} ds_bpermute_b32 v2, v1, v0\n"),
+            "s_waitcnt lgkmcnt(0)",
+            "s_waitcnt vmcnt(0)",
+            "v_mov_b32 v4, v2",
+        ),
+        // A flat access to LDS counts in both, and is known to be back in neither alone.
+        (
+            &format!(
+                "{lds} s_mov_b64 s[4:5], src_shared_base\n v_mov_b32 v6, v1\n \
+                      v_mov_b32 v7, s5\n flat_load_dword v2, v[6:7]\n"
+            ),
+            "s_waitcnt vmcnt(0) lgkmcnt(0)",
+            "s_waitcnt vmcnt(0)",
+            "v_mov_b32 v4, v2",
+        ),
+    ] {
+        let with = |wait: &str| format!("{before}{wait}\nwrong: {after}\n");
+        let violation = breaks(Rule::WaitCounter, 64, &with(too_little), &with(wait));
+        let text = violation.to_string();
+        // The count that the report asks for is the one that mends it.
+        let missing = wait.split_whitespace().skip(1).filter(|word| !too_little.contains(word));
+        for word in missing {
+            assert!(text.contains(word), "{wait}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_needs_no_wait_is_not_reported() {
+    // Loads into the same register come back in order; so do the halves of a register.
+    keeps(64, "global_load_dword v2, v1, s[2:3]\n global_load_dword v2, v1, s[2:3]\n");
+    keeps(64, "global_load_short_d16 v2, v1, s[2:3]\n global_load_short_d16_hi v2, v1, s[2:3]\n");
+    // The data and the address of a store and of a load are taken when they are issued.
+    keeps(64, "global_store_dword v1, v0, s[2:3]\n v_mov_b32 v0, 0\n v_mov_b32 v1, 0\n");
+    // A flat access to device memory does not go through LDS.
+    keeps(
+        64,
+        "v_mov_b32 v6, s2\n v_mov_b32 v7, s3\n flat_load_dword v2, v[6:7]\n \
+         s_waitcnt vmcnt(0)\n v_mov_b32 v4, v2\n",
+    );
+}
+
+/// Before, trigger, wait states needed, victim.
+const HAZARDS: &[(&str, &str, u32, &str)] = &[
+    (
+        "v_mov_b32 v9, s2\n s_nop 1",
+        "v_readlane_b32 s2, v9, 0",
+        5,
+        "global_load_dword v2, v1, s[2:3]",
+    ),
+    ("", "v_readfirstlane_b32 s4, v0", 4, "v_readlane_b32 s5, v0, s4"),
+    ("", "v_cmp_lt_u32 vcc, v0, v1", 4, "v_div_fmas_f32 v2, v0, v1, v1"),
+    ("", "v_cmp_lt_u32 vcc, v0, v1", 5, "v_mov_b32 v2, src_vccz"),
+    (
+        "",
+        "v_mov_b32 v2, v0",
+        2,
+        "v_mov_b32_dpp v3, v2 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+    ),
+    (
+        "",
+        "v_cmpx_ge_u32 vcc, v1, v0",
+        5,
+        "v_mov_b32_dpp v3, v0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+    ),
+    ("", "global_store_dwordx4 v1, v[4:7], s[2:3]", 1, "v_mov_b32 v6, 0"),
+    (
+        "",
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3",
+        2,
+        "s_getreg_b32 s4, hwreg(HW_REG_MODE, 4, 2)",
+    ),
+    (
+        "",
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3",
+        2,
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 3",
+    ),
+    ("", "s_mov_b32 m0, 0", 1, "s_movrels_b32 s4, s2"),
+    ("s_nop 1", "v_mov_b32 v4, 0", 2, "v_mfma_f32_4x4x1f32 v[8:11], v4, v1, v[12:15]"),
+    ("s_nop 1", "v_mfma_f32_4x4x1f32 v[4:7], v0, v1, v[4:7]", 5, "v_mov_b32 v2, v4"),
+    ("s_nop 1", "v_mfma_f32_4x4x1f32 v[4:7], v0, v1, v[8:11]", 1, "v_mov_b32 v8, 0"),
+    (
+        "s_nop 1",
+        "v_mfma_f32_4x4x1f32 v[4:7], v0, v1, v[4:7]",
+        2,
+        "v_mfma_f32_4x4x1f32 v[12:15], v0, v1, v[6:9]",
+    ),
+    (
+        "s_nop 1",
+        "v_mfma_f32_4x4x1f32 a[4:7], v0, v1, a[4:7]",
+        5,
+        "global_store_dword v1, a4, s[2:3]",
+    ),
+    ("s_nop 1", "v_mfma_f32_16x16x4f32 v[4:7], v0, v1, v[4:7]", 11, "v_mov_b32 v7, 0"),
+    (
+        "s_nop 1",
+        "v_mfma_f32_16x16x4f32 v[4:7], v0, v1, v[4:7]",
+        11,
+        "v_mfma_f32_4x4x1f32 v[12:15], v4, v1, v[12:15]",
+    ),
+    (
+        "s_nop 1",
+        "v_mfma_f32_32x32x2f32 v[4:19], v0, v1, v[4:19]",
+        19,
+        "global_store_dword v1, v19, s[2:3]",
+    ),
+    ("s_nop 1", "v_mfma_f64_4x4x4f64 v[4:5], v[0:1], v[0:1], v[4:5]", 6, "v_mov_b32 v2, v4"),
+    (
+        "s_nop 1",
+        "v_mfma_f64_4x4x4f64 v[4:5], v[0:1], v[0:1], v[4:5]",
+        9,
+        "global_store_dword v1, v4, s[2:3]",
+    ),
+    (
+        "s_nop 1",
+        "v_mfma_f64_4x4x4f64 v[4:5], v[0:1], v[0:1], v[4:5]",
+        2,
+        "v_fma_f64 v[8:9], v[0:1], v[0:1], v[0:1]",
+    ),
+    (
+        "s_nop 1",
+        "v_mfma_f64_16x16x4f64 v[4:11], v[0:1], v[0:1], v[4:11]",
+        18,
+        "global_store_dword v1, v4, s[2:3]",
+    ),
+    ("", "v_dot2_f32_f16 v4, v0, v1, v4", 3, "v_mov_b32 v2, v4"),
+    ("", "v_dot2_f32_f16 v4, v0, v1, v4", 3, "v_dot2_f32_f16 v5, v4, v1, v5"),
+];
+
+/// `s_nop`s of so many wait states in all.
+fn nops(states: u32) -> String {
+    let (eights, rest) = (states / 8, states % 8);
+    let rest = if rest > 0 { format!("s_nop {}\n", rest - 1) } else { String::new() };
+    "s_nop 7\n".repeat(eights as usize) + &rest
+}
+
+#[test]
+fn hazards_need_their_wait_states_and_no_more() {
+    for (before, trigger, states, victim) in HAZARDS {
+        let with = |states: u32| format!("{before}\n{trigger}\n{}wrong: {victim}\n", nops(states));
+        let violation = breaks(Rule::ManualHazard, 64, &with(states - 1), &with(*states));
+        let Finding::TooClose { distance, hazard, .. } = violation.finding else { unreachable!() };
+        assert_eq!((u32::from(distance), u32::from(hazard.wait_states)), (states - 1, *states));
+    }
+}
+
+#[test]
+fn double_precision_matrices_between_a_write_and_memory_count_as_a_hazard() {
+    let matrix = "v_mfma_f64_4x4x4f64 v[4:5], v[0:1], v[0:1], v[4:5]\n";
+    let with = |between: &str| {
+        format!(
+            "s_nop 1\n v_mov_b32 v20, 0\n{between}\nwrong: global_store_dword v1, v20, s[2:3]\n"
+        )
+    };
+    breaks(Rule::ManualHazard, 64, &with(matrix), &with(&format!("{matrix} s_nop 0\n")));
+    keeps(64, &with("v_mov_b32 v21, 0\n"));
+}
+
+#[test]
+fn undefined_values_decide_nothing() {
+    let gather = "wrong: global_load_dword v3, v21, s[2:3]\n";
+    let branch = "s_cmp_eq_u32 s10, 0\nwrong: s_cbranch_scc1 end\n";
+    let lds = ".set lds_bytes, 256\n";
+    let read = "ds_read_b32 v21, v1\n s_waitcnt lgkmcnt(0)\n v_and_b32 v21, 0xfc, v21\n";
+    for (purpose, wrong, mended) in [
+        (Purpose::Address, gather.to_owned(), format!("v_mov_b32 v21, 0\n{gather}")),
+        // Through copies and masks; a mask of zero decides it.
+        (
+            Purpose::Address,
+            format!("v_lshlrev_b32 v21, 2, v20\n v_and_b32 v21, 0xfc, v21\n{gather}"),
+            format!("v_lshlrev_b32 v21, 2, v20\n v_and_b32 v21, 3, v21\n{gather}"),
+        ),
+        (
+            Purpose::Address,
+            format!("v_add_u32 v21, v20, v20\n v_and_b32 v21, 0xfc, v21\n{gather}"),
+            format!("v_xor_b32 v21, v20, v20\n{gather}"),
+        ),
+        // Lanes that were not active when the register was written.
+        (
+            Purpose::Address,
+            format!("s_mov_b64 exec, 1\n v_mov_b32 v21, 0\n s_mov_b64 exec, 3\n{gather}"),
+            format!("s_mov_b64 exec, 3\n v_mov_b32 v21, 0\n s_mov_b64 exec, 1\n{gather}"),
+        ),
+        (
+            Purpose::Address,
+            format!("{lds}{read}{gather}"),
+            format!("{lds} ds_write_b32 v1, v0\n{read}{gather}"),
+        ),
+        (
+            Purpose::Exec,
+            "wrong: s_and_b64 exec, exec, s[10:11]\n".to_owned(),
+            "s_mov_b64 s[10:11], -1\n s_and_b64 exec, exec, s[10:11]\n".to_owned(),
+        ),
+        (Purpose::Condition, branch.to_owned(), format!("s_mov_b32 s10, 0\n{branch}")),
+        (
+            Purpose::Condition,
+            "v_cmp_eq_u32 vcc, 0, v20\nwrong: s_cbranch_vccz end\n".to_owned(),
+            // One lane that is decided decides.
+            "v_cmp_eq_u32 vcc, 0, v20\n s_or_b32 vcc_lo, vcc_lo, 1\n s_cbranch_vccz end\n"
+                .to_owned(),
+        ),
+        (
+            Purpose::Index,
+            "wrong: s_movrels_b32 s6, s2\n".to_owned(),
+            "s_mov_b32 m0, 0\n s_nop 0\n s_movrels_b32 s6, s2\n".to_owned(),
+        ),
+        // What a scalar load takes from beyond the arguments.
+        (
+            Purpose::Condition,
+            "s_load_dwordx2 s[10:11], s[0:1], 0x4\n s_waitcnt lgkmcnt(0)\n s_cmp_eq_u32 s11, 0\n\
+             wrong: s_cbranch_scc1 end\n"
+                .to_owned(),
+            "s_load_dwordx2 s[10:11], s[0:1], 0x4\n s_waitcnt lgkmcnt(0)\n s_cmp_eq_u32 s10, 0\n\
+             s_cbranch_scc1 end\n"
+                .to_owned(),
+        ),
+    ] {
+        let violation = breaks(Rule::UndefinedValue, 64, &wrong, &mended);
+        let Finding::Undefined { purpose: found, .. } = violation.finding else { unreachable!() };
+        assert_eq!(found, purpose, "{wrong}");
+    }
+}
+
+#[test]
+fn accesses_stay_within_lds() {
+    let with = |bytes: u32| {
+        format!(".set lds_bytes, {bytes}\n v_add_u32 v2, 4, v1\nwrong: ds_write_b32 v2, v0\n")
+    };
+    let violation = breaks(Rule::LdsBounds, 64, &with(256), &with(260));
+    assert_eq!(violation.lanes.0, 1 << 63);
+}
+
+#[test]
+fn accesses_stay_within_allocations() {
+    let with = |offset: u32| format!("wrong: global_load_dword v2, v1, s[2:3] offset:{offset}\n");
+    let violation = breaks(Rule::MemoryBounds, 64, &with(3752), &with(3744));
+    assert_eq!(violation.lanes.0, 0b11 << 62);
+}
+
+#[test]
+fn scalar_addresses_are_whole_dwords() {
+    let with = |offset: u32| {
+        format!(
+            "s_add_u32 s4, s2, {offset}\n s_addc_u32 s5, s3, 0\nwrong: s_load_dword s6, s[4:5], 0x0\n"
+        )
+    };
+    breaks(Rule::Alignment, 64, &with(2), &with(4));
+}
+
+#[test]
+fn registers_are_those_that_are_allocated() {
+    let vector = |register: u32| format!("wrong: v_mov_b32 v2, v{register}\n");
+    breaks(Rule::RegisterAllocation, 64, &vector(32), &vector(31));
+    let scalar = |register: u32| format!("wrong: s_mov_b32 s4, s{register}\n");
+    breaks(Rule::RegisterAllocation, 64, &scalar(80), &scalar(79));
+}
+
+#[test]
+fn lds_is_waited_for_before_a_barrier() {
+    let with = |wait: &str| {
+        format!(
+            ".set lds_bytes, 512\n v_xor_b32 v2, 0x100, v1\n ds_write_b32 v1, v0\n {wait}\n \
+             s_barrier\nwrong: ds_read_b32 v3, v2\n"
+        )
+    };
+    breaks(Rule::LdsAtBarrier, 128, &with(""), &with("s_waitcnt lgkmcnt(0)"));
+}
+
+#[test]
+fn waves_meet_at_one_barrier() {
+    let start = "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 first\n";
+    breaks(
+        Rule::DifferentBarriers,
+        128,
+        &format!("{start}wrong: s_barrier\n s_branch end\nfirst: s_barrier\n"),
+        &format!("{start} s_nop 0\nfirst: s_barrier\n"),
+    );
+    // Waves that have ended do not count.
+    keeps(128, &format!("{start} s_barrier\nfirst: s_nop 0\n"));
+}
+
+#[test]
+fn a_barrier_that_a_wave_never_reaches_is_reported() {
+    let violation = breaks(
+        Rule::BarrierNotReached,
+        128,
+        "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\nloop: s_cbranch_scc1 loop\nwrong: s_barrier\n",
+        "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 next\nnext: s_barrier\n",
+    );
+    assert_eq!(violation.wave.wave, 1);
+}
+
+#[test]
+fn a_rule_broken_in_a_loop_is_reported_once_and_counted() {
+    let assembly = assemble(
+        "s_mov_b32 s4, 10\nagain: global_load_dword v2, v1, s[2:3]\nwrong: v_mov_b32 v3, v2\n \
+         s_sub_u32 s4, s4, 1\n s_cmp_lg_u32 s4, 0\n s_cbranch_scc1 again\n",
+    );
+    let (_, found) = run(&assembly, 128);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].count, 20);
+}
+
+#[test]
+fn a_device_fault_ends_strict_execution_as_it_ends_the_other() {
+    let assembly =
+        assemble("v_mov_b32 v2, 0\n v_mov_b32 v3, 0\n global_load_dword v4, v[2:3], off\n");
+    let (end, found) = run(&assembly, 64);
+    assert!(found.is_empty());
+    let Completion::Faulted(DeviceFault { cause, .. }) = end else { panic!("it completed") };
+    assert!(matches!(cause, FaultCause::MemoryViolation { .. }));
+}
