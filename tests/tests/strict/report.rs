@@ -38,7 +38,9 @@ fn a_program_that_breaks_a_rule_is_reported_and_not_injected_into() {
     let page = std::fs::read_to_string(page).expect("the page");
     let folder = format!("{}/", folder.path().display());
     for line in strict.stderr.replace(&folder, "").lines() {
-        assert!(page.contains(line.trim_end()), "not in docs/strict.md: {line}");
+        // Where the code lies is the compiler's business.
+        let line = line.split_once(" at 0x").map_or(line, |(rule, _)| rule);
+        assert!(page.contains(line), "not in docs/strict.md: {line}");
     }
 }
 

@@ -290,7 +290,7 @@ impl fmt::Display for Violation {
             Some(first) => format!(", {} lanes from lane {first} on", self.lanes.count()),
             None => String::new(),
         };
-        writeln!(f, "  where:  {}{lanes}; met {} times", self.wave, self.count)?;
+        writeln!(f, "  where:  {}{lanes}; times met: {}", self.wave, self.count)?;
         writeln!(f, "  to do:  {}", rule.advice())?;
         write!(f, "  rule:   {}", rule.source())
     }
