@@ -204,7 +204,11 @@ impl Shadow {
         ghost.lds_size = wave.lds_size;
         ghost.pc = wave.pc;
         for row in rows {
+            ghost.rows[*row] = wave.rows[*row];
             let undefined = &self.rows[*row];
+            if *undefined == Row::ZERO {
+                continue;
+            }
             let paired = other(Word::Row(RowIndex(*row as u16)));
             for lane in 0..LANES {
                 let bits = undefined.0[lane];
@@ -212,8 +216,8 @@ impl Shadow {
                 ghost.rows[*row].0[lane] = wave.rows[*row].0[lane] & !bits | filling & bits;
             }
         }
-        for index in 0..ScalarIndex::COUNT {
-            let bits = self.scalars[index];
+        ghost.scalars = wave.scalars;
+        for (index, bits) in self.scalars.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
             let paired = other(Word::Scalar(ScalarIndex(index as u8)));
             let filling = word((RowIndex::COUNT * LANES + index) as u32, value(paired, 0));
             ghost.scalars[index] = wave.scalars[index] & !bits | filling & bits;
