@@ -55,8 +55,8 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
     }
 }
 
-/// The registers that faults strike when every place of an instruction is drawn in turn: those
-/// that the instruction names, and their lanes.
+/// Lane masks have as many places as a wave has lanes, and no fault strikes a lane or a half of a
+/// mask that a wave does not have.
 #[test]
 fn faults_strike_what_a_wave_of_the_target_has() {
     for machine in MACHINES {
@@ -69,14 +69,6 @@ fn faults_strike_what_a_wave_of_the_target_has() {
         let mut comparisons = profile.instructions.iter().filter(|entry| comparison(&entry.text));
         let entry = comparisons.next().unwrap_or_else(|| panic!("{machine}: no comparison"));
         assert_eq!(entry.places, entry.executions * machine.lanes as u64, "{}", entry.text);
-        // Both halves of a dual instruction write a register.
-        let dual: Vec<_> =
-            profile.instructions.iter().filter(|entry| entry.text.contains(" :: ")).collect();
-        assert_eq!(dual.is_empty(), machine != MACHINES[6], "{machine}");
-        for entry in dual {
-            let most = entry.executions * 2 * 32 * machine.lanes as u64;
-            assert!(entry.places <= most && entry.places > most / 2, "{}", entry.text);
-        }
         let sites =
             plan(&prepared.workload, &profile, 5, 300).unwrap_or_else(|error| panic!("{error}"));
         for planned in sites {
@@ -88,11 +80,11 @@ fn faults_strike_what_a_wave_of_the_target_has() {
     }
 }
 
-/// The negative control of what the targets compute: waves of another size than the kernels were
-/// compiled for do not compute the same.
+/// The negative control of what the targets compute: waves of 64 lanes do not compute the same
+/// with kernels that were compiled for 32. (The other way about many kernels do.)
 #[test]
 fn kernels_do_not_run_with_the_wrong_wave_size() {
-    for machine in MACHINES.into_iter().filter(|machine| machine.target().wave_sizes().len() > 1) {
+    for machine in MACHINES.into_iter().filter(|machine| machine.lanes == 32) {
         let right = campaign(machine);
         let golden = |campaign: &Campaign| {
             prepare(campaign).unwrap_or_else(|error| panic!("{error}")).workload.golden()
@@ -115,7 +107,7 @@ fn kernels_do_not_run_with_the_wrong_wave_size() {
             launch.code = Code::Object { path };
         }
         match golden(&wrong) {
-            Ok(golden) => assert_ne!(golden.outputs, expected, "{machine}"),
+            Ok(golden) => assert!(golden.outputs != expected, "{machine}"),
             Err(error) => println!("{machine}: {error}"),
         }
     }
