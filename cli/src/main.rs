@@ -42,7 +42,7 @@ enum Failure {
     #[error("{0}")]
     Campaign(#[from] CampaignError),
     /// A program that does not keep the rules of the hardware.
-    #[error("the program breaks rules of the hardware in {count} places; nothing was injected")]
+    #[error("the program breaks rules of the hardware (places: {count}); nothing was injected")]
     RulesBroken { count: usize },
     /// A campaign that was asked to stop.
     #[error("interrupted after {done} of {planned} injections; their results are in {folder}")]

@@ -39,6 +39,17 @@ fn keeps(items: u32, mended: &str) {
 }
 
 #[test]
+fn sources_are_not_overwritten_before_they_are_taken() {
+    let sync = |wait: &str| {
+        format!(
+            "s_mov_b32 m0, 0\n v_mov_b32 v2, 0\n s_nop 0\n ds_gws_init v2 offset:3 gds\n {wait}\n\
+             wrong: v_mov_b32 v2, 1\n s_waitcnt lgkmcnt(0)\n"
+        )
+    };
+    breaks(Rule::WaitCounter, 64, &sync("s_waitcnt lgkmcnt(0)"), &sync("s_waitcnt expcnt(0)"));
+}
+
+#[test]
 fn results_are_waited_for() {
     let load = "global_load_dword v2, v1, s[2:3]\n";
     let lds = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n";

@@ -94,6 +94,16 @@ trait Element {
     fn initial(bits: u64) -> Self::Sum;
     /// A group of products added to a sum.
     fn add(a: &[Self::Value], b: &[Self::Value], sum: Self::Sum) -> Self::Sum;
+    /// The same in all lanes; `a` and `b` have the products' factors one behind the other.
+    #[inline(always)]
+    fn add_all(a: &[Lanes<Self::Value>], b: &[Lanes<Self::Value>], sums: &mut Lanes<Self::Sum>) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let of_lane = |factors: &[Lanes<Self::Value>]| -> [Self::Value; MOST_GROUP] {
+                std::array::from_fn(|at| factors.get(at).map_or(Default::default(), |f| f[lane]))
+            };
+            *sum = Self::add(&of_lane(a)[..a.len()], &of_lane(b)[..b.len()], *sum);
+        }
+    }
     /// The bits of an element of D.
     fn bits(sum: Self::Sum) -> u64;
 }
@@ -122,6 +132,20 @@ impl Element for Single {
     #[inline(always)]
     fn add(a: &[f32], b: &[f32], sum: f32) -> f32 {
         settled(a[0].mul_add(b[0], sum), [a[0], b[0], sum])
+    }
+    #[inline(always)]
+    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], sums: &mut Lanes<f32>) {
+        for (a, b) in a.iter().zip(b) {
+            let before = *sums;
+            let mut is_nan = false;
+            for lane in 0..LANES {
+                sums[lane] = a[lane].mul_add(b[lane], before[lane]);
+                is_nan |= sums[lane].is_nan();
+            }
+            if is_nan {
+                *sums = std::array::from_fn(|lane| Self::add(&[a[lane]], &[b[lane]], before[lane]));
+            }
+        }
     }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {
@@ -284,6 +308,12 @@ const MOST_ROWS: usize = 32;
 /// What each lane holds of A or B.
 type Elements<T> = [[T; MOST_ELEMENTS]; LANES];
 
+/// A value of each lane.
+type Lanes<T> = [T; LANES];
+
+/// Most products that are summed at a time.
+const MOST_GROUP: usize = 4;
+
 /// D = A * B + C, compiled for hosts with and without fused multiply-add.
 fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usize>(
     wave: &mut Wave,
@@ -327,25 +357,34 @@ fn compute<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usiz
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
     let placement = Placement::of::<E>(SIZE, BLOCKS);
     let count = SIZE * SIZE * BLOCKS / LANES;
+    let holder = |i: usize, block: usize, k: usize| i + SIZE * (block + BLOCKS * (k / each));
+    let mut left = [[E::Value::default(); LANES]; DEPTH];
+    let mut right = left;
     let mut result = [Row::ZERO; MOST_ROWS];
     for index in 0..count {
-        let initial = sum_rows::<E>(wave, op, index);
-        for lane in 0..LANES {
-            let (block, row, column) = placement.element(index, lane);
-            let block_of_a = ((block >> broadcast << broadcast) + chosen) % BLOCKS;
-            let mut sum = E::initial(joined(&initial, lane));
-            for group in 0..DEPTH / E::GROUP {
-                let mut left = [E::Value::default(); MOST_ELEMENTS];
-                let mut right = left;
-                let pairs = left.iter_mut().zip(&mut right).take(E::GROUP);
-                for (at, (left, right)) in pairs.enumerate() {
-                    let k = group * E::GROUP + at;
-                    let holder = |i: usize, block: usize| i + SIZE * (block + BLOCKS * (k / each));
-                    *left = a[holder(row, block_of_a)][k % each];
-                    *right = b[holder(column, block)][k % each];
-                }
-                sum = E::add(&left[..E::GROUP], &right[..E::GROUP], sum);
+        // The factors of each lane's sum. Lanes side by side have the same row, and the columns
+        // stay the same as long as the block does.
+        for (k, left) in left.iter_mut().enumerate() {
+            for (run, lanes) in left.chunks_mut(SIZE).enumerate() {
+                let (block, row, _) = placement.element(index, run * SIZE);
+                let block = ((block >> broadcast << broadcast) + chosen) % BLOCKS;
+                lanes.fill(a[holder(row, block, k)][k % each]);
             }
+        }
+        if index % placement.registers == 0 {
+            for (k, right) in right.iter_mut().enumerate() {
+                for (lane, value) in right.iter_mut().enumerate() {
+                    let (block, _, column) = placement.element(index, lane);
+                    *value = b[holder(column, block, k)][k % each];
+                }
+            }
+        }
+        let initial = sum_rows::<E>(wave, op, index);
+        let mut sums = std::array::from_fn(|lane| E::initial(joined(&initial, lane)));
+        for (left, right) in left.chunks(E::GROUP).zip(right.chunks(E::GROUP)) {
+            E::add_all(left, right, &mut sums);
+        }
+        for (lane, sum) in sums.into_iter().enumerate() {
             let bits = E::bits(sum);
             result[index * E::SUM_WORDS].0[lane] = bits as u32;
             if E::SUM_WORDS == 2 {

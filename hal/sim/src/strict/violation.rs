@@ -51,6 +51,15 @@ pub enum Finding {
         /// The operation under way.
         operation: Instruction,
     },
+    /// A source overwritten before an operation under way has taken it.
+    StillASource {
+        /// The registers.
+        registers: RegisterRange,
+        /// The counter that tells, and what it must have reached.
+        count: (Counter, usize),
+        /// The operation under way.
+        operation: Instruction,
+    },
     /// Two instructions too close to each other.
     TooClose {
         /// The row of the table.
@@ -143,7 +152,7 @@ impl Finding {
     /// The rule that it breaks.
     pub fn rule(&self) -> Rule {
         match self {
-            Finding::NotWaited { .. } => Rule::WaitCounter,
+            Finding::NotWaited { .. } | Finding::StillASource { .. } => Rule::WaitCounter,
             Finding::TooClose { .. } => Rule::ManualHazard,
             Finding::Undefined { .. } => Rule::UndefinedValue,
             Finding::OutsideLds { .. } => Rule::LdsBounds,
@@ -229,6 +238,11 @@ impl fmt::Display for Finding {
                     counts.join(" ")
                 )
             }
+            Finding::StillASource { registers, count: (counter, most), operation } => write!(
+                f,
+                "{registers} is overwritten before {operation} has taken it; it has once \
+                 s_waitcnt {counter}({most}) is passed"
+            ),
             Finding::TooClose { hazard, registers, distance, trigger } => {
                 write!(f, "{}", hazard.name)?;
                 if !registers.is_empty() {

@@ -6,6 +6,7 @@
 //! behind it; of the others only if n is 0.
 
 use super::facts::Facts;
+use super::slot::Slots;
 use super::violation::Finding;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
 use std::collections::HashMap;
@@ -93,10 +94,10 @@ impl UnderWay {
         self.operations.iter().any(|operation| operation.number == number)
     }
 
-    /// What an instruction reads or overwrites before it has arrived. Each operation is
-    /// complained about once.
+    /// What an instruction reads or overwrites before it has arrived, or been taken. Each
+    /// operation is complained about once.
     pub fn check(&mut self, facts: &Facts) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = self.sources_overwritten(facts).collect();
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             if !operation.delivers {
@@ -125,6 +126,25 @@ impl UnderWay {
             self.operations[index].delivers = false;
         }
         findings
+    }
+
+    /// Vector sources that `expcnt` guards and the instruction overwrites.
+    fn sources_overwritten(&self, facts: &Facts) -> impl Iterator<Item = Finding> {
+        self.operations.iter().enumerate().filter_map(|(index, operation)| {
+            let (counter, most) =
+                self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
+            let is_source = |slots: &Slots| {
+                let mut sources =
+                    operation.facts.reads.iter().filter(|(_, own)| !own.rows().is_empty());
+                sources.any(|(_, own)| own.overlap(slots))
+            };
+            let (registers, _) = facts.writes.iter().find(|(_, slots)| is_source(slots))?;
+            Some(Finding::StillASource {
+                registers: *registers,
+                count: (counter, most),
+                operation: operation.facts.instruction(),
+            })
+        })
     }
 
     /// The highest counts that prove that an operation has come back.
