@@ -165,7 +165,6 @@ fn execute_access(
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let exec = wave.exec();
-    let modifiers = &op.inst.modifiers;
     match access {
         LdsAccess::Read(Element::Words(words)) => {
             let addresses = addresses(wave, op, op.immediate as u32);
@@ -183,7 +182,7 @@ fn execute_access(
         }
         LdsAccess::Read2 { words, scale } => {
             let bases = addresses(wave, op, 0);
-            let elements = [modifiers.offset0, modifiers.offset1].map(|at| u32::from(at) * scale);
+            let elements = two_offsets(op).map(|at| at * scale);
             read_words(wave, op, words, &bases, elements, lds);
         }
         LdsAccess::Write(element) => {
@@ -191,8 +190,7 @@ fn execute_access(
             write_element(wave, op, 1, element, &addresses, lds);
         }
         LdsAccess::Write2 { words, scale } => {
-            let first = addresses(wave, op, u32::from(modifiers.offset0) * scale);
-            let second = addresses(wave, op, u32::from(modifiers.offset1) * scale);
+            let [first, second] = two_offsets(op).map(|at| addresses(wave, op, at * scale));
             write_element(wave, op, 1, Element::Words(words), &first, lds);
             write_element(wave, op, 2, Element::Words(words), &second, lds);
         }
@@ -214,7 +212,7 @@ fn execute_access(
             }
         }
         LdsAccess::Exchange2 { atomic, scale } => {
-            let offsets = [modifiers.offset0, modifiers.offset1].map(|at| u32::from(at) * scale);
+            let offsets = two_offsets(op).map(|at| at * scale);
             let addresses = offsets.map(|offset| addresses(wave, op, offset));
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
@@ -285,6 +283,12 @@ fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, b
 pub fn by_thread(wave: &Wave, op: &Op) -> Row {
     let first = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
     Row(std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)))
+}
+
+/// The two offsets that some operations have in the place of one.
+#[inline(always)]
+fn two_offsets(op: &Op) -> [u32; 2] {
+    [op.immediate as u32 & 0xff, op.immediate as u32 >> 8 & 0xff]
 }
 
 /// The address of each lane.

@@ -428,7 +428,6 @@ pub mod reference;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane_value::Kind;
     use crate::op::Run;
     use crate::test_support;
     use flipwave_isa::LaneMask;
@@ -440,7 +439,7 @@ mod tests {
         let mut op = test_support::op(Run::Scalar(operation.run));
         for (slot, value) in op.sources.iter_mut().zip(sources) {
             let words = [Word::Constant(*value as u32), Word::Constant((*value >> 32) as u32)];
-            *slot = Source { words, kind: Kind::Wide };
+            *slot = Source { words };
         }
         op.scalar_destination = ScalarIndex(10);
         op.immediate = immediate;

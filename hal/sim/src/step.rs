@@ -23,12 +23,15 @@ pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -
 
 #[inline(always)]
 fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    // The most frequent first: a branch that is foretold costs less than a jump by a table.
+    if let Run::Vector(function) = op.run {
+        // SAFETY: the function was chosen for the features this host has.
+        unsafe { function(wave, op) };
+        return Step::Next;
+    }
     let done = match op.run {
-        Run::Vector(function) => {
-            // SAFETY: the function was chosen for the features this host has.
-            unsafe { function(wave, op) };
-            Ok(())
-        }
+        // Executed already.
+        Run::Vector(_) => Ok(()),
         Run::Scalar(function) | Run::Whole(function) => {
             function(wave, op);
             Ok(())

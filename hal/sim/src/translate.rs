@@ -158,7 +158,7 @@ fn source(value: &Value, kind: Kind) -> Result<Source, Gap> {
         Value::Literal(bits) => constant(*bits, 0),
         Value::Off | Value::Symbol(_) => constant(0, 0),
     };
-    Ok(Source { words, kind })
+    Ok(Source { words })
 }
 
 fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
@@ -308,7 +308,10 @@ fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
     // gfx11's name says that the new value precedes the one compared with.
     let name = inst.operation.name().replace("ds_cmpstore_", "ds_cmpst_");
     let access = lds::find(&name).ok_or(Gap("this LDS operation"))?;
-    op.immediate = inst.modifiers.offset;
+    // One field: a long offset, or two short ones.
+    let modifiers = &inst.modifiers;
+    let short = i64::from(modifiers.offset0) | i64::from(modifiers.offset1) << 8;
+    op.immediate = modifiers.offset | short;
     // What is addressed by the thread's number has no address register.
     let first = usize::from(access == LdsAccess::WriteByThread);
     for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
@@ -363,7 +366,7 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> 
     match row.sources.len() - operands.len() {
         0 => {}
         1 if row.sources.last() == Some(&Kind::Mask) => {
-            op.sources[operands.len()] = Source { words: VCC_WORDS, kind: Kind::Mask };
+            op.sources[operands.len()] = Source { words: VCC_WORDS };
         }
         _ => return Err(OPERANDS),
     }

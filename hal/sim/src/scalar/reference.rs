@@ -100,7 +100,7 @@ fn check(name: &str, bits: u32, expected: impl Fn(&Case) -> Expected) {
         let mut op = test_support::op(Run::Scalar(operation.run));
         for (slot, value) in op.sources.iter_mut().zip(case.sources) {
             let words = [Word::Constant(value as u32), Word::Constant((value >> 32) as u32)];
-            *slot = Source { words, kind: Kind::Wide };
+            *slot = Source { words };
         }
         op.scalar_destination = ScalarIndex(10);
         op.immediate = case.immediate;

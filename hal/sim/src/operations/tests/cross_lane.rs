@@ -23,9 +23,6 @@ fn execute(name: &str, wave: &mut Wave, prepare: impl Fn(&mut Op)) {
     let name = control::operation(name);
     let operation = find_whole(name).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
-    for (source, kind) in op.sources.iter_mut().zip(operation.sources) {
-        source.kind = *kind;
-    }
     prepare(&mut op);
     (operation.function)(wave, &op);
 }
@@ -193,8 +190,8 @@ fn scalars_and_constants_are_broadcast() {
         let mut wave = wave(u64::MAX);
         wave.write_scalar(ScalarIndex(30), 1000);
         let mut op = instruction(operation("v_sub_u32"), level);
-        op.sources[0] = Source { words: [Word::Scalar(ScalarIndex(30)); 2], ..op.sources[0] };
-        op.sources[1] = Source { words: [Word::Constant(7); 2], ..op.sources[1] };
+        op.sources[0] = Source { words: [Word::Scalar(ScalarIndex(30)); 2] };
+        op.sources[1] = Source { words: [Word::Constant(7); 2] };
         let Run::Vector(function) = op.run else { panic!("not a vector operation") };
         // SAFETY: `levels` gives what the host has.
         unsafe { function(&mut wave, &op) };

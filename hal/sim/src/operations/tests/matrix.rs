@@ -91,7 +91,7 @@ fn multiply(shape: &Shape, wave: &mut Wave, change: impl Fn(&mut Op)) {
     let mut op = op(Run::Whole(operation.function));
     let rows = |first: u16| [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))];
     for (index, first) in [A, B, C].into_iter().enumerate() {
-        op.sources[index] = Source { words: rows(first), kind: operation.sources[index] };
+        op.sources[index] = Source { words: rows(first) };
     }
     op.destination = RowIndex(D);
     change(&mut op);

@@ -88,7 +88,7 @@ pub fn instruction(operation: &VectorOperation, level: Level) -> Op {
             Kind::Mask => [Word::Scalar(ScalarIndex(10)), Word::Scalar(ScalarIndex(11))],
             _ => [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))],
         };
-        op.sources[index] = Source { words, kind: *kind };
+        op.sources[index] = Source { words };
     }
     op
 }
