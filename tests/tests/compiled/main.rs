@@ -4,6 +4,7 @@ mod control;
 mod lanes;
 mod memory;
 mod numbers;
+mod pressure;
 
 use flipwave_tests::{MACHINES, Program, compile_for};
 
