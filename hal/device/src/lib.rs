@@ -124,6 +124,14 @@ pub enum DeviceError {
         /// The processors there are.
         supported: Vec<&'static str>,
     },
+    /// A target whose rules the strict level does not know.
+    #[error("the strict level knows the rules of {}, not those of {target}; run without it", known.join(", "))]
+    NoStrictLevel {
+        /// The target of the device.
+        target: String,
+        /// The processors whose rules are known.
+        known: Vec<&'static str>,
+    },
     /// A code object that cannot be loaded.
     #[error("cannot load the code object: {0}")]
     Load(String),

@@ -173,16 +173,16 @@ impl EmbeddedGpu {
     /// the same, and much slower.
     ///
     /// # Errors
-    /// As [`Device::dispatch`]; [`DeviceError::UnsupportedTarget`] for a processor whose rules are
-    /// not known here.
+    /// As [`Device::dispatch`]; [`DeviceError::NoStrictLevel`] for a processor whose rules are not
+    /// known here.
     pub fn dispatch_strict(
         &mut self,
         dispatch: &Dispatch,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
         if !strict::PROCESSORS.contains(&self.target.processor()) {
-            return Err(DeviceError::UnsupportedTarget {
-                wanted: format!("the strict level of {}", self.target),
-                supported: strict::PROCESSORS.to_vec(),
+            return Err(DeviceError::NoStrictLevel {
+                target: self.target.to_string(),
+                known: strict::PROCESSORS.to_vec(),
             });
         }
         let mut execution = self.begin(dispatch)?;

@@ -62,3 +62,18 @@ fn a_program_that_keeps_the_rules_goes_on() {
     };
     assert_eq!(results("strict", &["--strict"]), results("fast", &[]));
 }
+
+#[test]
+fn a_processor_whose_rules_are_not_known_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = examples_folder().join("vector_add.yaml");
+    let text = std::fs::read_to_string(example).expect("the example");
+    let kernels = examples_folder().canonicalize().expect("the examples").join("kernels");
+    let text = text.replace("source: kernels/", &format!("source: {}/", kernels.display()));
+    let text = text.replace("target: gfx90a", "target: gfx1100");
+    std::fs::write(folder.path().join("vector_add.yaml"), text).expect("a campaign file written");
+    let refused = flipwave(folder.path(), &["profile", "vector_add.yaml", "--strict"], &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not those of gfx1100"), "{}", refused.stderr);
+    flipwave(folder.path(), &["profile", "vector_add.yaml"], &[]).expect_success();
+}
