@@ -151,7 +151,7 @@ pub fn single_precision() {
 }
 
 #[test]
-#[ignore = "long: 70 million numbers for each of ten operations, about ten minutes"]
+#[ignore = "long: 70 million numbers for each of ten operations"]
 fn single_precision_at_every_61st_number() {
     for (name, function) in SINGLES {
         let samples = (0..=u64::from(u32::MAX)).step_by(61);
