@@ -124,11 +124,7 @@ impl EmbeddedGpu {
         observer: &mut O,
     ) -> Result<Completion, DeviceError> {
         let mut execution = self.begin(dispatch)?;
-        loop {
-            if let Progress::Ended(end) = self.advance(&mut execution, observer, u64::MAX)? {
-                return Ok(end);
-            }
-        }
+        self.finish(&mut execution, observer, &mut Unchecked)
     }
 
     /// Prepares a dispatch and executes nothing of it. A clone of the device and of the execution,
@@ -188,12 +184,7 @@ impl EmbeddedGpu {
         let mut execution = self.begin(dispatch)?;
         let programs = self.programs_of(&execution);
         let mut strict = Strict::new(&self.target, programs);
-        let end = loop {
-            let progress = self.carry_on(&mut execution, &mut Unobserved, &mut strict, u64::MAX)?;
-            if let Progress::Ended(end) = progress {
-                break end;
-            }
-        };
+        let end = self.finish(&mut execution, &mut Unobserved, &mut strict)?;
         let mut violations = strict.into_violations();
         for violation in &mut violations {
             let module = self.modules.get(violation.place.module.0 as usize);
@@ -207,6 +198,20 @@ impl EmbeddedGpu {
         let lanes = execution.launch.machine.lanes;
         let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
         size.and_then(|size| self.programs.get(size)).cloned().unwrap_or_default()
+    }
+
+    /// Carries a dispatch on to its end.
+    fn finish<O: Observer, C: Checker>(
+        &mut self,
+        execution: &mut Execution,
+        observer: &mut O,
+        checker: &mut C,
+    ) -> Result<Completion, DeviceError> {
+        loop {
+            if let Progress::Ended(end) = self.carry_on(execution, observer, checker, u64::MAX)? {
+                return Ok(end);
+            }
+        }
     }
 
     fn carry_on<O: Observer, C: Checker>(

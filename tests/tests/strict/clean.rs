@@ -1,5 +1,6 @@
 //! What a compiler emits breaks no rule, at any level of optimisation.
 
+use crate::hazards;
 use flipwave_campaigns::{Campaign, Code, prepare};
 use flipwave_injector::Workload;
 use flipwave_tests::{Program, clean, compile, examples, scalar};
@@ -38,16 +39,7 @@ fn the_examples_break_no_rule_and_strictness_changes_nothing() {
 fn the_kernels_with_hazards_break_no_rule() {
     for level in LEVELS {
         println!("{level}");
-        let mut program = Program::new(&compile("hazards.cl", &[level]));
-        for kernel in ["matrices", "lanes", "dots"] {
-            let out = program.output(&[0u32; 64]);
-            program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
-        }
-        for kernel in ["double_matrices", "quotients"] {
-            let out = program.output(&[0.0f64; 64]);
-            program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
-        }
-        clean(&program.workload());
+        clean(&hazards(&compile("hazards.cl", &[level])));
     }
 }
 

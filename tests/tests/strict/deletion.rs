@@ -1,12 +1,13 @@
 //! The negative control of waits and hazards: each `s_waitcnt` and `s_nop` that a compiler put
 //! into a kernel is taken out in turn, and the strict level must miss it.
 
+use crate::hazards;
 use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, Isa, Pc};
 use flipwave_sim::strict::Rule;
-use flipwave_tests::{Program, compile, examples_folder, gfx90a};
+use flipwave_tests::{compile, examples_folder, gfx90a};
 use std::path::Path;
 
 /// The instructions of a code object's functions, without the padding between them.
@@ -90,20 +91,6 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
     assert!(missed >= 5 * not_missed.len(), "{missed} missed, not {not_missed:#?}");
     let elsewhere = not_missed.iter().filter(|(_, is_before_barrier)| !is_before_barrier);
     assert!(elsewhere.count() <= 1, "{not_missed:#?}");
-}
-
-/// The kernels of `hazards.cl`.
-fn hazards(code: &[u8]) -> Workload {
-    let mut program = Program::new(code);
-    for kernel in ["matrices", "lanes", "dots"] {
-        let out = program.output(&[0u32; 64]);
-        program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
-    }
-    for kernel in ["double_matrices", "quotients"] {
-        let out = program.output(&[0.0f64; 64]);
-        program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
-    }
-    program.workload()
 }
 
 /// A longer `s_nop` is made shorter by one wait state; one of a single wait state is moved before

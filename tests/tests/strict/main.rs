@@ -5,3 +5,20 @@ mod clean;
 mod deletion;
 mod report;
 mod rules;
+
+use flipwave_injector::Workload;
+use flipwave_tests::Program;
+
+/// The kernels of `hazards.cl`.
+fn hazards(code: &[u8]) -> Workload {
+    let mut program = Program::new(code);
+    for kernel in ["matrices", "lanes", "dots"] {
+        let out = program.output(&[0u32; 64]);
+        program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
+    }
+    for kernel in ["double_matrices", "quotients"] {
+        let out = program.output(&[0.0f64; 64]);
+        program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);
+    }
+    program.workload()
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Numbers of vector registers are those of their rows; scalar registers follow.
 const FIRST_SCALAR: u16 = RowIndex::COUNT as u16;
-const SCC: u16 = FIRST_SCALAR + 128;
+const SCC: u16 = FIRST_SCALAR + ScalarIndex::COUNT as u16;
 
 /// Consecutive registers of a wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
