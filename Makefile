@@ -23,6 +23,7 @@ test: lint
 # two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved
 
 lint: test-dependencies
 	cargo fmt --check

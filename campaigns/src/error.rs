@@ -4,6 +4,7 @@ use crate::campaign::FileError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
 use flipwave_analysis::StatisticsError;
+use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{GoldenError, InjectionError, PlanError};
 
 /// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
@@ -68,6 +69,9 @@ pub enum CampaignError {
         /// What the panic said.
         message: String,
     },
+    /// A tool has no result.
+    #[error(transparent)]
+    Tool(#[from] Box<ToolError>),
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),

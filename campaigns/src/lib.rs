@@ -2,8 +2,8 @@
 //!
 //! # The library
 //!
-//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`profile()`] and [`strict()`] carry
-//! it out. The library prints nothing: it tells a [`Progress`] what happens.
+//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`profile()`], [`strict()`] and
+//! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens.
 
 mod buffers;
 mod campaign;
@@ -27,6 +27,7 @@ mod results;
 mod run;
 mod schema;
 mod strict;
+mod tool;
 mod workers;
 
 pub use buffers::Init;
@@ -44,3 +45,4 @@ pub use record::{Record, Status, Timings, Versions};
 pub use replay::{Replay, replay};
 pub use run::{Report, RunOptions, run};
 pub use strict::strict;
+pub use tool::measure;

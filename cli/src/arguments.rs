@@ -1,7 +1,9 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use flipwave_hooks::tools::Options;
 use flipwave_injector::Site;
+use flipwave_isa::Target;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -30,6 +32,10 @@ pub enum Command {
     Replay(ReplayArguments),
     /// Print what a campaign's faults can hit, without injecting any
     Profile(ProfileArguments),
+    /// Print what the code of a code object looks like: functions, blocks, calls, registers
+    Inspect(InspectArguments),
+    /// Run a campaign's program once, without faults, with a tool in its kernels; print a table
+    Tool(ToolArguments),
 }
 
 #[derive(Debug, Args)]
@@ -79,6 +85,82 @@ pub struct ProfileArguments {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub strict: StrictArgument,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectArguments {
+    /// A code object, an offload bundle, or a HIP program
+    pub file: PathBuf,
+    /// Only this kernel, and what it may call
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The target, where the file has code for several
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<Target>,
+    /// Print the code in blocks, with edges, loops and calls
+    #[arg(long)]
+    pub cfg: bool,
+    /// Print how many registers are free, in all and before each instruction
+    #[arg(long)]
+    pub registers: bool,
+    /// Print the source lines beside the instructions
+    #[arg(long)]
+    pub lines: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The table is CSV. Its first columns say which dispatch a row is of. What could not be counted, \
+because a record found no place or a hook could not be placed, is said on standard error.")]
+pub struct ToolArguments {
+    /// The tool
+    pub name: ToolName,
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// Look at this kernel only
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    /// Where instructions are counted
+    #[arg(long, value_enum, default_value_t = PerArgument::Block)]
+    pub per: PerArgument,
+    /// Room for this many records of a dispatch
+    #[arg(long, value_name = "N", default_value_t = Options::default().records)]
+    pub records: u32,
+    /// File for the table [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Seed in place of the campaign file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ToolName {
+    /// Executions of each instruction
+    InstructionCount,
+    /// Executions of each operation
+    OpcodeHistogram,
+    /// Each access to memory
+    MemoryTrace,
+    /// Cache lines that accesses of a wave touch
+    AddressDivergence,
+    /// How often the lanes of a wave part
+    BranchDivergence,
+    /// How often lanes want the same LDS bank
+    BankConflicts,
+    /// Clocks where each wave begins and ends
+    KernelClock,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PerArgument {
+    /// Once for each basic block
+    Block,
+    /// At each instruction
+    Instruction,
 }
 
 #[derive(Debug, Args)]

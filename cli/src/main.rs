@@ -2,10 +2,12 @@
 
 mod arguments;
 mod display;
+mod inspect;
 mod profile;
 mod replay;
 mod run;
 mod strict;
+mod tool;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -22,6 +24,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Tool(arguments) => tool::tool(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,6 +54,12 @@ enum Failure {
     /// Ctrl-C cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
+    /// A file that cannot be used.
+    #[error("{file}: {reason}")]
+    File { file: String, reason: String },
+    /// A table that cannot be written.
+    #[error("cannot write the table to {}: {reason}", file.display())]
+    Table { file: std::path::PathBuf, reason: csv::Error },
     /// The results are written, and cannot be printed.
     #[error("cannot print: {0}")]
     Print(#[from] std::io::Error),

@@ -1,5 +1,6 @@
 // What stands around the instructions of a kernel. Its only argument is a pointer to a buffer. At
-// the start s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes`.
+// the start s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes`
+// and `private_bytes`.
     .text
     .globl planted
     .p2align 8
@@ -17,16 +18,28 @@ end:
     .ifndef lds_bytes
     .set lds_bytes, 0
     .endif
+    .ifndef vgprs
+    .set vgprs, 64
+    .set accum_offset, 32
+    .endif
+    .ifndef sgprs
+    .set sgprs, 64
+    .endif
+
+    .ifndef private_bytes
+    .set private_bytes, 0
+    .endif
 
     .rodata
     .p2align 6
     .amdhsa_kernel planted
         .amdhsa_kernarg_size 8
         .amdhsa_group_segment_fixed_size lds_bytes
+        .amdhsa_private_segment_fixed_size private_bytes
         .amdhsa_user_sgpr_kernarg_segment_ptr 1
-        .amdhsa_next_free_vgpr 64
-        .amdhsa_accum_offset 32
-        .amdhsa_next_free_sgpr 64
+        .amdhsa_next_free_vgpr vgprs
+        .amdhsa_accum_offset accum_offset
+        .amdhsa_next_free_sgpr sgprs
     .end_amdhsa_kernel
 
     .amdgpu_metadata

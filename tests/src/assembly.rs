@@ -1,7 +1,8 @@
 //! Kernels written in assembly, for faults whose outcome is known by hand.
 
+use crate::{MACHINES, Machine};
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::Pc;
+use flipwave_isa::{AccVgprs, Pc};
 use std::path::Path;
 use std::process::Command;
 
@@ -21,17 +22,32 @@ impl Assembly {
     }
 }
 
-/// Assembles a kernel around `body`.
+/// Assembles a kernel around `body` for gfx90a.
 pub fn assemble(body: &str) -> Assembly {
+    assemble_for(MACHINES[0], body)
+}
+
+/// Assembles a kernel around `body` for a machine.
+pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let folder = tempfile::tempdir().expect("a folder");
-    let object = folder.path().join("planted.co");
+    let [frame, object] = ["frame.s", "planted.co"].map(|name| folder.path().join(name));
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s");
+    let text = std::fs::read_to_string(text).expect("the kernel's frame");
+    let text = text.replace(".wavefront_size: 64", &format!(".wavefront_size: {}", machine.lanes));
+    let is_unified = machine.target().acc_vgprs() == AccVgprs::Unified;
+    // The directive of what other targets do not have.
+    let lines = text.lines().filter(|line| is_unified || !line.contains("accum_offset"));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
     let output = Command::new("clang-19")
-        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib"])
+        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
+        .arg(format!("-mcpu={}", machine.target()))
+        .args(machine.options())
         .arg(format!("-Wa,-I{}", folder.path().display()))
         .arg("-o")
         .arg(&object)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s"))
+        .arg(&frame)
         .output()
         .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);

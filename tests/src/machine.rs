@@ -22,6 +22,12 @@ pub const MACHINES: [Machine; 8] = [
     Machine { processor: "gfx1100", lanes: 64 },
 ];
 
+/// Levels of optimisation at which rewritten kernels are run: without any, code is many times as
+/// long, so that is left to the long tests (`FLIPWAVE_LONG`, see `make test-long`).
+pub fn rewritten_levels() -> &'static [&'static str] {
+    if std::env::var_os("FLIPWAVE_LONG").is_some() { &["-O0", "-O3"] } else { &["-O3"] }
+}
+
 impl Machine {
     /// The target.
     pub fn target(self) -> Target {
@@ -36,7 +42,7 @@ impl Machine {
 
     /// Whether the embedded GPU knows the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
-        self.processor == "gfx90a"
+        !["gfx906", "gfx908"].contains(&self.processor)
     }
 
     /// Whether it runs HIP: where waves may have 32 lanes, HIP has no others.

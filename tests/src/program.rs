@@ -1,6 +1,6 @@
 //! Programs put together by hand: buffers and launches on the embedded GPU.
 
-use crate::{Element, Machine, to_bytes};
+use crate::{Element, Machine, Overwrites, scribbled, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
@@ -61,7 +61,10 @@ pub struct Program {
     kernels: Vec<Kernel>,
     module: ModuleId,
     workload: Workload,
+    code_object: Vec<u8>,
     is_strict: bool,
+    is_scribbled: bool,
+    examine: Option<fn(&Workload)>,
 }
 
 impl Program {
@@ -71,12 +74,31 @@ impl Program {
         let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
         let workload = Workload { device, dispatches: Vec::new(), outputs: Vec::new() };
-        Program { kernels: object.kernels().to_vec(), module, workload, is_strict: false }
+        Program {
+            kernels: object.kernels().to_vec(),
+            module,
+            workload,
+            code_object: code_object.to_vec(),
+            is_strict: false,
+            is_scribbled: false,
+            examine: None,
+        }
     }
 
     /// The same program, run at the strict level besides whenever it is run.
     pub fn strictly(self) -> Program {
         Program { is_strict: true, ..self }
+    }
+
+    /// The same program, run besides with garbage in all registers that are dead, whenever it is
+    /// run.
+    pub fn scribbled(self) -> Program {
+        Program { is_scribbled: true, ..self }
+    }
+
+    /// The same program, given to `examine` besides whenever it is run.
+    pub fn examined(self, examine: fn(&Workload)) -> Program {
+        Program { examine: Some(examine), ..self }
     }
 
     /// Lanes of a wave of its kernels.
@@ -133,11 +155,23 @@ impl Program {
         self.workload.clone()
     }
 
+    /// Its code object.
+    pub fn code_object(&self) -> &[u8] {
+        &self.code_object
+    }
+
     /// Runs the program without a fault; the content of each output afterwards.
     pub fn outputs(&self) -> Vec<Vec<u8>> {
         let golden = self.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         if self.is_strict {
             assert_eq!(clean(&self.workload), golden, "the strict level changes what is executed");
+        }
+        if self.is_scribbled {
+            let outputs = scribbled(&self.workload, &self.code_object, Overwrites::Dead);
+            assert_eq!(outputs.as_ref(), Ok(&golden.outputs), "a register called dead matters");
+        }
+        if let Some(examine) = self.examine {
+            examine(&self.workload);
         }
         golden.outputs
     }

@@ -72,7 +72,7 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
 #[test]
 fn every_link_of_the_book_leads_somewhere() {
     let root = root();
-    let pages = ["campaigns", "embedded-gpu", "instructions", "strict"];
+    let pages = ["campaigns", "embedded-gpu", "inspect", "instructions", "strict", "tools"];
     let pages = pages.map(|page| format!("docs/{page}.md"));
     for page in pages.iter().map(String::as_str).chain(["README.md"]) {
         let page = root.join(page);

@@ -10,7 +10,7 @@ use object::elf::{ELFMAG, EM_AMDGPU, FileHeader64, SHT_NOBITS};
 use object::read::elf::{FileHeader, SectionHeader};
 use std::borrow::Cow;
 
-const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+pub(crate) const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED_MAGIC: &[u8] = b"CCOB";
 
 /// Where HIP programs have their bundles.
@@ -53,7 +53,7 @@ pub fn open_all(bytes: &[u8], wanted: Option<&Target>) -> Result<Vec<CodeObject>
 /// All entries of a file, in its order, those for the host left out. A code object is a file
 /// with one entry, named after its target.
 pub fn entries(bytes: &[u8]) -> Result<Vec<BundleEntry>, CodeObjectError> {
-    if bytes.starts_with(BUNDLE_MAGIC) || bytes.starts_with(COMPRESSED_MAGIC) {
+    if is_bundle(bytes) {
         return bundles(bytes, 0, 0);
     }
     let host = FileHeader64::<Endianness>::parse(bytes).ok().and_then(|header| {
@@ -124,8 +124,36 @@ fn fatbin(
 /// `data` in the file, `first` the number of the first bundle.
 fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let mut found = Vec::new();
-    let mut position = 0;
     let mut number = first;
+    each_bundle(data, start, |entries| {
+        for RawEntry { id, contents } in entries.into_iter().filter(|entry| !entry.is_host()) {
+            let (target, bytes) = (target_of(&id), contents.to_vec());
+            found.push(BundleEntry { bundle: number, id, target, bytes });
+        }
+        number += 1;
+    })?;
+    Ok(found)
+}
+
+/// An entry of a bundle, those for the host included.
+pub(crate) struct RawEntry<'a> {
+    pub(crate) id: String,
+    pub(crate) contents: &'a [u8],
+}
+
+impl RawEntry<'_> {
+    pub(crate) fn is_host(&self) -> bool {
+        self.id.split('-').next() == Some("host")
+    }
+}
+
+/// Gives `visit` the entries of each bundle in `data`, which lies at `start` of the file.
+pub(crate) fn each_bundle(
+    data: &[u8],
+    start: u64,
+    mut visit: impl FnMut(Vec<RawEntry<'_>>),
+) -> Result<(), CodeObjectError> {
+    let mut position = 0;
     let mut total = 0u64;
     while let Some(rest) = data.get(position..).filter(|rest| !rest.is_empty()) {
         if rest.starts_with(&[0]) {
@@ -144,13 +172,12 @@ fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, Co
                 limit: SIZE_LIMIT,
             });
         }
-        let (entries, bundle_length) = bundle_entries(&bundle, offset, number)?;
-        found.extend(entries);
-        number += 1;
+        let (entries, bundle_length) = bundle_entries(&bundle, offset)?;
+        visit(entries);
         // A bundle has at least its magic, so this always moves on.
         position += length.unwrap_or(bundle_length);
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The bundle at the start of `data`, and the length of its compressed form if it had one.
@@ -199,11 +226,7 @@ fn decompressed(
 }
 
 /// The entries of the bundle that `data` begins with, and the bundle's length.
-fn bundle_entries(
-    data: &[u8],
-    offset: u64,
-    bundle: usize,
-) -> Result<(Vec<BundleEntry>, usize), CodeObjectError> {
+fn bundle_entries(data: &[u8], offset: u64) -> Result<(Vec<RawEntry<'_>>, usize), CodeObjectError> {
     let what = "offload bundle";
     let malformed = |expected: &str| CodeObjectError::malformed(what, offset, expected);
     if !data.starts_with(BUNDLE_MAGIC) {
@@ -231,17 +254,14 @@ fn bundle_entries(
             return Err(malformed("entries that do not overlap"));
         }
         end = end.max(position).max(start as usize + contents.len());
-        let id = String::from_utf8_lossy(id).into_owned();
-        if !is_host(&id) {
-            let target = target_of(&id);
-            entries.push(BundleEntry { bundle, id, target, bytes: contents.to_vec() });
-        }
+        entries.push(RawEntry { id: String::from_utf8_lossy(id).into_owned(), contents });
     }
     Ok((entries, end))
 }
 
-fn is_host(id: &str) -> bool {
-    id.split('-').next() == Some("host")
+/// Whether a file is one of bundles and nothing else.
+pub(crate) fn is_bundle(file: &[u8]) -> bool {
+    file.starts_with(BUNDLE_MAGIC) || file.starts_with(COMPRESSED_MAGIC)
 }
 
 /// The target in an entry id: `kind-triple-target`, where the triple may have three or four

@@ -1,6 +1,9 @@
 //! The kernel descriptor: what the hardware is told when a kernel starts. Fields and their
 //! positions are those of AMDGPUUsage, "Kernel Descriptor" and "compute_pgm_rsrc1" to 3.
 
+mod encode;
+
+pub use encode::FieldError;
 use flipwave_isa::{Generation, Pc};
 
 /// Size of a kernel descriptor in bytes.
@@ -305,22 +308,13 @@ impl Rsrc1 {
     fn decode(word: u32, generation: Generation, wave32: bool) -> Rsrc1 {
         let gfx10 = generation >= Generation::Gfx10;
         let gfx12 = generation >= Generation::Gfx12;
-        let vgpr_granule = match generation {
-            Generation::Gfx90a | Generation::Gfx940 => 8,
-            _ if gfx10 && wave32 => 8,
-            _ => 4,
-        };
-        let sgpr_granules = field(word, 6, 4) + 1;
         let bit = |position| field(word, position, 1) == 1;
         Rsrc1 {
-            vgprs: (field(word, 0, 6) + 1) * vgpr_granule,
-            sgprs: match generation {
-                Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => sgpr_granules * 8,
-                // The field counts in eights, and the hardware in sixteens.
-                Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-                    (sgpr_granules * 8).next_multiple_of(16)
-                }
-                _ => 128,
+            vgprs: (field(word, 0, 6) + 1) * vgpr_granule(generation, wave32),
+            sgprs: match sgpr_granule(generation) {
+                // The field counts in eights.
+                Some(granule) => ((field(word, 6, 4) + 1) * 8).next_multiple_of(granule),
+                None => 128,
             },
             priority: field(word, 10, 2) as u8,
             float_mode: FloatMode::from_mode(field(word, 12, 8) as u8),
@@ -377,7 +371,7 @@ impl Rsrc3 {
                 Rsrc3::None
             }
             Generation::Gfx90a | Generation::Gfx940 => Rsrc3::Gfx90a {
-                accum_offset: (field(word, 0, 6) + 1) * 4,
+                accum_offset: (field(word, 0, 6) + 1) * ACCUM_GRANULE,
                 threadgroup_split: bit(16),
             },
             Generation::Gfx10 | Generation::Gfx11 => Rsrc3::Gfx10 {
@@ -420,6 +414,28 @@ impl CodeProperties {
         }
     }
 }
+
+/// Vector registers are allocated in so many ("GRANULATED_WORKITEM_VGPR_COUNT").
+fn vgpr_granule(generation: Generation, wave32: bool) -> u16 {
+    match generation {
+        Generation::Gfx90a | Generation::Gfx940 => 8,
+        _ if generation >= Generation::Gfx10 && wave32 => 8,
+        _ => 4,
+    }
+}
+
+/// Scalar registers are allocated in so many ("GRANULATED_WAVEFRONT_SGPR_COUNT"); nothing where
+/// every wave has all of them.
+fn sgpr_granule(generation: Generation) -> Option<u16> {
+    match generation {
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => Some(16),
+        _ => None,
+    }
+}
+
+/// AccVGPR 0 is at a multiple of this ("ACCUM_OFFSET").
+const ACCUM_GRANULE: u16 = 4;
 
 /// `width` bits from `position` on; at most 16.
 fn field(word: u32, position: u32, width: u32) -> u16 {

@@ -12,24 +12,30 @@ mod descriptor;
 mod elf;
 mod error;
 mod image;
+mod initial;
 mod kernel;
 mod lines;
 mod metadata;
 mod relocation;
 mod symbol;
+mod write;
 
 pub use argument::{Argument, ArgumentKind};
 pub use bundle::{BundleEntry, entries, open, open_all};
 pub use code_object::CodeObject;
 pub use descriptor::{
-    CodeProperties, DESCRIPTOR_SIZE, Denormals, Descriptor, Exceptions, FloatMode, KernargPreload,
-    Rounding, Rsrc1, Rsrc2, Rsrc3,
+    CodeProperties, DESCRIPTOR_SIZE, Denormals, Descriptor, Exceptions, FieldError, FloatMode,
+    KernargPreload, Rounding, Rsrc1, Rsrc2, Rsrc3,
 };
 pub use elf::{Section, Segment};
 pub use error::CodeObjectError;
 pub use image::Image;
+pub use initial::{Initial, InitialValue};
 pub use kernel::Kernel;
 pub use lines::{LineTable, SourceLine};
 pub use metadata::{KernelMetadata, Metadata};
 pub use relocation::{Relocation, RelocationKind};
 pub use symbol::{Definition, Symbol, SymbolKind};
+pub use write::{
+    DataSymbol, Editor, MetadataChange, MovedCode, WriteError, Written, replace_code_objects,
+};

@@ -283,7 +283,7 @@ fn number(value: u64) -> u32 {
 }
 
 /// Contents of a section, decompressed if need be.
-fn contents(section: &Section) -> Result<Cow<'_, [u8]>, CodeObjectError> {
+pub(crate) fn contents(section: &Section) -> Result<Cow<'_, [u8]>, CodeObjectError> {
     if !section.compressed {
         return Ok(Cow::Borrowed(section.bytes()));
     }

@@ -107,7 +107,7 @@ pub(crate) fn read(notes: &[FileBytes]) -> Result<Option<Metadata>, CodeObjectEr
 }
 
 /// Contents of the metadata note in a note segment, and their offset in the file.
-fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
+pub(crate) fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
     // A part of the segment; errors tell where it is in the file.
     let part = |what, offset, size| {
         bytes::slice(segment, what, offset, size).map_err(|error| match error {
@@ -133,16 +133,21 @@ fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectEr
     Ok(None)
 }
 
-fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
+/// The document that the note consists of.
+pub(crate) fn decode(contents: &[u8], offset: u64) -> Result<Value, CodeObjectError> {
     let mut rest = contents;
-    let document = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH).map_err(|error| {
+    rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH).map_err(|error| {
         CodeObjectError::Metadata {
             offset,
             place: format!("byte {:#x} of its contents", contents.len() - rest.len()),
             expected: "a MessagePack map",
             found: error.to_string(),
         }
-    })?;
+    })
+}
+
+fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
+    let document = decode(contents, offset)?;
     let root = Node { value: &document, place: Place::default(), offset };
     let mut metadata = Metadata::default();
     for (key, node) in root.map()? {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Compiled, compile, llvm, run, source};
-use flipwave_codeobj::{CodeObjectError, entries, open, open_all};
+use flipwave_codeobj::{CodeObjectError, entries, open, open_all, replace_code_objects};
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
 
@@ -208,4 +208,84 @@ fn a_bare_code_object_is_a_file_with_one_entry() {
     assert!(open(&compiled.bytes, Some(&target("gfx90a"))).is_ok());
     let error = open(&compiled.bytes, Some(&target("gfx90a:xnack+"))).expect_err("xnack");
     assert!(error.to_string().contains("gfx90a:xnack-"), "{error}");
+}
+
+/// What clang's bundler finds in a bundle for a target.
+fn unbundled(path: &Path, target: &str) -> Vec<u8> {
+    let output = path.with_extension("unbundled");
+    run(llvm("clang-offload-bundler")
+        .args(["-type=o", "-unbundle"])
+        .arg(format!("-targets=hipv4-amdgcn-amd-amdhsa--{target}"))
+        .arg(format!("-input={}", path.display()))
+        .arg(format!("-output={}", output.display())));
+    std::fs::read(output).expect("what was unbundled")
+}
+
+#[test]
+fn replaced_code_objects_are_what_the_bundler_finds() {
+    for options in [&[][..], &["-compress"]] {
+        let bundle = Bundle::new(&TARGETS, options);
+        // It is larger than the old one and no multiple of anything.
+        let other = [&bundle.members[1].1.bytes[..], &[0x5a; 12345]].concat();
+        let mut asked = Vec::new();
+        let replaced = replace_code_objects(&bundle.bytes(), |entry| {
+            asked.push(entry.id.clone());
+            (entry.target == Some(target(TARGETS[1]))).then(|| other.clone())
+        })
+        .expect("a bundle");
+        let ids: Vec<String> =
+            TARGETS.iter().map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}")).collect();
+        assert_eq!(asked, ids);
+        let path = bundle.path.with_extension("replaced");
+        std::fs::write(&path, &replaced).expect("the new bundle");
+        let list = |path: &Path| {
+            let input = format!("-input={}", path.display());
+            run(llvm("clang-offload-bundler").args(["-type=o", "-list"]).arg(input))
+        };
+        assert_eq!(list(&path), list(&bundle.path));
+        for (index, (name, member)) in bundle.members.iter().enumerate() {
+            let expected = if index == 1 { &other } else { &member.bytes };
+            assert!(unbundled(&path, name) == *expected, "{name}");
+        }
+        // Pages of their own, as a loader maps them.
+        let starts = entries(&replaced).expect("entries").into_iter().map(|entry| {
+            let found = replaced.windows(entry.bytes.len()).position(|part| part == entry.bytes);
+            found.expect("the contents")
+        });
+        assert!(starts.into_iter().all(|start| start % 4096 == 0));
+    }
+}
+
+#[test]
+fn several_bundles_stay_several() {
+    let bundle = Bundle::new(&["gfx90a", "gfx1030"], &[]);
+    let mut file = bundle.bytes();
+    file.resize(file.len().next_multiple_of(4096), 0);
+    let file = [&file[..], &file].concat();
+    let replaced = replace_code_objects(&file, |entry| {
+        (entry.bundle == 1).then(|| format!("{} of {}", entry.id, entry.bundle).into_bytes())
+    })
+    .expect("bundles");
+    let (old, new) = (entries(&file).unwrap(), entries(&replaced).unwrap());
+    assert_eq!(new.len(), 4);
+    assert_eq!(new[..2], old[..2]);
+    assert_eq!(new[3].bytes, b"hipv4-amdgcn-amd-amdhsa--gfx1030 of 1");
+}
+
+#[test]
+fn only_code_objects_and_bundles_of_them_are_replaced() {
+    let compiled = compile("kernels.cl", "gfx90a", &[]);
+    let replaced = replace_code_objects(&compiled.bytes, |_| Some(b"other".to_vec()));
+    assert_eq!(replaced.expect("a code object"), b"other");
+    let kept = replace_code_objects(&compiled.bytes, |_| None).expect("a code object");
+    assert!(kept == compiled.bytes);
+    let program = compiled.beside("program.o");
+    let bundle = Bundle::new(&["gfx90a"], &[]);
+    let text = format!(".section .hip_fatbin,\"a\"\n.incbin \"{}\"\n", bundle.path.display());
+    std::fs::write(compiled.beside("program.s"), text).expect("the source");
+    assemble_host(&compiled.beside("program.s"), &program);
+    let program = std::fs::read(program).expect("the program");
+    assert_eq!(entries(&program).expect("entries").len(), 1);
+    let error = replace_code_objects(&program, |_| None).expect_err("a program for the host");
+    assert!(error.to_string().contains("a program for the host"), "{error}");
 }

@@ -4,9 +4,11 @@ mod common;
 
 use common::{assemble, source};
 use flipwave_codeobj::{
-    CodeObject, CodeProperties, Denormals, Descriptor, Exceptions, FloatMode, KernargPreload,
-    Kernel, Rounding, Rsrc1, Rsrc2, Rsrc3,
+    CodeObject, CodeProperties, Denormals, Descriptor, Exceptions, FieldError, FloatMode,
+    KernargPreload, Kernel, Rounding, Rsrc1, Rsrc2, Rsrc3,
 };
+
+use flipwave_isa::{Generation, Pc};
 
 const GFX9: &[&str] = &["fp16_overflow 1", "dx10_clamp 0", "ieee_mode 1"];
 
@@ -207,7 +209,7 @@ fn each_bit_changes_one_thing() {
     let object = CodeObject::parse(&file).unwrap();
     let generation = object.target().generation();
     let address = kernel.descriptor.address;
-    let bytes = object.bytes_at(flipwave_isa::Pc(address), 64).unwrap();
+    let bytes = object.bytes_at(Pc(address), 64).unwrap();
     let bytes: [u8; 64] = bytes.try_into().unwrap();
     let decode = |bytes: &[u8; 64]| Descriptor::decode(bytes, address, generation);
     assert_eq!(decode(&bytes), kernel.descriptor);
@@ -239,4 +241,103 @@ fn mode_bits_go_both_ways() {
     for bits in 0..=255 {
         assert_eq!(FloatMode::from_mode(bits).mode(), bits);
     }
+}
+
+const GENERATIONS: [Generation; 9] = [
+    Generation::Gfx6,
+    Generation::Gfx7,
+    Generation::Gfx8,
+    Generation::Gfx9,
+    Generation::Gfx90a,
+    Generation::Gfx940,
+    Generation::Gfx10,
+    Generation::Gfx11,
+    Generation::Gfx12,
+];
+
+/// Bytes that repeat from run to run (xorshift64*, Vigna 2016).
+fn random_bytes(state: &mut u64) -> [u8; 64] {
+    std::array::from_fn(|_| {
+        *state ^= *state >> 12;
+        *state ^= *state << 25;
+        *state ^= *state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 56) as u8
+    })
+}
+
+#[test]
+fn encoding_is_the_inverse_of_decoding() {
+    let mut state = 0x5eed;
+    for generation in GENERATIONS {
+        for _ in 0..2000 {
+            let (bytes, other) = (random_bytes(&mut state), random_bytes(&mut state));
+            let descriptor = Descriptor::decode(&bytes, 0x1_2340, generation);
+            // Every pattern comes back, reserved bits included.
+            assert_eq!(descriptor.encode(&bytes, generation), Ok(bytes), "{generation:?}");
+            // Every field is written, whatever stood there.
+            let written = descriptor.encode(&other, generation).expect("every field fits");
+            assert_eq!(Descriptor::decode(&written, 0x1_2340, generation), descriptor);
+            // Nothing else is: bits that differ from the other's are bits that mean something.
+            for bit in 0..512 {
+                let has = |bytes: &[u8; 64]| bytes[bit / 8] >> (bit % 8) & 1;
+                if has(&written) != has(&other) {
+                    let mut changed = written;
+                    changed[bit / 8] ^= 1 << (bit % 8);
+                    assert_ne!(Descriptor::decode(&changed, 0x1_2340, generation), descriptor);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_assembler_s_descriptors_are_encoded_as_it_does() {
+    for (processor, directives) in [("gfx906", GFX9), ("gfx90a", GFX90A), ("gfx1030", GFX10)] {
+        let (kernel, file) = probe(processor, &[directives]);
+        let object = CodeObject::parse(&file).unwrap();
+        let (address, generation) = (kernel.descriptor.address, object.target().generation());
+        let bytes: [u8; 64] = object.bytes_at(Pc(address), 64).unwrap().try_into().unwrap();
+        let mut encoded = kernel.descriptor.encode(&[0; 64], generation).expect("every field fits");
+        // It writes an odd number of eights where hardware counts in sixteens.
+        encoded[48] |= bytes[48] & 1 << 6;
+        assert_eq!(encoded, bytes, "{processor}");
+    }
+}
+
+#[test]
+fn counts_of_registers_are_rounded_up_and_limited() {
+    let zero = [0; 64];
+    let encoded = |generation, change: &dyn Fn(&mut Descriptor)| {
+        let mut descriptor = Descriptor::decode(&zero, 0, generation);
+        change(&mut descriptor);
+        let bytes = descriptor.encode(&zero, generation)?;
+        Ok::<Descriptor, FieldError>(Descriptor::decode(&bytes, 0, generation))
+    };
+    let vgprs = |generation, vgprs| {
+        encoded(generation, &|descriptor| descriptor.rsrc1.vgprs = vgprs)
+            .map(|descriptor| descriptor.rsrc1.vgprs)
+    };
+    assert_eq!(vgprs(Generation::Gfx9, 0), Ok(4));
+    assert_eq!(vgprs(Generation::Gfx9, 5), Ok(8));
+    assert_eq!(vgprs(Generation::Gfx9, 256), Ok(256));
+    assert_eq!(vgprs(Generation::Gfx90a, 505), Ok(512));
+    let error = vgprs(Generation::Gfx90a, 513).expect_err("too many");
+    assert_eq!((error.value, error.limit), (513, 512));
+    let sgprs = |generation, sgprs| {
+        encoded(generation, &|descriptor| descriptor.rsrc1.sgprs = sgprs)
+            .map(|descriptor| descriptor.rsrc1.sgprs)
+    };
+    assert_eq!(sgprs(Generation::Gfx8, 9), Ok(16));
+    assert_eq!(sgprs(Generation::Gfx90a, 17), Ok(32));
+    assert_eq!(sgprs(Generation::Gfx90a, 112), Ok(112));
+    assert_eq!(sgprs(Generation::Gfx10, 5), Ok(128), "every wave has all of them");
+    let offset = encoded(Generation::Gfx940, &|descriptor| {
+        descriptor.rsrc3 = Rsrc3::Gfx90a { accum_offset: 37, threadgroup_split: false };
+    });
+    assert_eq!(offset.map(|descriptor| descriptor.rsrc3.accum_offset()), Ok(Some(40)));
+    let error = encoded(Generation::Gfx9, &|descriptor| descriptor.rsrc2.user_sgprs = 32);
+    assert_eq!(
+        error.expect_err("too many").to_string(),
+        "kernel descriptor: user SGPRs of 32; Gfx9 holds at most 31"
+    );
 }

@@ -2,38 +2,9 @@
 
 mod common;
 
-use common::{Compiled, TARGETS, compile, llvm, run};
-use flipwave_codeobj::{CodeObject, SourceLine};
+use common::{Compiled, TARGETS, compile, llvm, run, symbolize};
+use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
-use serde_json::Value;
-use std::fmt::Write;
-
-/// What llvm-symbolizer says of each address.
-fn symbolize(compiled: &Compiled, addresses: &[u64]) -> Vec<Option<SourceLine>> {
-    let list = compiled.beside("addresses");
-    let mut text = String::new();
-    for address in addresses {
-        writeln!(text, "{address:#x}").unwrap();
-    }
-    std::fs::write(&list, text).unwrap();
-    let output = run(llvm("llvm-symbolizer")
-        .arg("--obj")
-        .arg(compiled.path())
-        .args(["--output-style=JSON", "--no-inlines"])
-        .stdin(std::fs::File::open(&list).unwrap()));
-    let answers: Vec<Value> =
-        output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(answers.len(), addresses.len());
-    answers
-        .iter()
-        .map(|answer| {
-            let symbol = &answer["Symbol"][0];
-            let file = symbol["FileName"].as_str().filter(|file| !file.is_empty())?;
-            let number = |key: &str| symbol[key].as_u64().expect("a number") as u32;
-            Some(SourceLine { file: file.into(), line: number("Line"), column: number("Column") })
-        })
-        .collect()
-}
 
 fn compare(compiled: &Compiled) {
     let object = CodeObject::parse(&compiled.bytes).expect("a code object");
@@ -42,7 +13,7 @@ fn compare(compiled: &Compiled) {
     let text = object.text().next().expect("code");
     let addresses: Vec<u64> = (text.address - 8..text.address + text.size + 8).step_by(4).collect();
     let mut with_line = 0;
-    for (address, expected) in addresses.iter().zip(symbolize(compiled, &addresses)) {
+    for (address, expected) in addresses.iter().zip(symbolize(&compiled.path(), &addresses)) {
         let found = table.lookup(Pc(*address));
         with_line += usize::from(found.is_some());
         assert_eq!(found, expected, "{address:#x}");

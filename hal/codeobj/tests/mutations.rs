@@ -3,7 +3,10 @@
 mod common;
 
 use common::{compile, llvm, run};
-use flipwave_codeobj::{CodeObject, entries, open_all};
+use flipwave_codeobj::{
+    CodeObject, DataSymbol, Editor, MetadataChange, MovedCode, entries, open_all,
+    replace_code_objects,
+};
 use flipwave_isa::Pc;
 
 /// Reads everything there is to read. The results do not matter, only that there are some.
@@ -107,6 +110,81 @@ fn damaged_bundles() {
             let place = random.below(reach);
             damaged[place] = random.below(256) as u8;
             let _ = open_all(&damaged, None);
+            let _ = replace_code_objects(&damaged, |entry| Some(entry.id.clone().into_bytes()));
+        }
+    }
+}
+
+/// Changes everything that can be changed. The result does not matter, only that there is one.
+fn edit_all(bytes: &[u8]) -> bool {
+    let Ok(object) = CodeObject::parse(bytes) else { return false };
+    let mut editor = Editor::new(&object);
+    let symbols = vec![DataSymbol { name: "new".to_owned(), offset: 0, size: 8 }];
+    let _ = editor.add_data(vec![1; 64], 64, 64, symbols);
+    for kernel in 0..object.kernels().len() {
+        let mut descriptor = object.kernels()[kernel].descriptor.clone();
+        descriptor.rsrc1.vgprs = 64;
+        let _ = editor.set_descriptor(kernel, descriptor);
+        let change = MetadataChange { vgpr_count: Some(1000), ..MetadataChange::default() };
+        let _ = editor.set_metadata(kernel, change);
+    }
+    let mut kept = editor.clone();
+    let _ = kept.add_text(kept.free_address(), vec![0; 256], MovedCode::default());
+    if let Some(text) = object.text().next() {
+        let _ = kept.patch(text.address, vec![0; 4]);
+        // What it was damaged into may be huge.
+        let size = text.bytes().len();
+        let address = editor.free_address();
+        let old = |offset| Pc(text.address.wrapping_add(offset));
+        let new = |offset| address.saturating_add(offset);
+        let offsets = || (0..size as u64 & !3).step_by(4);
+        let moved = MovedCode {
+            places: offsets().map(|offset| (old(offset), Pc(new(offset)))).collect(),
+            runs: offsets().map(|offset| (new(offset)..new(offset + 4), old(offset))).collect(),
+        };
+        let _ = editor.move_text(address, text.bytes().to_vec(), moved);
+    }
+    let edited = [editor.finish(), kept.finish()];
+    edited.iter().all(Result::is_ok)
+}
+
+#[test]
+fn damaged_code_objects_are_edited_or_refused() {
+    for options in [&["-g", "-gdwarf-4"][..], &["-g"]] {
+        let bytes = compile("kernels.cl", "gfx90a", options).bytes;
+        let mut random = Random(0xed17);
+        let mut edited = 0;
+        assert!(edit_all(&bytes));
+        for _ in 0..1500 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=random.below(3) {
+                let place = random.below(damaged.len());
+                damaged[place] ^= 1 << random.below(8);
+            }
+            edited += usize::from(edit_all(&damaged));
+        }
+        assert!((300..1500).contains(&edited), "{edited} of 1500 were edited");
+    }
+}
+
+/// Headers, notes, tables and debug information, with fields that say the worst.
+#[test]
+fn extreme_sizes_are_edited_or_refused() {
+    let bytes = compile("kernels.cl", "gfx90a", &["-g"]).bytes;
+    const EXTREMES: [u64; 6] = [0, 1, 0xffff_ffff, 1 << 32, i64::MAX as u64, u64::MAX];
+    let mut random = Random(0x512f);
+    let headers = CodeObject::parse(&bytes).unwrap().section(".note").unwrap().file_offset();
+    let sections = bytes.len().saturating_sub(0x700)..bytes.len();
+    let places = (0..headers as usize).chain(sections).step_by(8);
+    for place in places.chain((0..200).map(|_| random.below(bytes.len()))) {
+        for extreme in EXTREMES {
+            for width in [4, 8] {
+                let mut damaged = bytes.clone();
+                if let Some(field) = damaged.get_mut(place..place + width) {
+                    field.copy_from_slice(&extreme.to_le_bytes()[..width]);
+                    edit_all(&damaged);
+                }
+            }
         }
     }
 }

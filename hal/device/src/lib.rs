@@ -135,6 +135,17 @@ pub enum DeviceError {
     /// A code object that cannot be loaded.
     #[error("cannot load the code object: {0}")]
     Load(String),
+    /// An address that the code object does not have.
+    #[error(
+        "address {address:#x} is not in the loaded code object; expected {:#x} to {:#x}",
+        image.start, image.end
+    )]
+    OutsideModule {
+        /// The ELF virtual address asked for.
+        address: u64,
+        /// ELF virtual addresses of the code object.
+        image: std::ops::Range<u64>,
+    },
     /// No such kernel.
     #[error("no kernel `{wanted}` in the code object; it has: {}", present.join(", "))]
     UnknownKernel {
@@ -190,6 +201,14 @@ pub trait Device {
     /// # Errors
     /// [`DeviceError::WrongTarget`], [`DeviceError::Load`], [`DeviceError::OutOfMemory`].
     fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError>;
+
+    /// Where an ELF virtual address of a loaded code object is in the device's memory, so that the
+    /// host can read and write the code object's data.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutsideModule`]; [`DeviceError::Internal`] if the module is not this
+    /// device's.
+    fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError>;
 
     /// Runs a dispatch to its end.
     ///

@@ -1,8 +1,10 @@
 //! What an AMDGPU instruction is: targets, registers, decoding and assembling.
 
 mod canonical;
+pub mod clause;
 pub mod counter;
 mod decode;
+mod exec;
 mod ffi;
 pub mod hazard;
 mod inst;
@@ -10,12 +12,16 @@ mod isa;
 mod lane;
 mod mc_register;
 mod memory;
+mod memory_operand;
+pub mod message;
 mod operation;
 mod register;
+mod register_set;
 mod source;
 mod target;
 mod text;
 
+pub use exec::{ExecChange, LanesWritten};
 pub use inst::{
     BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc,
     Role, Sdwa, SdwaSelect, SdwaUnused, Value,
@@ -23,6 +29,8 @@ pub use inst::{
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use lane::{Lane, LaneMask};
 pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
+pub use memory_operand::MemoryOperand;
 pub use operation::{Class, DataType, Operation};
 pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister, Vgpr};
+pub use register_set::RegisterSet;
 pub use target::{AccVgprs, FlatScratch, Generation, Setting, Target, UnknownTarget};

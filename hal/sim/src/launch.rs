@@ -4,7 +4,7 @@
 use crate::machine::Machine;
 use crate::memory::AddressSpace;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
-use flipwave_codeobj::{CodeProperties, Descriptor, Kernel};
+use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, LaneMask, Target};
 
@@ -232,7 +232,7 @@ impl Launch {
         let total = x * y * z;
         let lanes = u32::from(self.machine.lanes);
         let packed = self.target.packs_work_item_ids();
-        let dimensions = u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1;
+        let dimensions = self.vgprs_set();
         let mut exec = 0u64;
         for lane in 0..lanes {
             let item = index * lanes + lane;
@@ -260,74 +260,49 @@ impl Launch {
         set
     }
 
+    /// How many vector registers, from v0 on, a wave starts with.
+    pub fn vgprs_set(&self) -> u16 {
+        if self.target.packs_work_item_ids() {
+            1
+        } else {
+            u16::from(self.descriptor.rsrc2.vgpr_workitem_id) + 1
+        }
+    }
+
     /// Scalar registers of a wave.
     pub fn sgprs(&self) -> u16 {
         self.descriptor.rsrc1.sgprs
     }
 
-    /// User and system SGPRs, in the order of the table "SGPR Register Set Up Order".
+    /// User and system SGPRs.
     fn scalars(
         &self,
         position: Dim3,
         scratch_offset: u32,
         mut write: impl FnMut(ScalarIndex, u32),
     ) {
-        let mut next = 0u8;
-        let mut put = |words: &[u32]| {
-            for word in words {
-                write(ScalarIndex(next), *word);
-                next += 1;
+        let pair = |address: Address| vec![address.0 as u32, (address.0 >> 32) as u32];
+        for initial in self.descriptor.initial_sgprs(&self.target) {
+            let words = match initial.value {
+                InitialValue::PrivateSegmentBuffer => self.scratch_resource().to_vec(),
+                InitialValue::DispatchPointer => pair(self.packet),
+                InitialValue::QueuePointer => pair(self.queue),
+                InitialValue::KernargPointer => pair(self.kernarg),
+                InitialValue::DispatchId => vec![0, 0],
+                InitialValue::FlatScratchInit => pair(self.scratch.base),
+                InitialValue::PrivateSegmentSize => vec![self.scratch.bytes_per_lane],
+                InitialValue::Arguments => Vec::new(),
+                InitialValue::WorkgroupIdX => vec![position[0]],
+                InitialValue::WorkgroupIdY => vec![position[1]],
+                InitialValue::WorkgroupIdZ => vec![position[2]],
+                InitialValue::WorkgroupInfo => vec![self.waves(position)],
+                InitialValue::ScratchOffset => vec![scratch_offset],
+            };
+            for (word, register) in words.into_iter().zip(initial.first.0..) {
+                write(ScalarIndex(register), word);
             }
-        };
-        let pair = |address: Address| [address.0 as u32, (address.0 >> 32) as u32];
-        let CodeProperties {
-            sgpr_private_segment_buffer,
-            sgpr_dispatch_ptr,
-            sgpr_queue_ptr,
-            sgpr_kernarg_segment_ptr,
-            sgpr_dispatch_id,
-            sgpr_flat_scratch_init,
-            sgpr_private_segment_size,
-            ..
-        } = self.descriptor.properties;
-        if sgpr_private_segment_buffer {
-            put(&self.scratch_resource());
         }
-        if sgpr_dispatch_ptr {
-            put(&pair(self.packet));
-        }
-        if sgpr_queue_ptr {
-            put(&pair(self.queue));
-        }
-        if sgpr_kernarg_segment_ptr {
-            put(&pair(self.kernarg));
-        }
-        if sgpr_dispatch_id {
-            put(&[0, 0]);
-        }
-        if sgpr_flat_scratch_init {
-            put(&pair(self.scratch.base));
-        }
-        if sgpr_private_segment_size {
-            put(&[self.scratch.bytes_per_lane]);
-        }
-        let rsrc2 = &self.descriptor.rsrc2;
-        // System registers follow behind all user registers, whatever fills those.
-        let mut next = rsrc2.user_sgprs;
-        let mut put = |wanted: bool, word: u32| {
-            if wanted {
-                write(ScalarIndex(next), word);
-                next += 1;
-            }
-        };
-        put(rsrc2.workgroup_id_x, position[0]);
-        put(rsrc2.workgroup_id_y, position[1]);
-        put(rsrc2.workgroup_id_z, position[2]);
-        put(rsrc2.workgroup_info, self.waves(position));
-        // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
-        let architected = self.target.flat_scratch() == FlatScratch::Architected;
-        put(rsrc2.private_segment && !architected, scratch_offset);
-        if architected {
+        if self.target.flat_scratch() == FlatScratch::Architected {
             let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
             let low = self.machine.flat_scratch;
             write(low, base as u32);

@@ -56,12 +56,13 @@ pub use operations::numerics;
 pub use schedule::{Execution, Progress};
 
 use checker::{Checker, Unchecked};
-use flipwave_codeobj::{CodeObject, Kernel, LineTable};
+use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::{Isa, Pc, Target};
 use launch::Launch;
 use program::Program;
 use schedule::Scheduler;
+use std::ops::Range;
 use std::sync::Arc;
 use strict::{Strict, Violation};
 use vector::Level;
@@ -86,9 +87,11 @@ pub struct EmbeddedGpu {
 /// A loaded code object.
 #[derive(Debug)]
 struct Module {
-    kernels: Vec<Kernel>,
+    code_object: CodeObject,
     /// What is added to an ELF virtual address.
     bias: u64,
+    /// The ELF virtual addresses it has.
+    image: Range<u64>,
     lines: LineTable,
 }
 
@@ -135,17 +138,15 @@ impl EmbeddedGpu {
     /// As [`Device::dispatch`].
     pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
         let index = dispatch.module.0 as usize;
-        let module = self
-            .modules
-            .get(index)
-            .ok_or_else(|| DeviceError::Internal(format!("no module {index} is loaded")))?;
+        let module = Arc::clone(self.module(dispatch.module)?);
+        let kernels = module.code_object.kernels();
         let kernel =
-            module.kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(
-                || DeviceError::UnknownKernel {
+            kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(|| {
+                DeviceError::UnknownKernel {
                     wanted: dispatch.kernel.clone(),
-                    present: module.kernels.iter().map(|kernel| kernel.name.to_string()).collect(),
-                },
-            )?;
+                    present: kernels.iter().map(|kernel| kernel.name.to_string()).collect(),
+                }
+            })?;
         let entry = module.bias.wrapping_add(kernel.entry().0);
         let launch = Launch::prepare(dispatch, kernel, entry, &self.target, &mut self.space)?;
         Ok(Execution::new(index, launch, dispatch.instruction_limit))
@@ -183,7 +184,8 @@ impl EmbeddedGpu {
         }
         let mut execution = self.begin(dispatch)?;
         let programs = self.programs_of(&execution);
-        let mut strict = Strict::new(&self.target, programs);
+        let wave_size = execution.launch.machine.lanes;
+        let mut strict = Strict::new(&self.target, wave_size, programs);
         let end = self.finish(&mut execution, &mut Unobserved, &mut strict)?;
         let mut violations = strict.into_violations();
         for violation in &mut violations {
@@ -191,6 +193,17 @@ impl EmbeddedGpu {
             violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));
         }
         Ok((end, violations))
+    }
+
+    /// The allocations of the device's memory, those of loaded code objects included: address and
+    /// bytes, by ascending address.
+    pub fn allocations(&self) -> impl Iterator<Item = (Address, u64)> {
+        self.space.allocations()
+    }
+
+    /// A loaded code object.
+    pub fn code_object(&self, module: ModuleId) -> Option<&CodeObject> {
+        self.modules.get(module.0 as usize).map(|module| &module.code_object)
     }
 
     /// The code of each module, decoded for the size of the execution's waves.
@@ -231,6 +244,11 @@ impl EmbeddedGpu {
             execution.launch.release(&mut self.space)?;
         }
         Ok(progress)
+    }
+
+    fn module(&self, module: ModuleId) -> Result<&Arc<Module>, DeviceError> {
+        let not_loaded = || DeviceError::Internal(format!("no module {} is loaded", module.0));
+        self.modules.get(module.0 as usize).ok_or_else(not_loaded)
     }
 
     /// The executable bytes of a code object with their ELF virtual address: all executable
@@ -282,7 +300,14 @@ impl Device for EmbeddedGpu {
         let length = end.0 - start.0;
         let mut code = vec![0; length as usize];
         self.space.read(code_place, &mut code)?;
-        self.space.protect(code_place..Address(code_place.0 + length));
+        // What lies between sections of code may be data.
+        let mut text: Vec<_> =
+            code_object.text().map(|text| text.address..text.address + text.size).collect();
+        text.sort_by_key(|text| text.start);
+        for text in text {
+            let [start, end] = [text.start, text.end].map(|at| Address(bias.wrapping_add(at)));
+            self.space.protect(start..end);
+        }
         for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
             let isa = Isa::with_wave_size(&self.target, *size)
                 .map_err(|error| failed(error.to_string()))?;
@@ -291,9 +316,23 @@ impl Device for EmbeddedGpu {
         }
         // Code runs as well where its line table cannot be read.
         let lines = code_object.lines().unwrap_or_default();
-        let kernels = code_object.kernels().to_vec();
-        self.modules.push(Arc::new(Module { kernels, bias, lines }));
+        let image = span.address..span.address + span.bytes.len() as u64;
+        self.modules.push(Arc::new(Module {
+            code_object: code_object.clone(),
+            bias,
+            image,
+            lines,
+        }));
         Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError> {
+        let module = self.module(module)?;
+        if !module.image.contains(&address) {
+            let image = module.image.clone();
+            return Err(DeviceError::OutsideModule { address, image });
+        }
+        Ok(Address(module.bias.wrapping_add(address)))
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {

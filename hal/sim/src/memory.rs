@@ -27,8 +27,8 @@ pub struct Region<'a> {
     pub base: u64,
     /// The bytes.
     pub bytes: &'a mut [u8],
-    /// Addresses that waves cannot write: code.
-    pub read_only: Range<u64>,
+    /// Whether waves may write them: they are no code.
+    pub writable: bool,
 }
 
 impl Region<'_> {
@@ -43,12 +43,8 @@ impl Region<'_> {
     #[inline(always)]
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Option<()> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
-        if address < self.read_only.end
-            && address.saturating_add(bytes.len() as u64) > self.read_only.start
-        {
-            return None;
-        }
-        self.bytes.get_mut(start..start.checked_add(bytes.len())?)?.copy_from_slice(bytes);
+        let place = self.bytes.get_mut(start..start.checked_add(bytes.len())?)?;
+        self.writable.then(|| place.copy_from_slice(bytes))?;
         Some(())
     }
 }
@@ -125,8 +121,28 @@ struct Allocation {
     bytes: Vec<u8>,
     /// As asked for.
     size: u64,
-    /// Addresses of code.
-    read_only: Range<u64>,
+    /// Offsets of code, ascending.
+    code: Vec<Range<usize>>,
+}
+
+impl Allocation {
+    /// The bytes around an offset that are all code, or all none.
+    fn region(&mut self, offset: u64) -> Option<Region<'_>> {
+        let (mut part, mut writable) = (0..self.bytes.len(), true);
+        for code in &self.code {
+            if offset < code.start as u64 {
+                part.end = code.start;
+                break;
+            }
+            if offset < code.end as u64 {
+                (part, writable) = (code.clone(), false);
+                break;
+            }
+            part.start = code.end;
+        }
+        let base = self.base + part.start as u64;
+        Some(Region { base, bytes: self.bytes.get_mut(part)?, writable })
+    }
 }
 
 impl AddressSpace {
@@ -137,6 +153,11 @@ impl AddressSpace {
     const SPACING: u64 = 2 << 20;
     /// Most bytes one allocation may have.
     const LARGEST: u64 = 64 << 30;
+
+    /// What is allocated: address and bytes asked for, by ascending address.
+    pub fn allocations(&self) -> impl Iterator<Item = (Address, u64)> {
+        self.allocations.iter().map(|own| (Address(own.base), own.size))
+    }
 
     /// Reserves zeroed memory at the lowest free place.
     ///
@@ -165,7 +186,7 @@ impl AddressSpace {
         let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
         bytes.try_reserve_exact(length).map_err(|_| refuse("the host has no memory left"))?;
         bytes.resize(length, 0);
-        self.allocations.insert(index, Allocation { base, bytes, size, read_only: 0..0 });
+        self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
         Ok(Address(base))
     }
 
@@ -185,10 +206,11 @@ impl AddressSpace {
     }
 
     /// Makes a range inside one allocation read-only to waves: a write there is a memory
-    /// violation.
+    /// violation. It lies behind the allocation's earlier such ranges.
     pub fn protect(&mut self, range: Range<Address>) {
         if let Some(index) = self.find(range.start.0) {
-            self.allocations[index].read_only = range.start.0..range.end.0;
+            let Allocation { base, code, .. } = &mut self.allocations[index];
+            code.push((range.start.0 - *base) as usize..(range.end.0 - *base) as usize);
         }
     }
 
@@ -252,11 +274,14 @@ impl Memory for AddressSpace {
             self.last = self.find(address)?;
         }
         let allocation = self.allocations.get_mut(self.last)?;
-        Some(Region {
-            base: allocation.base,
-            bytes: &mut allocation.bytes,
-            read_only: allocation.read_only.clone(),
-        })
+        if allocation.code.is_empty() {
+            return Some(Region {
+                base: allocation.base,
+                bytes: &mut allocation.bytes,
+                writable: true,
+            });
+        }
+        allocation.region(address - allocation.base)
     }
 }
 
@@ -296,10 +321,16 @@ mod tests {
     fn waves_cannot_write_code() {
         let mut space = AddressSpace::default();
         let code = space.allocate(64).unwrap();
-        space.protect(code..Address(code.0 + 8));
-        let mut region = space.region(code.0).unwrap();
-        assert_eq!(region.read::<4>(code.0), Some([0; 4]));
-        assert_eq!(region.write(code.0 + 7, &[1, 1]), None);
-        assert_eq!(region.write(code.0 + 8, &[1]), Some(()));
+        space.protect(Address(code.0 + 4)..Address(code.0 + 8));
+        space.protect(Address(code.0 + 16)..Address(code.0 + 20));
+        for offset in 0..64 {
+            let is_code = (4..8).contains(&offset) || (16..20).contains(&offset);
+            let mut region = space.region(code.0 + offset).unwrap();
+            assert_eq!(region.read::<1>(code.0 + offset), Some([0]));
+            assert_eq!(region.write(code.0 + offset, &[0]).is_none(), is_code, "{offset}");
+        }
+        // A write that is code in part is one to code.
+        assert_eq!(space.region(code.0 + 3).unwrap().write(code.0 + 3, &[1, 1]), None);
+        assert_eq!(space.region(code.0 + 7).unwrap().write(code.0 + 7, &[1, 1]), None);
     }
 }

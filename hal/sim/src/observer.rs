@@ -11,6 +11,11 @@ pub trait Observer {
     /// Whether this wave is to be watched from its first instruction on.
     fn watches(&mut self, wave: WaveId) -> bool;
 
+    /// Called before each instruction of a watched wave. An observer that does nothing here costs
+    /// nothing.
+    #[inline(always)]
+    fn before(&mut self, _inst: &Inst, _wave: WaveId, _registers: &Registers<'_>) {}
+
     /// Called after each instruction of a watched wave that did not fault.
     fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch;
 }
@@ -50,6 +55,12 @@ impl<'a> Registers<'a> {
     /// wave's allocation, and flags that are derived, give `None`.
     pub fn read(&self, register: Register, lane: Lane) -> Option<u32> {
         self.wave.read_register(register, lane)
+    }
+
+    /// All lanes of a per-lane register. `None` where [`Registers::read`] gives it, and for registers
+    /// that lanes share.
+    pub fn lanes(&self, register: Register) -> Option<&[u32; 64]> {
+        self.wave.read_lanes(register)
     }
 
     /// Changes a register for good. Gives `false`, and changes nothing, where

@@ -308,6 +308,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             self.checker.before(wave, op, self.memory);
             let exec = wave.exec();
             if WATCHED {
+                self.observer.before(&op.inst, wave.id, &Registers::new(wave));
                 wave.written_lanes = None;
             }
             wave.pc = pc.wrapping_add(op.size.into());

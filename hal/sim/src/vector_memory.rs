@@ -457,7 +457,7 @@ fn store_words(
     let row = active_row(wave, addresses.lanes);
     let active = Active { row: &row, all: addresses.lanes == LaneMask::FULL };
     if let Some(region) = memory.region(addresses.first())
-        && region.read_only.is_empty()
+        && region.writable
         && let Some(offsets) = addresses.offsets_from(region.base, &row)
         && lane_access::store(region.bytes, &offsets, active, rows, apart)
     {

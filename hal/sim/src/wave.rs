@@ -476,6 +476,11 @@ impl Wave {
         }
     }
 
+    /// All lanes of a per-lane register that the wave has.
+    pub fn read_lanes(&self, register: Register) -> Option<&[u32; 64]> {
+        self.allocated_row(register).map(|row| &self.row(row).0)
+    }
+
     /// Writes a register by name; `false` if [`Wave::read_register`] gives `None`.
     pub fn write_register(&mut self, register: Register, lane: Lane, value: u32) -> bool {
         if let Some(row) = self.allocated_row(register) {

@@ -3,17 +3,19 @@
 use crate::hazards;
 use flipwave_campaigns::{Campaign, Code, prepare};
 use flipwave_injector::Workload;
-use flipwave_tests::{Program, clean, compile, examples, scalar};
+use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples, scalar};
 use std::path::Path;
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
-/// The program of a campaign file, compiled with these options.
-fn workload(file: &Path, options: &[&str]) -> Workload {
+/// The program of a campaign file, compiled with these options for a machine.
+fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    campaign.target = machine.target();
     for launch in &mut campaign.launches {
         if let Code::Source { options: own, .. } = &mut launch.code {
-            *own = options.iter().map(|&option| option.to_owned()).collect();
+            let all = options.iter().chain(machine.options());
+            *own = all.map(|&option| option.to_owned()).collect();
         }
     }
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
@@ -28,7 +30,28 @@ fn the_examples_break_no_rule_and_strictness_changes_nothing() {
                 continue;
             }
             println!("{} {level}", file.display());
-            let workload = workload(&file, &[level]);
+            let workload = workload(MACHINES[0], &file, &[level]);
+            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(clean(&workload), golden);
+        }
+    }
+}
+
+/// The machines beside gfx90a whose rules are known.
+fn others() -> impl Iterator<Item = Machine> {
+    MACHINES.into_iter().skip(1).filter(|machine| machine.has_strict_level())
+}
+
+#[test]
+fn the_examples_break_no_rule_on_other_machines() {
+    for machine in others() {
+        for file in examples() {
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if !machine.runs_hip() && name == "saxpy.yaml" || name == "matmul.yaml" {
+                continue;
+            }
+            println!("{} on {machine}", file.display());
+            let workload = workload(machine, &file, &["-O3"]);
             let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(clean(&workload), golden);
         }
@@ -37,24 +60,35 @@ fn the_examples_break_no_rule_and_strictness_changes_nothing() {
 
 #[test]
 fn the_kernels_with_hazards_break_no_rule() {
-    for level in LEVELS {
-        println!("{level}");
-        clean(&hazards(&compile("hazards.cl", &[level])));
+    for machine in MACHINES {
+        if !["gfx90a", "gfx942"].contains(&machine.target().processor()) {
+            continue;
+        }
+        for level in LEVELS {
+            println!("{level} on {machine}");
+            clean(&hazards(&compile_for(machine, "hazards.cl", &[level])));
+        }
     }
 }
 
 #[test]
 fn kernels_that_follow_pointers_and_wait_break_no_rule() {
-    for level in ["-O0", "-O3"] {
-        println!("{level}");
-        let mut program = Program::new(&compile("chase.cl", &[level]));
+    let levels = ["-O0", "-O3"].into_iter();
+    let machines = MACHINES.into_iter().filter(|machine| machine.has_strict_level());
+    for (machine, level) in machines.flat_map(|machine| levels.clone().map(move |l| (machine, l))) {
+        println!("{level} on {machine}");
+        let mut program = Program::new(&compile_for(machine, "chase.cl", &[level]));
         let next: Vec<u32> = (0..256).map(|place| (place * 7 + 3) % 256).collect();
         let arguments =
             [program.input(&next), program.input(&next), program.output(&next), scalar(20u32)];
         program.launch("chase", [256, 1, 1], [128, 1, 1], &arguments);
         clean(&program.workload());
 
-        let mut program = Program::new(&compile("waiting.cl", &[level]));
+        // It has no s_memtime.
+        if machine.target().processor() == "gfx1100" {
+            continue;
+        }
+        let mut program = Program::new(&compile_for(machine, "waiting.cl", &[level]));
         let out = program.output(&[0u32; 256]);
         program.launch("waits_for_wave", [256, 1, 1], [256, 1, 1], &[out]);
         let next = program.input(&[0u32]);

@@ -7,12 +7,12 @@ use flipwave_codeobj::CodeObject;
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, Isa, Pc};
 use flipwave_sim::strict::Rule;
-use flipwave_tests::{compile, examples_folder, gfx90a};
+use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples_folder};
 use std::path::Path;
 
 /// The instructions of a code object's functions, without the padding between them.
-fn instructions(object: &CodeObject) -> Vec<Inst> {
-    let isa = Isa::new(&gfx90a()).expect("an ISA");
+fn instructions(object: &CodeObject, machine: Machine) -> Vec<Inst> {
+    let isa = Isa::with_wave_size(&machine.target(), machine.lanes as u8).expect("an ISA");
     let mut instructions = Vec::new();
     for section in object.text() {
         let (mut pc, end) = (section.address, section.address + section.size);
@@ -57,22 +57,25 @@ fn prepared(campaign: &Campaign, code: &Path) -> Workload {
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
 }
 
-/// What is not missed are waits before barriers behind which no other wave touches the same LDS,
-/// and waits for what has arrived on the way that this run takes.
-#[test]
-fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
+/// Waits of the examples on a machine that are missed when they are taken out, and those that are
+/// not, with whether a barrier follows.
+fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, bool)>) {
     let (mut missed, mut not_missed) = (0, Vec::new());
-    for name in ["vector_add", "saxpy", "stencil", "reduction", "scan", "matmul"] {
+    for name in names {
         let file = examples_folder().join(format!("{name}.yaml"));
-        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        campaign.target = machine.target();
         let Code::Source { path, options } = &campaign.launches[0].code else { unreachable!() };
+        let own = machine.options().iter().map(|&option| option.to_owned());
+        let options: Vec<String> = options.iter().cloned().chain(own).collect();
         let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
-        let code =
-            compiler.compile(path, options, &gfx90a()).unwrap_or_else(|error| panic!("{error}"));
+        let code = compiler
+            .compile(path, &options, &machine.target())
+            .unwrap_or_else(|error| panic!("{error}"));
         let object = CodeObject::parse(&code).expect("a code object");
         let folder = tempfile::tempdir().expect("a folder");
         let changed = folder.path().join("changed.co");
-        for pair in instructions(&object).windows(2) {
+        for pair in instructions(&object, machine).windows(2) {
             let [wait, next] = pair else { continue };
             if wait.operation.name() != "s_waitcnt" {
                 continue;
@@ -87,22 +90,67 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
             }
         }
     }
-    println!("{missed} waits are missed, not these: {not_missed:#?}");
+    println!("{machine}: {missed} waits are missed, not these: {not_missed:#?}");
+    (missed, not_missed)
+}
+
+/// What is not missed are waits before barriers behind which no other wave touches the same LDS,
+/// and waits for what has arrived on the way that this run takes.
+#[test]
+fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
+    let all = ["vector_add", "saxpy", "stencil", "reduction", "scan", "matmul"];
+    let (missed, not_missed) = waits_taken_out(MACHINES[0], &all);
     assert!(missed >= 5 * not_missed.len(), "{missed} missed, not {not_missed:#?}");
     let elsewhere = not_missed.iter().filter(|(_, is_before_barrier)| !is_before_barrier);
     assert!(elsewhere.count() <= 1, "{not_missed:#?}");
 }
 
+#[test]
+fn waits_that_are_taken_out_are_missed_on_other_machines() {
+    for machine in MACHINES.into_iter().skip(1).filter(|machine| machine.has_strict_level()) {
+        let (missed, not_missed) =
+            waits_taken_out(machine, &["vector_add", "stencil", "reduction", "scan"]);
+        assert!(missed >= 3 * not_missed.len(), "{machine}: {missed} missed, not {not_missed:#?}");
+    }
+}
+
+/// On gfx11, instructions that mitigate hazards stand where s_nop stood.
+#[test]
+fn every_mitigation_that_is_taken_out_is_missed() {
+    for machine in MACHINES.into_iter().filter(|own| own.target().processor() == "gfx1100") {
+        for level in ["-O0", "-O3"] {
+            let code = compile_for(machine, "roots.cl", &[level]);
+            let object = CodeObject::parse(&code).expect("a code object");
+            let workload = |code: &[u8]| {
+                let mut program = Program::new(code);
+                let out = program.output(&[0u32; 64]);
+                program.launch("roots", [64, 1, 1], [64, 1, 1], &[out]);
+                program.workload()
+            };
+            clean(&workload(&code));
+            let mut taken_out = 0;
+            for inst in instructions(&object, machine) {
+                if inst.operation.name() == "s_waitcnt_depctr" {
+                    let changed = patched(&code, inst.pc, &nop(1));
+                    let is_missed = breaks(&workload(&changed), &[Rule::ManualHazard]);
+                    assert!(is_missed, "{machine} {level} {}: {}", inst.pc, inst.text);
+                    taken_out += 1;
+                }
+            }
+            assert!(taken_out > 0, "{machine} {level}");
+        }
+    }
+}
+
 /// A longer `s_nop` is made shorter by one wait state; one of a single wait state is moved before
 /// the instructions that it stands behind.
-#[test]
-fn every_wait_state_that_is_taken_out_is_missed() {
+fn wait_states_taken_out(machine: Machine) {
     /// How far back hazards reach.
     const REACH: usize = 19;
-    let code = compile("hazards.cl", &["-O3"]);
+    let code = compile_for(machine, "hazards.cl", &["-O3"]);
     assert!(!breaks(&hazards(&code), &[Rule::ManualHazard]));
     let object = CodeObject::parse(&code).expect("a code object");
-    let instructions = instructions(&object);
+    let instructions = instructions(&object, machine);
     let targets: Vec<Pc> = instructions.iter().filter_map(|inst| inst.branch_target).collect();
     let (mut missed, mut not_missed) = (0, Vec::new());
     for (index, inst) in instructions.iter().enumerate() {
@@ -129,6 +177,15 @@ fn every_wait_state_that_is_taken_out_is_missed() {
             not_missed.push(format!("{}: {}", inst.pc, inst.text));
         }
     }
-    println!("{missed} are missed, not {not_missed:#?}");
+    println!("{machine}: {missed} are missed, not {not_missed:#?}");
     assert!(missed > 5 && not_missed.is_empty(), "{missed} missed, not {not_missed:#?}");
+}
+
+#[test]
+fn every_wait_state_that_is_taken_out_is_missed() {
+    for machine in MACHINES {
+        if ["gfx90a", "gfx942"].contains(&machine.target().processor()) {
+            wait_states_taken_out(machine);
+        }
+    }
 }

@@ -3,6 +3,8 @@
 
 mod clean;
 mod deletion;
+mod generations;
+mod planted;
 mod report;
 mod rules;
 

@@ -70,10 +70,10 @@ fn a_processor_whose_rules_are_not_known_is_refused() {
     let text = std::fs::read_to_string(example).expect("the example");
     let kernels = examples_folder().canonicalize().expect("the examples").join("kernels");
     let text = text.replace("source: kernels/", &format!("source: {}/", kernels.display()));
-    let text = text.replace("target: gfx90a", "target: gfx1100");
+    let text = text.replace("target: gfx90a", "target: gfx908");
     std::fs::write(folder.path().join("vector_add.yaml"), text).expect("a campaign file written");
     let refused = flipwave(folder.path(), &["profile", "vector_add.yaml", "--strict"], &[]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("not those of gfx1100"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not those of gfx908"), "{}", refused.stderr);
     flipwave(folder.path(), &["profile", "vector_add.yaml"], &[]).expect_success();
 }

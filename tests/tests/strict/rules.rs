@@ -1,41 +1,18 @@
-//! Hand-written kernels that break one rule at the label `wrong`, and their mended twins.
+//! Each rule on gfx90a.
 
+use crate::planted::{self, run};
 use flipwave_device::{Completion, DeviceFault, FaultCause};
+use flipwave_isa::hazard::Mitigation;
 use flipwave_sim::strict::{Finding, Purpose, Rule, Violation};
-use flipwave_tests::{Assembly, Program, assemble};
+use flipwave_tests::{MACHINES, assemble};
 
-/// Dwords of the buffer: not a whole page.
-const BUFFER: usize = 1000;
-
-/// Runs instructions in workgroups of so many work-items, and gives what strict execution finds.
-fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
-    let mut program = Program::new(&assembly.code_object);
-    let buffer = program.output(&[0u32; BUFFER]);
-    program.launch("planted", [items, 1, 1], [items, 1, 1], &[buffer]);
-    let mut workload = program.workload();
-    workload.dispatches[0].instruction_limit = 100_000;
-    workload.device.dispatch_strict(&workload.dispatches[0]).expect("a dispatch")
-}
-
-/// Demands that `wrong` breaks one rule at its label `wrong` alone, and that `mended` breaks none.
+/// On gfx90a.
 fn breaks(rule: Rule, items: u32, wrong: &str, mended: &str) -> Violation {
-    let assembly = assemble(wrong);
-    let (_, mut found) = run(&assembly, items);
-    let reports: Vec<String> = found.iter().map(Violation::to_string).collect();
-    assert_eq!(found.len(), 1, "{wrong}:\n{}", reports.join("\n"));
-    let violation = found.remove(0);
-    assert_eq!(violation.rule(), rule, "{wrong}:\n{violation}");
-    assert_eq!(violation.place.pc, assembly.label("wrong"), "{wrong}:\n{violation}");
-    keeps(items, mended);
-    violation
+    planted::breaks(MACHINES[0], rule, items, wrong, mended)
 }
 
-/// Demands that instructions break no rule and run to their end.
 fn keeps(items: u32, mended: &str) {
-    let (end, found) = run(&assemble(mended), items);
-    let reports: Vec<String> = found.iter().map(Violation::to_string).collect();
-    assert!(found.is_empty(), "{mended}:\n{}", reports.join("\n"));
-    assert!(matches!(end, Completion::Completed(_)), "{mended}:\n{end:?}");
+    planted::keeps(MACHINES[0], items, mended);
 }
 
 #[test]
@@ -239,8 +216,9 @@ fn hazards_need_their_wait_states_and_no_more() {
     for (before, trigger, states, victim) in HAZARDS {
         let with = |states: u32| format!("{before}\n{trigger}\n{}wrong: {victim}\n", nops(states));
         let violation = breaks(Rule::ManualHazard, 64, &with(states - 1), &with(*states));
-        let Finding::TooClose { distance, hazard, .. } = violation.finding else { unreachable!() };
-        assert_eq!((u32::from(distance), u32::from(hazard.wait_states)), (states - 1, *states));
+        let Finding::TooClose { distance, needed, .. } = violation.finding else { unreachable!() };
+        assert_eq!(u32::from(distance), states - 1);
+        assert_eq!(needed, Mitigation::WaitStates(*states as u8));
     }
 }
 
@@ -351,6 +329,8 @@ fn scalar_addresses_are_whole_dwords() {
 fn registers_are_those_that_are_allocated() {
     let vector = |register: u32| format!("wrong: v_mov_b32 v2, v{register}\n");
     breaks(Rule::RegisterAllocation, 64, &vector(32), &vector(31));
+    let shift = |register: u32| format!("wrong: v_lshlrev_b64 v[2:3], v{register}, v[4:5]\n");
+    breaks(Rule::RegisterAllocation, 64, &shift(31), &shift(23));
     let scalar = |register: u32| format!("wrong: s_mov_b32 s4, s{register}\n");
     breaks(Rule::RegisterAllocation, 64, &scalar(80), &scalar(79));
 }

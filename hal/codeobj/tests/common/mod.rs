@@ -1,6 +1,11 @@
 //! Compiles test kernels with clang-19 and runs LLVM's own readers on them.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod change;
+
+use flipwave_codeobj::SourceLine;
+use serde_json::Value;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -82,4 +87,40 @@ fn build(
     run(clang.args(options).arg(source).arg("-o").arg(&output));
     let bytes = std::fs::read(output).expect("clang's output");
     Compiled { directory, bytes }
+}
+
+/// What llvm-symbolizer says of each address.
+pub fn symbolize(path: &Path, addresses: &[u64]) -> Vec<Option<SourceLine>> {
+    let mut list = tempfile::tempfile().expect("a temporary file");
+    for address in addresses {
+        writeln!(list, "{address:#x}").expect("an address");
+    }
+    list.rewind().expect("the list");
+    let output = run(llvm("llvm-symbolizer")
+        .arg("--obj")
+        .arg(path)
+        .args(["--output-style=JSON", "--no-inlines"])
+        .stdin(list));
+    let answers: Vec<Value> =
+        output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(answers.len(), addresses.len());
+    answers
+        .iter()
+        .map(|answer| {
+            let symbol = &answer["Symbol"][0];
+            let file = symbol["FileName"].as_str().filter(|file| !file.is_empty())?;
+            let number = |key: &str| symbol[key].as_u64().expect("a number") as u32;
+            Some(SourceLine { file: file.into(), line: number("Line"), column: number("Column") })
+        })
+        .collect()
+}
+
+/// What a tool prints; it must find nothing to complain of.
+pub fn silent(command: &mut Command) -> String {
+    let output = command.output().expect("the tool starts");
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && complaints.is_empty(), "{command:?}: {complaints}\n{text}");
+    assert!(!text.contains("warning:"), "{text}");
+    text
 }

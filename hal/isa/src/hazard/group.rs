@@ -1,6 +1,6 @@
 //! Kinds of instructions that hazards are about.
 
-use crate::{Class, Encoding, Inst, Register};
+use crate::{Class, DataType, Encoding, Inst, MemoryKind, Modifiers, Register, SdwaSelect};
 use std::fmt;
 
 /// A kind of instruction.
@@ -28,7 +28,7 @@ impl fmt::Debug for Group {
     }
 }
 
-const fn group(name: &'static str, member: fn(&Inst) -> bool) -> Group {
+pub(super) const fn group(name: &'static str, member: fn(&Inst) -> bool) -> Group {
     Group { name, member }
 }
 
@@ -56,13 +56,22 @@ pub(super) const NOT_MATRIX_NOR_DOT: Group =
 pub(super) const NOT_MATRIX_WRITES_EXEC: Group = group("VALU that writes EXEC", |inst| {
     inst.class() == Class::Valu && writes(inst, Register::ExecLo)
 });
+pub(super) const TRANS: Group = group("transcendental VALU", is_trans);
+pub(super) const NOT_TRANS: Group =
+    group("VALU that is not transcendental", |inst| is_valu(inst) && !is_trans(inst));
+pub(super) const WRITES_PART: Group =
+    group("VALU that writes a part of a register, or is packed", writes_part);
+pub(super) const LANE_READ: Group = group("v_readlane or v_readfirstlane", reads_lane);
+pub(super) const SINGLE_LANE: Group = group("v_readlane, v_readfirstlane or v_writelane", |inst| {
+    reads_lane(inst) || inst.operation.name() == "v_writelane_b32"
+});
 pub(super) const DPP: Group = group("DPP", |inst| inst.encoding == Encoding::Dpp);
 pub(super) const DIV_FMAS: Group =
     group("v_div_fmas", |inst| inst.operation.name().starts_with("v_div_fmas_"));
 pub(super) const LANE_ACCESS: Group = group("v_readlane or v_writelane", |inst| {
     matches!(inst.operation.name(), "v_readlane_b32" | "v_writelane_b32")
 });
-pub(super) const VMEM: Group = group("VMEM", |inst| inst.class() == Class::Vmem);
+pub(super) const VMEM: Group = group("VMEM", is_vmem);
 pub(super) const MEMORY: Group = group("VMEM or LDS", is_memory);
 pub(super) const MEMORY_OR_EXPORT: Group =
     group("VMEM, LDS or export", |inst| is_memory(inst) || inst.encoding == Encoding::Export);
@@ -84,51 +93,158 @@ pub(super) const DOT: Group = group("DOT", is_dot);
 pub(super) const FMA_F64: Group = group("v_fma_f64 or v_fmac_f64", |inst| {
     matches!(inst.operation.name(), "v_fma_f64" | "v_fmac_f64")
 });
-pub(super) const MATRIX: Group = group("MFMA", |inst| inst.class() == Class::Matrix);
-pub(super) const DGEMM: Group = group("double-precision MFMA", is_dgemm);
-pub(super) const DGEMM_4X4: Group =
-    group("v_mfma_f64_4x4x4", |inst| is_dgemm(inst) && shape(inst) == Some("4x4"));
-pub(super) const DGEMM_16X16: Group =
-    group("v_mfma_f64_16x16x4", |inst| is_dgemm(inst) && shape(inst) == Some("16x16"));
-pub(super) const SGEMM: Group = group("MFMA other than double precision", |inst| {
-    inst.class() == Class::Matrix && !is_dgemm(inst)
+pub(super) const COMPARE_WRITES_EXEC: Group = group("v_cmpx", |inst| {
+    inst.operation.name().starts_with("v_cmpx_") && writes(inst, Register::ExecLo)
 });
-pub(super) const SGEMM_2_PASSES: Group =
-    group("MFMA of 2 passes (4x4)", |inst| is_sgemm(inst, "4x4"));
-pub(super) const SGEMM_8_PASSES: Group =
-    group("MFMA of 8 passes (16x16)", |inst| is_sgemm(inst, "16x16"));
-pub(super) const SGEMM_16_PASSES: Group =
-    group("MFMA of 16 passes (32x32)", |inst| is_sgemm(inst, "32x32"));
+pub(super) const PERMLANE: Group =
+    group("v_permlane", |inst| inst.operation.name().starts_with("v_permlane"));
+pub(super) const VALU_NOT_NOP: Group =
+    group("VALU other than v_nop", |inst| is_valu(inst) && inst.operation.name() != "v_nop");
+pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar register", |inst| {
+    is_valu(inst) && !reads_lane(inst) && inst.writes.iter().any(|range| !range.first.is_per_lane())
+});
+pub(super) const READS_SCALAR: Group =
+    group("an instruction that reads a scalar register", |inst| {
+        inst.reads.iter().any(|range| !range.first.is_per_lane())
+    });
+pub(super) const READS_MASK: Group = group("VALU that reads a scalar register as a mask", |inst| {
+    const OPERATIONS: [&str; 7] = [
+        "v_addc_co_u32",
+        "v_subb_co_u32",
+        "v_subbrev_co_u32",
+        "v_cndmask_b16",
+        "v_cndmask_b32",
+        "v_div_fmas_f32",
+        "v_div_fmas_f64",
+    ];
+    OPERATIONS.contains(&inst.operation.name())
+});
+pub(super) const LDS_OR_SEGMENT: Group =
+    group("LDS, or VMEM other than flat", |inst| is_lds(inst) || is_segment(inst));
+pub(super) const WAITS_FOR_STORES: Group = group("s_waitcnt_vscnt null, 0", |inst| {
+    inst.operation.name() == "s_waitcnt_vscnt" && inst.immediate == Some(0) && names_null(inst)
+});
+pub(super) const SMEM: Group = group("SMEM", |inst| inst.class() == Class::Smem);
+pub(super) const SCALAR: Group =
+    group("SALU or SMEM", |inst| is_salu(inst) || inst.class() == Class::Smem);
+pub(super) const READS_EXEC: Group =
+    group("an instruction other than VALU that reads EXEC", |inst| {
+        !is_valu(inst) && inst.reads.iter().any(|range| range.contains(Register::ExecLo))
+    });
+pub(super) const FP_ATOMIC: Group = group("floating-point atomic", |inst| {
+    is_vmem(inst)
+        && inst.memory().is_some_and(|memory| memory.kind == MemoryKind::Atomic)
+        && inst.data_type() != DataType::Integer
+});
+pub(super) const DENORM_MODE: Group =
+    group("s_denorm_mode", |inst| inst.operation.name() == "s_denorm_mode");
+pub(super) const WAITS: Group = group("a wait for counters", |inst| {
+    let name = inst.operation.name();
+    name.starts_with("s_waitcnt") && name != "s_waitcnt_depctr" || name == "s_wait_idle"
+});
+pub(super) const WAITS_FOR_ALL: Group =
+    group("s_waitcnt 0", |inst| inst.operation.name() == "s_waitcnt" && inst.immediate == Some(0));
+/// What ends the risk that a scalar load still reads a register that a vector operation writes.
+pub(super) const BEHIND_SMEM: Group =
+    group("SALU that computes, or a wait for scalar memory", ends_behind_smem);
+/// Fields of `s_waitcnt_depctr` (LLVM, `DepCtr`).
+pub(super) const VM_VSRC_0: Group =
+    group("s_waitcnt_depctr depctr_vm_vsrc(0)", |inst| depctr(inst, 2, 0b111) == Some(0));
+pub(super) const VA_VDST_0: Group =
+    group("s_waitcnt_depctr depctr_va_vdst(0)", |inst| depctr(inst, 12, 0b1111) == Some(0));
+pub(super) const SA_SDST_0: Group =
+    group("s_waitcnt_depctr depctr_sa_sdst(0)", |inst| depctr(inst, 0, 1) == Some(0));
+pub(super) const NOT_NOP: Group =
+    group("an instruction other than s_nop", |inst| inst.operation.name() != "s_nop");
+pub(super) const DEALLOCATES: Group = group("s_sendmsg MSG_DEALLOC_VGPRS", |inst| {
+    inst.operation.name() == "s_sendmsg" && inst.immediate == Some(3)
+});
+
+/// A field of `s_waitcnt_depctr`.
+fn depctr(inst: &Inst, position: u32, mask: i64) -> Option<i64> {
+    let field = inst.immediate.filter(|_| inst.operation.name() == "s_waitcnt_depctr")?;
+    Some(field >> position & mask)
+}
+
+fn names_null(inst: &Inst) -> bool {
+    inst.operands.first().is_some_and(|first| {
+        matches!(first.value, crate::Value::Register(range) if range.first == Register::Null)
+    })
+}
+
+pub(super) fn is_lds(inst: &Inst) -> bool {
+    inst.class() == Class::Lds
+}
+
+/// Vector memory that cannot be LDS.
+pub(super) fn is_segment(inst: &Inst) -> bool {
+    is_vmem(inst) && inst.encoding != Encoding::Flat
+}
+
+fn ends_behind_smem(inst: &Inst) -> bool {
+    let name = inst.operation.name();
+    match name {
+        // Bits 13:8 of gfx10.
+        "s_waitcnt" => inst.immediate.is_some_and(|field| field >> 8 & 63 == 0),
+        "s_waitcnt_lgkmcnt" => inst.immediate == Some(0) && names_null(inst),
+        "s_waitcnt_vscnt" | "s_waitcnt_vmcnt" | "s_waitcnt_expcnt" | "s_version" => false,
+        _ => is_salu(inst) && inst.encoding != Encoding::Sopp,
+    }
+}
+
+/// What LLVM counts as SALU: all scalar encodings.
+pub(super) fn is_salu(inst: &Inst) -> bool {
+    matches!(
+        inst.encoding,
+        Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk | Encoding::Sopp
+    )
+}
+
+/// The operations that LLVM marks as `TRANS`.
+fn is_trans(inst: &Inst) -> bool {
+    const FUNCTIONS: [&str; 8] =
+        ["v_rcp_", "v_rsq_", "v_sqrt_", "v_exp_", "v_log_", "v_sin_", "v_cos_", "v_prng_"];
+    FUNCTIONS.iter().any(|function| inst.operation.name().starts_with(function))
+}
+
+fn reads_lane(inst: &Inst) -> bool {
+    matches!(inst.operation.name(), "v_readlane_b32" | "v_readfirstlane_b32")
+}
+
+/// LLVM takes a packed operation whose first source is not taken from its low half alone for one
+/// of these: the modifier has the same bit.
+fn writes_part(inst: &Inst) -> bool {
+    let sources = inst.sources().count();
+    let Modifiers { sdwa, op_sel, op_sel_hi, .. } = &inst.modifiers;
+    let selects = match (sdwa, inst.encoding) {
+        (Some(sdwa), _) => sdwa.destination != SdwaSelect::Dword,
+        (None, Encoding::Vop3p) => {
+            let has_halves = !inst.operation.name().starts_with("v_accvgpr_");
+            inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|own| own & 1 != 0)
+        }
+        (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),
+    };
+    is_valu(inst) && selects
+}
 
 fn writes(inst: &Inst, register: Register) -> bool {
     inst.writes.iter().any(|range| range.contains(register))
 }
 
-fn is_valu(inst: &Inst) -> bool {
+pub(super) fn is_valu(inst: &Inst) -> bool {
     matches!(inst.class(), Class::Valu | Class::Matrix)
 }
 
-fn is_memory(inst: &Inst) -> bool {
-    matches!(inst.class(), Class::Vmem | Class::Lds)
+pub(super) fn is_memory(inst: &Inst) -> bool {
+    is_vmem(inst) || inst.class() == Class::Lds
+}
+
+fn is_vmem(inst: &Inst) -> bool {
+    matches!(inst.class(), Class::Vmem | Class::Image)
 }
 
 fn is_dot(inst: &Inst) -> bool {
     inst.operation.name().starts_with("v_dot")
-}
-
-fn is_dgemm(inst: &Inst) -> bool {
-    inst.operation.name().starts_with("v_mfma_f64_")
-}
-
-fn is_sgemm(inst: &Inst, wanted: &str) -> bool {
-    inst.class() == Class::Matrix && !is_dgemm(inst) && shape(inst) == Some(wanted)
-}
-
-/// Rows and columns of a matrix operation: `16x16` of `v_mfma_f32_16x16x4f32`. The number of
-/// passes follows from them.
-fn shape(inst: &Inst) -> Option<&'static str> {
-    let sizes = inst.operation.name().strip_prefix("v_mfma_")?.split('_').nth(1)?;
-    ["4x4", "16x16", "32x32"].into_iter().find(|shape| sizes.starts_with(shape))
 }
 
 /// Buffer stores with a scalar offset register read their data in time.

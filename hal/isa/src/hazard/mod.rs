@@ -1,17 +1,26 @@
-//! Manual hazards: pairs of instructions that the hardware does not keep apart, so that the
-//! program must (MI200 ISA, "Manually inserted wait states"). One table per generation says
-//! "triggered by / needs so many wait states before"; LLVM's `GCNHazardRecognizer` is the
-//! authority of each row, and a test asks it.
+//! Manual hazards: instructions that the hardware does not keep apart, so that the program must
+//! (the ISA documents, "Manually inserted wait states"; from gfx10 on LLVM alone says them). One
+//! table per generation says "triggered by / broken by / ended or mitigated by"; LLVM's
+//! `GCNHazardRecognizer` is the authority of each row, and a test asks it.
 
+mod gfx10;
+mod gfx11;
+mod gfx9;
 mod group;
+mod matrix;
+mod mitigation;
 mod part;
-mod table;
+mod pattern;
+mod roles;
+mod shift;
 
 pub use group::Group;
+pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
-pub use table::hazards;
+pub use roles::Roles;
+pub use shift::amount_in_last_register;
 
-use crate::{Inst, RegisterRange};
+use crate::{Generation, Inst, RegisterRange, Target};
 
 /// One hazard: the second instruction must not follow the first too closely.
 #[derive(Debug)]
@@ -26,8 +35,10 @@ pub struct Hazard {
     pub meeting: Meeting,
     /// A third kind of instruction that must lie between them.
     pub across: Option<Group>,
-    /// Wait states that must lie between them. Each instruction is one, `s_nop N` is N + 1.
-    pub wait_states: u8,
+    /// Instructions between the two that end it.
+    pub ends: &'static [End],
+    /// What must lie between them otherwise.
+    pub remedy: Remedy,
 }
 
 /// One of the instructions of a hazard.
@@ -40,7 +51,7 @@ pub struct Side {
 }
 
 /// How trigger and victim must meet for a hazard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Meeting {
     /// They need not.
     Always,
@@ -56,6 +67,76 @@ pub enum Meeting {
     Partial,
     /// They name the same hardware register (`hwreg`).
     HardwareRegister,
+    /// They are the ends of a pattern of more than two instructions, which this finds.
+    Pattern(Pattern),
+}
+
+/// Finds the trigger, by its index in what lies before the victim, and the registers in which the
+/// two meet.
+pub type Pattern = fn(&[Preceding<'_>], &Inst) -> Option<(usize, Vec<RegisterRange>)>;
+
+/// So many instructions of a kind, which end a hazard.
+#[derive(Debug)]
+pub struct End {
+    /// The kind.
+    pub group: Group,
+    /// How many.
+    pub count: u8,
+}
+
+/// What must lie between the instructions of a hazard.
+#[derive(Clone, Copy, Debug)]
+pub enum Remedy {
+    /// So many wait states. Each instruction is one, `s_nop N` is N + 1.
+    WaitStates(u8),
+    /// As many wait states as the trigger, a matrix operation, makes necessary.
+    OfTrigger(fn(&Inst) -> u8),
+    /// An instruction, as the assembler writes it; the victim may have a say in its registers.
+    Instruction(fn(&Inst) -> String),
+}
+
+impl Hazard {
+    /// The wait states that must lie behind a trigger; none where wait states are not what helps.
+    pub fn wait_states(&self, trigger: &Inst) -> u8 {
+        match self.remedy {
+            Remedy::WaitStates(states) => states,
+            Remedy::OfTrigger(states) => states(trigger),
+            Remedy::Instruction(_) => 0,
+        }
+    }
+
+    /// The most wait states that it may need; none where wait states are not what helps, and what
+    /// was executed any time before counts.
+    pub fn reach(&self) -> Option<u8> {
+        match self.remedy {
+            Remedy::WaitStates(states) => Some(states),
+            Remedy::OfTrigger(_) => Some(MOST_WAIT_STATES),
+            Remedy::Instruction(_) => None,
+        }
+    }
+}
+
+/// Most wait states that any hazard needs. What lies further back matters only for hazards that
+/// wait states do not end.
+pub const MOST_WAIT_STATES: u8 = 19;
+
+/// The manual hazards of a target's waves, in families: a trigger of a family replaces those
+/// before it on the same registers. Empty for generations that have no table.
+pub fn hazards(target: &Target, wave_size: u8) -> &'static [&'static [Hazard]] {
+    match target.generation() {
+        Generation::Gfx9 => gfx9::GFX9,
+        Generation::Gfx90a => gfx9::GFX90A,
+        Generation::Gfx940 => gfx9::GFX940,
+        Generation::Gfx10 if target.processor().starts_with("gfx101") => gfx10::GFX10_1,
+        Generation::Gfx10 => gfx10::GFX10_3,
+        Generation::Gfx11 => match (target.processor().starts_with("gfx115"), wave_size) {
+            (false, 32) => gfx11::WAVE32,
+            (false, _) => gfx11::WAVE64,
+            (true, 32) => gfx11::GFX11_5_WAVE32,
+            (true, _) => gfx11::GFX11_5_WAVE64,
+        },
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => &[],
+    }
 }
 
 /// An instruction that was executed before another.
@@ -67,6 +148,17 @@ pub struct Preceding<'a> {
     pub distance: u8,
 }
 
+/// Instructions executed before another, given from the nearest back, with their distances.
+pub fn preceding<'a>(nearest_first: impl IntoIterator<Item = &'a Inst>) -> Vec<Preceding<'a>> {
+    let mut distance = 0u8;
+    let place = |inst| {
+        let own = Preceding { inst, distance };
+        distance = distance.saturating_add(wait_states(inst));
+        own
+    };
+    nearest_first.into_iter().map(place).collect()
+}
+
 /// A hazard that was not kept.
 #[derive(Debug)]
 pub struct Breach {
@@ -76,6 +168,8 @@ pub struct Breach {
     pub trigger: usize,
     /// Registers in which the two meet; none for hazards without registers.
     pub registers: Vec<RegisterRange>,
+    /// What must lie between the two.
+    pub needed: Mitigation,
 }
 
 /// The hazards of a family whose victim is `inst`, given what was executed before it, the nearest
@@ -83,11 +177,17 @@ pub struct Breach {
 pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let rows = || family.iter().filter(|hazard| hazard.victim.group.contains(inst));
-    for hazard in rows().filter(|hazard| hazard.victim.part == Part::Nothing) {
-        let trigger = before.iter().position(|trigger| hazard.is_met_by(trigger.inst, inst));
-        if let Some(trigger) = trigger.filter(|at| before[*at].distance < hazard.wait_states) {
-            breaches.push(Breach { hazard, trigger, registers: Vec::new() });
-        }
+    for hazard in rows() {
+        let found = match hazard.meeting {
+            Meeting::Pattern(pattern) => pattern(before, inst),
+            _ if hazard.victim.part == Part::Nothing => before
+                .iter()
+                .position(|trigger| hazard.is_met_by(trigger.inst, inst))
+                .map(|trigger| (trigger, Vec::new())),
+            _ => None,
+        };
+        breaches
+            .extend(found.and_then(|(at, registers)| hazard.breach(before, at, inst, registers)));
     }
     let mut parts: Vec<Part> = rows().map(|hazard| hazard.victim.part).collect();
     parts.dedup();
@@ -102,16 +202,10 @@ pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst
                 .iter()
                 .position(|trigger| rows().any(|hazard| touches(hazard, trigger.inst)));
             let Some(trigger) = nearest else { continue };
-            let Preceding { inst: first, distance } = before[trigger];
-            for hazard in rows().filter(|hazard| distance < hazard.wait_states) {
-                let across = &before[..trigger];
-                if touches(hazard, first)
-                    && hazard.meets(first, inst, range)
-                    && hazard.across.is_none_or(|group| {
-                        across.iter().any(|between| group.contains(between.inst))
-                    })
-                {
-                    breaches.push(Breach { hazard, trigger, registers: vec![range] });
+            let first = before[trigger].inst;
+            for hazard in rows().filter(|hazard| touches(hazard, first)) {
+                if hazard.meets(first, inst, range) {
+                    breaches.extend(hazard.breach(before, trigger, inst, vec![range]));
                 }
             }
         }
@@ -124,7 +218,7 @@ impl Hazard {
     fn is_met_by(&self, trigger: &Inst, victim: &Inst) -> bool {
         let hardware_register = |inst: &Inst| inst.immediate.map(|immediate| immediate & 63);
         self.trigger.group.contains(trigger)
-            && (self.meeting != Meeting::HardwareRegister
+            && (!matches!(self.meeting, Meeting::HardwareRegister)
                 || hardware_register(trigger) == hardware_register(victim))
     }
 
@@ -137,7 +231,32 @@ impl Hazard {
             Meeting::Same => named(),
             Meeting::Partial => !named(),
             Meeting::Always | Meeting::Overlap | Meeting::HardwareRegister => true,
+            Meeting::Pattern(_) => false,
         }
+    }
+
+    /// The breach of a trigger and a victim that meet, unless what lies between them prevents it.
+    fn breach(
+        &'static self,
+        before: &[Preceding<'_>],
+        trigger: usize,
+        victim: &Inst,
+        registers: Vec<RegisterRange>,
+    ) -> Option<Breach> {
+        let first = before.get(trigger)?;
+        let between = &before[..trigger];
+        let of = |group: Group| between.iter().filter(move |own| group.contains(own.inst)).count();
+        if self.across.is_some_and(|group| of(group) == 0)
+            || self.ends.iter().any(|end| of(end.group) >= usize::from(end.count))
+        {
+            return None;
+        }
+        let needed = match self.remedy {
+            Remedy::Instruction(text) => Mitigation::Instruction(text(victim)),
+            _ => Mitigation::WaitStates(self.wait_states(first.inst)),
+        };
+        let is_far = matches!(needed, Mitigation::WaitStates(states) if states <= first.distance);
+        (!is_far).then_some(Breach { hazard: self, trigger, registers, needed })
     }
 }
 
@@ -147,4 +266,33 @@ pub fn wait_states(inst: &Inst) -> u8 {
         "s_nop" => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
         _ => 1,
     }
+}
+
+const fn side(group: Group, part: Part) -> Side {
+    Side { group, part }
+}
+
+/// A hazard that wait states end.
+const fn hazard(
+    wait_states: u8,
+    name: &'static str,
+    trigger: Side,
+    victim: Side,
+    meeting: Meeting,
+) -> Hazard {
+    let remedy = Remedy::WaitStates(wait_states);
+    Hazard { name, trigger, victim, meeting, across: None, ends: &[], remedy }
+}
+
+/// A hazard that an instruction ends.
+const fn mitigated(
+    remedy: fn(&Inst) -> String,
+    ends: &'static [End],
+    name: &'static str,
+    trigger: Side,
+    victim: Side,
+    meeting: Meeting,
+) -> Hazard {
+    let remedy = Remedy::Instruction(remedy);
+    Hazard { name, trigger, victim, meeting, across: None, ends, remedy }
 }

@@ -13,18 +13,25 @@ pub enum Part {
     ScalarsRead,
     /// Vector registers that it writes.
     VectorsWritten,
-    /// Vector registers that it reads, a destination that is also a source included.
+    /// Scalar registers that it names as sources, and VCC if it reads it.
+    ScalarSources,
+    /// Scalar registers that it names as destinations.
+    ScalarDestinations,
+    /// Vector registers that it reads, a destination that is also a source included, but not one
+    /// of which it merely keeps a part: LLVM does not count that as a read.
     VectorsRead,
     /// Architectural vector registers that it reads.
     VgprsRead,
     /// What it adds to: the third source of matrix and dot operations.
     Addend,
-    /// The first two sources of matrix and dot operations.
+    /// The first two sources of matrix and dot operations, and the index of sparse ones.
     Factors,
     /// The data of a store.
     StoredData,
     /// The scalar register that selects a lane.
     LaneSelect,
+    /// The scalar registers that say which lanes an operation carries into or selects in.
+    Mask,
 }
 
 impl Part {
@@ -39,28 +46,67 @@ impl Part {
             Part::ScalarsWritten => filtered(&inst.writes, |first| !first.is_per_lane()),
             Part::ScalarsRead => filtered(&inst.reads, |first| !first.is_per_lane()),
             Part::VectorsWritten => filtered(&inst.writes, Register::is_per_lane),
-            Part::VectorsRead => filtered(&inst.reads, Register::is_per_lane),
-            Part::VgprsRead => filtered(&inst.reads, |first| matches!(first, Register::Vgpr(_))),
+            Part::ScalarSources => {
+                let named = |range: &RegisterRange| {
+                    range.first == Register::VccLo
+                        || inst.sources().any(|own| register(&own.value) == Some(*range))
+                };
+                let read = inst.reads.iter().copied().filter(named);
+                read.filter(|range| !range.first.is_per_lane()).collect()
+            }
+            Part::ScalarDestinations => {
+                let named = inst.destinations().filter_map(|own| register(&own.value));
+                named.filter(|range| !range.first.is_per_lane()).collect()
+            }
+            Part::VectorsRead => vectors_read(inst, Register::is_per_lane),
+            Part::VgprsRead => vectors_read(inst, |first| matches!(first, Register::Vgpr(_))),
             Part::Addend => addend(inst).into_iter().collect(),
-            Part::Factors => [source(0), source(1)].into_iter().flatten().collect(),
+            Part::Factors => {
+                let index = source(2).filter(|_| is_sparse(inst));
+                [source(0), source(1), index].into_iter().flatten().collect()
+            }
             Part::StoredData => stored(inst).into_iter().collect(),
             Part::LaneSelect => {
                 source(1).filter(|range| !range.first.is_per_lane()).into_iter().collect()
+            }
+            Part::Mask => {
+                let is_named = |range: &RegisterRange| {
+                    inst.sources().any(|own| register(&own.value) == Some(*range))
+                };
+                let is_mask = |range: &RegisterRange| {
+                    range.first == Register::VccLo && !is_named(range) || source(2) == Some(*range)
+                };
+                let read = inst.reads.iter().copied().filter(|range| !range.first.is_per_lane());
+                read.filter(is_mask).collect()
             }
         }
     }
 }
 
-fn register(value: &Value) -> Option<RegisterRange> {
+fn vectors_read(inst: &Inst, wanted: fn(Register) -> bool) -> Vec<RegisterRange> {
+    let is_source = |range: &RegisterRange| {
+        let named = |own: &crate::Operand| register(&own.value) == Some(*range);
+        inst.flags.tied || inst.sources().any(named) || !inst.destinations().any(named)
+    };
+    let read = inst.reads.iter().copied().filter(is_source);
+    read.filter(|range| wanted(range.first)).collect()
+}
+
+pub(super) fn register(value: &Value) -> Option<RegisterRange> {
     match value {
         Value::Register(range) => Some(*range),
         _ => None,
     }
 }
 
+fn is_sparse(inst: &Inst) -> bool {
+    inst.operation.name().starts_with("v_smfmac_")
+}
+
 /// The third source, or the destination of operations that add to it.
 fn addend(inst: &Inst) -> Option<RegisterRange> {
-    let operand = inst.sources().nth(2).or_else(|| inst.destinations().next())?;
+    let third = inst.sources().nth(2).filter(|_| !is_sparse(inst));
+    let operand = third.or_else(|| inst.destinations().next())?;
     register(&operand.value)
 }
 

@@ -1,4 +1,4 @@
-//! Registers that the wave does not have.
+//! Registers that the wave does not have, or no longer.
 
 use super::facts::Facts;
 use super::violation::Finding;
@@ -7,10 +7,17 @@ use crate::wave::Wave;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Value, Vgpr};
 
 /// A register named by the instruction that lies outside the wave's allocation.
-pub fn check(wave: &Wave, op: &Op, facts: &Facts, sgprs: u16) -> Option<Finding> {
+pub fn check(
+    wave: &Wave,
+    op: &Op,
+    facts: &Facts,
+    sgprs: u16,
+    is_deallocated: bool,
+) -> Option<Finding> {
+    let vgprs = if is_deallocated { 0 } else { wave.vgpr_count };
     let outside = |range: RegisterRange| {
         let (first, allocated) = match range.first {
-            Register::Vgpr(Vgpr(n)) => (n, wave.vgpr_count),
+            Register::Vgpr(Vgpr(n)) => (n, vgprs),
             Register::AccVgpr(AccVgpr(n)) => (n, wave.acc_vgpr_count),
             Register::Sgpr(Sgpr(n)) => (n, sgprs),
             _ => return None,
@@ -18,6 +25,11 @@ pub fn check(wave: &Wave, op: &Op, facts: &Facts, sgprs: u16) -> Option<Finding>
         let end = u16::from(first) + u16::from(range.words);
         (end > allocated).then_some(Finding::NotAllocated { registers: range, allocated })
     };
+    if let Some(Vgpr(amount)) = facts.amount_in_last_register
+        && u16::from(amount) + 1 >= vgprs
+    {
+        return Some(Finding::NextNotAllocated { amount: Vgpr(amount), allocated: vgprs });
+    }
     let named = op.inst.operands.iter().filter_map(|operand| match operand.value {
         Value::Register(range) => Some(range),
         _ => None,

@@ -3,9 +3,11 @@
 use super::slot::Slots;
 use super::violation::Instruction;
 use flipwave_device::ModuleId;
+use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
-use flipwave_isa::hazard::{Hazard, wait_states};
-use flipwave_isa::{Class, Encoding, Inst, RegisterRange};
+use flipwave_isa::hazard::{Hazard, amount_in_last_register, wait_states};
+use flipwave_isa::message::deallocates_vgprs;
+use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Target, Vgpr};
 
 /// What the rules need to know of an instruction.
 #[derive(Debug)]
@@ -28,13 +30,35 @@ pub struct Facts {
     pub triggers: u64,
     /// The hazards that it may run into.
     pub runs_into: u64,
+    /// The register of a shift's amount that needs the next one allocated.
+    pub amount_in_last_register: Option<Vgpr>,
+    /// What it is to clauses.
+    pub clause: InClause,
+    /// Whether it gives the wave's vector registers back.
+    pub deallocates: bool,
     /// A vector load whose way is known: such loads come back in order.
     pub is_ordered_load: bool,
 }
 
+/// What an instruction is to clauses.
+#[derive(Debug)]
+pub struct InClause {
+    /// The kind of clause that it may belong to.
+    pub kind: Option<clause::Kind>,
+    /// Whether it may stand in any.
+    pub is_internal: bool,
+    /// Instructions of the clause that it begins.
+    pub length: Option<u8>,
+}
+
 impl Facts {
     /// The facts of an instruction on a target with these hazards.
-    pub fn of(inst: &Inst, module: ModuleId, families: &[&'static [Hazard]]) -> Facts {
+    pub fn of(
+        target: &Target,
+        inst: &Inst,
+        module: ModuleId,
+        families: &[&'static [Hazard]],
+    ) -> Facts {
         let slots = |ranges: &[RegisterRange]| {
             ranges.iter().filter_map(|range| Some((*range, Slots::of(*range)?))).collect()
         };
@@ -43,11 +67,18 @@ impl Facts {
             module,
             reads: slots(&inst.reads),
             writes: slots(&inst.writes),
-            counted: counted(inst),
-            waits: WaitCounts::of(inst),
+            counted: counted(target, inst),
+            waits: WaitCounts::of(target, inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,
+            amount_in_last_register: amount_in_last_register(target, inst),
+            clause: InClause {
+                kind: clause::kind(target, inst),
+                is_internal: clause::is_internal(inst),
+                length: clause::length(inst),
+            },
+            deallocates: deallocates_vgprs(target, inst),
             is_ordered_load: inst.class() == Class::Vmem
                 && inst.encoding != Encoding::Flat
                 && inst.flags.loads

@@ -105,6 +105,7 @@ impl LdsState {
         remap(1, DATA);
         remap(2, SECOND_DATA);
         own.destination = RowIndex(DESTINATION);
+        ghost.machine = wave.machine;
         ghost.set_exec(wave.exec());
         ghost.mode = wave.mode;
         ghost.scalars[usize::from(ScalarIndex::M0.0)] = wave.scalar(ScalarIndex::M0);

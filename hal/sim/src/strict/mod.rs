@@ -3,6 +3,7 @@
 
 mod allocation;
 mod bounds;
+mod clause;
 mod facts;
 mod footprint;
 mod lds;
@@ -26,11 +27,12 @@ use crate::program::Program;
 use crate::step::is_vector;
 use crate::vector_memory::Transfer;
 use crate::wave::{RowIndex, ScalarIndex, Status, Wave};
+use clause::Clause;
 use facts::Facts;
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
-use flipwave_isa::counter::VECTOR_MEMORY;
+use flipwave_isa::counter::{Queue, VECTOR_MEMORY};
 use flipwave_isa::hazard::{Hazard, hazards};
-use flipwave_isa::{Encoding, LaneMask, Target};
+use flipwave_isa::{LaneMask, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
 use shadow::Shadow;
@@ -41,10 +43,11 @@ use violation::Report;
 use waits::UnderWay;
 
 /// Processors whose rules are known.
-pub(crate) const PROCESSORS: [&str; 1] = ["gfx90a"];
+pub(crate) const PROCESSORS: [&str; 5] = ["gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100"];
 
 /// The checker of the strict level, for one dispatch.
 pub struct Strict {
+    target: Target,
     programs: Vec<Arc<Program>>,
     families: &'static [&'static [Hazard]],
     /// By device address.
@@ -64,17 +67,21 @@ struct WaveState {
     shadow: Shadow,
     /// Scalar registers it has.
     sgprs: u16,
+    clause: Clause,
+    /// Whether it has given its vector registers back.
+    is_deallocated: bool,
     /// The barrier it reached last.
     barrier: Option<Arc<Facts>>,
 }
 
 impl Strict {
     /// A checker for code of these programs.
-    pub(crate) fn new(target: &Target, programs: Vec<Arc<Program>>) -> Strict {
+    pub(crate) fn new(target: &Target, wave_size: u8, programs: Vec<Arc<Program>>) -> Strict {
         let level = programs.first().map_or_else(crate::vector::Level::detect, |p| p.level());
         Strict {
+            target: target.clone(),
             programs,
-            families: hazards(target),
+            families: hazards(target, wave_size),
             facts: HashMap::new(),
             waves: HashMap::new(),
             lds: HashMap::new(),
@@ -94,7 +101,7 @@ impl Strict {
             Entry::Vacant(unknown) => {
                 let module = self.programs.iter().position(|program| program.contains(pc));
                 let module = ModuleId(module.unwrap_or_default() as u32);
-                unknown.insert(Arc::new(Facts::of(&op.inst, module, self.families)))
+                unknown.insert(Arc::new(Facts::of(&self.target, &op.inst, module, self.families)))
             }
         };
         Arc::clone(facts)
@@ -104,7 +111,9 @@ impl Strict {
 impl Checker for Strict {
     fn starts(&mut self, wave: &Wave, launch: &Launch) {
         let mut shadow = Shadow::new();
-        shadow.define(RowIndex(0), wave.exec_row(), !0);
+        for row in 0..launch.vgprs_set() {
+            shadow.define(RowIndex(row), wave.exec_row(), !0);
+        }
         for index in launch.scalars_set() {
             shadow.scalars[usize::from(index.0)] = 0;
         }
@@ -113,6 +122,8 @@ impl Checker for Strict {
             recent: Recent::default(),
             shadow,
             sgprs: launch.sgprs(),
+            clause: Clause::default(),
+            is_deallocated: false,
             barrier: None,
         };
         self.waves.insert(wave.id, state);
@@ -128,7 +139,16 @@ impl Checker for Strict {
         // Taken out, so that the other waves can be looked at meanwhile.
         let Some(mut state) = self.waves.remove(&wave.id) else { return };
         let mut found: Vec<(Finding, LaneMask)> = Vec::new();
-        found.extend(allocation::check(wave, op, &facts, state.sgprs).map(wide));
+        found.extend(
+            allocation::check(wave, op, &facts, state.sgprs, state.is_deallocated).map(wide),
+        );
+        found.extend(state.clause.follow(&facts).map(wide));
+        if facts.deallocates {
+            let operation = state.under_way.private_store();
+            let operation = operation.map(|own| own.facts.instruction());
+            found.extend(operation.map(|operation| wide(Finding::StoresUnderWay { operation })));
+            state.is_deallocated = true;
+        }
         found.extend(state.under_way.check(&facts).into_iter().map(wide));
         found.extend(state.recent.check(&facts, self.families).map(wide));
         found.extend(undefined::check(&state.shadow, wave, op));
@@ -200,7 +220,7 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { ghost, waves, lds, families, .. } = self;
+        let Strict { target, ghost, waves, lds, families, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(counts);
@@ -209,7 +229,7 @@ impl Strict {
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
-            Run::Vector(_) | Run::Scalar(_) | Run::Whole(_) => {
+            Run::Vector(_) | Run::Scalar(_) | Run::Whole(_) | Run::Dual => {
                 state.shadow.follow(ghost, wave, op, facts);
                 found.extend(undefined::exec(&mut state.shadow));
             }
@@ -222,7 +242,9 @@ impl Strict {
             Run::VectorMemory(access) => {
                 define_loaded(&mut state.shadow, wave, op, access.transfer);
                 let footprints = footprint::flat_lds(wave, op, access);
-                if facts.inst.encoding == Encoding::Flat && footprints.is_empty() {
+                // From gfx10 on the two counters are decremented in order, wherever it goes.
+                let is_undecided = counted.iter().any(|(_, queue)| *queue == Queue::Flat);
+                if is_undecided && footprints.is_empty() {
                     counted = VECTOR_MEMORY;
                 }
                 if let Some(lds) = lds {
@@ -249,10 +271,9 @@ impl Strict {
                 };
                 touched = footprints.into_iter().map(range).collect();
             }
-            // No processor that has a strict level has dual instructions.
-            Run::Dual | Run::NotCompute(_) | Run::Gap(_) => {}
+            Run::NotCompute(_) | Run::Gap(_) => {}
         }
-        state.under_way.issue(facts, counted, touched);
+        state.under_way.issue(target, facts, counted, touched);
     }
 }
 

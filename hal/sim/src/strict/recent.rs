@@ -2,9 +2,12 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
-use flipwave_isa::hazard::{Breach, Hazard, Preceding, breaches};
+use flipwave_isa::hazard::{Breach, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Instructions that are remembered where there are hazards that wait states do not end.
+const REMEMBERED: usize = 64;
 
 /// Instructions executed, the nearest first, each with the wait states counted up to its end.
 #[derive(Debug, Default)]
@@ -27,7 +30,12 @@ impl Recent {
                 distance: u8::try_from(self.clock - end).unwrap_or(u8::MAX),
             })
             .collect();
-        let missing = |breach: &Breach| breach.hazard.wait_states - before[breach.trigger].distance;
+        let missing = |breach: &Breach| match breach.needed {
+            Mitigation::WaitStates(states) => {
+                states.saturating_sub(before[breach.trigger].distance)
+            }
+            Mitigation::Instruction(_) => u8::MAX,
+        };
         let worst = families
             .iter()
             .flat_map(|family| breaches(family, &before, &facts.inst))
@@ -37,6 +45,7 @@ impl Recent {
             distance: before[worst.trigger].distance,
             trigger: self.executed[worst.trigger].0.instruction(),
             registers: worst.registers,
+            needed: worst.needed,
         })
     }
 
@@ -47,17 +56,24 @@ impl Recent {
         possible.any(|(number, hazard)| {
             self.executed
                 .iter()
-                .take_while(|(_, end)| self.clock - end < hazard.wait_states.into())
+                .take_while(|(_, end)| {
+                    hazard.reach().is_none_or(|reach| self.clock - end < reach.into())
+                })
                 .any(|(trigger, _)| trigger.triggers >> number & 1 != 0)
         })
     }
 
     /// Notes that an instruction is executed.
     pub fn push(&mut self, facts: &Arc<Facts>, families: &[&'static [Hazard]]) {
-        let reach = families.iter().copied().flatten().map(|hazard| hazard.wait_states).max();
-        let reach = u64::from(reach.unwrap_or_default());
+        let is_bounded = families.iter().copied().flatten().all(|own| own.reach().is_some());
+        let most = if is_bounded { 0 } else { REMEMBERED };
         self.clock += u64::from(facts.wait_states);
-        while self.executed.back().is_some_and(|(_, end)| self.clock - end >= reach) {
+        while self.executed.len() > most
+            && self
+                .executed
+                .back()
+                .is_some_and(|(_, end)| self.clock - end >= MOST_WAIT_STATES.into())
+        {
             self.executed.pop_back();
         }
         // LLVM's recognizer looks no further back than the beginning of a function.

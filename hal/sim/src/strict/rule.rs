@@ -26,11 +26,15 @@ pub enum Rule {
     DifferentBarriers,
     /// Waves wait at a barrier that another never reaches.
     BarrierNotReached,
+    /// An instruction stands in a clause of another kind.
+    Clause,
+    /// Vector registers are given back while private memory is being stored.
+    Deallocation,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 10] = [
+    pub const ALL: [Rule; 12] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
         Rule::UndefinedValue,
@@ -41,6 +45,8 @@ impl Rule {
         Rule::LdsAtBarrier,
         Rule::DifferentBarriers,
         Rule::BarrierNotReached,
+        Rule::Clause,
+        Rule::Deallocation,
     ];
 
     /// Its name in reports.
@@ -56,6 +62,8 @@ impl Rule {
             Rule::LdsAtBarrier => "lds-at-barrier",
             Rule::DifferentBarriers => "different-barriers",
             Rule::BarrierNotReached => "barrier-not-reached",
+            Rule::Clause => "clause",
+            Rule::Deallocation => "deallocation",
         }
     }
 
@@ -63,18 +71,22 @@ impl Rule {
     pub fn source(self) -> &'static str {
         match self {
             Rule::WaitCounter => {
-                "MI200 ISA, \"Data dependency resolution\"; LLVM, SIInsertWaitcnts"
+                "the ISA documents, \"Data dependency resolution\"; LLVM, SIInsertWaitcnts"
             }
             Rule::ManualHazard => {
-                "MI200 ISA, \"Manually inserted wait states\"; LLVM, GCNHazardRecognizer"
+                "the ISA documents, \"Manually inserted wait states\"; LLVM, GCNHazardRecognizer"
             }
             Rule::UndefinedValue => "AMDGPUUsage, \"Initial Kernel Execution State\"",
-            Rule::LdsBounds => "MI200 ISA, \"LDS out-of-range behavior\"",
+            Rule::LdsBounds => "the ISA documents, \"LDS out-of-range behavior\"",
             Rule::MemoryBounds => "the host's allocations",
-            Rule::Alignment => "MI200 ISA, \"Scalar memory operations\"",
-            Rule::RegisterAllocation => "MI200 ISA, \"Out-of-range VGPRs\" and \"SGPR allocation\"",
-            Rule::LdsAtBarrier => "AMDGPUUsage, \"Memory Model gfx90a\", fences at workgroup scope",
-            Rule::DifferentBarriers | Rule::BarrierNotReached => "MI200 ISA, \"S_BARRIER\"",
+            Rule::Alignment => "the ISA documents, \"Scalar memory operations\"",
+            Rule::RegisterAllocation => {
+                "the ISA documents, \"Out-of-range VGPRs\" and \"SGPR allocation\""
+            }
+            Rule::LdsAtBarrier => "AMDGPUUsage, \"Memory Model\", fences at workgroup scope",
+            Rule::Clause => "RDNA ISA documents, \"S_CLAUSE\"; LLVM, SIInsertHardClauses",
+            Rule::Deallocation => "LLVM, SIInsertWaitcnts, MSG_DEALLOC_VGPRS",
+            Rule::DifferentBarriers | Rule::BarrierNotReached => "the ISA documents, \"S_BARRIER\"",
         }
     }
 
@@ -82,7 +94,9 @@ impl Rule {
     pub fn advice(self) -> &'static str {
         match self {
             Rule::WaitCounter => "put an s_waitcnt with this count, or a lower one, before it",
-            Rule::ManualHazard => "put s_nop or other independent instructions between the two",
+            Rule::ManualHazard => {
+                "put what is needed, or other independent instructions, between the two"
+            }
             Rule::UndefinedValue => {
                 "write the register or the LDS before, on every path that leads here"
             }
@@ -93,6 +107,8 @@ impl Rule {
             Rule::LdsAtBarrier => "put s_waitcnt lgkmcnt(0) before the barrier",
             Rule::DifferentBarriers => "have all waves of a workgroup reach the same s_barrier",
             Rule::BarrierNotReached => "have all waves of a workgroup reach the barrier, or end",
+            Rule::Clause => "take the s_clause away, or make it shorter",
+            Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use super::facts::Facts;
 use crate::memory::{Memory, Region};
-use crate::op::{Op, Word};
+use crate::op::{Op, Run, Word};
 use crate::step::step;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
@@ -89,7 +89,7 @@ impl Shadow {
         // Registers that an index selects are not named.
         let is_indexed =
             wave.mode.indexes_vgprs() || facts.inst.operation.name().contains("movrel");
-        let lane_by_lane = matches!(op.run, crate::op::Run::Vector(_))
+        let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual)
             && op.adapt.as_ref().is_none_or(|adapt| adapt.lane_move.is_none());
         if !is_indexed
             && !self.is_undefined(facts.reads.iter().map(|(_, slots)| slots), wave, lane_by_lane)
@@ -198,6 +198,7 @@ impl Shadow {
             Some(Word::Constant(constant)) => constant,
             _ => 0,
         };
+        ghost.machine = wave.machine;
         ghost.mode = wave.mode;
         ghost.vgpr_count = wave.vgpr_count;
         ghost.acc_vgpr_count = wave.acc_vgpr_count;

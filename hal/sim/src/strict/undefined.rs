@@ -5,11 +5,12 @@ use super::shadow::Shadow;
 use super::violation::{Finding, Purpose};
 use crate::control::{Condition, Control};
 use crate::lds::LdsAccess;
+use crate::machine::Machine;
 use crate::op::{Op, Run, Word};
 use crate::scalar_memory;
 use crate::vector_memory::Space;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
-use flipwave_isa::{AccVgpr, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
+use flipwave_isa::{AccVgpr, Generation, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
 
 /// What an instruction decides by undefined values, and in which lanes.
 pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
@@ -25,7 +26,10 @@ pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask
                 (Space::Buffer { .. }, [Word::Scalar(first), _]) => words.extend(scalars(first, 4)),
                 (Space::Scratch, base) => {
                     words.push(base[0]);
-                    words.extend(scalars(ScalarIndex::FLAT_SCRATCH, 2));
+                    // Elsewhere the hardware sets it up, or s_setreg.
+                    if wave.machine.flat_scratch == ScalarIndex::FLAT_SCRATCH {
+                        words.extend(scalars(ScalarIndex::FLAT_SCRATCH, 2));
+                    }
                 }
                 (_, base) => words.extend(base),
             }
@@ -56,7 +60,7 @@ pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask
             match condition {
                 Condition::Scc(_) => words.push(Word::Scc),
                 Condition::VccZero(_) if vcc_is_undecided(shadow, wave) => {
-                    words.extend(scalars(ScalarIndex::VCC, 2));
+                    words.extend(scalars(ScalarIndex::VCC, wave.machine.lanes / 32));
                 }
                 _ => {}
             }
@@ -82,7 +86,7 @@ pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask
             continue;
         }
         lanes |= undefined;
-        let range = register(word).map(|register| RegisterRange::new(register, 1));
+        let range = register(word, wave.machine).map(|register| RegisterRange::new(register, 1));
         registers.extend(range.filter(|range| !registers.contains(range)));
     }
     if lanes == 0 {
@@ -106,6 +110,7 @@ pub fn exec(shadow: &mut Shadow) -> Option<(Finding, LaneMask)> {
 fn vcc_is_undecided(shadow: &Shadow, wave: &Wave) -> bool {
     let vcc = usize::from(ScalarIndex::VCC.0);
     let undefined = u64::from(shadow.scalars[vcc]) | u64::from(shadow.scalars[vcc + 1]) << 32;
+    let undefined = undefined & wave.machine.all_lanes().0;
     undefined != 0 && wave.vcc() & !undefined == 0
 }
 
@@ -115,7 +120,8 @@ fn is_indexed(wave: &Wave, op: &Op) -> bool {
 }
 
 /// The register that a word of a source names.
-fn register(word: Word) -> Option<Register> {
+fn register(word: Word, machine: Machine) -> Option<Register> {
+    let sgprs = if machine.generation < Generation::Gfx10 { 102 } else { 106 };
     match word {
         Word::Row(RowIndex(row)) if row < RowIndex::FIRST_ACCUMULATION => {
             Some(Register::Vgpr(Vgpr(row as u8)))
@@ -123,7 +129,7 @@ fn register(word: Word) -> Option<Register> {
         Word::Row(RowIndex(row)) => {
             Some(Register::AccVgpr(AccVgpr((row - RowIndex::FIRST_ACCUMULATION) as u8)))
         }
-        Word::Scalar(ScalarIndex(n)) if n < 102 => Some(Register::Sgpr(Sgpr(n))),
+        Word::Scalar(ScalarIndex(n)) if n < sgprs => Some(Register::Sgpr(Sgpr(n))),
         Word::Scalar(index) => [
             Register::FlatScratchLo,
             Register::FlatScratchHi,

@@ -3,9 +3,10 @@
 use super::rule::Rule;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::{Address, ModuleId, WaveId};
+use flipwave_isa::clause::Kind;
 use flipwave_isa::counter::Counter;
-use flipwave_isa::hazard::Hazard;
-use flipwave_isa::{LaneMask, Pc, RegisterRange};
+use flipwave_isa::hazard::{Hazard, Mitigation};
+use flipwave_isa::{LaneMask, Pc, RegisterRange, Vgpr};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -68,6 +69,8 @@ pub enum Finding {
         registers: Vec<RegisterRange>,
         /// Wait states between them.
         distance: u8,
+        /// What must lie between them.
+        needed: Mitigation,
         /// The first instruction.
         trigger: Instruction,
     },
@@ -110,6 +113,13 @@ pub enum Finding {
         /// How many the wave has of this file.
         allocated: u16,
     },
+    /// The amount of a shift in a register behind which none is allocated.
+    NextNotAllocated {
+        /// The register.
+        amount: Vgpr,
+        /// How many the wave has.
+        allocated: u16,
+    },
     /// An access to LDS that was under way when its wave passed a barrier.
     UnderWayAtBarrier {
         /// Bytes of LDS that both touch.
@@ -125,6 +135,18 @@ pub enum Finding {
         other: Instruction,
         /// That wave.
         wave: WaveId,
+    },
+    /// An instruction that must not stand in a clause.
+    BreaksClause {
+        /// The `s_clause`.
+        clause: Instruction,
+        /// What the clause is of; `None` for the first instruction of it.
+        kind: Option<Kind>,
+    },
+    /// A private store under way when vector registers are given back.
+    StoresUnderWay {
+        /// The store.
+        operation: Instruction,
     },
     /// Waves that wait while another one of their workgroup does not end.
     Waiting {
@@ -158,10 +180,14 @@ impl Finding {
             Finding::OutsideLds { .. } => Rule::LdsBounds,
             Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
             Finding::Misaligned { .. } => Rule::Alignment,
-            Finding::NotAllocated { .. } => Rule::RegisterAllocation,
+            Finding::NotAllocated { .. } | Finding::NextNotAllocated { .. } => {
+                Rule::RegisterAllocation
+            }
             Finding::UnderWayAtBarrier { .. } => Rule::LdsAtBarrier,
             Finding::OtherBarrier { .. } => Rule::DifferentBarriers,
             Finding::Waiting { .. } => Rule::BarrierNotReached,
+            Finding::BreaksClause { .. } => Rule::Clause,
+            Finding::StoresUnderWay { .. } => Rule::Deallocation,
         }
     }
 }
@@ -243,16 +269,16 @@ impl fmt::Display for Finding {
                 "{registers} is overwritten before {operation} has taken it; it has once \
                  s_waitcnt {counter}({most}) is passed"
             ),
-            Finding::TooClose { hazard, registers, distance, trigger } => {
+            Finding::TooClose { hazard, registers, distance, needed, trigger } => {
                 write!(f, "{}", hazard.name)?;
                 if !registers.is_empty() {
                     write!(f, " ({})", list(registers))?;
                 }
-                let needed = hazard.wait_states;
-                write!(
-                    f,
-                    ": {needed} wait states are needed behind {trigger}, there are {distance}"
-                )
+                write!(f, ": {needed} needed behind {trigger}")?;
+                match needed {
+                    Mitigation::WaitStates(_) => write!(f, ", there are {distance}"),
+                    Mitigation::Instruction(_) => Ok(()),
+                }
             }
             Finding::Undefined { registers, purpose } => {
                 write!(f, "{} {purpose}, but nothing has written all of it", list(registers))
@@ -272,6 +298,11 @@ impl fmt::Display for Finding {
             Finding::NotAllocated { registers, allocated } => {
                 write!(f, "{registers} is used; the wave has {allocated} registers of this kind")
             }
+            Finding::NextNotAllocated { amount: Vgpr(amount), allocated } => write!(
+                f,
+                "the amount of a 64-bit shift is in v{amount}, which works on gfx90a only if the \
+                 next register is allocated too; the wave has {allocated}"
+            ),
             Finding::UnderWayAtBarrier { address, operation, wave } => write!(
                 f,
                 "{address:#x} of LDS is accessed behind a barrier, while {operation} of {wave}, \
@@ -282,6 +313,16 @@ impl fmt::Display for Finding {
                     f,
                     "this wave and {wave} pass a barrier together, but that one is at {other}"
                 )
+            }
+            Finding::BreaksClause { clause, kind } => {
+                write!(f, "it stands in the clause that {clause} begins")?;
+                match kind {
+                    Some(kind) => write!(f, ", which is one of {kind}"),
+                    None => f.write_str(", but belongs to no clause"),
+                }
+            }
+            Finding::StoresUnderWay { operation } => {
+                write!(f, "{operation} may still be under way")
             }
             Finding::Waiting { wave } => write!(
                 f,

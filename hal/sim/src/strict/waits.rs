@@ -8,6 +8,7 @@
 use super::facts::Facts;
 use super::slot::Slots;
 use super::violation::Finding;
+use flipwave_isa::Target;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -39,6 +40,7 @@ impl UnderWay {
     /// Issues an operation.
     pub fn issue(
         &mut self,
+        target: &Target,
         facts: &Arc<Facts>,
         counted: &[(Counter, Queue)],
         lds: Vec<Range<u32>>,
@@ -56,14 +58,16 @@ impl UnderWay {
         });
         // A counter that is full lets no further operation be issued.
         for (counter, _) in counted {
-            self.prove(*counter, counter.most());
+            self.prove(*counter, counter.most(target).into());
         }
     }
 
-    /// Notes what an `s_waitcnt` proves.
+    /// Notes what a wait for counters proves.
     pub fn wait(&mut self, counts: WaitCounts) {
-        for counter in [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt] {
-            self.prove(counter, counts.at_most(counter).into());
+        for counter in [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt] {
+            if let Some(count) = counts.at_most(counter) {
+                self.prove(counter, count.into());
+            }
         }
     }
 
@@ -82,6 +86,14 @@ impl UnderWay {
             });
         }
         self.operations.retain(|operation| !operation.counted.is_empty());
+    }
+
+    /// A store to private memory that is under way.
+    pub fn private_store(&self) -> Option<&Operation> {
+        let is_private = |operation: &&Operation| {
+            operation.counted.contains(&(Counter::Vscnt, Queue::PrivateStore))
+        };
+        self.operations.iter().find(is_private)
     }
 
     /// Accesses to LDS that are under way.

@@ -1,16 +1,13 @@
-//! The table of manual hazards against LLVM's hazard recognizer: for every ordered pair of a set
-//! of instructions, the wait states that `llc` inserts between the two are those of the table.
+//! gfx90a.
 
-mod common;
-
-use common::isa;
-use flipwave_isa::hazard::{Hazard, Preceding, breaches, hazards, wait_states};
-use flipwave_isa::{Inst, Isa, Pc};
-use std::collections::HashSet;
-use std::process::Command;
+use crate::common::isa;
+use crate::llc::{Recognized, compiled, recognized};
+use crate::{Families, agree, all_reached, each_family_matters, pairs};
+use flipwave_isa::Isa;
+use flipwave_isa::hazard::{amount_in_last_register, hazards};
 
 /// Instructions in LLVM's machine representation, on few registers so that they meet often.
-const POOL: &[&str] = &[
+pub const POOL: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $vgpr4, implicit $exec",
     "$vgpr4 = V_MOV_B32_e32 $vgpr0, implicit $exec",
     "$vgpr8 = V_MOV_B32_e32 0, implicit $exec",
@@ -84,101 +81,45 @@ const TRIPLES: &[[&str; 3]] = &[
 /// Names of rows that LLVM does not know: its code generator never reads the flags as data.
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
-/// What LLVM makes of each sequence: its instructions and the wait states before the last one.
-fn recognized(isa: &Isa, sequences: &[Vec<&str>]) -> Vec<(Vec<Inst>, u8)> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("sequences.mir");
-    let mut text = String::new();
-    for (number, sequence) in sequences.iter().enumerate() {
-        let body: String = sequence.iter().map(|line| format!("    {line}\n")).collect();
-        text += &format!("---\nname: f{number}\nbody: |\n  bb.0:\n{body}    S_ENDPGM 0\n...\n");
-    }
-    std::fs::write(&file, text).expect("the sequences written");
-    let output = Command::new("llc-19")
-        .args(["-mtriple=amdgcn", "-mcpu=gfx90a", "-mattr=-xnack"])
-        .args(["-start-before=post-RA-hazard-rec", "-o", "-"])
-        .arg(&file)
-        .output()
-        .expect("llc-19 (Debian's package llvm-19)");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("assembly");
-    let mut functions = Vec::new();
-    for line in text.lines() {
-        if line.starts_with('f') && line.contains(':') {
-            functions.push((Vec::new(), 0));
-        }
-        let code = line.split(';').next().unwrap_or_default();
-        if !code.starts_with('\t') || code.trim_start().starts_with('.') {
-            continue;
-        }
-        let Some((insts, nops)) = functions.last_mut() else { continue };
-        let bytes = isa.assemble(code).unwrap_or_else(|error| panic!("{code}: {error}"));
-        let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{code}: {error}"));
-        match inst.operation.name() {
-            "s_nop" => *nops += wait_states(&inst),
-            "s_endpgm" => {}
-            _ => insts.push(inst),
-        }
-    }
-    assert_eq!(functions.len(), sequences.len());
-    functions
-}
-
-/// Wait states missing before the last instruction, by a table; the rows that say so.
-fn missing(families: &[&'static [Hazard]], insts: &[Inst]) -> (u8, Vec<&'static str>) {
-    let Some((last, rest)) = insts.split_last() else { return (0, Vec::new()) };
-    let before: Vec<Preceding<'_>> = rest
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(distance, inst)| Preceding { inst, distance: distance as u8 })
-        .collect();
-    let mut most = 0;
-    let mut names = Vec::new();
-    for breach in families.iter().flat_map(|family| breaches(family, &before, last)) {
-        most = most.max(breach.hazard.wait_states - before[breach.trigger].distance);
-        names.push(breach.hazard.name);
-    }
-    (most, names)
-}
-
-/// Every ordered pair of the pool, and the sequences of three.
-fn sequences() -> Vec<Vec<&'static str>> {
-    let pairs = POOL.iter().flat_map(|first| POOL.iter().map(move |second| vec![*first, *second]));
-    pairs.chain(TRIPLES.iter().map(|triple| triple.to_vec())).collect()
+fn table() -> (Isa, Families, Vec<Recognized>) {
+    let isa = isa("gfx90a");
+    let families = hazards(isa.target(), 64).to_vec();
+    let sequences = [pairs(POOL), TRIPLES.iter().map(|triple| triple.to_vec()).collect()].concat();
+    let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
+    (isa, families, recognized)
 }
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let isa = isa("gfx90a");
-    let families = hazards(isa.target());
-    let sequences = sequences();
-    let mut reached = HashSet::new();
-    let mut wrong = Vec::new();
-    for ((insts, nops), sequence) in recognized(&isa, &sequences).iter().zip(&sequences) {
-        let (needed, names) = missing(families, insts);
-        if needed != *nops {
-            wrong.push(format!("{sequence:#?}: LLVM {nops}, table {needed}: {names:?}"));
-        }
-        reached.extend(names);
-    }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), sequences.len(), wrong.join("\n"));
-    let rows = families.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
-    let unreached: Vec<_> =
-        rows.filter(|name| !reached.contains(name) && !MANUAL_ALONE.contains(name)).collect();
-    assert!(unreached.is_empty(), "rows that no pair reaches: {unreached:#?}");
+    let (isa, families, recognized) = table();
+    let reached = agree(&isa, &families, &recognized);
+    all_reached(&families, &reached, &MANUAL_ALONE);
 }
 
-/// The negative control of the comparison.
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
+    let (isa, families, recognized) = table();
+    each_family_matters(&isa, &families, &recognized);
+}
+
+/// Where the next register is not used, LLVM swaps the amount into another.
+#[test]
+fn amounts_of_shifts_are_moved_from_where_llvm_moves_them() {
     let isa = isa("gfx90a");
-    let families = hazards(isa.target());
-    let recognized = recognized(&isa, &sequences());
-    for left_out in 0..families.len() {
-        let mut rest = families.to_vec();
-        rest.remove(left_out);
-        let differs = recognized.iter().any(|(insts, nops)| missing(&rest, insts).0 != *nops);
-        assert!(differs, "family {left_out} makes no difference");
+    let mut lines = Vec::new();
+    for amount in [6, 7, 8, 15, 254, 255] {
+        for operation in ["V_LSHLREV_B64_e64", "V_LSHRREV_B64_e64", "V_ASHRREV_I64_e64"] {
+            let shift = "$vgpr0_vgpr1 = OPERATION $vgprAMOUNT, $vgpr2_vgpr3, implicit $exec";
+            let shift = shift.replace("OPERATION", operation);
+            lines.push(shift.replace("AMOUNT", &amount.to_string()));
+        }
+        lines.push(format!("$vgpr0 = V_LSHLREV_B32_e32 $vgpr{amount}, $vgpr2, implicit $exec"));
+    }
+    let sequences: Vec<Vec<&str>> = lines.iter().map(|line| vec![line.as_str()]).collect();
+    let plain = compiled(&isa, &["-start-after=post-RA-hazard-rec"], &sequences);
+    let mended = compiled(&isa, &["-start-before=post-RA-hazard-rec"], &sequences);
+    for (plain, mended) in plain.into_iter().flatten().zip(mended) {
+        let is_moved = mended.len() > 1;
+        assert_eq!(amount_in_last_register(isa.target(), &plain).is_some(), is_moved, "{plain}");
     }
 }

@@ -1,0 +1,25 @@
+//! Tools on a campaign's program.
+
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::prepare::prepare;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::tools::{self, Measurement, Options, Tool, ToolError};
+
+/// Runs a campaign's program once without faults, with a tool in its kernels.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together or does not complete, or the tool
+/// cannot be put into it.
+pub fn measure<T: Tool>(
+    campaign: &Campaign,
+    options: &Options,
+) -> Result<Measurement<T::Row>, CampaignError> {
+    let workload = prepare(campaign)?.workload;
+    let mut device = workload.device.clone();
+    let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
+    let code_of = |module| workload.device.code_object(module);
+    let found =
+        tools::measure::<T, _>(&mut device, code_of, &workload.dispatches, options, &compiler);
+    Ok(found.map_err(Box::new)?)
+}

@@ -1,0 +1,44 @@
+//! Call frame information: functions have other places and sizes.
+
+use super::Slice;
+use crate::write::moved::CodeMap;
+use gimli::{
+    BaseAddresses, CallFrameInstruction, CieOrFde, DebugFrame, Format, LittleEndian, UnwindSection,
+};
+
+/// The section with each function's new place and size, which have fields of fixed sizes. Nothing
+/// if rules change inside a function, as no AMDGPU compiler makes them, or if it cannot be read.
+pub(super) fn convert(section: &[u8], map: &CodeMap) -> Option<Vec<u8>> {
+    let mut new = section.to_vec();
+    let mut frames = DebugFrame::new(section, LittleEndian);
+    frames.set_address_size(8);
+    let bases = BaseAddresses::default();
+    let mut entries = frames.entries(&bases);
+    while let Some(entry) = entries.next().ok()? {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let function = partial.parse(DebugFrame::<Slice<'_>>::cie_from_offset).ok()?;
+        let mut rules = function.instructions(&frames, &bases);
+        while let Some(rule) = rules.next().ok()? {
+            if rule != CallFrameInstruction::Nop {
+                return None;
+            }
+        }
+        let start = function.initial_address();
+        let Some(moved) = map.range(start..start.checked_add(function.len())?) else { continue };
+        let encoding = function.cie().encoding();
+        // Behind the length and the reference to the common entry.
+        let header = match encoding.format {
+            Format::Dwarf32 => 8,
+            Format::Dwarf64 => 20,
+        };
+        if encoding.address_size != 8 {
+            return None;
+        }
+        let place = function.offset().checked_add(header)?;
+        let fields = new.get_mut(place..place.checked_add(16)?)?;
+        let (address, size) = fields.split_first_chunk_mut::<8>()?;
+        *address = moved.start.to_le_bytes();
+        size.copy_from_slice(&(moved.end - moved.start).to_le_bytes());
+    }
+    Some(new)
+}

@@ -1,0 +1,169 @@
+//! Hazards of more than two instructions.
+
+use super::group::*;
+use super::{Hazard, Meeting, Part, Preceding, mitigated, side};
+use crate::{Inst, Register, RegisterRange};
+
+/// Waves of 64 lanes of gfx11 forward a part of a result where EXEC changed between two that an
+/// instruction reads.
+#[rustfmt::skip]
+pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
+    mitigated(|_| "s_waitcnt_depctr 0xfff".into(), &[],
+        "VALU writes a VGPR, SALU writes EXEC, VALU writes another VGPR, VALU reads both",
+        side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding)),
+];
+
+/// Waves of 64 lanes of gfx11 may read a mask late. LLVM mitigates behind the write whether
+/// anything reads it or not.
+#[rustfmt::skip]
+pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
+    mitigated(|_| "s_waitcnt_depctr 0xfffe".into(), &[],
+        "VALU reads a scalar register as a mask, SALU overwrites it, an instruction reads that",
+        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten)),
+];
+
+/// gfx1010 to gfx1013.
+#[rustfmt::skip]
+pub(super) const LDS_BRANCH_MEMORY: &[Hazard] = &[
+    mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[],
+        "LDS, a branch and vector memory follow each other, or vector memory, a branch and LDS",
+        side(LDS_OR_SEGMENT, Part::Nothing), side(LDS_OR_SEGMENT, Part::Nothing), Meeting::Pattern(lds_branch_memory)),
+];
+
+type Found = Option<(usize, Vec<RegisterRange>)>;
+
+/// Most VALU instructions that matter before the last result, and in all.
+const BEHIND_LAST_RESULT: usize = 4;
+const AROUND_EXEC: usize = 2;
+const IN_ALL: usize = 8;
+
+fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    let sources = Part::VectorsRead.registers(inst);
+    if sources.len() < 2 {
+        return None;
+    }
+    /// The last write of a source.
+    struct Write {
+        source: RegisterRange,
+        /// Its index in `before`.
+        index: usize,
+        /// VALU instructions behind it.
+        behind: usize,
+    }
+    let mut writes: Vec<Write> = Vec::new();
+    // VALU instructions behind the change of EXEC, and behind the instruction looked at.
+    let mut exec = None;
+    let mut behind = 0;
+    for (index, own) in before.iter().enumerate() {
+        let is_done = MEMORY_OR_EXPORT.contains(own.inst) || VA_VDST_0.contains(own.inst);
+        if behind > IN_ALL || is_done {
+            return None;
+        }
+        let mut changed = false;
+        if is_valu(own.inst) {
+            let written = Part::VectorsWritten.registers(own.inst);
+            for source in &sources {
+                let is_written = written.iter().any(|range| range.overlaps(*source));
+                if is_written && writes.iter().all(|write| write.source != *source) {
+                    writes.push(Write { source: *source, index, behind });
+                    changed = true;
+                }
+            }
+        } else if is_salu(own.inst) && exec.is_none() && !writes.is_empty() {
+            let written = own.inst.writes.iter();
+            changed = written.into_iter().any(|range| range.contains(Register::ExecLo));
+            exec = changed.then_some(behind);
+        }
+        if behind > BEHIND_LAST_RESULT && writes.is_empty() {
+            return None;
+        }
+        if let (true, Some(exec)) = (changed, exec) {
+            let nearest = |wanted: &dyn Fn(&&Write) -> bool| {
+                writes.iter().filter(wanted).min_by_key(|write| write.behind)
+            };
+            let last = nearest(&|write| write.behind < exec);
+            let first = nearest(&|write| write.behind >= exec);
+            if let Some(last) = last {
+                let to_exec = exec - last.behind - 1;
+                let from_first = first.map_or(0, |first| first.behind - exec);
+                if last.behind > BEHIND_LAST_RESULT || to_exec + from_first > AROUND_EXEC {
+                    return None;
+                }
+                if let Some(first) = first {
+                    return Some((first.index, vec![first.source, last.source]));
+                }
+            }
+        }
+        behind += usize::from(is_valu(own.inst));
+    }
+    None
+}
+
+fn mask_overwritten(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    let is_harmless = |range: &RegisterRange| {
+        range.first.is_per_lane()
+            || matches!(
+                range.first,
+                Register::ExecLo | Register::ExecHi | Register::M0 | Register::Scc | Register::Mode
+            )
+    };
+    for read in inst.reads.iter().filter(|range| !is_harmless(range)) {
+        let overwritten = |own: &Inst| {
+            let mut written = Part::ScalarDestinations.registers(own).into_iter();
+            written.find(|range| is_salu(own) && range.overlaps(*read))
+        };
+        let waited = before.iter().position(|own| SA_SDST_0.contains(own.inst));
+        let recent = &before[..waited.unwrap_or(before.len())];
+        let write = recent
+            .iter()
+            .enumerate()
+            .find_map(|(index, own)| Some((index, overwritten(own.inst)?)));
+        let Some((write, register)) = write else { continue };
+        for (index, own) in recent.iter().enumerate().skip(write + 1) {
+            let mut masks = Part::Mask.registers(own.inst).into_iter();
+            if READS_MASK.contains(own.inst) && masks.any(|mask| mask.overlaps(register)) {
+                return Some((index, vec![*read]));
+            }
+            if reads_scalar_or_literal(own.inst) {
+                break;
+            }
+        }
+    }
+    None
+}
+
+/// A vector operation that reads a scalar register other than EXEC, or a literal: it waits for
+/// those before it.
+fn reads_scalar_or_literal(inst: &Inst) -> bool {
+    let has_literal =
+        || inst.sources().any(|source| matches!(source.value, crate::Value::Literal(_)));
+    let reads_scalar = || {
+        let read = Part::ScalarSources.registers(inst);
+        read.iter().any(|range| !matches!(range.first, Register::ExecLo | Register::ExecHi))
+    };
+    is_valu(inst) && (has_literal() || reads_scalar())
+}
+
+fn lds_branch_memory(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    let ends = |own: &Inst| WAITS_FOR_STORES.contains(own);
+    for (index, own) in before.iter().enumerate() {
+        if own.inst.flags.branch {
+            let earlier = before.iter().enumerate().skip(index + 1);
+            for (trigger, other) in earlier {
+                if LDS_OR_SEGMENT.contains(other.inst) {
+                    if is_lds(other.inst) != is_lds(inst) {
+                        return Some((trigger, Vec::new()));
+                    }
+                    break;
+                }
+                if ends(other.inst) {
+                    break;
+                }
+            }
+        }
+        if LDS_OR_SEGMENT.contains(own.inst) || ends(own.inst) {
+            return None;
+        }
+    }
+    None
+}

@@ -1,0 +1,87 @@
+//! The tables of manual hazards against LLVM's hazard recognizer: for every ordered pair of a set
+//! of instructions, what `llc` inserts between the two is what the table asks for.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod gfx10;
+mod gfx11;
+mod gfx9;
+mod gfx940;
+mod llc;
+
+use flipwave_isa::Isa;
+use flipwave_isa::hazard::{Hazard, Mitigation, breaches, mitigations, preceding};
+use llc::{Recognized, assembled};
+use std::collections::HashSet;
+
+type Families = Vec<&'static [Hazard]>;
+
+/// What a table asks for before the last instruction, and the rows that say so.
+fn asked(isa: &Isa, families: &Families, own: &Recognized) -> (u8, Vec<String>, Vec<&'static str>) {
+    let before = preceding(own.before.iter().rev());
+    let mut states = 0;
+    let mut instructions = Vec::new();
+    for mitigation in mitigations(families, &before, &own.last) {
+        match mitigation {
+            Mitigation::WaitStates(missing) => states = missing,
+            Mitigation::Instruction(text) => instructions.push(assembled(isa, &text).text),
+        }
+    }
+    let breaches = families.iter().flat_map(|family| breaches(family, &before, &own.last));
+    (states, instructions, breaches.map(|breach| breach.hazard.name).collect())
+}
+
+/// Whether table and LLVM agree.
+fn agrees(isa: &Isa, families: &Families, own: &Recognized) -> bool {
+    let (states, instructions, _) = asked(isa, families, own);
+    let sorted = |texts: &[String]| {
+        let mut texts = texts.to_vec();
+        texts.sort();
+        texts
+    };
+    states == own.wait_states && sorted(&instructions) == sorted(&own.instructions)
+}
+
+/// Demands that table and LLVM agree on all sequences; gives the names of the rows that asked for
+/// something.
+fn agree(isa: &Isa, families: &Families, recognized: &[Recognized]) -> HashSet<&'static str> {
+    let mut reached = HashSet::new();
+    let mut wrong = Vec::new();
+    for own in recognized {
+        let (states, instructions, names) = asked(isa, families, own);
+        if !agrees(isa, families, own) {
+            let before: Vec<&str> = own.before.iter().map(|inst| &*inst.text).collect();
+            wrong.push(format!(
+                "{before:?}, {:?}: LLVM {} {:?}, table {states} {instructions:?}: {names:?}",
+                own.last.text, own.wait_states, own.instructions
+            ));
+        }
+        reached.extend(names);
+    }
+    let shown: Vec<&str> = wrong.iter().take(40).map(|line| &**line).collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), recognized.len(), shown.join("\n"));
+    reached
+}
+
+/// Demands that each row asked for something, apart from those that LLVM does not know.
+fn all_reached(families: &Families, reached: &HashSet<&str>, manual_alone: &[&str]) {
+    let rows = families.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
+    let unreached: Vec<_> =
+        rows.filter(|name| !reached.contains(name) && !manual_alone.contains(name)).collect();
+    assert!(unreached.is_empty(), "rows that no sequence reaches: {unreached:#?}");
+}
+
+/// The negative control: a table without one of its families differs from LLVM.
+fn each_family_matters(isa: &Isa, families: &Families, recognized: &[Recognized]) {
+    for left_out in 0..families.len() {
+        let mut rest = families.clone();
+        rest.remove(left_out);
+        let agree = recognized.iter().all(|own| agrees(isa, &rest, own));
+        assert!(!agree, "{:?} makes no difference", families[left_out][0].name);
+    }
+}
+
+/// Every ordered pair of a pool.
+fn pairs(pool: &[&'static str]) -> Vec<Vec<&'static str>> {
+    pool.iter().flat_map(|first| pool.iter().map(move |second| vec![*first, *second])).collect()
+}

@@ -1,0 +1,199 @@
+//! The new code as it is: every claimed instruction, decoded from the new code object.
+
+use super::Question;
+use super::facts::{Decoder, Facts};
+use super::finding::{Finding, Rule};
+use crate::flow::InstIndex;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Pc, RegisterSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Whose an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The guest's.
+    Original(InstIndex),
+    /// An inserted range's, by its index in [`super::Claims::inserted`].
+    Inserted(usize),
+}
+
+/// An instruction of the new code.
+#[derive(Debug)]
+pub struct Item {
+    /// Its address.
+    pub pc: u64,
+    /// What it is.
+    pub facts: Arc<Facts>,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Whether a branch goes to it.
+    pub is_target: bool,
+}
+
+impl Item {
+    /// Address of the next one.
+    pub fn end(&self) -> u64 {
+        self.pc.wrapping_add(self.facts.size())
+    }
+
+    /// Whether a hook or the rewriter put it there.
+    pub fn is_inserted(&self) -> bool {
+        matches!(self.owner, Owner::Inserted(_))
+    }
+}
+
+/// The claimed code, by ascending address.
+#[derive(Debug)]
+pub struct Code {
+    items: Vec<Item>,
+}
+
+impl Code {
+    /// Decodes what is claimed. What cannot be decoded or is claimed twice is a finding, and is
+    /// not in the code.
+    pub fn read(
+        question: &Question<'_>,
+        decoder: &mut Decoder,
+        findings: &mut Vec<Finding>,
+    ) -> Code {
+        let claims = question.claims;
+        let mut claimed: Vec<(Range<u64>, Owner)> = Vec::new();
+        for (index, inst) in (0..).map(InstIndex).zip(&question.program.instructions) {
+            if let Some(pc) = question.place(index) {
+                // Literals may have been added or taken away, so the end is not known yet.
+                claimed.push((pc.0..pc.0.saturating_add(inst.size.into()), Owner::Original(index)));
+            }
+        }
+        for (index, inserted) in claims.inserted.iter().enumerate() {
+            claimed.push((inserted.range.clone(), Owner::Inserted(index)));
+        }
+        claimed.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut code = Code { items: Vec::with_capacity(claimed.len()) };
+        for (range, owner) in claimed {
+            code.read_range(question, decoder, range, owner, findings);
+        }
+        code.mark_targets();
+        code
+    }
+
+    fn read_range(
+        &mut self,
+        question: &Question<'_>,
+        decoder: &mut Decoder,
+        range: Range<u64>,
+        owner: Owner,
+        findings: &mut Vec<Finding>,
+    ) {
+        const LONGEST_INSTRUCTION: usize = 20;
+        if self.items.last().is_some_and(|last| last.end() > range.start) {
+            findings.push(Finding::at(Rule::Control, range.start, "two claims overlap here"));
+            return;
+        }
+        let mut pc = range.start;
+        while pc < range.end {
+            let bytes = (1..=LONGEST_INSTRUCTION / 4)
+                .rev()
+                .find_map(|words| question.new.bytes_at(Pc(pc), 4 * words));
+            let decoded = match bytes {
+                Some(bytes) => decoder.decode(bytes, pc).map_err(|error| error.to_string()),
+                None => Err("there is no code at this address".to_owned()),
+            };
+            match decoded {
+                Ok(facts) => {
+                    let item = Item { pc, facts, owner, is_target: false };
+                    pc = item.end();
+                    self.items.push(item);
+                }
+                Err(what) => {
+                    findings.push(Finding::at(Rule::Control, pc, what));
+                    return;
+                }
+            }
+            if matches!(owner, Owner::Original(_)) {
+                return;
+            }
+        }
+        if pc != range.end {
+            let what = "inserted code ends within an instruction";
+            findings.push(Finding::at(Rule::Control, range.end, what));
+        }
+    }
+
+    fn mark_targets(&mut self) {
+        let targets: Vec<u64> =
+            self.items.iter().filter_map(|item| item.facts.target(item.pc)).collect();
+        for target in targets {
+            if let Some(index) = self.index_at(target)
+                && let Some(item) = self.items.get_mut(index)
+            {
+                item.is_target = true;
+            }
+        }
+    }
+
+    /// All instructions, by ascending address.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Index of the instruction at an address.
+    pub fn index_at(&self, pc: u64) -> Option<usize> {
+        self.items.binary_search_by_key(&pc, |item| item.pc).ok()
+    }
+
+    /// The instruction at an address.
+    pub fn at(&self, pc: u64) -> Option<&Item> {
+        self.items.get(self.index_at(pc)?)
+    }
+
+    /// Registers that instructions name, whether they read or write them.
+    pub fn registers(item: &Item) -> RegisterSet {
+        item.facts.reads.union(item.facts.writes)
+    }
+}
+
+/// Bytes between claims must be what code is padded with, or what was there in the original: code
+/// that nothing leads to.
+pub fn check_gaps(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
+    for section in question.new.text() {
+        let end = section.address.saturating_add(section.size);
+        let first = code.items.partition_point(|item| item.pc < section.address);
+        let mut pc = section.address;
+        for item in code.items.iter().skip(first).take_while(|item| item.pc < end) {
+            check_gap(question.original, question.new, pc..item.pc, findings);
+            pc = item.end();
+        }
+        check_gap(question.original, question.new, pc..end, findings);
+    }
+}
+
+fn check_gap(
+    original: &CodeObject,
+    new: &CodeObject,
+    gap: Range<u64>,
+    findings: &mut Vec<Finding>,
+) {
+    let length = gap.end.saturating_sub(gap.start) as usize;
+    let Some(bytes) = new.bytes_at(Pc(gap.start), length).filter(|bytes| !bytes.is_empty()) else {
+        return;
+    };
+    if original.bytes_at(Pc(gap.start), length) == Some(bytes) {
+        return;
+    }
+    for (pc, word) in (gap.start..).step_by(4).zip(bytes.chunks(4)) {
+        let is_original = original.bytes_at(Pc(pc), word.len()) == Some(word);
+        if !is_original && !is_padding(word) {
+            let what = "code that nobody claims";
+            findings.push(Finding::at(Rule::Control, pc, what));
+            return;
+        }
+    }
+}
+
+/// `s_nop`, `s_code_end` or zeros (AMDGPUUsage, "Code Object", and LLVM's `writeNopData`).
+fn is_padding(word: &[u8]) -> bool {
+    const S_NOP: [u8; 2] = [0x80, 0xbf];
+    const S_CODE_END: [u8; 4] = [0x00, 0x00, 0x9f, 0xbf];
+    word.iter().all(|byte| *byte == 0) || word.ends_with(&S_NOP) || word == S_CODE_END
+}

@@ -1,0 +1,77 @@
+//! Where kernels begin, and what is in their registers there.
+
+use super::Question;
+use super::finding::{Finding, Rule};
+use super::originals::{Origin, Seam};
+use super::seam::{Content, State};
+use flipwave_codeobj::{InitialValue, KernargPreload, Kernel};
+use flipwave_isa::{Register, Sgpr, Vgpr};
+use std::collections::BTreeSet;
+
+/// Firmware that preloads arguments enters a kernel so many bytes behind its entry (AMDGPUUsage,
+/// "Preloaded Kernel Arguments").
+const PRELOADED_ENTRY: u64 = 256;
+
+/// Entries are multiples of this (AMDGPUUsage, "Kernel Descriptor").
+const ENTRY_ALIGNMENT: u64 = 256;
+
+/// The kernel of the new code object that was made from an original one.
+pub fn new_kernel<'a>(question: &Question<'a>, original: &Kernel) -> Option<&'a Kernel> {
+    question.new.kernels().iter().find(|kernel| kernel.symbol == original.symbol)
+}
+
+/// The seams at the entries of kernels.
+pub fn seams(question: &Question<'_>, seams: &mut BTreeSet<Seam>, findings: &mut Vec<Finding>) {
+    for (index, kernel) in question.original.kernels().iter().enumerate() {
+        let old = kernel.entry();
+        let Some(new) = new_kernel(question, kernel) else {
+            let what = format!("the kernel `{}` is missing", kernel.name);
+            findings.push(Finding::at(Rule::Original, 0, what).of(old));
+            continue;
+        };
+        let entry = new.entry();
+        if entry.0 % ENTRY_ALIGNMENT != 0 {
+            let what = format!("the entry is no multiple of {ENTRY_ALIGNMENT}");
+            findings.push(Finding::at(Rule::Allocation, entry.0, what).of(old));
+        }
+        let KernargPreload { length, .. } = kernel.descriptor.kernarg_preload;
+        let second = (length > 0).then_some(PRELOADED_ENTRY);
+        for distance in [Some(0), second].into_iter().flatten() {
+            if let Some(to) = question.original_at(old.0.wrapping_add(distance)) {
+                let start = entry.0.wrapping_add(distance);
+                seams.insert(Seam { start, to, from: Origin::Kernel(index) });
+            }
+        }
+    }
+}
+
+/// Puts the values that a kernel starts with to where the new descriptor has them.
+pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
+    let Some(old) = question.original.kernels().get(kernel) else { return };
+    let Some(new) = new_kernel(question, old) else { return };
+    let target = question.new.target();
+    let (asked, given) =
+        (old.descriptor.rsrc2.vgpr_workitem_id, new.descriptor.rsrc2.vgpr_workitem_id);
+    if target.packs_work_item_ids() && given > asked {
+        // Ten bits for each dimension.
+        let register = Register::Vgpr(Vgpr(0));
+        let bits = (1u32 << (10 * (u32::from(asked) + 1))) - 1;
+        state.write_vector(register, [Content::Wider { register, bits }; 2]);
+    }
+    let before = old.descriptor.initial_sgprs(target);
+    for initial in new.descriptor.initial_sgprs(target) {
+        let original = before.iter().find(|own| own.value == initial.value);
+        // Behind the values there may be registers for nothing.
+        let words = match initial.value {
+            InitialValue::Arguments => new.descriptor.kernarg_preload.length,
+            _ => initial.words,
+        };
+        for word in 0..words {
+            let content = original.filter(|own| word < own.words).map_or(Content::Unknown, |own| {
+                Content::Own(Register::Sgpr(Sgpr(own.first.0.saturating_add(word))))
+            });
+            let register = Register::Sgpr(Sgpr(initial.first.0.saturating_add(word)));
+            state.set_scalar(register, content);
+        }
+    }
+}

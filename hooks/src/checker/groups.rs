@@ -1,0 +1,52 @@
+//! Rule 6: groups of instructions are whole.
+
+use super::Question;
+use super::code::{Code, Item};
+use super::finding::{Finding, Rule};
+use super::flow::original;
+use flipwave_isa::Class;
+
+/// Checks the groups of the new code, original and inserted.
+pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
+    for (at, item) in code.items().iter().enumerate() {
+        let (length, what) = match item.facts.name() {
+            "s_clause" => (clause_length(item), "a clause"),
+            "s_delay_alu" => (delay_length(item), "what a delay hint is about"),
+            _ => continue,
+        };
+        let members = code.items().iter().skip(at + 1).take(length);
+        let mut end = item.end();
+        let is_whole = members.clone().count() == length
+            && members.clone().all(|member| {
+                // A hook's instruction in the guest's group would split it, and the other way
+                // round.
+                let follows = member.pc == end && member.is_inserted() == item.is_inserted();
+                end = member.end();
+                follows && (item.facts.name() != "s_clause" || is_memory(member))
+            });
+        if !is_whole {
+            let what = format!("{what} of {length} instructions is not whole");
+            let mut finding = Finding::at(Rule::Groups, item.pc, what);
+            finding.old = original(code, at as u32).map(|index| question.old(index));
+            findings.push(finding);
+        }
+    }
+}
+
+/// Bits 5:0 are the length less one (RDNA 3 ISA, "S_CLAUSE").
+fn clause_length(item: &Item) -> usize {
+    (item.facts.inst.immediate.unwrap_or_default() & 0x3f) as usize + 1
+}
+
+fn is_memory(item: &Item) -> bool {
+    matches!(item.facts.inst.class(), Class::Vmem | Class::Smem | Class::Lds | Class::Image)
+}
+
+/// The first delay is about the next instruction; the second, if bits 10:7 name one, about the one
+/// that bits 6:4 say: 0 the same, 1 the next, 2 to 5 with one to four skipped (RDNA 3 ISA,
+/// "S_DELAY_ALU").
+fn delay_length(item: &Item) -> usize {
+    let field = item.facts.inst.immediate.unwrap_or_default() as usize;
+    let has_second = field >> 7 & 0xf != 0;
+    if has_second { 1 + (field >> 4 & 7) } else { 1 }
+}

@@ -1,0 +1,129 @@
+//! Rule 5: on no path is an instruction too close to another one, where one of the two was
+//! inserted.
+//!
+//! Two original instructions are as far from each other as they were, or further, unless an
+//! instruction between them was removed; so a breach counts where it involves inserted code.
+
+use super::Question;
+use super::code::{Code, Item};
+use super::facts::Facts;
+use super::finding::{Finding, Rule};
+use super::flow::{Flow, original};
+use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, breaches, hazards};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Paths back from one instruction that are looked at. What inserted code adds to a program has
+/// far fewer branches within the reach of a hazard.
+const MOST_PATHS: usize = 4096;
+
+/// Looks at all instructions whose hazards reach inserted code; gives their number.
+pub fn check(
+    question: &Question<'_>,
+    code: &Code,
+    flow: &Flow,
+    findings: &mut Vec<Finding>,
+) -> usize {
+    let families = hazards(&question.program.target, question.program.wave_size);
+    if families.is_empty() {
+        return 0;
+    }
+    let mut known: HashMap<*const Facts, Roles> = HashMap::new();
+    let roles: Vec<Roles> = code
+        .items()
+        .iter()
+        .map(|item| {
+            let role = || Roles::of(families, &item.facts.inst);
+            *known.entry(Arc::as_ptr(&item.facts)).or_insert_with(role)
+        })
+        .collect();
+    let mut looked_at = 0;
+    for (at, item) in (0..).zip(code.items()) {
+        let inst = &item.facts.inst;
+        let Some(own) = roles.get(at as usize).filter(|own| own.is_victim()) else { continue };
+        let mut search = Search { code, flow, roles: &roles, victim: *own, paths: 0 };
+        let mut path = Vec::new();
+        let mut breach: Option<(String, u64)> = None;
+        search.back(
+            at,
+            item.is_inserted(),
+            0,
+            &mut path,
+            &mut |before: &[Preceding<'_>], items: &[&Item]| {
+                for found in families.iter().flat_map(|family| breaches(family, before, inst)) {
+                    let Some(trigger) = items.get(found.trigger) else { continue };
+                    if item.is_inserted() || trigger.is_inserted() {
+                        let what = format!(
+                            "`{inst}` too close to `{}` at {:#x}: {}",
+                            trigger.facts.inst, trigger.pc, found.hazard.name
+                        );
+                        breach.get_or_insert((what, trigger.pc));
+                    }
+                }
+            },
+        );
+        looked_at += 1;
+        if let Some((what, _)) = breach {
+            let mut finding = Finding::at(Rule::Hazards, item.pc, what);
+            finding.old = original(code, at).map(|index| question.old(index));
+            findings.push(finding);
+        }
+    }
+    looked_at
+}
+
+/// A search through everything that may have been executed before an instruction.
+struct Search<'a> {
+    code: &'a Code,
+    flow: &'a Flow,
+    roles: &'a [Roles],
+    /// What may happen to the instruction.
+    victim: Roles,
+    paths: usize,
+}
+
+impl<'a> Search<'a> {
+    /// Extends the path backwards from `at`; visits it where it ends, if anything on it that was
+    /// inserted may matter. `is_inserted`: the victim was, so that anything matters.
+    fn back(
+        &mut self,
+        at: u32,
+        is_inserted: bool,
+        distance: u8,
+        path: &mut Vec<(&'a Item, u8, Roles)>,
+        visit: &mut dyn FnMut(&[Preceding<'_>], &[&Item]),
+    ) {
+        let before = self.flow.predecessors(at);
+        // What is further back matters only where wait states do not help; such hazards are
+        // looked for as far back again.
+        let limit = if self.victim.has_far() { 2 * MOST_WAIT_STATES } else { MOST_WAIT_STATES };
+        if distance >= limit || before.is_empty() {
+            self.paths += 1;
+            let matters = path.iter().any(|(item, _, own)| {
+                (is_inserted || item.is_inserted()) && self.victim.may_follow(*own)
+            });
+            if matters {
+                let items: Vec<&Item> = path.iter().map(|(item, ..)| *item).collect();
+                let before: Vec<Preceding<'_>> = (path.iter())
+                    .map(|(item, distance, _)| Preceding {
+                        inst: &item.facts.inst,
+                        distance: *distance,
+                    })
+                    .collect();
+                visit(&before, &items);
+            }
+            return;
+        }
+        for previous in before {
+            let Some(item) = self.code.items().get(*previous as usize) else { continue };
+            if self.paths >= MOST_PATHS {
+                return;
+            }
+            let own = self.roles.get(*previous as usize).copied().unwrap_or_default();
+            path.push((item, distance, own));
+            let further = distance.saturating_add(item.facts.wait_states);
+            self.back(*previous, is_inserted, further, path, visit);
+            path.pop();
+        }
+    }
+}

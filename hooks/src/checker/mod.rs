@@ -1,0 +1,145 @@
+//! Proves on rewritten code what the rewriter must keep.
+//!
+//! The rewriter says where each original instruction is now and which code it inserted
+//! ([`Claims`]). The checker decodes the new code itself and proves:
+//!
+//! 1. **Original.** At its claimed place each original instruction has its bytes, but for the
+//!    distance of a branch and the literals of an address computed from the PC. Those name what
+//!    they named: for code, a place from which control comes to the original target by rule 2.
+//! 2. **Control.** All code that is not original is claimed as inserted. From an original
+//!    instruction, and from each entry, control comes through inserted code to the same original
+//!    instruction as before and to no other; behind an instruction that was removed, to where it
+//!    would have gone on. Inserted code neither ends a wave nor meets a barrier.
+//! 3. **Registers.** Such a way is a *seam*. It is executed symbolically, and where it ends each
+//!    register whose value is wanted there holds what it held at the beginning, in the lanes that
+//!    EXEC selects and in the others, unless a hook was asked to change it. EXEC itself is back.
+//! 4. **Waits.** On no path does an instruction read or overwrite what a memory operation still
+//!    has to deliver, where the operation or the instruction was inserted. Original waits stay as
+//!    strict as they were without a look at them: a wait for at most *n* operations of a counter,
+//!    to which inserted code has added younger ones, leaves at most *n* of the older ones.
+//! 5. **Hazards.** On no path is an instruction closer to another than the hardware's manual
+//!    hazards allow, where one of the two was inserted.
+//! 6. **Groups.** Clauses are whole; a delay hint is followed by the instructions it is about.
+//! 7. **Allocation.** Each kernel's descriptor has all registers that the code reachable from it
+//!    names, and the scratch that it uses.
+//!
+//! It trusts decoding, [`crate::flow`] and [`crate::liveness`], which have proofs of their own,
+//! and that inserted code's stores do not meet the scratch slots it keeps guest values in. What
+//! hooks do to memory is theirs.
+
+mod allocation;
+mod code;
+mod entry;
+mod facts;
+mod finding;
+mod flow;
+mod groups;
+mod hazards;
+mod originals;
+mod seam;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use finding::{Finding, Proof, Rule};
+
+use crate::flow::{InstIndex, Program};
+use crate::liveness::Live;
+use code::{Code, Owner};
+use facts::Decoder;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Isa, Pc, RegisterSet};
+use flow::Flow;
+use std::ops::Range;
+use std::time::Instant;
+
+/// What the rewriter says it did; the checker believes none of it without looking.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// Where each original instruction is now, by its index in the original program; `None` where
+    /// it was asked to be removed or replaced, or is a hint that was dropped.
+    pub instructions: Vec<Option<Pc>>,
+    /// Inserted code, by ascending address.
+    pub inserted: Vec<Inserted>,
+}
+
+/// Inserted code at one place.
+#[derive(Clone, Debug)]
+pub struct Inserted {
+    /// Where it lies: addresses of the new code object.
+    pub range: Range<u64>,
+    /// The original instruction that it belongs to; `None` for islands and routines.
+    pub at: Option<InstIndex>,
+    /// Registers that it was asked to change for good.
+    pub changes: RegisterSet,
+}
+
+/// What the checker is asked about.
+pub(crate) struct Question<'a> {
+    original: &'a CodeObject,
+    program: &'a Program,
+    /// What is wanted before each original instruction.
+    wanted: &'a dyn Fn(InstIndex) -> Live,
+    new: &'a CodeObject,
+    claims: &'a Claims,
+}
+
+impl Question<'_> {
+    /// Where an original instruction is claimed to be.
+    fn place(&self, index: InstIndex) -> Option<Pc> {
+        *self.claims.instructions.get(index.0 as usize)?
+    }
+
+    /// The original instruction at an original address.
+    fn original_at(&self, pc: u64) -> Option<InstIndex> {
+        let instructions = &self.program.instructions;
+        let index = instructions.binary_search_by_key(&pc, |inst| inst.pc.0).ok()?;
+        Some(InstIndex(index as u32))
+    }
+
+    /// The address of an original instruction in the original code object.
+    fn old(&self, index: InstIndex) -> Pc {
+        let inst = self.program.instructions.get(index.0 as usize);
+        inst.map_or(Pc(0), |inst| inst.pc)
+    }
+}
+
+/// Checks `new` against the `original` that it was made from, with the original's `program` and
+/// what is wanted before each of its instructions ([`crate::liveness`]).
+///
+/// # Errors
+/// Everything that is wrong, by ascending address and rule.
+pub fn check(
+    original: &CodeObject,
+    program: &Program,
+    wanted: &dyn Fn(InstIndex) -> Live,
+    new: &CodeObject,
+    claims: &Claims,
+) -> Result<Proof, Vec<Finding>> {
+    let start = Instant::now();
+    let question = Question { original, program, wanted, new, claims };
+    let isa = Isa::with_wave_size(&program.target, program.wave_size)
+        .map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;
+    let mut findings = Vec::new();
+    let mut decoder = Decoder::new(isa);
+    let code = Code::read(&question, &mut decoder, &mut findings);
+    code::check_gaps(&question, &code, &mut findings);
+    let seams = originals::check(&question, &code, &mut findings);
+    let (mut proof, jumps) = seam::check(&question, &code, &seams, &mut findings);
+    let flow = Flow::new(&question, &code, &seams, &jumps);
+    waits::check(&question, &code, &flow, &mut findings);
+    proof.hazards = hazards::check(&question, &code, &flow, &mut findings);
+    groups::check(&question, &code, &mut findings);
+    allocation::check(&question, &code, &flow, &mut findings);
+    let is_inserted = |owner: Owner| matches!(owner, Owner::Inserted(_));
+    proof.inserted = code.items().iter().filter(|item| is_inserted(item.owner)).count();
+    proof.originals = code.items().len() - proof.inserted;
+    proof.cost = start.elapsed();
+    if findings.is_empty() {
+        return Ok(proof);
+    }
+    findings
+        .sort_by(|one, two| (one.new, one.rule, &one.what).cmp(&(two.new, two.rule, &two.what)));
+    findings.dedup();
+    Err(findings)
+}

@@ -1,0 +1,48 @@
+//! One inserted instruction, executed symbolically.
+
+use super::content::Content;
+use super::state::{Indexing, State};
+use super::{scalar, vector};
+use crate::checker::facts::Facts;
+use flipwave_isa::{Class, LanesWritten, Register};
+
+/// Executes an instruction at `pc`; gives what must not be inserted here.
+pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static str> {
+    let is_vector = matches!(facts.inst.class(), Class::Valu | Class::Matrix);
+    if is_vector && state.indexing == Indexing::Guest {
+        return Err("a vector instruction where the guest may be in GPR-index mode");
+    }
+    match facts.name() {
+        "s_barrier" => return Err("inserted code meets a barrier"),
+        name if name.starts_with("s_endpgm") => return Err("inserted code ends the wave"),
+        "s_setpc_b64" | "s_cbranch_g_fork" | "s_cbranch_i_fork" | "s_cbranch_join" => {
+            return Err("inserted code goes somewhere that cannot be followed");
+        }
+        _ => {}
+    }
+    let done = match facts.inst.class() {
+        Class::Salu | Class::Branch => scalar::execute(facts, pc, state),
+        Class::Valu | Class::Vmem => vector::execute(facts, state),
+        _ => None,
+    };
+    if done.is_none() {
+        forget_written(facts, state);
+    }
+    vector::indexed_writes(facts, state);
+    Ok(())
+}
+
+/// Nothing is known of what an instruction writes.
+fn forget_written(facts: &Facts, state: &mut State) {
+    for register in facts.writes.iter() {
+        if !register.is_per_lane() {
+            if !matches!(register, Register::Null) {
+                state.set_scalar(register, Content::Unknown);
+            }
+        } else if facts.inst.lanes_written() == LanesWritten::All {
+            state.forget_vector(register);
+        } else {
+            state.write_vector(register, [Content::Unknown; 2]);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the guest may be in GPR-index mode (gfx8 and gfx9): vector instructions that are inserted
+//! there would go to other registers than they name.
+
+use crate::flow::Program;
+use flipwave_isa::{Inst, Register};
+
+/// For each instruction, whether the mode may be on before it.
+pub fn may_be_indexed(program: &Program) -> Vec<bool> {
+    let mut before = vec![false; program.instructions.len()];
+    if !program.instructions.iter().any(switches_on) {
+        return before;
+    }
+    let mut waiting: Vec<usize> = (0..program.blocks.len()).collect();
+    while let Some(block) = waiting.pop() {
+        let Some(block) = program.blocks.get(block) else { continue };
+        let mut on = before.get(block.instructions.start as usize).copied().unwrap_or_default();
+        for index in block.instructions.clone() {
+            let index = index as usize;
+            let (Some(known), Some(inst)) =
+                (before.get_mut(index), program.instructions.get(index))
+            else {
+                continue;
+            };
+            *known |= on;
+            on = match inst.operation.name() {
+                "s_set_gpr_idx_off" => false,
+                _ => *known || switches_on(inst),
+            };
+        }
+        for edge in &block.successors {
+            let Some(next) = program.blocks.get(edge.to.0 as usize) else { continue };
+            if let Some(known) = before.get_mut(next.instructions.start as usize)
+                && on
+                && !*known
+            {
+                *known = true;
+                waiting.push(edge.to.0 as usize);
+            }
+        }
+    }
+    before
+}
+
+/// `s_set_gpr_idx_on`, or a write of the bit of MODE that says so (Vega ISA, "MODE register",
+/// GPR_IDX_EN, bit 27).
+fn switches_on(inst: &Inst) -> bool {
+    let name = inst.operation.name();
+    let writes_mode = inst.writes.iter().any(|range| range.contains(Register::Mode));
+    let field = inst.immediate.unwrap_or_default() as u32;
+    let (offset, size) = (field >> 6 & 0x1f, (field >> 11 & 0x1f) + 1);
+    name == "s_set_gpr_idx_on"
+        || (name.starts_with("s_setreg") && writes_mode && offset + size > 27)
+}

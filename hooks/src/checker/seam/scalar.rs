@@ -1,0 +1,239 @@
+//! Scalar instructions, as far as inserted code moves values with them.
+
+use super::content::Content;
+use super::state::State;
+use crate::checker::facts::Facts;
+use flipwave_isa::{Inst, Register, RegisterRange, Value};
+
+/// Executes an instruction, if it is one that is followed more closely than by what it writes.
+pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
+    let inst = &facts.inst;
+    let (operation, kind) = facts.name().rsplit_once('_')?;
+    match (operation, kind) {
+        ("s_mov", "b32" | "b64") => map(inst, state, |value, _| value, false),
+        ("s_not", "b32" | "b64") => map(inst, state, |value, _| value.not(), true),
+        ("s_and", "b32" | "b64") => map(inst, state, Content::and, true),
+        ("s_or", "b32" | "b64") => map(inst, state, Content::or, true),
+        ("s_xor", "b32" | "b64") => map(inst, state, Content::xor, true),
+        ("s_andn2", "b32" | "b64") => map(inst, state, Content::without, true),
+        ("s_and_saveexec", _) => save_exec(inst, state, |exec, value| value.and(exec)),
+        ("s_or_saveexec", _) => save_exec(inst, state, |exec, value| value.or(exec)),
+        ("s_xor_saveexec", _) => save_exec(inst, state, |exec, value| value.xor(exec)),
+        ("s_andn2_saveexec", _) => save_exec(inst, state, |exec, value| value.without(exec)),
+        ("s_andn1_saveexec", _) => save_exec(inst, state, |exec, value| exec.without(value)),
+        ("s_movk", "i32") => {
+            let value = source(inst, 0, 0, state);
+            write(destination(inst)?, 0, value, state);
+            Some(())
+        }
+        ("s_cselect", "b32" | "b64") => select(inst, state),
+        ("s_cmp_lg" | "s_cmpk_lg", "u32" | "i32") => compare(inst, 0, state),
+        ("s_cmp_eq" | "s_cmpk_eq", "u32" | "i32") => compare(inst, 1, state),
+        ("s_bitcmp1", "b32") => compare(inst, 0, state),
+        ("s_getpc", "b64") => {
+            let address = pc.wrapping_add(facts.size());
+            write_address(destination(inst)?, address, state);
+            Some(())
+        }
+        ("s_swappc" | "s_call", "b64") => {
+            write_address(destination(inst)?, pc.wrapping_add(facts.size()), state);
+            Some(())
+        }
+        ("s_add", "u32") => add_low(inst, state),
+        ("s_addc", "u32") => add_high(inst, state),
+        ("s_getreg", "b32") => read_mode(inst, state),
+        ("s_setreg" | "s_setreg_imm32", "b32") => write_mode(inst, state),
+        ("s_round" | "s_denorm", "mode") => {
+            state.mode_changed |= if operation == "s_round" { 0xf } else { 0xf0 };
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn destination(inst: &Inst) -> Option<RegisterRange> {
+    match inst.destinations().next()?.value {
+        Value::Register(range) => Some(range),
+        _ => None,
+    }
+}
+
+fn write(range: RegisterRange, word: u8, content: Content, state: &mut State) {
+    if let Some(register) = range.first.offset(word) {
+        state.set_scalar(register, content);
+    }
+}
+
+fn write_address(range: RegisterRange, address: u64, state: &mut State) {
+    write(range, 0, Content::AddressLow(address), state);
+    write(range, 1, Content::AddressHigh(address), state);
+}
+
+/// A word of a source.
+pub fn source(inst: &Inst, index: usize, word: u8, state: &State) -> Content {
+    let Some(operand) = inst.sources().nth(index) else { return Content::Unknown };
+    match operand.value {
+        Value::Register(range) => (range.first.offset(word).filter(|_| word < range.words))
+            .map_or(Content::Unknown, |register| state.scalar(register)),
+        Value::Integer(value) => Content::Constant((value >> (32 * word)) as u32),
+        // How a literal is extended to 64 bits depends on the operation.
+        Value::Literal(value) if word == 0 => Content::Constant(value),
+        _ => Content::Unknown,
+    }
+}
+
+/// An operation on each word by itself, of one or two sources.
+fn map(
+    inst: &Inst,
+    state: &mut State,
+    operation: impl Fn(Content, Content) -> Content,
+    writes_scc: bool,
+) -> Option<()> {
+    let to = destination(inst)?;
+    let word = |word| operation(source(inst, 0, word, state), source(inst, 1, word, state));
+    let results = [word(0), word(1)];
+    for (index, result) in (0..to.words).zip(results) {
+        write(to, index, result, state);
+    }
+    if writes_scc {
+        state.set_scalar(Register::Scc, Content::Unknown);
+    }
+    Some(())
+}
+
+/// EXEC to the destination, then an operation of EXEC and the source to EXEC.
+fn save_exec(
+    inst: &Inst,
+    state: &mut State,
+    operation: impl Fn(Content, Content) -> Content,
+) -> Option<()> {
+    let to = destination(inst)?;
+    for (word, half) in (0..to.words).zip([Register::ExecLo, Register::ExecHi]) {
+        let (exec, value) = (state.scalar(half), source(inst, 0, word, state));
+        write(to, word, exec, state);
+        state.set_scalar(half, operation(exec, value));
+    }
+    state.set_scalar(Register::Scc, Content::Unknown);
+    Some(())
+}
+
+/// `s_cselect t, 1, 0` is SCC as a number.
+fn select(inst: &Inst, state: &mut State) -> Option<()> {
+    let to = destination(inst)?;
+    let scc = state.scalar(Register::Scc);
+    for word in 0..to.words {
+        let value = match (source(inst, 0, word, state), source(inst, 1, word, state)) {
+            (one, two) if one == two => one,
+            (Content::Constant(1), Content::Constant(0)) => scc,
+            _ => Content::Unknown,
+        };
+        write(to, word, value, state);
+    }
+    Some(())
+}
+
+/// A comparison that gives SCC back where its first source is SCC as a number.
+fn compare(inst: &Inst, with: u32, state: &mut State) -> Option<()> {
+    let number = source(inst, 0, 0, state);
+    let is_scc = number == Content::Own(Register::Scc)
+        && source(inst, 1, 0, state) == Content::Constant(with);
+    state.set_scalar(Register::Scc, if is_scc { number } else { Content::Unknown });
+    Some(())
+}
+
+/// The low half of an address, plus a number.
+fn add_low(inst: &Inst, state: &mut State) -> Option<()> {
+    let to = destination(inst)?;
+    let (sum, carry) = match (source(inst, 0, 0, state), source(inst, 1, 0, state)) {
+        (Content::AddressLow(from), Content::Constant(value)) => {
+            let sum = from.wrapping_add(value.into());
+            (Content::AddressLow(sum), Content::Carry(sum, from))
+        }
+        _ => (Content::Unknown, Content::Unknown),
+    };
+    write(to, 0, sum, state);
+    state.set_scalar(Register::Scc, carry);
+    Some(())
+}
+
+/// The high half of an address, plus a number and the carry of the low half.
+fn add_high(inst: &Inst, state: &mut State) -> Option<()> {
+    let to = destination(inst)?;
+    let sources = [source(inst, 0, 0, state), source(inst, 1, 0, state)];
+    let high = match (sources, state.scalar(Register::Scc)) {
+        ([Content::AddressHigh(from), Content::Constant(value)], Content::Carry(sum, begin))
+            if begin == from =>
+        {
+            // The low half of the sum was made with an unsigned number.
+            Some(sum.wrapping_add(u64::from(value) << 32))
+        }
+        _ => None,
+    };
+    let low = to.first;
+    write(to, 0, high.map_or(Content::Unknown, Content::AddressHigh), state);
+    state.set_scalar(Register::Scc, Content::Unknown);
+    // The low half belongs to the whole sum, not to what was known of it before.
+    if let (Some(sum), Some(Content::AddressLow(old))) =
+        (high, below(low).map(|register| state.scalar(register)))
+        && old as u32 == sum as u32
+        && let Some(register) = below(low)
+    {
+        state.set_scalar(register, Content::AddressLow(sum));
+    }
+    Some(())
+}
+
+/// The register before a scalar register.
+fn below(register: Register) -> Option<Register> {
+    match register {
+        Register::Sgpr(own) => own.0.checked_sub(1).map(|n| Register::Sgpr(flipwave_isa::Sgpr(n))),
+        Register::VccHi => Some(Register::VccLo),
+        _ => None,
+    }
+}
+
+/// `hwreg` of MODE: offset and size of the field. Bits 5:0 are the hardware register's number,
+/// 10:6 the offset, 15:11 the size less one (ISA manual, "S_GETREG_B32").
+fn mode_field(inst: &Inst) -> Option<(u8, u8)> {
+    const MODE: u16 = 1;
+    let field = inst.immediate? as u16;
+    (field & 0x3f == MODE).then_some(((field >> 6 & 0x1f) as u8, (field >> 11) as u8 + 1))
+}
+
+fn bits((offset, size): (u8, u8)) -> u32 {
+    let ones = u32::MAX >> (32 - u32::from(size.clamp(1, 32)));
+    ones << offset
+}
+
+fn read_mode(inst: &Inst, state: &mut State) -> Option<()> {
+    let to = destination(inst)?;
+    let content = match mode_field(inst) {
+        Some((offset, size)) if state.mode_changed & bits((offset, size)) == 0 => {
+            Content::ModeField { offset, size }
+        }
+        _ => Content::Unknown,
+    };
+    write(to, 0, content, state);
+    Some(())
+}
+
+/// A write of MODE. Other hardware registers are FLAT_SCRATCH's halves on gfx10, or nothing that
+/// the guest computes with.
+fn write_mode(inst: &Inst, state: &mut State) -> Option<()> {
+    const FLAT_SCRATCH: [u16; 2] = [20, 21];
+    let Some(field) = mode_field(inst) else {
+        if FLAT_SCRATCH.contains(&(inst.immediate? as u16 & 0x3f)) {
+            state.set_scalar(Register::FlatScratchLo, Content::Unknown);
+            state.set_scalar(Register::FlatScratchHi, Content::Unknown);
+        }
+        return Some(());
+    };
+    let value = source(inst, 1, 0, state);
+    let (offset, size) = field;
+    if value == (Content::ModeField { offset, size }) {
+        state.mode_changed &= !bits(field);
+    } else {
+        state.mode_changed |= bits(field);
+    }
+    Some(())
+}

@@ -1,0 +1,43 @@
+//! Rule 7.
+
+use super::Pair;
+use crate::checker::Rule;
+
+#[test]
+fn registers_beyond_the_allocation_are_found() {
+    let text = "v_add_u32 v0, v0, v1
+        + v_mov_b32 v33, v0
+        v_add_u32 v1, v0, v1";
+    let grown = ".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 40";
+    Pair::new(text).breaks(Rule::Allocation, "v33");
+    Pair::new(text).descriptor(grown).holds();
+    Pair::new(text)
+        .descriptor(".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 44")
+        .breaks(Rule::Allocation, "a4");
+    let text = "v_add_u32 v0, v0, v1
+        + s_mov_b32 s60, s0
+        v_add_u32 v1, v0, v1";
+    Pair::new(text).breaks(Rule::Allocation, "s60");
+    Pair::new(text).descriptor(".amdhsa_next_free_sgpr 64").holds();
+}
+
+#[test]
+fn scratch_beyond_the_kernel_s_or_in_the_guest_s_is_found() {
+    let text = "v_add_u32 v0, v0, v1
+        + scratch_store_dword off, v0, off offset:16
+        v_add_u32 v1, v0, v1";
+    let size = |bytes: u32| {
+        format!(
+            ".amdhsa_private_segment_fixed_size {bytes}\n.amdhsa_enable_private_segment {}",
+            u32::from(bytes > 0)
+        )
+    };
+    let pair = |old: u32, new: u32| {
+        Pair::of("gfx942", text).old_descriptor(&size(old)).descriptor(&size(new))
+    };
+    pair(16, 20).holds();
+    pair(0, 20).holds();
+    pair(0, 0).breaks(Rule::Allocation, "no scratch");
+    pair(16, 16).breaks(Rule::Allocation, "from 16 to 16");
+    pair(20, 32).breaks(Rule::Allocation, "from 20 to 32");
+}

@@ -1,0 +1,31 @@
+//! Rule 6.
+
+use super::Pair;
+use crate::checker::Rule;
+
+const CLAUSE: &str = "
+    s_clause 0x1
+    global_load_b32 v10, v1, s[2:3]
+    global_load_b32 v11, v1, s[2:3] offset:4
+    s_waitcnt vmcnt(0)";
+
+#[test]
+fn a_clause_that_is_split_is_found() {
+    Pair::of("gfx1100", CLAUSE).holds();
+    let split = CLAUSE.replace("    global_load_b32 v11", "    + s_nop 0\n    global_load_b32 v11");
+    assert_ne!(split, CLAUSE);
+    Pair::of("gfx1100", &split).breaks(Rule::Groups, "a clause");
+    Pair::of("gfx1100", &split.replace("s_clause 0x1", "- s_clause 0x1")).holds();
+}
+
+#[test]
+fn a_delay_hint_whose_instructions_moved_away_is_found() {
+    let text = "
+        v_exp_f32 v10, v0
+        s_delay_alu instid0(TRANS32_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)
+        v_add_f32 v11, v10, v10
+        v_add_f32 v12, v11, v10";
+    Pair::of("gfx1100", text).holds();
+    let split = text.replace("        v_add_f32 v12", "        + s_nop 0\n        v_add_f32 v12");
+    Pair::of("gfx1100", &split).breaks(Rule::Groups, "a delay hint");
+}

@@ -1,0 +1,206 @@
+//! Original and new code in one text: lines of the assembler, of which those with a `+` are only
+//! in the new code and those with a `-` only in the original.
+
+use crate::checker::{Claims, Inserted, Proof, Rule, check};
+use crate::flow::{InstIndex, Program};
+use crate::liveness::Live;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Inst, Isa, Pc, Register, RegisterRange, RegisterSet};
+use std::process::Command;
+
+/// A pair under construction.
+pub struct Pair {
+    target: &'static str,
+    text: String,
+    wanted: RegisterSet,
+    changes: RegisterSet,
+    old_directives: String,
+    new_directives: String,
+    data: &'static str,
+}
+
+/// Registers by their names.
+pub fn set(names: &str) -> RegisterSet {
+    let one = |name: &str| -> Vec<Register> {
+        let pair = |low: Register| RegisterRange::new(low, 2).iter().collect();
+        match name {
+            "vcc" => pair(Register::VccLo),
+            "exec" => pair(Register::ExecLo),
+            _ => vec![name.parse().unwrap()],
+        }
+    };
+    names.split_whitespace().flat_map(one).collect()
+}
+
+impl Pair {
+    /// For gfx90a: v0, v1, s0 to s3, a0, SCC, VCC, M0 and MODE are wanted everywhere.
+    pub fn new(text: &str) -> Pair {
+        Pair::of("gfx90a", text)
+    }
+
+    /// For another target.
+    pub fn of(target: &'static str, text: &str) -> Pair {
+        Pair {
+            target,
+            text: text.to_owned(),
+            wanted: set("v0 v1 a0 s0 s1 s2 s3 scc vcc m0 mode exec"),
+            changes: RegisterSet::EMPTY,
+            old_directives: String::new(),
+            new_directives: String::new(),
+            data: "",
+        }
+    }
+
+    /// What all inserted code was asked to change.
+    pub fn changes(mut self, names: &str) -> Pair {
+        self.changes = set(names);
+        self
+    }
+
+    /// What is wanted, in all lanes and at all points.
+    pub fn wanted(mut self, names: &str) -> Pair {
+        self.wanted = set(names);
+        self
+    }
+
+    /// Directives of the new kernel's descriptor.
+    pub fn descriptor(mut self, directives: &str) -> Pair {
+        self.new_directives = directives.to_owned();
+        self
+    }
+
+    /// Directives of the original kernel's descriptor.
+    pub fn old_descriptor(mut self, directives: &str) -> Pair {
+        self.old_directives = directives.to_owned();
+        self
+    }
+
+    /// The checker's answer.
+    pub fn check(&self) -> Result<Proof, Vec<crate::checker::Finding>> {
+        let old_text: String = self.lines(|mark| mark != '+');
+        let new_text: String = self.lines(|mark| mark != '-');
+        let original = self.assemble(&old_text, &self.old_directives);
+        let new = self.assemble(&new_text, &self.new_directives);
+        let isa = Isa::new(&self.target.parse().unwrap()).unwrap();
+        let new_pcs: Vec<(u64, u64)> = instructions(&isa, &new)
+            .iter()
+            .map(|inst| (inst.pc.0, inst.pc.0 + u64::from(inst.size)))
+            .collect();
+        let mut claims = Claims::default();
+        let mut news = new_pcs.into_iter();
+        for (mark, _) in self.marked().chain([(' ', "s_endpgm")]) {
+            let next = InstIndex(claims.instructions.len() as u32);
+            match mark {
+                '-' => claims.instructions.push(None),
+                '+' => {
+                    let (start, end) = news.next().expect("an instruction for each line");
+                    let changes = self.changes;
+                    match claims.inserted.last_mut() {
+                        Some(last) if last.range.end == start => last.range.end = end,
+                        _ => claims.inserted.push(Inserted {
+                            range: start..end,
+                            at: Some(next),
+                            changes,
+                        }),
+                    }
+                }
+                _ => {
+                    let (start, _) = news.next().expect("an instruction for each line");
+                    claims.instructions.push(Some(Pc(start)));
+                }
+            }
+        }
+        let program = Program::read(&original).unwrap();
+        assert_eq!(program.instructions.len(), claims.instructions.len());
+        let live = Live {
+            active: self.wanted,
+            masked: self.wanted.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS)),
+        };
+        check(&original, &program, &|_| live, &new, &claims)
+    }
+
+    /// The pair keeps all rules.
+    #[track_caller]
+    pub fn holds(&self) -> Proof {
+        match self.check() {
+            Ok(proof) => proof,
+            Err(findings) => {
+                let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+                panic!("found:\n{}", lines.join("\n"));
+            }
+        }
+    }
+
+    /// The pair breaks a rule, and no other; `what` is in what is said.
+    #[track_caller]
+    pub fn breaks(&self, rule: Rule, what: &str) {
+        let findings = self.check().expect_err("something is wrong");
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert!(findings.iter().all(|finding| finding.rule == rule), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains(what)), "no `{what}` in {lines:#?}");
+    }
+
+    /// Instructions with their marks.
+    fn marked(&self) -> impl Iterator<Item = (char, &str)> {
+        self.text.lines().filter_map(|line| {
+            let line = line.trim();
+            let mark = line.chars().next()?;
+            let text = line.trim_start_matches(['+', '-']).trim();
+            (!text.ends_with(':') && !text.is_empty()).then_some((mark, text))
+        })
+    }
+
+    fn lines(&self, keep: impl Fn(char) -> bool) -> String {
+        let lines = self.text.lines().map(str::trim);
+        let kept = lines.filter(|line| line.chars().next().is_some_and(&keep));
+        kept.map(|line| format!("{}\n", line.trim_start_matches(['+', '-']))).collect()
+    }
+
+    fn assemble(&self, text: &str, directives: &str) -> CodeObject {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, object) = (folder.path().join("pair.s"), folder.path().join("pair.co"));
+        let accum = match self.target {
+            "gfx90a" | "gfx942" => ".amdhsa_accum_offset 32\n",
+            _ => "",
+        };
+        let mut lines: Vec<&str> =
+            vec![".amdhsa_next_free_vgpr 40", ".amdhsa_next_free_sgpr 40", accum];
+        lines.retain(|line| {
+            let name = line.split(' ').next().unwrap_or_default();
+            name.is_empty() || !directives.contains(name)
+        });
+        let text = format!(
+            "{}\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{text}\ns_endpgm\n.size k, .-k\n\
+             .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+             {}\n{directives}\n.end_amdhsa_kernel\n",
+            self.data,
+            lines.join("\n"),
+        );
+        std::fs::write(&source, &text).unwrap();
+        let output = Command::new("clang-19")
+            .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
+            .arg(format!("-mcpu={}", self.target))
+            .arg("-o")
+            .args([&object, &source])
+            .output()
+            .expect("clang-19 is needed by these tests");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{messages}\n{text}");
+        CodeObject::parse(&std::fs::read(&object).unwrap()).unwrap()
+    }
+}
+
+/// The kernel's instructions, the final `s_endpgm` included.
+fn instructions(isa: &Isa, object: &CodeObject) -> Vec<Inst> {
+    let kernel = &object.kernels()[0];
+    let end = kernel.entry().0 + kernel.code_size;
+    let mut pc = kernel.entry().0;
+    let mut instructions = Vec::new();
+    while pc < end {
+        let bytes = object.bytes_at(Pc(pc), (end - pc) as usize).unwrap();
+        let inst = isa.decode(bytes, Pc(pc)).unwrap();
+        pc += u64::from(inst.size);
+        instructions.push(inst);
+    }
+    instructions
+}

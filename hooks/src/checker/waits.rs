@@ -1,0 +1,232 @@
+//! Rule 4: no instruction reads or overwrites what a memory operation has yet to deliver, where
+//! one of the two was inserted.
+//!
+//! An operation is under way until a wait proves that it is not. `counter(n)` proves that of an
+//! operation whose queue is ordered if at least *n* younger ones of the same queue were issued on
+//! every path, and of the others only if *n* is 0. At the entry of a device function and behind a
+//! call, any operation may be under way that a caller or callee began, until each counter was
+//! waited down to 0.
+
+use super::Question;
+use super::code::{Code, Item};
+use super::finding::{Finding, Rule};
+use super::flow::{Flow, original};
+use flipwave_isa::counter::{Counter, Queue};
+use flipwave_isa::{Class, Encoding, Register, Target};
+use std::collections::BTreeMap;
+
+/// What is under way at a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Pending {
+    /// Operations by the index of the instruction in the new code.
+    operations: BTreeMap<u32, Vec<Count>>,
+    /// Counters in which anything may be under way.
+    anything: Vec<Counter>,
+}
+
+/// A counter that may still count an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    counter: Counter,
+    queue: Queue,
+    /// Younger operations of the same queue, at least.
+    younger: u8,
+}
+
+/// Follows all paths and checks each instruction.
+pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut Vec<Finding>) {
+    let target = &question.program.target;
+    let items = code.items();
+    let anything = Pending { anything: Counter::all(target).collect(), ..Pending::default() };
+    // What is known where paths meet; elsewhere it follows from the instruction before.
+    let mut known: BTreeMap<u32, Pending> = BTreeMap::new();
+    let mut waiting: Vec<u32> = flow.kernels.iter().map(|(_, first)| *first).collect();
+    known.extend(waiting.iter().map(|first| (*first, Pending::default())));
+    for at in flow.entered_from_elsewhere() {
+        known.insert(at, anything.clone());
+        waiting.push(at);
+    }
+    waiting.sort_unstable();
+    while let Some(start) = waiting.pop() {
+        let Some(mut pending) = known.get(&start).cloned() else { continue };
+        let mut at = start;
+        while let Some(item) = items.get(at as usize) {
+            pending.execute(target, at, item);
+            let next = match flow.successors(at) {
+                [next] if flow.predecessors(*next).len() == 1 && !known.contains_key(next) => *next,
+                successors => {
+                    for next in successors {
+                        let is_new = !known.contains_key(next);
+                        if known.entry(*next).or_default().join(&pending) || is_new {
+                            waiting.push(*next);
+                        }
+                    }
+                    break;
+                }
+            };
+            at = next;
+        }
+    }
+    for start in known.keys() {
+        let Some(mut pending) = known.get(start).cloned() else { continue };
+        let mut at = *start;
+        while let Some(item) = items.get(at as usize) {
+            pending.check(question, code, at, item, findings);
+            pending.execute(target, at, item);
+            match flow.successors(at) {
+                [next] if !known.contains_key(next) => at = *next,
+                _ => break,
+            }
+        }
+    }
+}
+
+impl Pending {
+    fn execute(&mut self, target: &Target, at: u32, item: &Item) {
+        let facts = &item.facts;
+        if let Some(counts) = facts.waits {
+            for counter in Counter::all(target) {
+                if let Some(count) = counts.at_most(counter) {
+                    self.prove(counter, count);
+                }
+            }
+        }
+        if facts.counted.is_empty() {
+            return;
+        }
+        for (counter, queue) in facts.counted {
+            let counts = self.operations.values_mut().flatten();
+            for count in counts.filter(|own| (own.counter, own.queue) == (*counter, *queue)) {
+                count.younger = count.younger.saturating_add(1);
+            }
+            // A counter that is full lets no further operation be issued.
+            self.prove(*counter, counter.most(target));
+        }
+        let count = |(counter, queue): &(Counter, Queue)| Count {
+            counter: *counter,
+            queue: *queue,
+            younger: 0,
+        };
+        self.operations.insert(at, facts.counted.iter().map(count).collect());
+    }
+
+    /// A counter is at most `most`.
+    fn prove(&mut self, counter: Counter, most: u8) {
+        if most == 0 {
+            self.anything.retain(|own| *own != counter);
+        }
+        for counts in self.operations.values_mut() {
+            counts.retain(|own| {
+                own.counter != counter
+                    || (most > 0 && !(own.queue.is_ordered() && own.younger >= most))
+            });
+        }
+        self.operations.retain(|_, counts| !counts.is_empty());
+    }
+
+    /// What may be under way on one of two paths; whether that is more than on this one.
+    fn join(&mut self, other: &Pending) -> bool {
+        let mut is_more = false;
+        for (at, counts) in &other.operations {
+            let own = self.operations.entry(*at).or_default();
+            for count in counts {
+                let same = own
+                    .iter_mut()
+                    .find(|own| (own.counter, own.queue) == (count.counter, count.queue));
+                match same {
+                    Some(own) if own.younger <= count.younger => {}
+                    Some(own) => {
+                        own.younger = count.younger;
+                        is_more = true;
+                    }
+                    None => {
+                        own.push(*count);
+                        is_more = true;
+                    }
+                }
+            }
+        }
+        for counter in &other.anything {
+            if !self.anything.contains(counter) {
+                self.anything.push(*counter);
+                is_more = true;
+            }
+        }
+        is_more
+    }
+
+    fn check(
+        &self,
+        question: &Question<'_>,
+        code: &Code,
+        at: u32,
+        item: &Item,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mut report = |register: Register, what: String| {
+            let mut finding = Finding::at(Rule::Waits, item.pc, what).on(register);
+            finding.old = original(code, at).map(|index| question.old(index));
+            findings.push(finding);
+        };
+        let touched = item.facts.reads.union(item.facts.writes);
+        if item.is_inserted()
+            && let Some(counter) = self.anything.first()
+            && let Some(register) = touched.iter().find(|register| is_loadable(*register))
+        {
+            let what = format!(
+                "`{}` without {counter}(0): a caller's or callee's load may be on its way to it",
+                item.facts.inst
+            );
+            report(register, what);
+        }
+        for (operation, counts) in &self.operations {
+            let Some(other) = code.items().get(*operation as usize) else { continue };
+            if !item.is_inserted() && !other.is_inserted() {
+                continue;
+            }
+            let delivered = other.facts.writes;
+            let meeting = if follows_in_order(item, other, counts) {
+                item.facts.reads.difference(item.facts.writes).intersection(delivered)
+            } else {
+                touched.intersection(delivered)
+            };
+            if let Some(register) = meeting.iter().next() {
+                let what = format!(
+                    "`{}` does not wait for `{}` at {:#x}",
+                    item.facts.inst, other.facts.inst, other.pc
+                );
+                report(register, what);
+            }
+            let is_guarded = counts.iter().any(|count| count.counter == Counter::Expcnt);
+            let sources = other.facts.reads.intersection(item.facts.writes);
+            if let Some(register) = sources.iter().find(|own| own.is_per_lane() && is_guarded) {
+                let what = format!(
+                    "`{}` does not wait until `{}` at {:#x} has read it",
+                    item.facts.inst, other.facts.inst, other.pc
+                );
+                report(register, what);
+            }
+        }
+    }
+}
+
+/// Whether loads can go to a register.
+fn is_loadable(register: Register) -> bool {
+    register.is_per_lane()
+        || matches!(register, Register::Sgpr(_) | Register::VccLo | Register::VccHi)
+}
+
+/// Vector loads whose way is known come back in order, so one may follow another into the same
+/// registers.
+fn follows_in_order(item: &Item, other: &Item, counts: &[Count]) -> bool {
+    let is_ordered_load = |item: &Item| {
+        let inst = &item.facts.inst;
+        inst.class() == Class::Vmem
+            && inst.encoding != Encoding::Flat
+            && inst.flags.loads
+            && !inst.flags.stores
+    };
+    is_ordered_load(item)
+        && is_ordered_load(other)
+        && counts.iter().all(|count| count.queue == Queue::VectorMemory)
+}

@@ -1,0 +1,315 @@
+//! What runs once when a kernel starts: values that hooks ask for go to their homes, and scalar
+//! registers that the kernel expects move back to their places where more inputs were enabled.
+
+use crate::hook::{Assembler, EntryValue, HookError};
+use crate::layout::{Code, Piece, Reference};
+use crate::site::{Home, Homes};
+use flipwave_codeobj::{Descriptor, Initial, InitialValue};
+use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target};
+use std::collections::BTreeSet;
+
+/// Most user SGPRs that a kernel can have (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT).
+const MOST_USER_SGPRS: u8 = 16;
+
+/// Why a kernel's entry cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// Too many inputs.
+    #[error(
+        "the kernel starts with {have} user SGPRs, with what hooks need {needed}; the hardware \
+         has {MOST_USER_SGPRS}"
+    )]
+    UserSgprs {
+        /// What it has.
+        have: u8,
+        /// What it would have to have.
+        needed: u8,
+    },
+    /// Assembling.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+}
+
+/// What a kernel's start becomes.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The descriptor with the inputs enabled.
+    pub descriptor: Descriptor,
+    /// What runs first.
+    pub code: Code,
+    /// Registers that it uses beside the kernel's own.
+    pub used: RegisterSet,
+}
+
+/// The initial values that entry values are made from.
+fn sources(value: EntryValue) -> &'static [InitialValue] {
+    match value {
+        EntryValue::Kernarg => &[InitialValue::KernargPointer],
+        EntryValue::WorkgroupId(0) => &[InitialValue::WorkgroupIdX],
+        EntryValue::WorkgroupId(1) => &[InitialValue::WorkgroupIdY],
+        EntryValue::WorkgroupId(_) => &[InitialValue::WorkgroupIdZ],
+        EntryValue::WaveInWorkgroup => &[
+            InitialValue::DispatchPointer,
+            InitialValue::WorkgroupIdX,
+            InitialValue::WorkgroupIdY,
+            InitialValue::WorkgroupIdZ,
+        ],
+    }
+}
+
+fn enable(descriptor: &mut Descriptor, value: InitialValue) {
+    let properties = &mut descriptor.properties;
+    match value {
+        InitialValue::DispatchPointer => properties.sgpr_dispatch_ptr = true,
+        InitialValue::KernargPointer => properties.sgpr_kernarg_segment_ptr = true,
+        InitialValue::FlatScratchInit => properties.sgpr_flat_scratch_init = true,
+        InitialValue::WorkgroupIdX => descriptor.rsrc2.workgroup_id_x = true,
+        InitialValue::WorkgroupIdY => descriptor.rsrc2.workgroup_id_y = true,
+        InitialValue::WorkgroupIdZ => descriptor.rsrc2.workgroup_id_z = true,
+        InitialValue::ScratchOffset => descriptor.rsrc2.private_segment = true,
+        _ => {}
+    }
+}
+
+/// What the base of scratch is made from; nothing where the hardware sets it up.
+fn scratch_sources(target: &Target) -> &'static [InitialValue] {
+    match target.flat_scratch() {
+        FlatScratch::Architected => &[],
+        _ => &[InitialValue::FlatScratchInit, InitialValue::ScratchOffset],
+    }
+}
+
+/// The descriptor with what `needed` asks for enabled.
+///
+/// # Errors
+/// [`EntryError::UserSgprs`].
+pub fn enabled(
+    descriptor: &Descriptor,
+    target: &Target,
+    needed: &BTreeSet<EntryValue>,
+    scratch: Option<u32>,
+) -> Result<Descriptor, EntryError> {
+    let mut new = descriptor.clone();
+    let has = |value| descriptor.initial_sgprs(target).iter().any(|own| own.value == value);
+    let wanted = needed.iter().flat_map(|value| sources(*value));
+    let wanted = wanted.chain(scratch.into_iter().flat_map(|_| scratch_sources(target)));
+    for value in wanted.filter(|value| !has(**value)) {
+        enable(&mut new, *value);
+    }
+    // Registers behind the values may be there for nothing: gfx11 always has some.
+    let have = descriptor.rsrc2.user_sgprs;
+    let most = user_sgprs(&new, target).saturating_add(descriptor.kernarg_preload.length);
+    if most.max(have) > MOST_USER_SGPRS {
+        return Err(EntryError::UserSgprs { have, needed: most });
+    }
+    new.rsrc2.user_sgprs = most.max(have);
+    if let Some(bytes) = scratch {
+        new.rsrc2.private_segment = true;
+        new.private_segment_fixed_size = new.private_segment_fixed_size.max(bytes);
+    }
+    if needed.contains(&EntryValue::WaveInWorkgroup) {
+        new.rsrc2.vgpr_workitem_id = 2;
+    }
+    Ok(new)
+}
+
+/// User SGPRs that the values of a descriptor take, preloaded arguments left aside.
+fn user_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
+    let is_user = |own: &&Initial| own.value < InitialValue::Arguments;
+    let initial = descriptor.initial_sgprs(target);
+    initial.iter().filter(is_user).map(|own| own.words).sum()
+}
+
+/// How many scalar registers are set when the kernel starts.
+pub fn initial_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
+    let initial = descriptor.initial_sgprs(target);
+    initial.last().map_or(0, |last| last.first.0.saturating_add(last.words))
+}
+
+/// Makes the entry of a kernel.
+///
+/// `scratch` is where the scratch ends that hooks use, if they use any.
+///
+/// # Errors
+/// [`EntryError`].
+pub fn entry(
+    descriptor: &Descriptor,
+    target: &Target,
+    needed: &BTreeSet<EntryValue>,
+    scratch: Option<u32>,
+    homes: &Homes,
+    assembler: &mut Assembler,
+) -> Result<Entry, EntryError> {
+    let new = enabled(descriptor, target, needed, scratch)?;
+    let before = descriptor.initial_sgprs(target);
+    let now = new.initial_sgprs(target);
+    let place = |value| now.iter().find(|own| own.value == value).map(|own| own.first);
+    let mut out = Out { assembler, code: Code::default(), used: homes.registers };
+    for value in needed {
+        let Some(home) = homes.entry.get(value) else { continue };
+        match value {
+            EntryValue::WaveInWorkgroup => {
+                let wave = WaveNumber { target, new: &new, old: descriptor, now: &now };
+                let number = wave.compute(&mut out)?;
+                out.keep(*home, &[number])?;
+            }
+            other => {
+                let Some(first) = sources(*other).first().and_then(|value| place(*value)) else {
+                    continue;
+                };
+                let words = if *other == EntryValue::Kernarg { 2 } else { 1 };
+                let registers: Vec<Register> =
+                    RegisterRange::new(Register::Sgpr(first), words).iter().collect();
+                out.keep(*home, &registers)?;
+            }
+        }
+    }
+    // The kernel's own code may do the same later, to the same end.
+    if let (Some(_), FlatScratch::Registers, Some(init), Some(offset)) = (
+        scratch,
+        target.flat_scratch(),
+        place(InitialValue::FlatScratchInit),
+        place(InitialValue::ScratchOffset),
+    ) {
+        let high = Register::Sgpr(Sgpr(init.0.saturating_add(1)));
+        let (init, offset) = (Register::Sgpr(init), Register::Sgpr(offset));
+        out.text(&format!("s_add_u32 flat_scratch_lo, {init}, {offset}"))?;
+        out.text(&format!("s_addc_u32 flat_scratch_hi, {high}, 0"))?;
+    }
+    if let Some((range, of)) = homes.data
+        && let Register::Sgpr(destination) = range.first
+    {
+        out.code.pieces.push(Piece::Address { destination, of: Reference::Data(of) });
+    }
+    // Ascending: a value's new place is never below its old one.
+    for old in &before {
+        let Some(first) = place(old.value) else { continue };
+        let words = match old.value {
+            InitialValue::Arguments => descriptor.kernarg_preload.length,
+            _ => old.words,
+        };
+        for word in 0..words {
+            let (to, from) = (Sgpr(old.first.0 + word), Sgpr(first.0 + word));
+            if to != from {
+                out.text(&format!("s_mov_b32 {}, {}", Register::Sgpr(to), Register::Sgpr(from)))?;
+            }
+        }
+    }
+    Ok(Entry { descriptor: new, code: out.code, used: out.used })
+}
+
+/// The wave's number in its workgroup: the flat number of its first work-item by its lanes.
+struct WaveNumber<'a> {
+    target: &'a Target,
+    new: &'a Descriptor,
+    old: &'a Descriptor,
+    now: &'a [Initial],
+}
+
+impl WaveNumber<'_> {
+    /// Work-items are numbered within what the grid leaves of a workgroup at its edge, x fastest.
+    fn compute(&self, out: &mut Out<'_>) -> Result<Register, EntryError> {
+        let s = |sgpr: u8| Register::Sgpr(Sgpr(sgpr));
+        let first = initial_sgprs(self.new, self.target).next_multiple_of(4);
+        let free: Vec<u8> = (first..100).filter(|number| !out.used.contains(s(*number))).collect();
+        let aligned = free
+            .iter()
+            .copied()
+            .find(|at| at.is_multiple_of(4) && (0..16).all(|word| free.contains(&(at + word))));
+        let Some(base) = aligned else { return Ok(s(first)) };
+        for word in 0..16 {
+            out.used.insert(s(base + word));
+        }
+        let place = |value| {
+            self.now.iter().find(|own| own.value == value).map_or(s(0), |own| s(own.first.0))
+        };
+        let packet = RegisterRange::new(place(InitialValue::DispatchPointer), 2);
+        let ids = [
+            place(InitialValue::WorkgroupIdX),
+            place(InitialValue::WorkgroupIdY),
+            place(InitialValue::WorkgroupIdZ),
+        ];
+        // hsa_kernel_dispatch_packet_t: workgroup sizes at 4, grid sizes at 12.
+        let sizes = RegisterRange::new(s(base), 2);
+        let grid = RegisterRange::new(s(base + 4), 4);
+        out.text(&format!("s_load_dwordx2 {sizes}, {packet}, 0x4"))?;
+        out.text(&format!("s_load_dwordx4 {grid}, {packet}, 0xc"))?;
+        out.text("s_waitcnt lgkmcnt(0)")?;
+        let [size_y, size_x] = [s(base + 2), s(base + 3)];
+        out.text(&format!("s_lshr_b32 {size_y}, {}, 16", s(base)))?;
+        out.text(&format!("s_and_b32 {size_x}, {}, 0xffff", s(base)))?;
+        for (id, size, grid) in [(ids[0], size_x, s(base + 4)), (ids[1], size_y, s(base + 5))] {
+            let begin = s(base + 8);
+            out.text(&format!("s_mul_i32 {begin}, {id}, {size}"))?;
+            out.text(&format!("s_sub_u32 {begin}, {grid}, {begin}"))?;
+            out.text(&format!("s_min_u32 {size}, {size}, {begin}"))?;
+        }
+        let position = [s(base + 9), s(base + 10), s(base + 11)];
+        self.position(out, position)?;
+        let number = s(base + 12);
+        out.text(&format!("s_mul_i32 {number}, {}, {size_y}", position[2]))?;
+        out.text(&format!("s_add_u32 {number}, {number}, {}", position[1]))?;
+        out.text(&format!("s_mul_i32 {number}, {number}, {size_x}"))?;
+        out.text(&format!("s_add_u32 {number}, {number}, {}", position[0]))?;
+        let shift = self.new.wavefront_size().trailing_zeros();
+        out.text(&format!("s_lshr_b32 {number}, {number}, {shift}"))?;
+        Ok(number)
+    }
+
+    /// The first lane's position in the workgroup; the kernel sees of its work-item numbers what
+    /// it asked for.
+    fn position(&self, out: &mut Out<'_>, to: [Register; 3]) -> Result<(), EntryError> {
+        if self.target.packs_work_item_ids() {
+            out.text(&format!("v_readfirstlane_b32 {}, v0", to[0]))?;
+            out.text(&format!("s_lshr_b32 {}, {}, 20", to[2], to[0]))?;
+            out.text(&format!("s_bfe_u32 {}, {}, 0xa000a", to[1], to[0]))?;
+            out.text(&format!("s_and_b32 {}, {}, 0x3ff", to[0], to[0]))?;
+            let mask = match self.old.rsrc2.vgpr_workitem_id {
+                0 => 0x3ff,
+                1 => 0xf_ffff,
+                _ => return Ok(()),
+            };
+            return out.text(&format!("v_and_b32_e32 v0, {mask:#x}, v0"));
+        }
+        for (register, to) in to.into_iter().enumerate() {
+            out.text(&format!("v_readfirstlane_b32 {to}, v{register}"))?;
+        }
+        Ok(())
+    }
+}
+
+struct Out<'a> {
+    assembler: &'a mut Assembler,
+    code: Code,
+    used: RegisterSet,
+}
+
+impl Out<'_> {
+    fn text(&mut self, text: &str) -> Result<(), EntryError> {
+        let bytes = self.assembler.assemble(text)?;
+        self.code.pieces.push(Piece::Bytes(bytes.to_vec()));
+        Ok(())
+    }
+
+    /// Registers to a home.
+    fn keep(&mut self, home: Home, from: &[Register]) -> Result<(), EntryError> {
+        match home {
+            Home::Sgprs(range) => {
+                for (to, from) in range.iter().zip(from) {
+                    if to != *from {
+                        self.text(&format!("s_mov_b32 {to}, {from}"))?;
+                    }
+                }
+            }
+            Home::Lanes { vgpr, first, .. } => {
+                for (lane, from) in (first..).zip(from) {
+                    self.text(&format!(
+                        "v_writelane_b32 {}, {from}, {lane}",
+                        Register::Vgpr(vgpr)
+                    ))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

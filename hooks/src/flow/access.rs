@@ -1,0 +1,153 @@
+//! Questions to a program.
+
+use super::{Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, Program, Unresolved};
+use flipwave_isa::{Generation, Inst, Pc, RegisterSet};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+impl Program {
+    /// An instruction.
+    pub fn inst(&self, index: InstIndex) -> Option<&Inst> {
+        self.instructions.get(index.0 as usize)
+    }
+
+    /// The instruction that begins at an address.
+    pub fn at(&self, pc: Pc) -> Option<InstIndex> {
+        let index = self.instructions.binary_search_by_key(&pc, |inst| inst.pc).ok()?;
+        Some(InstIndex(index as u32))
+    }
+
+    /// A block.
+    pub fn block(&self, index: BlockIndex) -> Option<&Block> {
+        self.blocks.get(index.0 as usize)
+    }
+
+    /// The block that an instruction belongs to.
+    pub fn block_of(&self, index: InstIndex) -> Option<BlockIndex> {
+        let above = self.blocks.partition_point(|block| block.instructions.start <= index.0);
+        let at = above.checked_sub(1)?;
+        self.blocks.get(at)?.instructions.contains(&index.0).then_some(BlockIndex(at as u32))
+    }
+
+    /// A function.
+    pub fn function(&self, index: FunctionIndex) -> Option<&Function> {
+        self.functions.get(index.0 as usize)
+    }
+
+    /// The function that an instruction belongs to.
+    pub fn function_of(&self, index: InstIndex) -> Option<FunctionIndex> {
+        Some(self.block(self.block_of(index)?)?.function)
+    }
+
+    /// The function that begins at an address.
+    pub fn function_at(&self, pc: Pc) -> Option<FunctionIndex> {
+        let index = self.functions.binary_search_by_key(&Some(pc), |own| self.entry(own)).ok()?;
+        Some(FunctionIndex(index as u32))
+    }
+
+    /// The function of a kernel, by its index in the code object.
+    pub fn kernel(&self, kernel: usize) -> Option<FunctionIndex> {
+        let index = self.functions.iter().position(|own| own.kernel == Some(kernel))?;
+        Some(FunctionIndex(index as u32))
+    }
+
+    /// Where a function begins.
+    pub fn entry(&self, function: &Function) -> Option<Pc> {
+        self.instructions.get(function.instructions.start as usize).map(|inst| inst.pc)
+    }
+
+    /// All instructions with their indices.
+    pub fn insts(&self) -> impl Iterator<Item = (InstIndex, &Inst)> {
+        (0..).map(InstIndex).zip(&self.instructions)
+    }
+
+    /// A range of instructions with their indices: that of a block or of a function.
+    pub fn insts_of(
+        &self,
+        range: &Range<u32>,
+    ) -> impl DoubleEndedIterator<Item = (InstIndex, &Inst)> {
+        let insts = self.instructions.get(range.start as usize..range.end as usize);
+        let indices = range.clone().map(InstIndex);
+        indices.zip(insts.unwrap_or_default())
+    }
+
+    /// The functions that a call may reach: the callee, or, of an unknown pointer, all whose
+    /// address is taken.
+    pub fn callees(&self, call: &Call) -> Vec<FunctionIndex> {
+        match call.callee {
+            Some(callee) => vec![callee],
+            None => (0..)
+                .map(FunctionIndex)
+                .zip(&self.functions)
+                .filter(|(_, own)| own.address_taken)
+                .map(|(index, _)| index)
+                .collect(),
+        }
+    }
+
+    /// A function and all that run when it does: what it may call, and what those may call, by
+    /// ascending index.
+    pub fn reachable(&self, from: FunctionIndex) -> Vec<FunctionIndex> {
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(index) = open.pop() {
+            let calls = self.function(index).map(|own| own.calls.as_slice()).unwrap_or_default();
+            for callee in calls.iter().flat_map(|call| self.callees(call)) {
+                if seen.insert(callee) {
+                    open.push(callee);
+                }
+            }
+        }
+        seen.into_iter().collect()
+    }
+
+    /// The functions that are connected with one by calls, in whatever direction, by ascending
+    /// index.
+    pub fn component(&self, of: FunctionIndex) -> Vec<FunctionIndex> {
+        let reached: Vec<Vec<FunctionIndex>> = (0..self.functions.len() as u32)
+            .map(|index| {
+                let calls = self.function(FunctionIndex(index)).map(|own| own.calls.as_slice());
+                calls.unwrap_or_default().iter().flat_map(|call| self.callees(call)).collect()
+            })
+            .collect();
+        let mut seen = BTreeSet::from([of]);
+        loop {
+            let before = seen.len();
+            for (caller, callees) in (0..).map(FunctionIndex).zip(&reached) {
+                if seen.contains(&caller) || callees.iter().any(|callee| seen.contains(callee)) {
+                    seen.insert(caller);
+                    seen.extend(callees);
+                }
+            }
+            if seen.len() == before {
+                return seen.into_iter().collect();
+            }
+        }
+    }
+
+    /// Registers that instructions of these functions name.
+    pub fn registers_named(&self, functions: &[FunctionIndex]) -> RegisterSet {
+        let functions = functions.iter().filter_map(|own| self.function(*own));
+        let insts = functions.flat_map(|own| self.insts_of(&own.instructions));
+        insts.flat_map(|(_, inst)| inst.reads.iter().chain(&inst.writes)).copied().collect()
+    }
+
+    /// Registers that are reached although no instruction names them: all VGPRs and SGPRs where
+    /// any instruction reaches some by an index.
+    pub fn registers_indexed(&self) -> RegisterSet {
+        let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&self.target.generation());
+        let indexes = |inst: &Inst| {
+            inst.indexes_registers()
+                || (has_mode && inst.operation.name().starts_with("s_set_gpr_idx_"))
+        };
+        match self.instructions.iter().any(indexes) {
+            true => RegisterSet::VGPRS.union(RegisterSet::SGPRS),
+            false => RegisterSet::EMPTY,
+        }
+    }
+
+    /// Everything that could not be understood, by ascending address.
+    pub fn unresolved(&self) -> impl Iterator<Item = &Unresolved> {
+        self.functions.iter().flat_map(|function| &function.unresolved)
+    }
+}

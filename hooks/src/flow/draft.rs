@@ -1,0 +1,119 @@
+//! The instructions of one function.
+
+use super::extent::Extent;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Generation, Inst, Isa, Pc};
+
+/// A function on the way to being understood.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Where it is.
+    pub extent: Extent,
+    /// Its instructions, by ascending address.
+    pub insts: Vec<Inst>,
+    /// Instructions with bytes behind them that are no instruction.
+    pub gaps: Vec<usize>,
+}
+
+impl Draft {
+    /// Decodes a function. Padding behind its end is left out.
+    pub fn decode(object: &CodeObject, isa: &Isa, extent: &Extent) -> Draft {
+        let mut draft = Draft { extent: extent.clone(), insts: Vec::new(), gaps: Vec::new() };
+        let length = usize::try_from(extent.end - extent.start).unwrap_or_default();
+        let code = object.bytes_at(Pc(extent.start), length).unwrap_or_default();
+        let mut at = 0;
+        while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
+            let pc = Pc(extent.start + at as u64);
+            match isa.decode(rest, pc) {
+                Ok(inst) => {
+                    at += usize::from(inst.size).max(1);
+                    draft.insts.push(inst);
+                }
+                Err(_) => {
+                    at += 4;
+                    let before = draft.insts.len().saturating_sub(1);
+                    if draft.gaps.last() != Some(&before) {
+                        draft.gaps.push(before);
+                    }
+                }
+            }
+        }
+        draft.trim(object, isa.target().generation());
+        draft
+    }
+
+    /// The instruction that begins at an address.
+    pub fn at(&self, pc: Pc) -> Option<usize> {
+        self.insts.binary_search_by_key(&pc, |inst| inst.pc).ok()
+    }
+
+    /// Takes padding off the end: what stands behind an instruction that control does not leave
+    /// to the next.
+    fn trim(&mut self, object: &CodeObject, generation: Generation) {
+        let is_padding = |inst: &Inst| {
+            let bytes = object.bytes_at(inst.pc, inst.size.into()).unwrap_or_default();
+            matches!(inst.operation.name(), "s_code_end" | "s_nop") || bytes.iter().all(|b| *b == 0)
+        };
+        let padding = self.insts.iter().rev().take_while(|inst| is_padding(inst)).count();
+        let kept = self.insts.len() - padding;
+        let may_end = |inst: &Inst| Flow::of(inst, generation).may_end();
+        if kept.checked_sub(1).and_then(|last| self.insts.get(last)).is_some_and(may_end) {
+            self.insts.truncate(kept);
+            let end = self.insts.last().map_or(self.extent.start, |i| i.pc.0 + u64::from(i.size));
+            let length = usize::try_from(self.extent.end.saturating_sub(end)).unwrap_or_default();
+            let behind = object.bytes_at(Pc(end), length).unwrap_or_default();
+            let is_data = self.extent.is_exact && behind.iter().any(|byte| *byte != 0);
+            self.gaps.retain(|gap| gap + 1 < kept || (is_data && padding == 0));
+        }
+    }
+}
+
+/// Where control goes behind an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next instruction.
+    Next,
+    /// To an address.
+    Branch(Pc),
+    /// To an address or to the next instruction.
+    Conditional(Pc),
+    /// To the address in a register pair.
+    Jump,
+    /// To a function that comes back, at an address or at that in a register pair.
+    Call(Option<Pc>),
+    /// Nowhere.
+    End,
+    /// It is not said where.
+    Unknown(&'static str),
+}
+
+impl Flow {
+    /// Where control goes behind `inst`.
+    pub fn of(inst: &Inst, generation: Generation) -> Flow {
+        let name = inst.operation.name();
+        match (name, inst.branch_target) {
+            ("s_setpc_b64", _) => Flow::Jump,
+            ("s_swappc_b64", _) => Flow::Call(None),
+            ("s_call_b64", target) => Flow::Call(target),
+            ("s_branch", Some(target)) => Flow::Branch(target),
+            ("s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join", _) => {
+                Flow::Unknown("where a fork or join goes depends on the stack of forks")
+            }
+            ("s_rfe_b64", _) => Flow::Unknown("it returns from a trap handler"),
+            // From gfx11 on the trap may not be taken, and LLVM puts code behind it that halts the
+            // wave (LLVM's `SIInstrInfo::insertSimulatedTrap`).
+            ("s_trap", _) if generation < Generation::Gfx11 && inst.immediate == Some(2) => {
+                Flow::End
+            }
+            (_, Some(target)) if inst.flags.branch => Flow::Conditional(target),
+            _ if inst.flags.branch => Flow::Unknown("it is no branch that is known"),
+            _ if name.starts_with("s_endpgm") || name == "s_code_end" => Flow::End,
+            _ => Flow::Next,
+        }
+    }
+
+    /// Whether a function may end with it.
+    pub fn may_end(self) -> bool {
+        !matches!(self, Flow::Next | Flow::Conditional(_))
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a code object's code cannot be read.
+
+use flipwave_isa::{IsaError, Pc};
+
+/// Why a code object's code cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FlowError {
+    /// The target's code cannot be decoded.
+    #[error(transparent)]
+    Isa(#[from] IsaError),
+    /// Kernels for waves of different sizes share the code.
+    #[error(
+        "kernel `{first}` has waves of {first_size} lanes and kernel `{second}` of {second_size}; \
+         expected one wave size in a code object: compile them apart"
+    )]
+    WaveSizes {
+        /// A kernel.
+        first: String,
+        /// Lanes of its waves.
+        first_size: u32,
+        /// Another kernel.
+        second: String,
+        /// Lanes of its waves.
+        second_size: u32,
+    },
+    /// A kernel whose entry is no instruction.
+    #[error("kernel `{kernel}` begins at {entry} with bytes that are no instruction of {target}")]
+    NoInstruction {
+        /// The kernel.
+        kernel: String,
+        /// Its entry.
+        entry: Pc,
+        /// The target.
+        target: String,
+    },
+    /// More code than indices can count.
+    #[error("the code has more than {limit} instructions")]
+    TooLarge {
+        /// The most that are read.
+        limit: u32,
+    },
+}

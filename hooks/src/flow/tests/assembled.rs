@@ -1,0 +1,100 @@
+//! Code objects assembled by clang, for programs whose flow is known by hand.
+
+use crate::flow::{BlockIndex, EdgeKind, Function, InstIndex, Program};
+use flipwave_codeobj::CodeObject;
+use std::process::Command;
+
+/// Functions of a text: name and body. The first is a kernel; bodies may name the others.
+pub fn text(functions: &[(&str, &str)]) -> String {
+    let mut text = String::from(".text\n");
+    for (name, body) in functions {
+        text += &format!(
+            ".globl {name}\n.hidden {name}\n.p2align 8\n.type {name},@function\n{name}:\n{body}\n\
+             .size {name}, .-{name}\n"
+        );
+    }
+    text
+}
+
+/// The descriptor of a kernel.
+pub fn descriptor(processor: &str, name: &str) -> String {
+    let offset = match processor {
+        "gfx90a" | "gfx942" => ".amdhsa_accum_offset 64",
+        _ => "",
+    };
+    format!(
+        ".section .rodata\n.p2align 6\n.amdhsa_kernel {name}\n.amdhsa_next_free_vgpr 64\n{offset}\n\
+         .amdhsa_next_free_sgpr 96\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n.end_amdhsa_kernel\n"
+    )
+}
+
+/// Assembles and links a whole text.
+pub fn assemble(processor: &str, text: &str) -> CodeObject {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, output) = (folder.path().join("text.s"), folder.path().join("text.co"));
+    std::fs::write(&source, text).expect("the text written");
+    let finished = Command::new("clang-19")
+        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
+        .arg(format!("-mcpu={processor}"))
+        .arg("-o")
+        .arg(&output)
+        .arg(&source)
+        .output()
+        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+    let messages = String::from_utf8_lossy(&finished.stderr);
+    assert!(finished.status.success(), "the text does not assemble:\n{messages}");
+    CodeObject::parse(&std::fs::read(output).expect("what clang wrote")).expect("a code object")
+}
+
+/// The program of functions, the first a kernel; `more` is what stands behind the code.
+pub fn program(processor: &str, functions: &[(&str, &str)], more: &str) -> Program {
+    let text = text(functions) + &descriptor(processor, functions[0].0) + more;
+    Program::read(&assemble(processor, &text)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl Program {
+    /// A function by its name.
+    pub fn named(&self, name: &str) -> &Function {
+        let found = self.functions.iter().find(|function| &*function.name == name);
+        found.unwrap_or_else(|| panic!("no function `{name}`"))
+    }
+
+    /// Blocks of a function with their edges, counted from its first: `0>1 2, 1~2` where `>` is
+    /// followed by blocks it falls or comes back to, `~` by blocks it branches to; and how each
+    /// ends.
+    pub fn drawn(&self, name: &str) -> String {
+        let function = self.named(name);
+        let local = |index: BlockIndex| index.0 - function.blocks.start;
+        let blocks = function.blocks.clone().map(|index| {
+            let block = &self.blocks[index as usize];
+            let mut text = local(BlockIndex(index)).to_string();
+            for edge in &block.successors {
+                let arrow = match edge.kind {
+                    EdgeKind::FallThrough => ">",
+                    EdgeKind::Taken => "~",
+                    EdgeKind::Return => "^",
+                };
+                text += &format!("{arrow}{}", local(edge.to));
+            }
+            if block.successors.is_empty() {
+                text += &format!(" {:?}", block.end);
+            }
+            text
+        });
+        blocks.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Who is called, in order; `?` where that is not known.
+    pub fn called(&self, name: &str) -> Vec<&str> {
+        let calls = self.named(name).calls.iter();
+        calls
+            .map(|call| call.callee.map_or("?", |own| &*self.functions[own.0 as usize].name))
+            .collect()
+    }
+
+    /// The first instruction that is printed like this.
+    pub fn find(&self, text: &str) -> InstIndex {
+        let found = self.insts().find(|(_, inst)| inst.text.replace("_e32", "").contains(text));
+        found.unwrap_or_else(|| panic!("no `{text}`")).0
+    }
+}

@@ -1,0 +1,516 @@
+//! Follows addresses through the scalar registers of a function.
+
+use super::block::{Blocks, Jump, LocalBlock};
+use super::draft::{Draft, Flow};
+use super::value::{Half, Origin, Part, State, Vector, constant};
+use flipwave_isa::{Generation, Inst, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of the rest of the program.
+pub struct Surroundings<'a> {
+    /// The target's generation.
+    pub generation: Generation,
+    /// What relocations put where: ELF virtual addresses by place.
+    pub relocated: &'a BTreeMap<u64, u64>,
+    /// What functions write, by where they begin. Of others, what LLVM's calling convention says
+    /// is believed.
+    pub written: &'a BTreeMap<u64, RegisterSet>,
+    /// The pair that holds the return address at the start; nothing for kernels.
+    pub return_pair: Option<Sgpr>,
+}
+
+/// An address chain; instructions are counted from the function's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LocalChain {
+    pub getpc: u32,
+    pub low: u32,
+    pub high: u32,
+    pub register: Register,
+    pub target: Pc,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalCall {
+    /// Where it goes, if that is known.
+    pub target: Option<Pc>,
+    /// The pair that it puts the return address into.
+    pub pair: Option<Sgpr>,
+}
+
+/// What was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    pub chains: BTreeSet<LocalChain>,
+    pub calls: BTreeMap<usize, LocalCall>,
+    pub jumps: BTreeMap<usize, Jump>,
+    /// `s_getpc_b64` whose results go into something that is not understood.
+    pub unresolved: BTreeMap<usize, String>,
+    /// Addresses that are used for something else than a call or a load.
+    pub escaped: BTreeSet<u64>,
+}
+
+/// Follows the addresses of a function that has been divided into blocks.
+pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings {
+    let mut tracker = Tracker {
+        draft,
+        around,
+        sums: BTreeSet::new(),
+        lost: BTreeSet::new(),
+        escaped: BTreeSet::new(),
+        findings: Findings::default(),
+    };
+    let count = blocks.blocks.len();
+    let mut entries: Vec<Option<State>> = vec![None; count];
+    if let Some(first) = entries.first_mut() {
+        *first = Some(around.return_pair.map_or_else(State::unknown, State::entry));
+    }
+    let mut open = BTreeSet::from([0]);
+    let mut visited = 0;
+    loop {
+        while let Some(at) = open.pop_first() {
+            let Some((block, Some(entry))) = blocks.blocks.get(at).zip(entries.get(at)) else {
+                continue;
+            };
+            let state = tracker.run(block, entry.clone());
+            for (next, _) in &block.successors {
+                let Some(known) = entries.get_mut(*next) else { continue };
+                let changed = match known {
+                    Some(known) => known.meet(&state, &mut tracker.lost),
+                    None => {
+                        *known = Some(state.clone());
+                        true
+                    }
+                };
+                if changed {
+                    open.insert(*next);
+                }
+            }
+        }
+        // Code that nothing leads to, such as what stands behind a trap: as if control ran on.
+        let Some(at) = (visited..count).find(|at| entries.get(*at).is_some_and(Option::is_none))
+        else {
+            break;
+        };
+        visited = at;
+        let before = at.checked_sub(1).and_then(|before| {
+            blocks.blocks.get(before).zip(entries.get(before).cloned().flatten())
+        });
+        let state = before.map_or_else(State::unknown, |(block, entry)| tracker.run(block, entry));
+        if let Some(entry) = entries.get_mut(at) {
+            *entry = Some(state);
+        }
+        open.insert(at);
+    }
+    // On the way states were not yet final; what was found then does not count.
+    tracker.findings = Findings::default();
+    tracker.sums.clear();
+    tracker.escaped.clear();
+    for (block, entry) in blocks.blocks.iter().zip(entries) {
+        tracker.run(block, entry.unwrap_or_else(State::unknown));
+    }
+    tracker.finish()
+}
+
+struct Tracker<'a> {
+    draft: &'a Draft,
+    around: &'a Surroundings<'a>,
+    /// First additions to low halves, with their `s_getpc_b64`.
+    sums: BTreeSet<(u32, u32)>,
+    /// Addresses that two ways differ in.
+    lost: BTreeSet<Origin>,
+    /// Addresses that are used for something else than a call or a load.
+    escaped: BTreeSet<Origin>,
+    findings: Findings,
+}
+
+impl Tracker<'_> {
+    fn finish(mut self) -> Findings {
+        for (getpc, low) in std::mem::take(&mut self.sums) {
+            if !self.findings.chains.iter().any(|own| own.getpc == getpc && own.low == low) {
+                self.refuse(getpc, "something is added to the low half alone of its result");
+            }
+        }
+        let chains = self.findings.chains.iter();
+        let targets: BTreeMap<Origin, u64> = chains
+            .map(|own| (Origin::Sum { getpc: own.getpc, low: own.low }, own.target.0))
+            .collect();
+        for origin in self.lost.iter().chain(&self.escaped) {
+            match origin {
+                Origin::Loaded(address) => _ = self.findings.escaped.insert(*address),
+                origin => self.findings.escaped.extend(targets.get(origin)),
+            }
+        }
+        self.findings
+    }
+
+    /// Carries what is known over a block.
+    fn run(&mut self, block: &LocalBlock, mut state: State) -> State {
+        for index in block.instructions.clone() {
+            self.step(&mut state, index);
+        }
+        state
+    }
+
+    /// Carries what is known over an instruction.
+    fn step(&mut self, state: &mut State, index: usize) {
+        let Some(inst) = self.draft.insts.get(index) else { return };
+        let carry = state.carry.filter(|_| !writes(inst, Register::Scc));
+        match (inst.operation.name(), destination(inst)) {
+            ("s_getpc_b64", Some(pair)) => {
+                let part = Part { origin: Origin::Pc(index as u32), offset: 0 };
+                self.write(state, inst);
+                state.set(pair.first, Half::Low(part));
+                if let Some(high) = pair.first.offset(1) {
+                    state.set(high, Half::High(part));
+                }
+            }
+            ("s_mov_b32" | "s_mov_b64" | "s_movk_i32", Some(to)) => self.copy(state, inst, to),
+            ("s_add_u32" | "s_sub_u32", Some(to)) => {
+                self.add_low(state, inst, index as u32, to.first);
+                return;
+            }
+            ("s_addc_u32" | "s_subb_u32", Some(to)) => {
+                self.add_high(state, inst, index as u32, to.first);
+            }
+            (
+                "s_load_dwordx2" | "s_load_dwordx4" | "s_load_dwordx8" | "s_load_dwordx16",
+                Some(to),
+            ) => {
+                self.load(state, inst, to);
+            }
+            ("v_writelane_b32", Some(to)) => self.write_lane(state, inst, to),
+            ("v_readlane_b32", Some(to)) => {
+                let half = lane(inst).map_or(Half::Unknown, |(from, lane)| state.lane(from, lane));
+                state.set(to.first, half);
+            }
+            ("v_mov_b32" | "v_accvgpr_write_b32" | "v_accvgpr_read_b32", Some(to))
+                if state.all_lanes =>
+            {
+                let from = inst.source(0).and_then(register);
+                match from {
+                    Some(from) if from.is_per_lane() && inst.modifiers.dpp.is_none() => {
+                        state.copy_lanes(Vector::Register(from), Vector::Register(to.first));
+                    }
+                    _ => self.other(state, inst),
+                }
+            }
+            _ if state.all_lanes && slot(inst).is_some() => {
+                if let Some((own, slot, is_store)) = slot(inst) {
+                    let own = Vector::Register(own);
+                    let (from, to) = if is_store { (own, slot) } else { (slot, own) };
+                    state.copy_lanes(from, to);
+                }
+            }
+            ("s_swappc_b64" | "s_call_b64", to) => self.call(state, inst, index, to),
+            ("s_setpc_b64", _) => self.jump(state, inst, index),
+            _ => self.other(state, inst),
+        }
+        state.carry = carry;
+    }
+
+    /// An instruction through which nothing is followed.
+    fn other(&mut self, state: &mut State, inst: &Inst) {
+        inst.reads.iter().for_each(|range| self.consume(state, *range));
+        self.write(state, inst);
+        if let Some(slot) = slot(inst).and_then(|(_, slot, is_store)| is_store.then_some(slot)) {
+            state.copy_lanes(Vector::Register(Register::Null), slot);
+        }
+        if inst.exec_change().is_some() {
+            let old = inst.operation.name().contains("_or_saveexec_")
+                || inst.operation.name().starts_with("s_mov_");
+            state.all_lanes = old && inst.source(0) == Some(&Value::Integer(-1));
+        }
+    }
+
+    fn write(&self, state: &mut State, inst: &Inst) {
+        for register in inst.writes.iter().flat_map(|range| range.iter()) {
+            state.set(register, Half::Unknown);
+        }
+    }
+
+    fn copy(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+        let halves: Vec<Half> = match inst.source(0) {
+            Some(Value::Register(from)) => {
+                from.iter().map(|register| state.get(register)).collect()
+            }
+            // A 64-bit move extends its constant by the sign.
+            Some(value) => match constant(value) {
+                Some(low) => {
+                    let high =
+                        if matches!(value, Value::Integer(n) if *n < 0) { u32::MAX } else { 0 };
+                    vec![Half::Constant(low), Half::Constant(high)]
+                }
+                None => Vec::new(),
+            },
+            None => Vec::new(),
+        };
+        self.write(state, inst);
+        for (register, half) in to.iter().zip(halves) {
+            state.set(register, half);
+        }
+    }
+
+    /// The register and the number of an addition or subtraction, and whether the number is part
+    /// of the instruction.
+    fn sum(state: &State, inst: &Inst) -> Option<(Half, u32, bool)> {
+        let subtracts = inst.operation.name().starts_with("s_sub");
+        let is_literal = |index| inst.source(index).and_then(constant).is_some();
+        match (state.source(inst, 0), state.source(inst, 1)) {
+            (half, Half::Constant(number)) => Some((half, number, is_literal(1))),
+            (Half::Constant(number), half) if !subtracts => Some((half, number, is_literal(0))),
+            _ => None,
+        }
+    }
+
+    fn add_low(&mut self, state: &mut State, inst: &Inst, index: u32, to: Register) {
+        let (mut result, mut carry) = (Half::Unknown, None);
+        match Self::sum(state, inst) {
+            Some((Half::Low(part), number, in_inst)) => {
+                let origin = match part.origin {
+                    Origin::Pc(getpc) if in_inst => {
+                        self.sums.insert((getpc, index));
+                        Some(Origin::Sum { getpc, low: index })
+                    }
+                    Origin::Pc(_) => {
+                        self.consume_half(Half::Low(part));
+                        None
+                    }
+                    known => Some(known),
+                };
+                if let Some(origin) = origin {
+                    let offset = add(inst, part.offset, u64::from(number));
+                    result = Half::Low(Part { origin, offset });
+                    carry = Some(origin);
+                }
+            }
+            Some((Half::Constant(a), b, _)) => {
+                result = Half::Constant(add(inst, a.into(), b.into()) as u32)
+            }
+            _ => inst.reads.iter().for_each(|range| self.consume(state, *range)),
+        }
+        self.write(state, inst);
+        state.set(to, result);
+        state.carry = carry;
+    }
+
+    fn add_high(&mut self, state: &mut State, inst: &Inst, index: u32, to: Register) {
+        let mut result = Half::Unknown;
+        match (Self::sum(state, inst), state.carry) {
+            (Some((Half::High(part), number, in_inst)), Some(carry)) => {
+                let offset = add(inst, part.offset, u64::from(number) << 32);
+                match (part.origin, carry) {
+                    (Origin::Pc(getpc), Origin::Sum { getpc: of, low })
+                        if getpc == of && in_inst =>
+                    {
+                        result = Half::High(Part { origin: carry, offset });
+                        self.chain(getpc, low, index, offset);
+                    }
+                    (own, carry) if own == carry => {
+                        result = Half::High(Part { origin: own, offset });
+                    }
+                    _ => self.consume_half(Half::High(part)),
+                }
+            }
+            _ => inst.reads.iter().for_each(|range| self.consume(state, *range)),
+        }
+        self.write(state, inst);
+        state.set(to, result);
+    }
+
+    fn chain(&mut self, getpc: u32, low: u32, high: u32, offset: u64) {
+        let Some(add_low) = self.draft.insts.get(low as usize) else { return };
+        let Some((to, number)) = destination(add_low)
+            .zip([0, 1].into_iter().find_map(|at| add_low.source(at).and_then(constant)))
+        else {
+            return;
+        };
+        let Some(pc) = self.base(Origin::Pc(getpc)) else { return };
+        let target = Pc(add(add_low, pc, u64::from(number)).wrapping_add(offset));
+        let register = to.first;
+        self.findings.chains.insert(LocalChain { getpc, low, high, register, target });
+    }
+
+    /// The address that an origin begins with.
+    fn base(&self, origin: Origin) -> Option<u64> {
+        match origin {
+            Origin::Loaded(address) => Some(address),
+            Origin::Pc(getpc) | Origin::Sum { getpc, .. } => {
+                let inst = self.draft.insts.get(getpc as usize)?;
+                Some(inst.pc.0 + u64::from(inst.size))
+            }
+        }
+    }
+
+    fn load(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+        let place = inst.memory_operand().filter(|own| own.soffset.is_none()).and_then(|own| {
+            let base = state.address(own.saddr?, |origin| self.base(origin))?;
+            Some(base.wrapping_add_signed(*own.offsets.first()?))
+        });
+        if place.is_none() {
+            inst.reads.iter().for_each(|range| self.consume(state, *range));
+        } else {
+            // The address itself must be a whole one.
+            for half in inst.reads.iter().flat_map(|range| range.iter()).map(|own| state.get(own)) {
+                if matches!(half.origin(), Some(Origin::Pc(_))) {
+                    self.consume_half(half);
+                }
+            }
+        }
+        self.write(state, inst);
+        let Some(place) = place else { return };
+        for pair in 0..to.words / 2 {
+            let value = self.around.relocated.get(&(place + 8 * u64::from(pair)));
+            let first = to.first.offset(2 * pair);
+            let Some((address, low)) = value.zip(first) else { continue };
+            let part = Part { origin: Origin::Loaded(*address), offset: 0 };
+            state.set(low, Half::Low(part));
+            if let Some(high) = low.offset(1) {
+                state.set(high, Half::High(part));
+            }
+        }
+    }
+
+    fn write_lane(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+        let to = Vector::Register(to.first);
+        let number = inst.source(1).and_then(constant).and_then(|lane| u8::try_from(lane).ok());
+        match number {
+            Some(lane) => {
+                let half = state.source(inst, 0);
+                state.set_lane(to, lane, half);
+            }
+            None => {
+                inst.reads.iter().for_each(|range| self.consume(state, *range));
+                self.write(state, inst);
+            }
+        }
+    }
+
+    fn call(&mut self, state: &mut State, inst: &Inst, index: usize, to: Option<RegisterRange>) {
+        let target = match (Flow::of(inst, self.around.generation), inst.source(0)) {
+            (Flow::Call(Some(target)), _) => Some(target),
+            (_, Some(Value::Register(pair))) => {
+                state.address(*pair, |origin| self.base(origin)).map(Pc)
+            }
+            _ => None,
+        };
+        if target.is_none() {
+            inst.reads.iter().for_each(|range| self.consume(state, *range));
+        }
+        let pair = to.and_then(|pair| match pair.first {
+            Register::Sgpr(sgpr) => Some(sgpr),
+            _ => None,
+        });
+        self.findings.calls.insert(index, LocalCall { target, pair });
+        // The callee finds what registers hold, and may call it.
+        self.escaped.extend(state.origins());
+        let written = target.and_then(|target| self.around.written.get(&target.0));
+        state.retain(|register| {
+            written.is_some_and(|written| !written.contains(register)) || is_preserved(register)
+        });
+        self.write(state, inst);
+    }
+
+    fn jump(&mut self, state: &mut State, inst: &Inst, index: usize) {
+        let Some(Value::Register(pair)) = inst.source(0) else { return };
+        let high = pair.first.offset(1).map(|register| state.get(register));
+        let is_return = state.get(pair.first) == Half::ReturnLow && high == Some(Half::ReturnHigh);
+        let jump = match state.address(*pair, |origin| self.base(origin)) {
+            _ if is_return => Jump::Return,
+            Some(target) => Jump::To(Pc(target)),
+            None => {
+                self.consume(state, *pair);
+                Jump::Unknown
+            }
+        };
+        self.escaped.extend(state.origins());
+        self.findings.jumps.insert(index, jump);
+    }
+
+    /// Registers are read for a purpose that is not followed.
+    fn consume(&mut self, state: &State, range: RegisterRange) {
+        for register in range.iter() {
+            self.consume_half(state.get(register));
+            for (_, half) in state.lanes(Vector::Register(register)) {
+                self.consume_half(half);
+            }
+        }
+    }
+
+    fn consume_half(&mut self, half: Half) {
+        match half {
+            Half::Mixed(getpc)
+            | Half::Low(Part { origin: Origin::Pc(getpc), .. })
+            | Half::High(Part { origin: Origin::Pc(getpc), .. }) => {
+                self.refuse(getpc, "its result is used other than in a sum with a constant");
+            }
+            Half::Low(part) | Half::High(part) => _ = self.escaped.insert(part.origin),
+            _ => {}
+        }
+    }
+
+    fn refuse(&mut self, getpc: u32, reason: &str) {
+        self.findings.unresolved.insert(getpc as usize, reason.to_owned());
+    }
+}
+
+/// What an addition makes of its operands, or a subtraction.
+fn add(inst: &Inst, sum: u64, number: u64) -> u64 {
+    if inst.operation.name().starts_with("s_sub") {
+        sum.wrapping_sub(number)
+    } else {
+        sum.wrapping_add(number)
+    }
+}
+
+fn destination(inst: &Inst) -> Option<RegisterRange> {
+    inst.destinations().find_map(|operand| match operand.value {
+        Value::Register(range) => Some(range),
+        _ => None,
+    })
+}
+
+fn writes(inst: &Inst, register: Register) -> bool {
+    inst.writes.iter().any(|range| range.first == register)
+}
+
+/// The lane that `v_readlane_b32` reads.
+fn lane(inst: &Inst) -> Option<(Vector, u8)> {
+    let from = inst.source(0).and_then(register)?;
+    let lane = inst.source(1).and_then(constant)?;
+    Some((Vector::Register(from), u8::try_from(lane).ok()?))
+}
+
+/// The register that a source names.
+fn register(value: &Value) -> Option<Register> {
+    match value {
+        Value::Register(range) => Some(range.first),
+        _ => None,
+    }
+}
+
+/// The register and the place on the stack that an instruction moves a whole register between;
+/// whether it goes to the stack.
+fn slot(inst: &Inst) -> Option<(Register, Vector, bool)> {
+    let name = inst.operation.name();
+    let is_store = match name {
+        "scratch_store_dword" | "buffer_store_dword" => true,
+        "scratch_load_dword" | "buffer_load_dword" => false,
+        _ => return None,
+    };
+    let operand = inst.memory_operand().filter(|own| own.vaddr.is_none() && !own.to_lds)?;
+    let base = operand.saddr.or(operand.soffset)?;
+    let data = if is_store { operand.stored.first().copied() } else { operand.loaded };
+    let slot = Vector::Slot(base.first, *operand.offsets.first()?);
+    Some((data?.first, slot, is_store))
+}
+
+/// Registers that a function leaves as it found them (AMDGPUUsage, "Non-Kernel Functions"; LLVM's
+/// `CSR_AMDGPU`).
+fn is_preserved(register: Register) -> bool {
+    match register {
+        Register::Sgpr(Sgpr(n)) => n >= 30,
+        Register::Vgpr(Vgpr(n)) => n >= 40 && (n - 40) % 16 < 8,
+        _ => false,
+    }
+}

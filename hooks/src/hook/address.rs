@@ -1,0 +1,129 @@
+//! The address that an instruction accesses, as an expression over raw inputs.
+
+use super::lower::registers;
+use super::{InputValue, Passing};
+use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Register, RegisterRange};
+
+/// Inputs, and what is put into them.
+type Inputs = Vec<(Passing, InputValue)>;
+
+/// The sum that makes an address, and its inputs.
+#[derive(Default)]
+struct Sum {
+    terms: Vec<String>,
+    inputs: Inputs,
+}
+
+impl Sum {
+    /// The next input, whose name in the expression is returned.
+    fn input(&mut self, (passing, value): (Passing, InputValue)) -> String {
+        self.inputs.push((passing, value));
+        format!("${}", self.inputs.len() - 1)
+    }
+
+    /// Adds registers, as an unsigned number.
+    fn register(&mut self, range: Option<RegisterRange>) {
+        if let Some(range) = range {
+            let name = self.input(registers(range));
+            self.terms.push(format!("(unsigned long){name}"));
+        }
+    }
+
+    /// Adds a signed number of 32 bits; none where it is zero.
+    fn offset(&mut self, offset: i64) {
+        if offset != 0 {
+            let value = InputValue::Constant(u64::from(offset as u32));
+            let name = self.input((Passing::Scalar(1), value));
+            self.terms.push(format!("(long)(int){name}"));
+        }
+    }
+
+    /// The sum; nothing added is zero.
+    fn expression(&self) -> String {
+        match self.terms.is_empty() {
+            true => "0ul".to_owned(),
+            false => self.terms.join(" + "),
+        }
+    }
+}
+
+/// The expression of the address that `inst` accesses, and its inputs.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
+    let operand = inst.memory_operand().ok_or_else(|| format!("`{inst}` accesses no memory"))?;
+    let mut sum = Sum::default();
+    let offset = operand.offsets.first().copied().unwrap_or_default();
+    if operand.access.space == MemorySpace::Buffer {
+        let expression = buffer(&operand, offset, &mut sum)
+            .ok_or_else(|| format!("the buffer of `{inst}` is not in registers"))?;
+        return Ok((expression, sum.inputs));
+    }
+    sum.register(operand.saddr);
+    sum.register(operand.vaddr);
+    sum.register(operand.soffset);
+    if let Some(resource) = operand.resource {
+        let name = sum.input(registers(RegisterRange::new(resource.first, 2)));
+        sum.terms.push(format!("({name} & 0xfffffffffffful)"));
+    }
+    if operand.in_m0 {
+        let name = sum.input(registers(RegisterRange::new(Register::M0, 1)));
+        sum.terms.push(format!("({name} & 0xffff)"));
+    }
+    if operand.adds_lane {
+        sum.terms.push("4ul * flipwave_lane()".to_owned());
+    }
+    sum.offset(offset);
+    let expression = sum.expression();
+    match operand.access.space {
+        MemorySpace::Scalar => Ok((format!("({expression}) & ~3ul"), sum.inputs)),
+        _ => Ok((expression, sum.inputs)),
+    }
+}
+
+/// Base, scalar offset, and where the record's byte lies: [`BUFFER_ADDRESS`] knows.
+fn buffer(operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
+    let resource = sum.input(registers(operand.resource?));
+    let word = |at| {
+        let first = operand.vaddr?.first.offset(at)?;
+        Some(registers(RegisterRange::new(first, 1)))
+    };
+    let index = if operand.idxen { sum.input(word(0)?) } else { "0".to_owned() };
+    let mut within = Sum { terms: Vec::new(), inputs: std::mem::take(&mut sum.inputs) };
+    if operand.offen {
+        let input = word(u8::from(operand.idxen))?;
+        let name = within.input(input);
+        within.terms.push(name);
+    }
+    within.offset(offset);
+    let offset = within.expression();
+    sum.inputs = within.inputs;
+    sum.register(operand.soffset);
+    let scalar_offset = sum.expression();
+    Some(format!(
+        "flipwave_buffer_address({resource}, {index}, (unsigned)({offset}), {scalar_offset})"
+    ))
+}
+
+/// C that computes the address of a byte of a buffer's record (ISA manual, "Buffer addressing";
+/// swizzling keeps four bytes together since gfx9).
+pub(super) const BUFFER_ADDRESS: &str = "\
+static inline unsigned long flipwave_buffer_address(
+    flipwave_words_4 resource, unsigned index, unsigned offset, unsigned long scalar_offset)
+{
+    unsigned long base = (resource.x | (unsigned long)resource.y << 32) & 0xfffffffffffful;
+    unsigned long stride = resource.y >> 16 & 0x3fff;
+    if (resource.w >> 23 & 1) {
+        stride |= (resource.w >> 15 & 0xf) << 14;
+        index += flipwave_lane();
+    }
+    unsigned long within = index * stride + offset;
+    if (resource.y >> 31) {
+        unsigned together = 8u << (resource.w >> 21 & 3);
+        within = (index / together * stride + offset / 4 * 4) * together
+            + index % together * 4 + offset % 4;
+    }
+    return base + scalar_offset + within;
+}
+";

@@ -1,0 +1,105 @@
+//! Running clang.
+
+use super::HookError;
+use flipwave_isa::Target;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// What all sources of hooks are compiled with.
+const OPTIONS: [&str; 18] = [
+    "--target=amdgcn-amd-amdhsa",
+    "-std=gnu17",
+    "-O2",
+    "-ffreestanding",
+    "-nogpulib",
+    // Values are passed by their bits.
+    "-fno-strict-aliasing",
+    // Operations across lanes stay where the source has them.
+    "-fconvergent-functions",
+    // A symbol is data of the source or unknown; nothing is replaced when the object is linked.
+    "-fvisibility=hidden",
+    "-ffunction-sections",
+    // No constant that tells the ABI's version.
+    "-Xclang",
+    "-mcode-object-version=none",
+    "-mllvm",
+    // What a hook counts is counted by its own instructions.
+    "-amdgpu-atomic-optimizer-strategy=None",
+    "-mllvm",
+    // Halves of dual instructions restrict each other's registers.
+    "-amdgpu-enable-vopd=0",
+    "-Wno-unused-command-line-argument",
+    "-fno-color-diagnostics",
+    "-fno-caret-diagnostics",
+];
+
+/// The compiler.
+#[derive(Clone, Debug)]
+pub(super) struct Clang {
+    program: PathBuf,
+    /// Its own words for its version.
+    pub version: String,
+}
+
+impl Clang {
+    /// `FLIPWAVE_CLANG`, or `clang-19` in PATH.
+    pub fn find() -> Result<Clang, HookError> {
+        Clang::at(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()).into())
+    }
+
+    /// The compiler at this path.
+    pub fn at(program: PathBuf) -> Result<Clang, HookError> {
+        let output = Command::new(&program)
+            .arg("--version")
+            .output()
+            .map_err(|reason| HookError::Clang { clang: program.clone(), reason })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(Clang { program, version: text.lines().next().unwrap_or_default().to_owned() })
+    }
+
+    /// What every run for a target is told.
+    pub fn options(target: &Target, wave_size: u8) -> Vec<OsString> {
+        let mut options: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+        options.push(format!("-mcpu={target}").into());
+        if target.wave_sizes().len() > 1 {
+            let wide = if wave_size == 64 { "" } else { "no-" };
+            options.push(format!("-m{wide}wavefrontsize64").into());
+        }
+        options
+    }
+
+    /// What the compiler writes to its standard output for `text` on its standard input.
+    ///
+    /// # Errors
+    /// [`HookError::Clang`]; where the compiler refuses, what it says.
+    pub fn run(
+        &self,
+        options: &[OsString],
+        text: &str,
+    ) -> Result<Result<Vec<u8>, String>, HookError> {
+        let failed = |reason| HookError::Clang { clang: self.program.clone(), reason };
+        let mut child = Command::new(&self.program)
+            .args(options)
+            .args(["-o", "-", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let stdin = child.stdin.take();
+        let Output { status, stdout, stderr } = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // A compiler that stops reading says itself why.
+                stdin.map(|mut stdin| stdin.write_all(text.as_bytes()))
+            });
+            child.wait_with_output()
+        })
+        .map_err(failed)?;
+        if status.success() {
+            return Ok(Ok(stdout));
+        }
+        Ok(Err(String::from_utf8_lossy(&stderr).trim_end().to_owned()))
+    }
+}

@@ -1,0 +1,213 @@
+//! Arguments at a site, lowered to raw inputs: the engine moves registers and numbers, and
+//! compiled code computes the rest.
+
+use super::address;
+use super::signature::{Parameter, Signature, TypeKind};
+use super::{
+    Argument, ArgumentShape, Call, EntryPoint, EntryValue, Form, HookError, InputValue, Passing,
+};
+use flipwave_isa::{DataType, Inst, Register, RegisterRange, Value};
+
+/// An argument as raw inputs.
+pub(super) struct Lowered {
+    pub shape: ArgumentShape,
+    pub values: Vec<InputValue>,
+}
+
+/// What a range of registers is passed in.
+pub fn passing(range: RegisterRange) -> Passing {
+    match range.first.is_per_lane() {
+        true => Passing::Vector(range.words),
+        false => Passing::Scalar(range.words),
+    }
+}
+
+impl Signature {
+    /// This function, called with `arguments` at `site`, its results bound to `results` for good.
+    ///
+    /// # Errors
+    /// [`HookError::ArgumentCount`], [`HookError::Argument`] and [`HookError::Results`], where
+    /// what is given does not fit what the function takes.
+    pub fn call(
+        &self,
+        arguments: &[Argument],
+        results: &[RegisterRange],
+        site: &Inst,
+        wave_size: u8,
+    ) -> Result<Call, HookError> {
+        if arguments.len() != self.parameters.len() {
+            return Err(HookError::ArgumentCount {
+                prototype: self.to_string(),
+                expected: self.parameters.len(),
+                given: arguments.len(),
+            });
+        }
+        if !results.is_empty() && self.result == "void" {
+            return Err(HookError::Results {
+                function: self.name.clone(),
+                reason: "returns nothing, but its result is to go to registers".into(),
+            });
+        }
+        let mut shapes = Vec::new();
+        let mut inputs = Vec::new();
+        for (argument, parameter) in arguments.iter().zip(&self.parameters) {
+            let lowered = lower(argument, parameter, site, wave_size).map_err(|reason| {
+                HookError::Argument {
+                    function: self.name.clone(),
+                    parameter: parameter.to_string(),
+                    reason,
+                }
+            })?;
+            shapes.push(lowered.shape);
+            inputs.extend(lowered.values);
+        }
+        let results = results.iter().copied().map(passing).collect();
+        let entry = EntryPoint { function: self.name.clone(), arguments: shapes, results };
+        Ok(Call { entry, inputs })
+    }
+}
+
+fn lower(
+    argument: &Argument,
+    parameter: &Parameter,
+    site: &Inst,
+    wave_size: u8,
+) -> Result<Lowered, String> {
+    let kind = parameter.of.kind();
+    match argument {
+        Argument::Register(range) => bits(*range, kind),
+        Argument::Operand(index) => operand(site, *index, kind),
+        Argument::Constant(number) => constant(*number, kind),
+        Argument::LaneConstant(number) => {
+            let mut lowered = constant(*number, kind)?;
+            for passing in &mut lowered.shape.inputs {
+                *passing = Passing::Vector(passing.words());
+            }
+            Ok(lowered)
+        }
+        Argument::Pc => constant(site.pc.0, kind),
+        Argument::Exec => {
+            let words = wave_size.div_ceil(32);
+            number(kind, "$0", vec![registers(RegisterRange::new(Register::ExecLo, words))])
+        }
+        Argument::MemoryAddress => {
+            let (expression, inputs) = address::of(site)?;
+            number(kind, &expression, inputs)
+        }
+        Argument::MemoryBytes => match site.memory() {
+            Some(access) => constant(access.bytes.into(), kind),
+            None => Err(format!("`{site}` accesses no memory")),
+        },
+        Argument::Kernarg => {
+            let value = InputValue::Entry(EntryValue::Kernarg);
+            number(kind, &pointer(kind, 4), vec![(Passing::Scalar(2), value)])
+        }
+        Argument::WorkgroupId(dimension) => {
+            if *dimension > 2 {
+                return Err(format!("workgroups have dimensions 0 to 2, not {dimension}"));
+            }
+            let value = InputValue::Entry(EntryValue::WorkgroupId(*dimension));
+            number(kind, "$0", vec![(Passing::Scalar(1), value)])
+        }
+        Argument::WaveInWorkgroup => {
+            let value = InputValue::Entry(EntryValue::WaveInWorkgroup);
+            number(kind, "$0", vec![(Passing::Scalar(1), value)])
+        }
+        Argument::Data { symbol, offset } => {
+            let value = InputValue::Data { symbol: symbol.clone(), offset: *offset };
+            number(kind, &pointer(kind, 1), vec![(Passing::Scalar(2), value)])
+        }
+    }
+}
+
+/// The expression of an address. As a pointer it says its address space (AMDGPUUsage, "Address
+/// Spaces": 1 global, 4 constant), so that accesses are not flat ones.
+fn pointer(kind: TypeKind, space: u8) -> String {
+    match kind {
+        TypeKind::Pointer => format!("(__attribute__((address_space({space}))) void *)$0"),
+        _ => "$0".to_owned(),
+    }
+}
+
+/// Registers as an input.
+pub(super) fn registers(range: RegisterRange) -> (Passing, InputValue) {
+    (passing(range), InputValue::Registers(range))
+}
+
+fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
+    let fits = |bytes: u8| bytes.div_ceil(4) == range.words;
+    let expected = match kind {
+        TypeKind::Integer(bytes) if !fits(bytes) => Some(bytes),
+        TypeKind::Pointer if !fits(8) => Some(8),
+        _ => None,
+    };
+    if let Some(bytes) = expected {
+        let given = 4 * u32::from(range.words);
+        return Err(format!("takes {bytes} bytes, {range} has {given}"));
+    }
+    let (passing, value) = registers(range);
+    Ok(Lowered {
+        shape: ArgumentShape { inputs: vec![passing], form: Form::Bits },
+        values: vec![value],
+    })
+}
+
+fn number(
+    kind: TypeKind,
+    expression: &str,
+    inputs: Vec<(Passing, InputValue)>,
+) -> Result<Lowered, String> {
+    if kind == TypeKind::Other {
+        return Err("takes neither an integer nor a pointer, but a number is given".into());
+    }
+    let (inputs, values) = inputs.into_iter().unzip();
+    let form = Form::Number(expression.to_owned());
+    Ok(Lowered { shape: ArgumentShape { inputs, form }, values })
+}
+
+/// A number, passed in as many words as the parameter's type has.
+fn constant(value: u64, kind: TypeKind) -> Result<Lowered, String> {
+    let bytes = match kind {
+        TypeKind::Integer(bytes) => bytes,
+        TypeKind::Pointer | TypeKind::Other => 8,
+    };
+    let unused = 64 - 8 * u32::from(bytes);
+    let unsigned = value << unused >> unused;
+    let signed = ((value as i64) << unused >> unused) as u64;
+    if value != unsigned && value != signed {
+        return Err(format!("takes {bytes} bytes, {value:#x} has more"));
+    }
+    let passing = Passing::Scalar(bytes.div_ceil(4));
+    number(kind, &pointer(kind, 1), vec![(passing, InputValue::Constant(unsigned))])
+}
+
+fn operand(site: &Inst, index: usize, kind: TypeKind) -> Result<Lowered, String> {
+    let operand = site.operands.get(index).ok_or_else(|| {
+        format!("`{site}` has {} operands, none of number {index}", site.operands.len())
+    })?;
+    let bytes = match kind {
+        TypeKind::Integer(bytes) => bytes,
+        TypeKind::Pointer => 8,
+        TypeKind::Other => 0,
+    };
+    let value = match &operand.value {
+        Value::Register(range) => return bits(*range, kind),
+        Value::Integer(integer) => *integer as u64,
+        Value::Float(float) if bytes == 8 => float.to_bits(),
+        Value::Float(float) if bytes == 4 => (*float as f32).to_bits().into(),
+        Value::Literal(literal) if bytes == 8 && site.data_type() == DataType::F64 => {
+            u64::from(*literal) << 32
+        }
+        Value::Literal(literal) => (*literal).into(),
+        Value::Float(_) => {
+            return Err(format!(
+                "operand {index} of `{site}` is a floating-point constant; its bits go to an integer \
+             of four or eight bytes"
+            ));
+        }
+        Value::Off | Value::Symbol(_) => {
+            return Err(format!("operand {index} of `{site}` has no value"));
+        }
+    };
+    constant(value, kind)
+}

@@ -1,0 +1,188 @@
+//! The relocatable object that clang writes for a source of hooks.
+
+use super::{DataPointer, DataSymbol, HookData};
+use object::elf::RelocationType;
+use object::read::elf::ElfFile64;
+use object::{
+    LittleEndian, Object as _, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
+    SectionFlags, SectionIndex, SectionKind, SymbolIndex, SymbolKind, elf,
+};
+use std::collections::BTreeMap;
+
+/// 64 bits of an address (AMDGPUUsage, "Relocation Records").
+const R_AMDGPU_ABS64: RelocationType = RelocationType(3);
+/// Low 32 bits of a distance.
+const R_AMDGPU_REL32_LO: RelocationType = RelocationType(10);
+/// High 32 bits of a distance.
+const R_AMDGPU_REL32_HI: RelocationType = RelocationType(11);
+
+/// An object read: its data in one piece, its code by function.
+pub(super) struct Object<'a> {
+    file: ElfFile64<'a, LittleEndian>,
+    /// Where each section lies in the data.
+    sections: BTreeMap<usize, u64>,
+    pub data: HookData,
+}
+
+/// The machine code of a function.
+pub(super) struct Code<'a> {
+    pub bytes: &'a [u8],
+    /// References to symbols, by the offset of the literal that they are added to.
+    pub references: BTreeMap<u64, Reference>,
+}
+
+/// What a literal of an instruction refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reference {
+    /// The low half of the distance from the literal to the byte at this offset of the data.
+    Low(u64),
+    /// The high half.
+    High(u64),
+    /// Something that is not data of the source.
+    Elsewhere(String),
+}
+
+/// An object that is not understood.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ObjectError {
+    #[error("{0}")]
+    Malformed(#[from] object::Error),
+    #[error("{0}")]
+    Unexpected(String),
+}
+
+impl<'a> Object<'a> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Object<'a>, ObjectError> {
+        let file = ElfFile64::<LittleEndian>::parse(bytes)?;
+        let mut object = Object { file, sections: BTreeMap::new(), data: HookData::default() };
+        object.collect()?;
+        object.name()?;
+        object.point()?;
+        Ok(object)
+    }
+
+    /// Lays the sections of data one behind the other, those of zeros last.
+    fn collect(&mut self) -> Result<(), ObjectError> {
+        let data = &mut self.data;
+        data.alignment = 1;
+        let mut sections: Vec<_> = self.file.sections().filter(is_data).collect();
+        sections.sort_by_key(|section| section.kind() == SectionKind::UninitializedData);
+        for section in sections {
+            let alignment = section.align().max(1);
+            data.alignment = data.alignment.max(alignment);
+            let start = data
+                .size()
+                .checked_next_multiple_of(alignment)
+                .ok_or_else(|| ObjectError::Unexpected("more data than can be addressed".into()))?;
+            if section.kind() == SectionKind::UninitializedData {
+                data.zeros = start - data.bytes.len() as u64 + section.size();
+            } else {
+                data.bytes.resize(start as usize, 0);
+                data.bytes.extend_from_slice(section.data()?);
+            }
+            self.sections.insert(section.index().0, start);
+        }
+        Ok(())
+    }
+
+    /// Enters the variables.
+    fn name(&mut self) -> Result<(), ObjectError> {
+        for symbol in self.file.symbols() {
+            let start = symbol.section_index().and_then(|index| self.sections.get(&index.0));
+            if let (Some(start), SymbolKind::Data) = (start, symbol.kind()) {
+                let entry = DataSymbol { offset: start + symbol.address(), size: symbol.size() };
+                self.data.symbols.insert(symbol.name()?.to_owned(), entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters the pointers that data hold.
+    fn point(&mut self) -> Result<(), ObjectError> {
+        for (section, start) in &self.sections {
+            for (at, relocation) in
+                self.file.section_by_index(SectionIndex(*section))?.relocations()
+            {
+                let to = self.target(relocation.target(), relocation.addend())?;
+                let absolute =
+                    relocation.flags() == RelocationFlags::Elf { r_type: R_AMDGPU_ABS64 };
+                match to {
+                    Ok(to) if absolute => {
+                        self.data.pointers.push(DataPointer { at: start + at, to });
+                    }
+                    Ok(_) => {
+                        let found = format!("relocation {:?} in data", relocation.flags());
+                        return Err(ObjectError::Unexpected(found));
+                    }
+                    Err(name) => {
+                        let found = format!(
+                            "a variable holds the address of `{name}`, which is no variable of the source"
+                        );
+                        return Err(ObjectError::Unexpected(found));
+                    }
+                }
+            }
+        }
+        self.data.pointers.sort_by_key(|pointer| pointer.at);
+        Ok(())
+    }
+
+    /// Offset in the data of what a relocation refers to, or the name of what is no data.
+    fn target(
+        &self,
+        target: RelocationTarget,
+        addend: i64,
+    ) -> Result<Result<u64, String>, ObjectError> {
+        let RelocationTarget::Symbol(SymbolIndex(index)) = target else {
+            return Err(ObjectError::Unexpected("a relocation without a symbol".into()));
+        };
+        let symbol = self.file.symbol_by_index(SymbolIndex(index))?;
+        let start = symbol.section_index().and_then(|index| self.sections.get(&index.0));
+        if let Some(start) = start {
+            return Ok(Ok(start.wrapping_add(symbol.address()).wrapping_add_signed(addend)));
+        }
+        // A function of the source is named by its section.
+        Ok(Err(match (symbol.name()?, symbol.section_index()) {
+            ("", Some(index)) => {
+                let name = self.file.section_by_index(index)?.name()?;
+                name.strip_prefix(".text.").unwrap_or(name).to_owned()
+            }
+            (name, _) => name.to_owned(),
+        }))
+    }
+
+    /// The code of a function.
+    pub fn code(&self, name: &str) -> Result<Code<'a>, ObjectError> {
+        let missing = || ObjectError::Unexpected(format!("there is no code of {name}"));
+        let symbol = self.file.symbol_by_name(name).ok_or_else(missing)?;
+        let section = self.file.section_by_index(symbol.section_index().ok_or_else(missing)?)?;
+        let (start, size) = (symbol.address(), symbol.size());
+        let bytes = usize::try_from(start)
+            .ok()
+            .zip(usize::try_from(size).ok())
+            .and_then(|(start, size)| Some(start..start.checked_add(size)?));
+        let bytes = bytes.and_then(|range| section.data().ok()?.get(range)).ok_or_else(missing)?;
+        let mut references = BTreeMap::new();
+        for (at, relocation) in section.relocations() {
+            let Some(at) = at.checked_sub(start).filter(|at| *at < size) else { continue };
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+            let reference = match (self.target(relocation.target(), relocation.addend())?, r_type) {
+                (Ok(offset), R_AMDGPU_REL32_LO) => Reference::Low(offset),
+                (Ok(offset), R_AMDGPU_REL32_HI) => Reference::High(offset),
+                (Ok(_), _) => Reference::Elsewhere(format!("relocation {r_type:?}")),
+                (Err(name), _) => Reference::Elsewhere(name),
+            };
+            references.insert(at, reference);
+        }
+        Ok(Code { bytes, references })
+    }
+}
+
+/// Whether a section becomes part of the data: it is loaded, and neither code nor a note.
+fn is_data<'a>(section: &impl ObjectSection<'a>) -> bool {
+    let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else { return false };
+    sh_flags.contains(elf::SHF_ALLOC)
+        && !sh_flags.contains(elf::SHF_EXECINSTR)
+        && matches!(sh_type, elf::SHT_PROGBITS | elf::SHT_NOBITS)
+        && section.size() > 0
+}

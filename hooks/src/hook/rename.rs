@@ -1,0 +1,159 @@
+//! Other registers for those that a body names.
+
+use super::{Body, Group, HookError, Indexed};
+use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Vgpr};
+
+/// Other registers for those of a body's groups.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Renaming {
+    vgprs: [u8; 256],
+    acc_vgprs: [u8; 256],
+    sgprs: [u8; 128],
+}
+
+impl Renaming {
+    /// Every register keeps its name.
+    pub fn identity() -> Renaming {
+        Renaming {
+            vgprs: std::array::from_fn(|number| number as u8),
+            acc_vgprs: std::array::from_fn(|number| number as u8),
+            sgprs: std::array::from_fn(|number| number as u8),
+        }
+    }
+
+    /// The groups of `body` begin at `firsts`, in their order.
+    ///
+    /// # Errors
+    /// [`HookError::Renaming`] where there are not as many, where a group goes to another file of
+    /// registers, beyond its end or to a number that its alignment does not allow, and where two
+    /// groups meet.
+    pub fn new(body: &Body, firsts: &[Register]) -> Result<Renaming, HookError> {
+        let wrong = |reason: String| Err(HookError::Renaming(reason));
+        if firsts.len() != body.groups.len() {
+            let (given, groups) = (firsts.len(), body.groups.len());
+            return wrong(format!("{given} registers are given for {groups} groups"));
+        }
+        let mut renaming = Renaming::identity();
+        let mut taken: Vec<RegisterRange> = Vec::new();
+        for (Group { range, alignment }, first) in body.groups.iter().zip(firsts) {
+            let new = RegisterRange::new(*first, range.words);
+            let (number, file) = renaming.file(range.first, *first).ok_or_else(|| {
+                HookError::Renaming(format!("{range} cannot become {first}, of another file"))
+            })?;
+            if new.iter().count() != usize::from(range.words) {
+                return wrong(format!("{range} does not fit at {first}"));
+            }
+            if number.1 % (*alignment).max(1) != 0 {
+                return wrong(format!(
+                    "{range} must begin at a multiple of {alignment}, not {first}"
+                ));
+            }
+            if let Some(other) = taken.iter().find(|other| other.overlaps(new)) {
+                return wrong(format!("{range} would lie at {new}, where {other} is"));
+            }
+            taken.push(new);
+            for word in 0..range.words {
+                let old = usize::from(number.0) + usize::from(word);
+                if let Some(name) = file.get_mut(old) {
+                    *name = number.1 + word;
+                }
+            }
+        }
+        Ok(renaming)
+    }
+
+    /// The numbers of two registers, and the names of their file; `None` where it is not one.
+    fn file(&mut self, old: Register, new: Register) -> Option<((u8, u8), &mut [u8])> {
+        match (old, new) {
+            (Register::Vgpr(Vgpr(old)), Register::Vgpr(Vgpr(new))) => {
+                Some(((old, new), &mut self.vgprs))
+            }
+            (Register::AccVgpr(AccVgpr(old)), Register::AccVgpr(AccVgpr(new))) => {
+                Some(((old, new), &mut self.acc_vgprs))
+            }
+            (Register::Sgpr(Sgpr(old)), Register::Sgpr(Sgpr(new))) => {
+                Some(((old, new), &mut self.sgprs))
+            }
+            _ => None,
+        }
+    }
+
+    /// The new name of a register; VCC, EXEC and the like keep theirs.
+    pub fn register(&self, register: Register) -> Register {
+        let of =
+            |names: &[u8], number: u8| names.get(usize::from(number)).copied().unwrap_or(number);
+        match register {
+            Register::Vgpr(Vgpr(n)) => Register::Vgpr(Vgpr(of(&self.vgprs, n))),
+            Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(of(&self.acc_vgprs, n))),
+            Register::Sgpr(Sgpr(n)) => Register::Sgpr(Sgpr(of(&self.sgprs, n))),
+            other => other,
+        }
+    }
+
+    /// The new name of registers of one group.
+    pub fn range(&self, range: RegisterRange) -> RegisterRange {
+        RegisterRange::new(self.register(range.first), range.words)
+    }
+
+    /// The same access with other registers.
+    pub fn indexed(&self, indexed: Indexed) -> Indexed {
+        Indexed { index: self.range(indexed.index), value: self.range(indexed.value), ..indexed }
+    }
+
+    /// The text of an instruction with other registers.
+    pub(super) fn text(&self, text: &str) -> String {
+        let mut renamed = String::with_capacity(text.len() + 8);
+        let mut rest = text;
+        while let Some(start) = rest.find(is_word) {
+            let (before, behind) = rest.split_at(start);
+            let end = behind.find(|c| !is_word(c)).unwrap_or(behind.len());
+            let (word, behind) = behind.split_at(end);
+            renamed.push_str(before);
+            rest = match self.token(word, behind, &mut renamed) {
+                Some(behind) => behind,
+                None => {
+                    renamed.push_str(word);
+                    behind
+                }
+            };
+        }
+        renamed.push_str(rest);
+        renamed
+    }
+
+    /// Writes the new name of the register or range that begins with `word`, and gives what
+    /// follows it; `None` where it is something else.
+    fn token<'t>(&self, word: &str, behind: &'t str, renamed: &mut String) -> Option<&'t str> {
+        let of = |file: &str, number: u8| match file {
+            "v" => Some(Register::Vgpr(Vgpr(number))),
+            "a" => Some(Register::AccVgpr(AccVgpr(number))),
+            "s" => Some(Register::Sgpr(Sgpr(number))),
+            _ => None,
+        };
+        // `a16` without more is a modifier of images, which hooks do not have.
+        if let Some((file, digits)) = word.split_at_checked(1)
+            && !digits.is_empty()
+        {
+            // `v3.l` and `v3.h` are halves.
+            let (digits, half) =
+                digits.split_once('.').map_or((digits, None), |(d, h)| (d, Some(h)));
+            renamed.push_str(&self.register(of(file, digits.parse().ok()?)?).to_string());
+            if let Some(half) = half {
+                renamed.push('.');
+                renamed.push_str(half);
+            }
+            return Some(behind);
+        }
+        let (bounds, behind) = behind.strip_prefix('[')?.split_once(']')?;
+        let (low, high) = bounds.split_once(':')?;
+        let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
+        let words = high.checked_sub(low)?.checked_add(1)?;
+        renamed.push_str(&self.range(RegisterRange::new(of(word, low)?, words)).to_string());
+        Some(behind)
+    }
+}
+
+/// Whether a character is part of a mnemonic, a register's name, a number or a modifier's name.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '.'
+}

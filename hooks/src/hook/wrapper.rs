@@ -1,0 +1,254 @@
+//! Wrappers: C functions around hooks that have their inputs and results in registers of our
+//! choice.
+//!
+//! A wrapper takes its inputs out of pinned registers with one `asm` statement, makes the hook's
+//! arguments of them, calls the hook, and puts the results into pinned registers with another.
+//! Each of the two statements leaves a marker in the code, by which [`super::body`] checks that
+//! the compiler kept its hands off the registers before the one and behind the other.
+
+use super::address::BUFFER_ADDRESS;
+use super::signature::Signature;
+use super::{ArgumentShape, EntryPoint, Form, HookError, Passing};
+use flipwave_isa::{Register, RegisterRange, Sgpr, Vgpr};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// `s_trap` with this number stands where a wrapper has taken its inputs. Hooks have no traps of
+/// their own.
+pub(super) const BEGIN: u16 = 0xf100;
+/// The same where a wrapper is about to leave its results.
+pub(super) const END: u16 = 0xf101;
+
+/// The first SGPR of inputs and results: a function's first four may describe its stack.
+const FIRST_SGPR: u8 = 4;
+/// Behind the last SGPR that a function may write without saving it (LLVM's calling convention).
+const SGPRS: u8 = 30;
+/// The same of VGPRs.
+const VGPRS: u8 = 40;
+
+/// Where a wrapper has its inputs and leaves its results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pins {
+    pub inputs: Vec<RegisterRange>,
+    pub outputs: Vec<RegisterRange>,
+}
+
+/// Gives registers one after the other, pairs from even numbers on and scalar quadruples from
+/// multiples of four on, as every target takes them.
+struct Allocator {
+    sgpr: u8,
+    vgpr: u8,
+}
+
+impl Allocator {
+    /// What is given lies at the lower end of what there is: compiled code uses these registers
+    /// first, results are often there already.
+    const LOW: Allocator = Allocator { sgpr: FIRST_SGPR, vgpr: 0 };
+
+    /// What is given, all of `passings`, lies at the upper end: whatever the compiler computes
+    /// before the inputs are taken is not there.
+    fn high(passings: impl Iterator<Item = Passing>) -> Option<Allocator> {
+        let mut all = Allocator { sgpr: 0, vgpr: 0 };
+        for passing in passings {
+            all.take(passing)?;
+        }
+        let sgpr = (SGPRS - all.sgpr) / 4 * 4;
+        let vgpr = (VGPRS - all.vgpr) / 2 * 2;
+        (sgpr >= FIRST_SGPR).then_some(Allocator { sgpr, vgpr })
+    }
+
+    fn take(&mut self, passing: Passing) -> Option<RegisterRange> {
+        let (next, limit, alignment) = match passing {
+            Passing::Scalar(words) => (&mut self.sgpr, SGPRS, words.next_power_of_two().min(4)),
+            Passing::Vector(words) => (&mut self.vgpr, VGPRS, words.next_power_of_two().min(2)),
+        };
+        let words = passing.words();
+        let first = next.checked_next_multiple_of(alignment.max(1))?;
+        *next = first.checked_add(words).filter(|end| words > 0 && *end <= limit)?;
+        let register = match passing {
+            Passing::Scalar(_) => Register::Sgpr(Sgpr(first)),
+            Passing::Vector(_) => Register::Vgpr(Vgpr(first)),
+        };
+        Some(RegisterRange::new(register, words))
+    }
+}
+
+impl EntryPoint {
+    /// What its inputs are passed in, of all arguments.
+    fn inputs(&self) -> impl Iterator<Item = Passing> {
+        self.arguments.iter().flat_map(|argument| argument.inputs.iter().copied())
+    }
+
+    /// The registers of its inputs and results.
+    ///
+    /// # Errors
+    /// [`HookError::Unsupported`] where there are not enough.
+    pub(super) fn pins(&self) -> Result<Pins, HookError> {
+        let too_many = |what| HookError::Unsupported {
+            function: self.function.clone(),
+            reason: format!(
+                "has more {what} than fit into {} SGPRs and {VGPRS} VGPRs",
+                SGPRS - FIRST_SGPR
+            ),
+        };
+        let take = |mut allocator: Allocator, all: &mut dyn Iterator<Item = Passing>| {
+            all.map(|passing| allocator.take(passing)).collect::<Option<Vec<_>>>()
+        };
+        let inputs = Allocator::high(self.inputs())
+            .and_then(|allocator| take(allocator, &mut self.inputs()))
+            .ok_or_else(|| too_many("inputs"))?;
+        let outputs = take(Allocator::LOW, &mut self.results.iter().copied())
+            .ok_or_else(|| too_many("results"))?;
+        Ok(Pins { inputs, outputs })
+    }
+}
+
+/// The name of the wrapper with this index.
+pub(super) fn name(index: usize) -> String {
+    format!("flipwave_entry_{index}")
+}
+
+/// The text that is appended to a source: the wrapper of each entry point, whose function has the
+/// signature beside it.
+///
+/// # Errors
+/// As [`EntryPoint::pins`].
+pub(super) fn text(entries: &[(&EntryPoint, &Signature)]) -> Result<String, HookError> {
+    let mut text = "# 1 \"<wrappers>\"\n".to_owned();
+    let wide: BTreeSet<u8> = entries
+        .iter()
+        .flat_map(|(entry, _)| entry.inputs().chain(entry.results.iter().copied()))
+        .map(Passing::words)
+        .filter(|words| *words > 2)
+        .collect();
+    for words in wide {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "typedef unsigned int flipwave_words_{words} __attribute__((ext_vector_type({words})));"
+        );
+    }
+    if entries.iter().any(|(entry, _)| {
+        entry.arguments.iter().any(|argument| match &argument.form {
+            Form::Number(expression) => expression.contains("flipwave_buffer_address"),
+            Form::Bits => false,
+        })
+    }) {
+        text.push_str(BUFFER_ADDRESS);
+    }
+    for (index, (entry, signature)) in entries.iter().enumerate() {
+        wrapper(&mut text, index, entry, signature)?;
+    }
+    Ok(text)
+}
+
+fn wrapper(
+    text: &mut String,
+    index: usize,
+    entry: &EntryPoint,
+    signature: &Signature,
+) -> Result<(), HookError> {
+    let pins = entry.pins()?;
+    let mut lines = vec![format!("void {}(void)", name(index)), "{".to_owned()];
+    for (at, range) in pins.inputs.iter().enumerate() {
+        lines.push(format!("    {} input_{at};", words_type(range.words)));
+    }
+    let taken: Vec<String> = pins
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(at, range)| format!("\"={{{range}}}\"(input_{at})"))
+        .collect();
+    lines.push(format!("    asm volatile(\"s_trap {BEGIN:#x}\" : {});", taken.join(", ")));
+    let mut first = 0;
+    for (at, (argument, parameter)) in entry.arguments.iter().zip(&signature.parameters).enumerate()
+    {
+        let of = &parameter.of.text;
+        if argument.form == Form::Bits {
+            let words = argument.inputs.iter().map(|input| input.words()).sum::<u8>();
+            lines.push(format!(
+                "    _Static_assert((sizeof({of}) + 3) / 4 == {words}, \
+                 \"flipwave: {index} argument {at}\");"
+            ));
+        }
+        let value = value(argument, of, first);
+        lines.push(format!("    __typeof__({of}) argument_{at} = {value};"));
+        first += argument.inputs.len();
+    }
+    let arguments: Vec<String> =
+        (0..entry.arguments.len()).map(|at| format!("argument_{at}")).collect();
+    let call = format!("{}({})", entry.function, arguments.join(", "));
+    if entry.results.is_empty() {
+        lines.push(format!("    (void){call};"));
+        lines.push(format!("    asm volatile(\"s_trap {END:#x}\");"));
+    } else {
+        results(&mut lines, index, &call, &pins);
+    }
+    lines.push("}\n".to_owned());
+    text.push_str(&lines.join("\n"));
+    Ok(())
+}
+
+/// The expression of an argument of type `of`, whose inputs are numbered from `first` on.
+fn value(argument: &ArgumentShape, of: &str, first: usize) -> String {
+    match &argument.form {
+        Form::Bits => {
+            format!("*(__typeof__({of}) *)&(__typeof__(input_{first})){{input_{first}}}")
+        }
+        Form::Number(expression) => {
+            let mut expression = expression.clone();
+            for at in (0..argument.inputs.len()).rev() {
+                expression =
+                    expression.replace(&format!("${at}"), &format!("input_{}", first + at));
+            }
+            format!("(__typeof__({of}))({expression})")
+        }
+    }
+}
+
+/// Calls the hook and leaves what it returns, word by word, in the pinned registers.
+fn results(lines: &mut Vec<String>, index: usize, call: &str, pins: &Pins) {
+    let words: u32 = pins.outputs.iter().map(|range| u32::from(range.words)).sum();
+    lines.push(format!(
+        "    union {{ __typeof__({call}) value; unsigned int words[{words}]; }} result = \
+         {{ .words = {{ 0 }} }};"
+    ));
+    lines.push(format!(
+        "    _Static_assert((sizeof(result.value) + 3) / 4 == {words}, \
+         \"flipwave: {index} results\");"
+    ));
+    lines.push(format!("    result.value = {call};"));
+    let mut next = 0;
+    let left: Vec<String> = pins
+        .outputs
+        .iter()
+        .map(|range| {
+            let own = next..next + u32::from(range.words);
+            next = own.end;
+            let own: Vec<String> = own
+                .map(|word| match range.first.is_per_lane() {
+                    true => format!("result.words[{word}]"),
+                    false => format!("__builtin_amdgcn_readfirstlane(result.words[{word}])"),
+                })
+                .collect();
+            let value = match own.as_slice() {
+                [low, high] => {
+                    format!("(unsigned int){low} | (unsigned long)(unsigned int){high} << 32")
+                }
+                [word] => format!("(unsigned int){word}"),
+                words => format!("({}){{ {} }}", words_type(range.words), words.join(", ")),
+            };
+            format!("\"{{{range}}}\"({value})")
+        })
+        .collect();
+    lines.push(format!("    asm volatile(\"s_trap {END:#x}\" :: {});", left.join(", ")));
+}
+
+/// A type of C of so many words.
+fn words_type(words: u8) -> String {
+    match words {
+        1 => "unsigned int".to_owned(),
+        2 => "unsigned long".to_owned(),
+        words => format!("flipwave_words_{words}"),
+    }
+}

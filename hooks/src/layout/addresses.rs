@@ -1,0 +1,104 @@
+//! From positions of a [`Stream`] to addresses.
+
+use super::stream::{Spot, Stream};
+
+/// Something without a position of its own: padding and islands before what stands at a position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// The position.
+    pub position: usize,
+    /// Address of the end of what stands before.
+    pub end: u64,
+    /// Address of the islands, behind padding that belongs to a branch before.
+    pub pool: u64,
+    /// Address of what stands at the position.
+    pub label: u64,
+}
+
+/// Addresses of all positions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Addresses {
+    base: u64,
+    steps: Vec<Step>,
+}
+
+impl Addresses {
+    /// `padded` are positions with a word of padding before them, `pools` positions with so many
+    /// bytes of islands before them; both ascend.
+    pub fn new(
+        base: u64,
+        stream: &Stream,
+        padded: impl Iterator<Item = usize>,
+        pools: impl Iterator<Item = (usize, u64)>,
+    ) -> Addresses {
+        let mut padded = padded.peekable();
+        let mut pools = pools.peekable();
+        let mut alignments = stream.alignments.iter().copied().peekable();
+        let mut addresses = Addresses { base, steps: Vec::new() };
+        loop {
+            let next = [
+                padded.peek().copied(),
+                pools.peek().map(|(position, _)| *position),
+                alignments.peek().map(|(position, _)| *position),
+            ];
+            let Some(position) = next.into_iter().flatten().min() else { break };
+            let end = addresses.label(position);
+            let mut pool = end;
+            while padded.next_if_eq(&position).is_some() {
+                pool += 4;
+            }
+            let mut padding = pool;
+            while let Some((_, size)) = pools.next_if(|(at, _)| *at == position) {
+                padding += size;
+            }
+            let mut label = padding;
+            while let Some((_, alignment)) = alignments.next_if(|(at, _)| *at == position) {
+                label = label.next_multiple_of(alignment);
+            }
+            addresses.steps.push(Step { position, end, pool, label });
+        }
+        addresses
+    }
+
+    /// Padding and islands, by ascending position.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Address of what stands at a position.
+    pub fn label(&self, position: usize) -> u64 {
+        let above = self.steps.partition_point(|step| step.position <= position);
+        self.behind(above, position)
+    }
+
+    /// Address of the end of what stands before a position.
+    pub fn end(&self, position: usize) -> u64 {
+        let above = self.steps.partition_point(|step| step.position < position);
+        self.behind(above, position)
+    }
+
+    /// Address of islands before a position, if there are any.
+    pub fn pool(&self, position: usize) -> u64 {
+        match self.steps.binary_search_by_key(&position, |step| step.position) {
+            Ok(index) => self.steps.get(index).map_or(self.base, |step| step.pool),
+            Err(above) => self.behind(above, position),
+        }
+    }
+
+    /// Address of a spot.
+    pub fn of(&self, spot: Spot) -> u64 {
+        match spot {
+            Spot::Position(position) => self.label(position),
+            Spot::Address(address) => address,
+        }
+    }
+
+    /// Address of a position that the first `above` steps stand before.
+    fn behind(&self, above: usize, position: usize) -> u64 {
+        let step = above.checked_sub(1).and_then(|last| self.steps.get(last));
+        match step {
+            Some(step) => step.label + (position - step.position) as u64,
+            None => self.base + position as u64,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Turns edited functions into a [`Stream`].
+
+mod pieces;
+mod trampolines;
+mod units;
+
+use super::chains::Chains;
+use super::encoding::Encoding;
+use super::lookup::Lookup;
+use super::stream::{Label, Spot, Stream, Unit};
+use super::{Edits, LayoutError, Placement, Purpose, preload};
+use crate::flow::{Function, FunctionIndex, InstIndex, Program};
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::Pc;
+use std::collections::BTreeSet;
+
+/// Where a kernel may begin, in bytes (AMDGPUUsage, "Kernel Descriptor",
+/// KERNEL_CODE_ENTRY_BYTE_OFFSET).
+pub(super) const KERNEL_ALIGNMENT: u64 = 256;
+
+/// Everything that was emitted.
+pub(super) struct Emitted {
+    pub stream: Stream,
+    /// By instruction; `None` where it stays at its old place.
+    pub units: Vec<Option<Unit>>,
+    /// By function.
+    pub entries: Vec<Spot>,
+    pub routines: Vec<usize>,
+    /// Sites that cannot be displaced, and why.
+    pub refused: Vec<(Pc, String)>,
+}
+
+/// What is emitted.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub object: &'a CodeObject,
+    pub program: &'a Program,
+    pub edits: &'a Edits,
+    pub lookup: &'a Lookup<'a>,
+    pub chains: &'a Chains,
+    /// By function: whether trampolines are out of a branch's reach.
+    pub is_far: &'a [bool],
+}
+
+/// Emits all functions and routines. `dropped` are the hints that are left out, `placements` say
+/// for each function where its code goes.
+pub(super) fn emit(
+    source: Source<'_>,
+    encoding: &mut Encoding,
+    dropped: &BTreeSet<InstIndex>,
+    placements: &[Placement],
+) -> Result<Emitted, LayoutError> {
+    let Source { program, edits, .. } = source;
+    let mut emitter = Emitter {
+        source,
+        encoding,
+        dropped,
+        stream: Stream::default(),
+        units: vec![None; program.instructions.len()],
+        falls: false,
+        whole_until: 0,
+        stubs: Vec::new(),
+        far: None,
+        second_entry: None,
+        refused: Vec::new(),
+    };
+    let mut entries = Vec::with_capacity(program.functions.len());
+    for (index, function) in program.functions.iter().enumerate() {
+        let index = FunctionIndex(index as u32);
+        entries.push(match placements.get(index.0 as usize) {
+            Some(Placement::Trampoline) => emitter.trampolines(index, function)?,
+            _ => emitter.function(index, function)?,
+        });
+    }
+    let mut routines = Vec::with_capacity(edits.routines.len());
+    for (index, code) in edits.routines.iter().enumerate() {
+        emitter.stream.seam(emitter.falls);
+        routines.push(emitter.stream.position());
+        emitter.code(code, Purpose::Routine(index))?;
+        emitter.falls = false;
+    }
+    let Emitter { stream, units, refused, .. } = emitter;
+    Ok(Emitted { stream, units, entries, routines, refused })
+}
+
+struct Emitter<'a> {
+    source: Source<'a>,
+    encoding: &'a mut Encoding,
+    dropped: &'a BTreeSet<InstIndex>,
+    stream: Stream,
+    units: Vec<Option<Unit>>,
+    /// Whether control comes to the end of the stream from what stands before it.
+    falls: bool,
+    /// The first instruction behind a group that must stay together.
+    whole_until: u32,
+    /// Where branches that are taken lead first, to be put behind the function.
+    stubs: Vec<Stub>,
+    /// Of the function at hand, if it stays out of a branch's reach: what of it does not stay.
+    far: Option<BTreeSet<u32>>,
+    /// Of the kernel at hand, if arguments are preloaded: the instruction that begins its body,
+    /// and where the code is that runs once before it.
+    second_entry: Option<(InstIndex, usize)>,
+    refused: Vec<(Pc, String)>,
+}
+
+/// Code after a branch that is taken, or a jump to where the branch does not reach.
+struct Stub {
+    /// The branch among the stream's.
+    branch: usize,
+    /// The branch in the program.
+    at: InstIndex,
+    /// Where it leads.
+    to: Label,
+    site: Option<InstIndex>,
+}
+
+impl<'a> Emitter<'a> {
+    /// A function in whole.
+    fn function(&mut self, index: FunctionIndex, function: &Function) -> Result<Spot, LayoutError> {
+        let body =
+            preload::body(self.source.object, self.source.program, self.source.lookup, function)?;
+        let first = function.instructions.start;
+        let entry = self.entry(index, function, body)?;
+        self.far = None;
+        let body = body.unwrap_or(InstIndex(first)).0;
+        self.units(body..function.instructions.end, false)?;
+        self.stubs()?;
+        self.units(first..body, false)?;
+        self.stubs()?;
+        Ok(Spot::Position(entry))
+    }
+
+    /// The beginning of a function: both entries where arguments are preloaded, and what runs
+    /// once.
+    fn entry(
+        &mut self,
+        index: FunctionIndex,
+        function: &Function,
+        body: Option<InstIndex>,
+    ) -> Result<usize, LayoutError> {
+        let first = InstIndex(function.instructions.start);
+        self.stream.seam(self.falls);
+        self.falls = false;
+        if function.kernel.is_some() {
+            self.stream.align(KERNEL_ALIGNMENT);
+        }
+        let entry = self.stream.position();
+        self.second_entry = None;
+        if let Some(body) = body {
+            self.stream.branch(self.encoding.branch, Label::Inst(first), None);
+            while self.stream.position() < entry + preload::ENTRY_DISTANCE as usize {
+                self.stream.word(self.encoding.nop);
+            }
+            self.stream.close_inserted(entry, Purpose::Island);
+            self.second_entry = Some((body, self.stream.position()));
+            // No islands between the two entries.
+            self.whole_until = body.0 + 1;
+        }
+        let start = self.stream.position();
+        if let Some(code) = self.source.edits.entries.get(&index) {
+            self.code(code, Purpose::Entry(index))?;
+            self.stream.close_span(start, body.unwrap_or(first));
+            self.falls = true;
+        }
+        Ok(entry)
+    }
+}

@@ -1,0 +1,77 @@
+//! Inserted code.
+
+use super::Emitter;
+use crate::flow::{FunctionIndex, InstIndex};
+use crate::layout::encoding::ADDRESS_CHAIN_SIZE;
+use crate::layout::stream::{Address, Label};
+use crate::layout::{Code, LayoutError, Piece, Purpose, Reference};
+use flipwave_isa::Pc;
+
+impl<'a> Emitter<'a> {
+    /// Inserted code.
+    pub(super) fn code(&mut self, code: &Code, purpose: Purpose) -> Result<(), LayoutError> {
+        let start = self.stream.position();
+        let positions = positions(code, start)
+            .map_err(|reason| LayoutError::Piece { place: self.name(purpose), reason })?;
+        for piece in &code.pieces {
+            match piece {
+                Piece::Bytes(bytes) => self.stream.bytes.extend_from_slice(bytes),
+                Piece::Branch { word, to } => {
+                    let to = positions.get(*to).copied().unwrap_or(start);
+                    self.stream.branch(*word, Label::position(to), None);
+                }
+                Piece::Address { destination, of } => {
+                    let of = match of {
+                        Reference::Data(pc) => Label::address(pc.0),
+                        Reference::Inst(index) => Label::Inst(*index),
+                        Reference::Routine(routine) => Label::Routine(*routine),
+                    };
+                    let at = self.stream.position();
+                    let chain = self.encoding.address_chain(*destination)?;
+                    self.stream.bytes.extend_from_slice(chain);
+                    self.stream.addresses.push(Address { at, of });
+                }
+            }
+        }
+        self.stream.close_inserted(start, purpose);
+        Ok(())
+    }
+
+    pub(super) fn name(&self, purpose: Purpose) -> String {
+        match purpose {
+            Purpose::Before(InstIndex(at))
+            | Purpose::After(InstIndex(at))
+            | Purpose::Instead(InstIndex(at)) => {
+                let pc = self.source.program.instructions.get(at as usize).map(|inst| inst.pc);
+                format!("instruction at {}", pc.unwrap_or(Pc(0)))
+            }
+            Purpose::Entry(FunctionIndex(at)) => {
+                let function = self.source.program.functions.get(at as usize);
+                format!("entry of {}", function.map_or("?", |function| &function.name))
+            }
+            Purpose::Routine(at) => format!("routine {at}"),
+            Purpose::Island => "island".to_owned(),
+        }
+    }
+}
+
+/// Positions of the pieces of code that begins at `start`, and its end. Or what is wrong with it.
+fn positions(code: &Code, start: usize) -> Result<Vec<usize>, String> {
+    let mut positions = vec![start];
+    let mut position = start;
+    for piece in &code.pieces {
+        position += match piece {
+            Piece::Bytes(bytes) if !bytes.len().is_multiple_of(4) => {
+                return Err(format!("{} bytes are no whole words", bytes.len()));
+            }
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Branch { to, .. } if *to > code.pieces.len() => {
+                return Err(format!("a branch to piece {to} of {}", code.pieces.len()));
+            }
+            Piece::Branch { .. } => 4,
+            Piece::Address { .. } => ADDRESS_CHAIN_SIZE,
+        };
+        positions.push(position);
+    }
+    Ok(positions)
+}

@@ -1,0 +1,109 @@
+//! Functions that stay: their edited instructions, and the ways back.
+
+use super::Emitter;
+use crate::flow::{Function, FunctionIndex, InstIndex};
+use crate::layout::stream::{Address, Label, Spot};
+use crate::layout::{LayoutError, Purpose, far, preload};
+use flipwave_isa::Pc;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+impl<'a> Emitter<'a> {
+    /// The instructions of a function that are edited; the others stay where they are.
+    pub(super) fn trampolines(
+        &mut self,
+        index: FunctionIndex,
+        function: &Function,
+    ) -> Result<Spot, LayoutError> {
+        let range = function.instructions.clone();
+        let mut displaced: BTreeSet<u32> =
+            range.clone().filter(|at| self.source.edits.touches(InstIndex(*at))).collect();
+        for chain in self.source.chains.within(&range) {
+            if displaced.contains(&chain.chain.getpc.0) {
+                displaced.extend(chain.without_literal(self.source.program).map(|at| at.0));
+            }
+        }
+        let body = match self.source.edits.entries.contains_key(&index) {
+            true => preload::body(
+                self.source.object,
+                self.source.program,
+                self.source.lookup,
+                function,
+            )?,
+            false => None,
+        };
+        // Who comes in by the first entry must not miss what runs once at the second.
+        displaced.extend(body.into_iter().flat_map(|body| range.start..body.0));
+        let is_far = self.source.is_far.get(index.0 as usize) == Some(&true);
+        self.far = is_far.then(|| displaced.clone());
+        self.second_entry = None;
+        let entry = if self.source.edits.entries.contains_key(&index) {
+            let entry = self.entry(index, function, body)?;
+            let first = body.unwrap_or(InstIndex(range.start));
+            self.leave(Label::Inst(first), Some(first))?;
+            Spot::Position(entry)
+        } else {
+            let first = self.source.program.instructions.get(range.start as usize);
+            Spot::Address(first.map_or(0, |inst| inst.pc.0))
+        };
+        for run in runs(displaced, self.second_entry.map(|(body, _)| body.0)) {
+            let last = run.end - 1;
+            self.units(run, true)?;
+            if self.falls {
+                let inst = self.inst(last)?;
+                let next = Pc(inst.pc.0.saturating_add(inst.size.into()));
+                let to = match self.source.lookup.at(next) {
+                    Some(next) => self.way(InstIndex(last), next),
+                    None => Label::address(next.0),
+                };
+                self.leave(to, Some(InstIndex(last)))?;
+            }
+            self.stubs()?;
+        }
+        Ok(entry)
+    }
+
+    /// A branch or a jump to elsewhere, where control would go on.
+    pub(super) fn leave(&mut self, to: Label, site: Option<InstIndex>) -> Result<(), LayoutError> {
+        let start = self.stream.position();
+        match self.far_way(to) {
+            None => self.stream.branch(self.encoding.branch, to, site),
+            Some(next) => match self.source.edits.free_pairs.get(&next) {
+                Some(pair) => {
+                    self.stream.addresses.push(Address { at: start, of: to });
+                    self.stream.bytes.extend_from_slice(self.encoding.far_jump(*pair)?);
+                }
+                None => self.refuse(site.unwrap_or(next), far::NO_PAIR),
+            },
+        }
+        self.stream.close_inserted(start, Purpose::Island);
+        self.falls = false;
+        Ok(())
+    }
+
+    /// The instruction of old text that a label leads to, if it is out of a branch's reach.
+    pub(super) fn far_way(&self, to: Label) -> Option<InstIndex> {
+        let displaced = self.far.as_ref()?;
+        match to {
+            Label::Inst(index) if !displaced.contains(&index.0) => Some(index),
+            _ => None,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, site: InstIndex, reason: &str) {
+        let pc = self.source.program.instructions.get(site.0 as usize).map(|inst| inst.pc);
+        self.refused.extend(pc.map(|pc| (pc, reason.to_owned())));
+    }
+}
+
+/// Runs of neighbours; none goes across `border`.
+fn runs(indices: BTreeSet<u32>, border: Option<u32>) -> Vec<Range<u32>> {
+    let mut runs: Vec<Range<u32>> = Vec::new();
+    for index in indices {
+        match runs.last_mut().filter(|run| run.end == index && Some(index) != border) {
+            Some(run) => run.end += 1,
+            None => runs.push(index..index + 1),
+        }
+    }
+    runs
+}

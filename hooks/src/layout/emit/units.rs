@@ -1,0 +1,202 @@
+//! Instructions with what runs before, after, and instead of them.
+
+use super::{Emitter, Stub};
+use crate::flow::InstIndex;
+use crate::layout::encoding::{first_word, with_literal_source};
+use crate::layout::stream::{Label, Unit};
+use crate::layout::{LayoutError, Purpose, falls_through, has_after, hints};
+use flipwave_isa::{Inst, Pc};
+use std::ops::Range;
+
+impl<'a> Emitter<'a> {
+    /// Instructions one after the other. `stays` says that the rest of their function stays where
+    /// it is.
+    pub(super) fn units(&mut self, range: Range<u32>, stays: bool) -> Result<(), LayoutError> {
+        let mut behind = None;
+        for index in range.clone() {
+            let inst = self.inst(index)?;
+            if self.falls && behind.is_some_and(|behind| behind != inst.pc) {
+                let pc = behind.unwrap_or(inst.pc);
+                let reason = format!("no instruction is known here, up to {}", inst.pc);
+                return Err(self.unmovable(InstIndex(index), pc, reason));
+            }
+            self.unit(InstIndex(index), inst, stays.then_some(InstIndex(index)))?;
+            behind = Some(Pc(inst.pc.0.saturating_add(inst.size.into())));
+        }
+        // The first entry's code ends by going to the second.
+        if let Some((body, position)) = self.second_entry
+            && range.end == body.0
+            && !range.is_empty()
+            && self.falls
+        {
+            self.leave(Label::position(position), None)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unit(
+        &mut self,
+        index: InstIndex,
+        inst: &Inst,
+        site: Option<InstIndex>,
+    ) -> Result<(), LayoutError> {
+        let edits = self.source.edits;
+        if index.0 >= self.whole_until {
+            self.stream.seam(self.falls);
+        }
+        let start = self.stream.position();
+        if let Some(code) = edits.before.get(&index) {
+            self.code(code, Purpose::Before(index))?;
+        }
+        let mut place = None;
+        let mut taken = None;
+        if let Some(code) = edits.replaced.get(&index) {
+            self.code(code, Purpose::Instead(index))?;
+            self.falls = true;
+        } else if self.dropped.contains(&index) {
+            self.falls = true;
+        } else {
+            place = Some(self.stream.position());
+            taken = self.original(index, inst, site)?;
+            self.falls = falls_through(inst);
+            self.whole_until = self.whole_until.max(index.0 + 1 + hints::group(inst));
+        }
+        let has_code = edits.after.contains_key(&index);
+        if let Some(to) = taken.filter(|_| !inst.flags.call)
+            && (has_code || self.far_way(to).is_some())
+        {
+            let branch = self.stream.branches.len().saturating_sub(1);
+            self.stubs.push(Stub { branch, at: index, to, site });
+        }
+        if let Some(code) = edits.after.get(&index) {
+            if place.is_some() && !has_after(inst) {
+                return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
+            }
+            if self.falls {
+                self.code(code, Purpose::After(index))?;
+            }
+        }
+        let end = self.stream.position();
+        self.stream.close_span(start, index);
+        if let Some(unit) = self.units.get_mut(index.0 as usize) {
+            *unit = Some(Unit { start, inst: place, end });
+        }
+        Ok(())
+    }
+
+    /// The instruction itself. Where it is a direct branch: where that leads.
+    pub(super) fn original(
+        &mut self,
+        index: InstIndex,
+        inst: &Inst,
+        site: Option<InstIndex>,
+    ) -> Result<Option<Label>, LayoutError> {
+        let bytes = self
+            .source
+            .object
+            .bytes_at(inst.pc, inst.size.into())
+            .ok_or(LayoutError::NoBytes { pc: inst.pc })?;
+        if let Some(reason) = self.tie(index, inst) {
+            if site.is_none() {
+                return Err(self.unmovable(index, inst.pc, reason.to_owned()));
+            }
+            self.refuse(index, reason);
+        }
+        let Some(word) = first_word(bytes) else {
+            return Err(LayoutError::NoBytes { pc: inst.pc });
+        };
+        if let Some(target) = inst.branch_target {
+            let to = self.branch_label(index, inst, target, site.is_some())?;
+            self.stream.branch(word, to, site);
+            return Ok(Some(to));
+        }
+        match self.source.chains.constant_source(index, inst) {
+            Some(source) => {
+                self.stream.word(with_literal_source(word, source));
+                self.stream.word(0);
+            }
+            None => self.stream.bytes.extend_from_slice(bytes),
+        }
+        Ok(None)
+    }
+
+    pub(super) fn branch_label(
+        &self,
+        from: InstIndex,
+        inst: &Inst,
+        target: Pc,
+        stays: bool,
+    ) -> Result<Label, LayoutError> {
+        match self.source.lookup.at(target) {
+            Some(to) if inst.flags.call => Ok(self.source.lookup.code_label(to)),
+            Some(to) => Ok(self.way(from, to)),
+            None if stays => Ok(Label::address(target.0)),
+            None => Err(LayoutError::BranchTarget { pc: inst.pc, target }),
+        }
+    }
+
+    /// Where control goes from one instruction to another: into another function by its entry.
+    pub(super) fn way(&self, from: InstIndex, to: InstIndex) -> Label {
+        match self.second_entry {
+            Some((body, position)) if to == body && from < body => Label::position(position),
+            _ => self.source.lookup.way(from, to),
+        }
+    }
+
+    /// The code of branches that are taken, behind the code of the function.
+    pub(super) fn stubs(&mut self) -> Result<(), LayoutError> {
+        let stubs = std::mem::take(&mut self.stubs);
+        let around = (self.falls && !stubs.is_empty()).then_some(self.stream.branches.len());
+        if around.is_some() {
+            self.leave(Label::position(0), None)?;
+        }
+        for Stub { branch, at, to, site } in stubs {
+            self.stream.seam(false);
+            let start = self.stream.position();
+            if let Some(code) = self.source.edits.after.get(&at) {
+                self.code(code, Purpose::After(at))?;
+            }
+            self.leave(to, site)?;
+            self.stream.close_span(start, at);
+            if let Some(branch) = self.stream.branches.get_mut(branch) {
+                branch.to = Label::position(start);
+            }
+        }
+        let behind = self.stream.position();
+        if let Some(around) = around
+            && let Some(branch) = self.stream.branches.get_mut(around)
+        {
+            branch.to = Label::position(behind);
+            self.falls = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn inst(&self, index: u32) -> Result<&'a Inst, LayoutError> {
+        let unknown = || LayoutError::Unknown { what: format!("instruction {index}") };
+        self.source.program.instructions.get(index as usize).ok_or_else(unknown)
+    }
+
+    pub(super) fn unmovable(&self, index: InstIndex, pc: Pc, reason: String) -> LayoutError {
+        let function =
+            self.source.program.functions.get(self.source.lookup.function_of(index).0 as usize);
+        let function = function.map_or("?".into(), |function| function.name.clone());
+        LayoutError::Unmovable { function, pc, reason }
+    }
+
+    /// Why an instruction must stay where it is.
+    pub(super) fn tie(&self, index: InstIndex, inst: &Inst) -> Option<&'static str> {
+        match inst.operation.name() {
+            "s_getpc_b64" if !self.source.chains.knows(index) => {
+                Some("what is done with its own address is not known")
+            }
+            "s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join" => {
+                Some("forks keep addresses of code in registers")
+            }
+            "s_prefetch_inst_pc_rel" | "s_prefetch_data_pc_rel" => {
+                Some("it names memory relative to its own address")
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The few words that layout itself writes, taken from LLVM's assembler for the target at hand,
+//! and the fields of instructions that it changes.
+
+use super::LayoutError;
+use flipwave_isa::{Generation, Isa, Sgpr, Target};
+use std::collections::BTreeMap;
+
+/// Words of one target.
+pub(super) struct Encoding {
+    isa: Isa,
+    /// `s_branch` with an offset of zero.
+    pub branch: u32,
+    /// `s_nop 0`.
+    pub nop: u32,
+    /// What stands behind the end of the code.
+    pub end: EndOfCode,
+    /// Whether branches over 63 words go wrong.
+    pub offset_3f_bug: bool,
+    address_chains: BTreeMap<Sgpr, Vec<u8>>,
+    far_jumps: BTreeMap<Sgpr, Vec<u8>>,
+}
+
+/// What the instruction prefetch may run into behind the last instruction (LLVM's
+/// `AMDGPUTargetStreamer::EmitCodeEnd`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndOfCode {
+    /// The filling word.
+    pub word: u32,
+    /// Bytes of a cache line: the filling begins at one.
+    pub line: u64,
+    /// Lines to fill.
+    pub lines: u64,
+}
+
+/// The code of an address chain: `s_getpc_b64`, and two additions with literals.
+pub(super) const ADDRESS_CHAIN_SIZE: usize = 20;
+/// Where the literals of an address chain are, and the PC that `s_getpc_b64` reads.
+pub(super) const ADDRESS_CHAIN_LITERALS: [usize; 2] = [8, 16];
+
+impl Encoding {
+    pub fn new(target: &Target, wave_size: u8) -> Result<Encoding, LayoutError> {
+        let isa = Isa::with_wave_size(target, wave_size)?;
+        let word = |text: &str| -> Result<u32, LayoutError> {
+            let bytes = isa.assemble(text)?;
+            first_word(&bytes).ok_or(LayoutError::Encoding { text: text.to_owned() })
+        };
+        let generation = target.generation();
+        let (filling, line, lines) = match generation {
+            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx9 => {
+                ("s_nop 0", 4, 0)
+            }
+            Generation::Gfx90a | Generation::Gfx940 => ("s_nop 0", 64, 16),
+            Generation::Gfx10 => ("s_code_end", 64, 3),
+            Generation::Gfx11 | Generation::Gfx12 => ("s_code_end", 128, 3),
+        };
+        Ok(Encoding {
+            branch: word("s_branch 0")?,
+            nop: word("s_nop 0")?,
+            end: EndOfCode { word: word(filling)?, line, lines },
+            offset_3f_bug: target.has_offset_3f_bug(),
+            address_chains: BTreeMap::new(),
+            far_jumps: BTreeMap::new(),
+            isa,
+        })
+    }
+
+    /// An address chain into the pair that begins at `destination`, its literals to be filled in.
+    pub fn address_chain(&mut self, destination: Sgpr) -> Result<&[u8], LayoutError> {
+        if !self.address_chains.contains_key(&destination) {
+            let (low, high) = (destination.0, destination.0.saturating_add(1));
+            let text = format!(
+                "s_getpc_b64 s[{low}:{high}]\n\
+                 s_add_u32 s{low}, s{low}, 0x{PLACEHOLDER:x}\n\
+                 s_addc_u32 s{high}, s{high}, 0x{PLACEHOLDER:x}"
+            );
+            let bytes = self.isa.assemble(&text)?;
+            let [first, second] = ADDRESS_CHAIN_LITERALS.map(|at| word_at(&bytes, at));
+            if bytes.len() != ADDRESS_CHAIN_SIZE
+                || (first, second) != (Some(PLACEHOLDER), Some(PLACEHOLDER))
+            {
+                return Err(LayoutError::Encoding { text });
+            }
+            self.address_chains.insert(destination, bytes);
+        }
+        Ok(self.address_chains.get(&destination).map_or(&[], Vec::as_slice))
+    }
+
+    /// A jump by way of the pair that begins at `pair`, its literals to be filled in.
+    pub fn far_jump(&mut self, pair: Sgpr) -> Result<&[u8], LayoutError> {
+        if !self.far_jumps.contains_key(&pair) {
+            let mut bytes = self.address_chain(pair)?.to_vec();
+            let text = format!("s_setpc_b64 s[{}:{}]", pair.0, pair.0.saturating_add(1));
+            bytes.extend(self.isa.assemble(&text)?);
+            if bytes.len() != FAR_JUMP_SIZE {
+                return Err(LayoutError::Encoding { text });
+            }
+            self.far_jumps.insert(pair, bytes);
+        }
+        Ok(self.far_jumps.get(&pair).map_or(&[], Vec::as_slice))
+    }
+}
+
+/// A jump to anywhere: an address chain, and `s_setpc_b64`.
+pub(super) const FAR_JUMP_SIZE: usize = ADDRESS_CHAIN_SIZE + 4;
+
+/// A literal that is no inline constant.
+const PLACEHOLDER: u32 = 0x1234_5678;
+
+/// The number of a SOP2 source that stands for a literal behind the instruction (the ISA
+/// documents, "Scalar operands").
+const LITERAL_SOURCE: u32 = 255;
+
+/// A SOP2 word whose source `index` (0 or 1) is a literal behind it: SSRC0 is in bits 0 to 7,
+/// SSRC1 in bits 8 to 15 (the ISA documents, "SOP2").
+pub(super) fn with_literal_source(word: u32, index: usize) -> u32 {
+    let shift = if index == 0 { 0 } else { 8 };
+    word & !(0xff << shift) | LITERAL_SOURCE << shift
+}
+
+/// A SOPP or SOPK word with the 16-bit field that branches have their distance in, in words from
+/// the instruction behind them (the ISA documents, "SOPP" and "SOPK").
+pub(super) fn with_distance(word: u32, distance: i16) -> u32 {
+    word & 0xffff_0000 | u32::from(distance as u16)
+}
+
+pub(super) fn first_word(bytes: &[u8]) -> Option<u32> {
+    word_at(bytes, 0)
+}
+
+fn word_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn isa(target: &str) -> Isa {
+        Isa::new(&target.parse().expect("a target")).expect("an ISA")
+    }
+
+    #[test]
+    fn a_constant_that_becomes_a_literal_stays_the_same_operation() {
+        for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+            let isa = isa(target);
+            for (text, index) in [("s_addc_u32 s1, s2, 0", 1), ("s_add_u32 s1, -1, s2", 0)] {
+                let bytes = isa.assemble(text).expect(text);
+                let word = with_literal_source(first_word(&bytes).expect("a word"), index);
+                let grown = [word.to_le_bytes(), PLACEHOLDER.to_le_bytes()].concat();
+                let expected = match index {
+                    0 => "s_add_u32 s1, 0x12345678, s2",
+                    _ => "s_addc_u32 s1, s2, 0x12345678",
+                };
+                assert_eq!(grown, isa.assemble(expected).expect(expected), "{target}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_field_of_a_distance_is_where_llvm_has_it() {
+        for (target, texts) in [
+            ("gfx90a", &["s_branch", "s_cbranch_vccz", "s_call_b64 s[2:3],"][..]),
+            ("gfx1100", &["s_branch", "s_cbranch_execnz", "s_call_b64 s[2:3],"][..]),
+            ("gfx1030", &["s_subvector_loop_begin s2,"][..]),
+        ] {
+            let isa = isa(target);
+            for text in texts {
+                let none = isa.assemble(&format!("{text} 0")).expect(text);
+                let some = isa.assemble(&format!("{text} 0x1234")).expect(text);
+                let word = with_distance(first_word(&none).expect("a word"), 0x1234);
+                assert_eq!(word.to_le_bytes().as_slice(), some, "{target}: {text}");
+            }
+        }
+    }
+}

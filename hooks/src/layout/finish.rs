@@ -1,0 +1,137 @@
+//! Bytes at addresses.
+
+use super::encoding::{ADDRESS_CHAIN_LITERALS, Encoding, with_distance};
+use super::reach::{At, Hop, Reach};
+use super::stream::{Labels, Spot, Stream, distance};
+use super::{LayoutError, Patch, Purpose};
+use flipwave_isa::Pc;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// New text and what changes in the old one.
+pub(super) struct Text {
+    address: u64,
+    pub bytes: Vec<u8>,
+    /// Words to change in the old text, by address.
+    patches: BTreeMap<u64, u32>,
+}
+
+impl Text {
+    /// The stream's bytes at their addresses, with islands and padding, branches and addresses
+    /// filled in.
+    pub fn new(
+        address: u64,
+        stream: &Stream,
+        reach: &Reach,
+        labels: &Labels<'_>,
+        encoding: &Encoding,
+    ) -> Result<Text, LayoutError> {
+        let mut text = Text { address, bytes: Vec::new(), patches: BTreeMap::new() };
+        let mut from = 0;
+        for step in reach.addresses.steps() {
+            text.bytes.extend_from_slice(stream.bytes.get(from..step.position).unwrap_or_default());
+            text.fill(encoding.nop, step.label);
+            from = step.position;
+        }
+        text.bytes.extend_from_slice(stream.bytes.get(from..).unwrap_or_default());
+        for hop in &reach.hops {
+            text.branch(hop, reach)?;
+        }
+        for (position, pool) in reach.pools.iter().filter(|(_, pool)| pool.jumps) {
+            let at = reach.addresses.pool(*position);
+            text.put_branch(at, encoding.branch, at + pool.size)?;
+        }
+        for chain in &stream.addresses {
+            let value = reach.addresses.of(labels.spot(chain.of)?);
+            text.put_address(reach.addresses.label(chain.at), value);
+        }
+        text.end(encoding);
+        Ok(text)
+    }
+
+    /// Puts a word into the new text or, at an address outside it, into the old text.
+    pub fn put(&mut self, address: u64, word: u32) {
+        let offset = address.checked_sub(self.address).and_then(|at| usize::try_from(at).ok());
+        match offset.and_then(|at| self.bytes.get_mut(at..)).and_then(<[u8]>::first_chunk_mut) {
+            Some(place) => *place = word.to_le_bytes(),
+            None => _ = self.patches.insert(address, word),
+        }
+    }
+
+    /// Fills the literals of the address chain at `at`, so that it gives `value`.
+    pub fn put_address(&mut self, at: u64, value: u64) {
+        let difference = value.wrapping_sub(at.wrapping_add(4));
+        let halves = [difference as u32, (difference >> 32) as u32];
+        for (place, half) in ADDRESS_CHAIN_LITERALS.into_iter().zip(halves) {
+            self.put(at.wrapping_add(place as u64), half);
+        }
+    }
+
+    /// What changes in the old text.
+    pub fn patches(&self) -> Vec<Patch> {
+        let patch = |(address, word): (&u64, &u32)| Patch {
+            address: *address,
+            bytes: word.to_le_bytes().to_vec(),
+        };
+        self.patches.iter().map(patch).collect()
+    }
+
+    fn branch(&mut self, hop: &Hop, reach: &Reach) -> Result<(), LayoutError> {
+        self.put_branch(reach.address(hop.at), hop.word, reach.destination(hop))
+    }
+
+    fn put_branch(&mut self, from: u64, word: u32, to: u64) -> Result<(), LayoutError> {
+        let unreachable = LayoutError::OutOfReach { from: Pc(from), to: Pc(to) };
+        let distance = distance(from, to).ok_or(unreachable)?;
+        self.put(from, with_distance(word, distance));
+        Ok(())
+    }
+
+    fn fill(&mut self, word: u32, until: u64) {
+        while self.address + (self.bytes.len() as u64) < until {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// What the prefetch may run into.
+    fn end(&mut self, encoding: &Encoding) {
+        let end = (self.address + self.bytes.len() as u64).next_multiple_of(encoding.end.line);
+        self.fill(encoding.end.word, end + encoding.end.line * encoding.end.lines);
+    }
+}
+
+/// All ranges that are not original, padding and islands included, by ascending address.
+pub(super) fn inserted(stream: &Stream, reach: &Reach, text: &Text) -> Vec<(Range<u64>, Purpose)> {
+    let mut inserted: Vec<(Range<u64>, Purpose)> = stream
+        .inserted
+        .iter()
+        .map(|(range, purpose)| (addresses(range, reach), *purpose))
+        .collect();
+    for step in reach.addresses.steps() {
+        let above = stream.inserted.partition_point(|(range, _)| range.start < step.position);
+        let around = above.checked_sub(1).and_then(|last| stream.inserted.get(last));
+        if around.is_none_or(|(range, _)| range.end <= step.position) {
+            inserted.push((step.end..step.label, Purpose::Island));
+        }
+    }
+    let end = reach.addresses.end(stream.position());
+    inserted.push((end..text.address + text.bytes.len() as u64, Purpose::Island));
+    inserted.retain(|(range, _)| !range.is_empty());
+    inserted.sort_by_key(|(range, _)| range.start);
+    inserted
+}
+
+/// Addresses of a range of positions, without the islands at its borders.
+pub(super) fn addresses(range: &Range<usize>, reach: &Reach) -> Range<u64> {
+    reach.addresses.label(range.start)..reach.addresses.end(range.end)
+}
+
+/// The branches of the stream on their way.
+pub(super) fn hops(stream: &Stream, labels: &Labels<'_>) -> Result<Vec<Hop>, LayoutError> {
+    let hop = |branch: &super::stream::Branch| {
+        let to = labels.spot(branch.to)?;
+        let at = At::Spot(Spot::Position(branch.at));
+        Ok(Hop { at, word: branch.word, to, via: None, site: branch.site })
+    };
+    stream.branches.iter().map(hop).collect()
+}

@@ -1,0 +1,50 @@
+//! What belongs to what in a program.
+
+use super::stream::Label;
+use crate::flow::{FunctionIndex, InstIndex, Program};
+use flipwave_isa::Pc;
+
+/// The program's instructions and functions by address.
+pub(super) struct Lookup<'a> {
+    program: &'a Program,
+    /// Old addresses of the instructions.
+    pub addresses: Vec<Pc>,
+}
+
+impl<'a> Lookup<'a> {
+    pub fn new(program: &'a Program) -> Lookup<'a> {
+        Lookup { program, addresses: program.instructions.iter().map(|inst| inst.pc).collect() }
+    }
+
+    /// The instruction at an address.
+    pub fn at(&self, pc: Pc) -> Option<InstIndex> {
+        self.addresses.binary_search(&pc).ok().map(|index| InstIndex(index as u32))
+    }
+
+    /// The function that an instruction belongs to.
+    pub fn function_of(&self, index: InstIndex) -> FunctionIndex {
+        let functions = &self.program.functions;
+        let above = functions.partition_point(|function| function.instructions.start <= index.0);
+        FunctionIndex(above.saturating_sub(1) as u32)
+    }
+
+    /// What an address of code stands for, seen from anywhere: the entry of a function where one
+    /// begins.
+    pub fn code_label(&self, index: InstIndex) -> Label {
+        let function = self.function_of(index);
+        match self.program.functions.get(function.0 as usize) {
+            Some(found) if found.instructions.start == index.0 => Label::Entry(function),
+            _ => Label::Inst(index),
+        }
+    }
+
+    /// Where control goes by a branch from one instruction to another: back to the first
+    /// instruction of its own function without what runs once, into another by its entry.
+    pub fn way(&self, from: InstIndex, to: InstIndex) -> Label {
+        if self.function_of(from) == self.function_of(to) {
+            Label::Inst(to)
+        } else {
+            self.code_label(to)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What refers to code that moved: addresses computed from the PC, and the old text where it
+//! stays.
+
+use super::LayoutError;
+use super::chains::{self, Chain, Chains};
+use super::encoding::{self, Encoding};
+use super::far::{Jump, Room};
+use super::finish::Text;
+use super::lookup::Lookup;
+use super::reach::{At, Hop, Reach};
+use super::stream::{Label, Labels, Spot, distance};
+use super::{Placement, falls_through};
+use crate::flow::{InstIndex, Program};
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Pc, Sgpr};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Mends references.
+pub(super) struct Mending<'a> {
+    pub object: &'a CodeObject,
+    pub program: &'a Program,
+    pub lookup: &'a Lookup<'a>,
+    pub labels: &'a Labels<'a>,
+    /// By function.
+    pub placements: &'a [Placement],
+    /// By function: whether trampolines are out of a branch's reach.
+    pub is_far: &'a [bool],
+}
+
+impl Mending<'_> {
+    /// Instructions of functions that stay.
+    fn staying(&self) -> impl Iterator<Item = InstIndex> {
+        let functions = self.program.functions.iter().zip(self.placements);
+        functions
+            .filter(|(_, placement)| **placement == Placement::Trampoline)
+            .flat_map(|(function, _)| function.instructions.clone())
+            .map(InstIndex)
+    }
+
+    /// The branches in old text that lead to instructions that were displaced, and the jumps that
+    /// some lead to first.
+    ///
+    /// # Errors
+    /// [`LayoutError::Sites`] where there is no way.
+    pub fn ways_in(
+        &self,
+        branch: u32,
+        free_pairs: &BTreeMap<InstIndex, Sgpr>,
+        slots: &mut BTreeSet<u64>,
+    ) -> Result<(Vec<Hop>, Vec<Jump>), LayoutError> {
+        let mut hops = Vec::new();
+        let mut room = Room::new(slots);
+        for index in self.staying() {
+            let at = index.0 as usize;
+            let (Some(Some(unit)), Some(pc)) = (self.labels.units.get(at), self.labels.old.get(at))
+            else {
+                continue;
+            };
+            let hop = Hop {
+                at: At::Spot(Spot::Address(pc.0)),
+                word: branch,
+                to: Spot::Position(unit.start),
+                via: None,
+                site: Some(index),
+            };
+            if self.is_far.get(self.lookup.function_of(index).0 as usize) == Some(&true) {
+                hops.extend(room.way_in(hop, *pc, index, free_pairs, slots));
+            } else {
+                hops.push(hop);
+            }
+        }
+        if room.refused.is_empty() {
+            Ok((hops, room.jumps))
+        } else {
+            Err(LayoutError::Sites(room.refused))
+        }
+    }
+
+    /// Words of old text that nobody executes any more, or ever did, so that islands may take
+    /// them: the rest of displaced instructions, and padding between functions.
+    pub fn slots(&self, encoding: &Encoding) -> BTreeSet<u64> {
+        let mut slots = BTreeSet::new();
+        for index in self.staying() {
+            let at = index.0 as usize;
+            if let (Some(Some(_)), Some(inst)) =
+                (self.labels.units.get(at), self.program.instructions.get(at))
+            {
+                slots.extend(
+                    (inst.pc.0..inst.pc.0.saturating_add(inst.size.into())).step_by(4).skip(1),
+                );
+            }
+        }
+        if slots.is_empty() {
+            return slots;
+        }
+        let padding = [encoding.nop, encoding.end.word];
+        for function in &self.program.functions {
+            let last = function.instructions.end.checked_sub(1);
+            let last = last.and_then(|last| self.program.instructions.get(last as usize));
+            let Some(last) = last.filter(|last| !falls_through(last)) else { continue };
+            let mut pc = last.pc.0.saturating_add(last.size.into());
+            let is_padding = |pc| {
+                let word = self.object.bytes_at(Pc(pc), 4).and_then(encoding::first_word);
+                word.is_some_and(|word| padding.contains(&word)) && self.lookup.at(Pc(pc)).is_none()
+            };
+            while is_padding(pc) && slots.insert(pc) {
+                pc += 4;
+            }
+        }
+        slots
+    }
+
+    /// Calls and branches of old text that stay where they are and lead into other functions.
+    /// Gives those that cannot be mended.
+    pub fn ways_out(&self, reach: &Reach, text: &mut Text) -> Result<Vec<InstIndex>, LayoutError> {
+        let mut stale = Vec::new();
+        for index in self.staying() {
+            let at = index.0 as usize;
+            let (Some(None), Some(inst)) =
+                (self.labels.units.get(at), self.program.instructions.get(at))
+            else {
+                continue;
+            };
+            let Some(to) = inst.branch_target.and_then(|target| self.lookup.at(target)) else {
+                continue;
+            };
+            if self.lookup.function_of(to) == self.lookup.function_of(index) && !inst.flags.call {
+                // The old place of a displaced instruction leads to its new one.
+                continue;
+            }
+            let to = reach.addresses.of(self.labels.spot(self.lookup.code_label(to))?);
+            let word = self.object.bytes_at(inst.pc, 4).and_then(encoding::first_word);
+            match word.zip(distance(inst.pc.0, to)) {
+                Some((word, distance)) => {
+                    let new = encoding::with_distance(word, distance);
+                    if new != word {
+                        text.put(inst.pc.0, new);
+                    }
+                }
+                None => stale.push(index),
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Hints of old text that do not hold any more.
+    pub fn hints(&self, dropped: &BTreeSet<InstIndex>, nop: u32, text: &mut Text) {
+        for index in dropped {
+            let at = index.0 as usize;
+            if let (Some(None), Some(pc)) = (self.labels.units.get(at), self.labels.old.get(at)) {
+                text.put(pc.0, nop);
+            }
+        }
+    }
+
+    /// Addresses computed from the PC. Gives the `s_getpc_b64`s of old text whose addresses lead
+    /// into moved code and cannot be mended.
+    pub fn chains(
+        &self,
+        chains: &Chains,
+        reach: &Reach,
+        text: &mut Text,
+    ) -> Result<Vec<InstIndex>, LayoutError> {
+        let mut stale = Vec::new();
+        let mut done = BTreeMap::new();
+        for known in chains.iter() {
+            let Chain { chain, to, .. } = known;
+            let wrong = |reason| chains::error(self.program, chain, reason);
+            let Some((old, new)) = self.moved(chain.getpc, reach) else { continue };
+            let target = self.target(*to, chain.target, reach).map_err(wrong)?;
+            let constants =
+                known.constants(new.wrapping_sub(old), target.wrapping_sub(chain.target.0));
+            let before = known.constants(0, 0);
+            let members = [(chain.low, 0), (chain.high, 1)];
+            if members
+                .iter()
+                .any(|(member, half)| !self.has_room(*member) && constants[*half] != before[*half])
+            {
+                stale.push(chain.getpc);
+                continue;
+            }
+            for (member, half) in members {
+                let (_, new) = self
+                    .moved(member, reach)
+                    .ok_or_else(|| wrong("one of its additions was replaced"))?;
+                if done
+                    .insert(member, constants[half])
+                    .is_some_and(|other| other != constants[half])
+                {
+                    return Err(wrong("it shares an addition with another address"));
+                }
+                if self.has_room(member) {
+                    text.put(new.wrapping_add(4), constants[half]);
+                }
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Whether an addition has a literal: all that were emitted, and those of old text that are
+    /// two words long.
+    fn has_room(&self, index: InstIndex) -> bool {
+        let at = index.0 as usize;
+        self.labels.units.get(at).is_some_and(Option::is_some)
+            || self.program.instructions.get(at).is_some_and(|inst| inst.size == 8)
+    }
+
+    /// Old and new address of an instruction; nothing where it is not there any more.
+    fn moved(&self, index: InstIndex, reach: &Reach) -> Option<(u64, u64)> {
+        let old = self.labels.old.get(index.0 as usize)?.0;
+        match self.labels.units.get(index.0 as usize)? {
+            Some(unit) => Some((old, reach.addresses.label(unit.inst?))),
+            None => Some((old, old)),
+        }
+    }
+
+    /// The new address that stands for an old one. Within functions that stay it is the same:
+    /// where instructions were displaced, branches lead on.
+    fn target(&self, label: Label, old: Pc, reach: &Reach) -> Result<u64, &'static str> {
+        let stays = match label {
+            Label::Inst(index) => self.stays(index),
+            _ => false,
+        };
+        if stays {
+            return Ok(old.0);
+        }
+        let spot = self.labels.spot(label).map_err(|_| "it is of no known code")?;
+        let is_code = self.object.segment_at(old).is_some_and(|segment| segment.executable);
+        if matches!(label, Label::Spot(_))
+            && is_code
+            && !self.placements.contains(&Placement::Trampoline)
+        {
+            return Err("it is in code, but of no instruction");
+        }
+        Ok(reach.addresses.of(spot))
+    }
+
+    fn stays(&self, index: InstIndex) -> bool {
+        let function = self.lookup.function_of(index);
+        self.placements.get(function.0 as usize) == Some(&Placement::Trampoline)
+    }
+}

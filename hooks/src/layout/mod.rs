@@ -1,0 +1,255 @@
+//! Edited code in a new place, with everything that refers to it mended.
+
+mod addresses;
+mod chains;
+mod emit;
+mod encoding;
+mod error;
+mod far;
+mod finish;
+mod hints;
+mod lookup;
+mod mending;
+mod preload;
+mod reach;
+mod relayout;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use error::LayoutError;
+pub use relayout::relayout;
+
+use crate::flow::{FunctionIndex, InstIndex};
+use flipwave_codeobj::MovedCode;
+use flipwave_isa::{Inst, Pc, Sgpr};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A piece of inserted code, before it has an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Whole instructions that mean the same everywhere.
+    Bytes(Vec<u8>),
+    /// A SOPP branch within the same [`Code`].
+    Branch {
+        /// The instruction's word, its offset field zero.
+        word: u32,
+        /// Index of the piece it goes to; the number of pieces for the end.
+        to: usize,
+    },
+    /// `s_getpc_b64`, `s_add_u32`, `s_addc_u32`: an address into a register pair. SCC is lost.
+    Address {
+        /// Low half of the pair.
+        destination: Sgpr,
+        /// Whose address.
+        of: Reference,
+    },
+}
+
+/// What an address is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// An ELF virtual address of the new code object that is not in moved code: data.
+    Data(Pc),
+    /// An original instruction, wherever it is now.
+    Inst(InstIndex),
+    /// The beginning of a routine of [`Edits::routines`].
+    Routine(usize),
+}
+
+/// A run of pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// One after the other.
+    pub pieces: Vec<Piece>,
+}
+
+/// Where the edited code of a function goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// The whole function moves, its edits in place.
+    Inline,
+    /// The function stays. Its edited instructions move; branches lead to them and back.
+    Trampoline,
+}
+
+impl Code {
+    /// Puts other code behind this.
+    pub fn append(&mut self, code: Code) {
+        let base = self.pieces.len();
+        self.pieces.extend(code.pieces.into_iter().map(|piece| match piece {
+            Piece::Branch { word, to } => Piece::Branch { word, to: base + to },
+            other => other,
+        }));
+    }
+}
+
+/// What to do to a program's code.
+#[derive(Clone, Debug, Default)]
+pub struct Edits {
+    /// Code that runs before an instruction, from wherever control comes.
+    pub before: BTreeMap<InstIndex, Code>,
+    /// Code that runs after an instruction, wherever control goes: behind a conditional branch on
+    /// both ways, behind a call when it has come back. See [`has_after`].
+    pub after: BTreeMap<InstIndex, Code>,
+    /// Code in place of an instruction; none removes it. Control leaves it at its end.
+    pub replaced: BTreeMap<InstIndex, Code>,
+    /// Code that runs once when a kernel starts, and not when control comes back to its first
+    /// instruction.
+    pub entries: BTreeMap<FunctionIndex, Code>,
+    /// Code that stands for itself behind everything. Control does not leave it at its end.
+    pub routines: Vec<Code>,
+    /// Where the code of functions goes. Of those not named, the ones that can be moved are.
+    pub placements: BTreeMap<FunctionIndex, Placement>,
+    /// First registers of pairs that, with SCC, hold nothing that is wanted before an instruction.
+    /// Trampolines that branches do not reach need one at the instruction they are for, and one
+    /// at the instruction that control comes back to.
+    pub free_pairs: BTreeMap<InstIndex, Sgpr>,
+}
+
+impl Edits {
+    /// Whether an instruction is edited.
+    pub fn touches(&self, index: InstIndex) -> bool {
+        self.before.contains_key(&index)
+            || self.after.contains_key(&index)
+            || self.replaced.contains_key(&index)
+    }
+
+    /// Whether one of some instructions is edited.
+    fn touches_any(&self, indices: Range<u32>) -> bool {
+        indices.start < indices.end && {
+            let indices = InstIndex(indices.start)..InstIndex(indices.end);
+            self.before.range(indices.clone()).next().is_some()
+                || self.after.range(indices.clone()).next().is_some()
+                || self.replaced.range(indices).next().is_some()
+        }
+    }
+}
+
+/// Where an original instruction is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where control that came to the instruction comes to now: the first instruction inserted
+    /// before it, or itself.
+    pub start: Pc,
+    /// The instruction itself; `None` where it was removed, replaced or dropped.
+    pub inst: Option<Pc>,
+    /// Behind everything that was inserted after it, the way of a branch that is taken left
+    /// aside.
+    pub end: Pc,
+}
+
+/// What an inserted range is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Runs before the instruction.
+    Before(InstIndex),
+    /// Runs after the instruction. Behind a conditional branch there are two ranges.
+    After(InstIndex),
+    /// Runs in place of the instruction.
+    Instead(InstIndex),
+    /// Runs when the kernel starts.
+    Entry(FunctionIndex),
+    /// A routine.
+    Routine(usize),
+    /// A branch on the way of another, or one that leads around islands or back to old text; or
+    /// padding.
+    Island,
+}
+
+/// Bytes to change in the old text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// ELF virtual address.
+    pub address: u64,
+    /// What to put there.
+    pub bytes: Vec<u8>,
+}
+
+/// Edited code with addresses. Each byte is of an original instruction or in [`Layout::inserted`].
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// ELF virtual address of the first byte.
+    pub address: u64,
+    /// The code.
+    pub bytes: Vec<u8>,
+    /// Where each original instruction is now, by its index.
+    pub places: Vec<Place>,
+    /// All code that is not original, by ascending address.
+    pub inserted: Vec<(Range<u64>, Purpose)>,
+    /// Where each function begins now.
+    pub entries: BTreeMap<FunctionIndex, Pc>,
+    /// The instruction that code of each range belongs to, inserted code included, by ascending
+    /// address. A range that begins runs has code of its first instruction.
+    pub spans: Vec<(Range<u64>, InstIndex)>,
+    /// Hints that were left out, because they say something of code that was edited: `s_clause`,
+    /// `s_delay_alu`, and messages that give VGPRs back.
+    pub dropped: Vec<InstIndex>,
+    /// Where the code of each function went, by its index.
+    pub placements: Vec<Placement>,
+    /// What changes in the old text, by ascending address. Where no function stays, the old text
+    /// can go.
+    pub patches: Vec<Patch>,
+    /// Instructions in functions that stay whose way into moved code could not be mended: it
+    /// leads to the original.
+    pub stale: Vec<InstIndex>,
+    /// Old addresses of the instructions.
+    old: Vec<Pc>,
+    /// New address for the old address of each function.
+    functions: BTreeMap<Pc, Pc>,
+    /// Instructions of the functions that moved in whole.
+    relaid: Vec<Range<u32>>,
+}
+
+impl Layout {
+    /// Where control that came to an old address comes to now: for the beginning of a function
+    /// its entry, for another instruction what was inserted before it. `None` where no
+    /// instruction begins.
+    pub fn new_of(&self, old: Pc) -> Option<Pc> {
+        if let Some(entry) = self.functions.get(&old) {
+            return Some(*entry);
+        }
+        let index = self.old.binary_search(&old).ok()?;
+        self.places.get(index).map(|place| place.start)
+    }
+
+    /// Old address of the instruction that code at a new address belongs to, be it inserted or
+    /// original; `None` for routines, islands and padding.
+    pub fn old_of(&self, new: Pc) -> Option<Pc> {
+        let above = self.spans.partition_point(|(range, _)| range.start <= new.0);
+        let (range, index) = self.spans.get(above.checked_sub(1)?)?;
+        self.old.get(index.0 as usize).filter(|_| range.contains(&new.0)).copied()
+    }
+
+    /// What symbols, descriptors, relocations and line tables follow: where functions and the
+    /// instructions of those that moved in whole are now, and what new code belongs to.
+    pub fn moved(&self) -> MovedCode {
+        let old = |at: u32| self.old.get(at as usize).copied();
+        let relaid = self.relaid.iter().flat_map(Range::clone);
+        let places = relaid.filter_map(|at| Some((old(at)?, self.new_of(old(at)?)?)));
+        let entries = self.functions.iter().map(|(old, new)| (*old, *new));
+        let places = places.chain(entries.filter(|(old, new)| old != new)).collect();
+        let runs = self.spans.iter().filter_map(|(run, at)| Some((run.clone(), old(at.0)?)));
+        MovedCode { places, runs: runs.collect() }
+    }
+
+    /// Whether functions stay where they are, so that the old text must, too.
+    pub fn keeps_old_text(&self) -> bool {
+        self.placements.contains(&Placement::Trampoline)
+    }
+}
+
+/// Whether control may go from an instruction to the one behind it.
+pub fn falls_through(inst: &Inst) -> bool {
+    let name = inst.operation.name();
+    let leaves = ["s_branch", "s_setpc_b64", "s_endpgm", "s_rfe_", "s_cbranch_g_fork"];
+    !leaves.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether something can run after an instruction: not behind the end of a wave, a return, or a
+/// trap that ends the wave (`s_trap 2`).
+pub fn has_after(inst: &Inst) -> bool {
+    let ends = inst.operation.name() == "s_trap" && inst.immediate == Some(2);
+    !ends && (falls_through(inst) || inst.branch_target.is_some())
+}

@@ -1,0 +1,178 @@
+//! From a program and edits to code at addresses.
+
+use super::addresses::Addresses;
+use super::chains::Chains;
+use super::emit::{self, Emitted, KERNEL_ALIGNMENT};
+use super::encoding::Encoding;
+use super::finish::{self, Text};
+use super::lookup::Lookup;
+use super::mending::Mending;
+use super::reach::{self, Branches};
+use super::stream::Labels;
+use super::{Edits, Layout, LayoutError, Place, Placement, far, hints};
+use crate::flow::{Function, FunctionIndex, InstIndex, Program};
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Inst, Pc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Puts the edited code of a program to a new `address` of the code object, a multiple of 256:
+/// branches, calls, and addresses computed from the PC are mended.
+///
+/// # Errors
+/// [`LayoutError`]. Where it is [`LayoutError::Sites`], the same without the edits of those sites
+/// can be done.
+pub fn relayout(
+    object: &CodeObject,
+    program: &Program,
+    edits: &Edits,
+    address: Pc,
+) -> Result<Layout, LayoutError> {
+    if !address.0.is_multiple_of(KERNEL_ALIGNMENT) {
+        return Err(LayoutError::Alignment { address: address.0 });
+    }
+    check(program, edits)?;
+    let placements = placements(program, edits)?;
+    let lookup = Lookup::new(program);
+    let chains = Chains::new(program, &lookup)?;
+    let dropped = hints::dropped(program, edits, &placements);
+    let mut encoding = Encoding::new(&program.target, program.wave_size)?;
+    let is_far: Vec<bool> = program
+        .functions
+        .iter()
+        .map(|function| far::is_far(object, program, function, address))
+        .collect();
+    let emitted = emit::emit(
+        emit::Source { object, program, edits, lookup: &lookup, chains: &chains, is_far: &is_far },
+        &mut encoding,
+        &dropped,
+        &placements,
+    )?;
+    if !emitted.refused.is_empty() {
+        return Err(LayoutError::Sites(emitted.refused));
+    }
+    let labels = Labels {
+        units: &emitted.units,
+        entries: &emitted.entries,
+        routines: &emitted.routines,
+        old: &lookup.addresses,
+    };
+    let mending = Mending {
+        object,
+        program,
+        lookup: &lookup,
+        labels: &labels,
+        placements: &placements,
+        is_far: &is_far,
+    };
+    let branches = Branches { word: encoding.branch, offset_3f_bug: encoding.offset_3f_bug };
+    let mut hops = finish::hops(&emitted.stream, &labels)?;
+    let mut slots = mending.slots(&encoding);
+    let (ways_in, jumps) = mending.ways_in(branches.word, &edits.free_pairs, &mut slots)?;
+    hops.extend(ways_in);
+    let reach = reach::reach(address.0, &emitted.stream, hops, slots, branches, &lookup.addresses)?;
+    let mut text = Text::new(address.0, &emitted.stream, &reach, &labels, &encoding)?;
+    for jump in jumps {
+        jump.put(&mut encoding, &reach, &mut text)?;
+    }
+    let mut stale = mending.chains(&chains, &reach, &mut text)?;
+    stale.extend(mending.ways_out(&reach, &mut text)?);
+    stale.sort_unstable();
+    mending.hints(&dropped, encoding.nop, &mut text);
+
+    let addresses = &reach.addresses;
+    let entries = emitted.entries.iter().map(|spot| Pc(addresses.of(*spot)));
+    let spans = emitted.stream.spans.iter();
+    Ok(Layout {
+        address: address.0,
+        places: places(program, &emitted, addresses, &dropped),
+        inserted: finish::inserted(&emitted.stream, &reach, &text),
+        functions: functions(program, entries.clone()),
+        relaid: relaid(program, &placements),
+        entries: entries.enumerate().map(|(at, pc)| (FunctionIndex(at as u32), pc)).collect(),
+        spans: spans.map(|(range, index)| (finish::addresses(range, &reach), *index)).collect(),
+        dropped: dropped.into_iter().collect(),
+        placements,
+        stale,
+        patches: text.patches(),
+        bytes: text.bytes,
+        old: lookup.addresses,
+    })
+}
+
+/// Everything that edits name is there.
+fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
+    let last = [&edits.before, &edits.after, &edits.replaced]
+        .into_iter()
+        .filter_map(|edits| edits.keys().next_back())
+        .max();
+    if let Some(InstIndex(last)) = last
+        && *last as usize >= program.instructions.len()
+    {
+        return Err(LayoutError::Unknown { what: format!("instruction {last}") });
+    }
+    let last = edits.entries.keys().chain(edits.placements.keys()).max();
+    if let Some(FunctionIndex(last)) = last
+        && *last as usize >= program.functions.len()
+    {
+        return Err(LayoutError::Unknown { what: format!("function {last}") });
+    }
+    Ok(())
+}
+
+fn placements(program: &Program, edits: &Edits) -> Result<Vec<Placement>, LayoutError> {
+    let placement = |(index, function): (usize, &Function)| {
+        let asked = edits.placements.get(&FunctionIndex(index as u32));
+        match (asked, function.unresolved.first()) {
+            (Some(Placement::Inline), Some(unresolved)) => {
+                let inst = program.instructions.get(unresolved.at.0 as usize);
+                Err(LayoutError::Unmovable {
+                    function: function.name.clone(),
+                    pc: inst.map_or(Pc(0), |inst| inst.pc),
+                    reason: unresolved.reason.clone(),
+                })
+            }
+            (Some(placement), _) => Ok(*placement),
+            (None, Some(_)) => Ok(Placement::Trampoline),
+            (None, None) => Ok(Placement::Inline),
+        }
+    };
+    program.functions.iter().enumerate().map(placement).collect()
+}
+
+fn places(
+    program: &Program,
+    emitted: &Emitted,
+    addresses: &Addresses,
+    dropped: &BTreeSet<InstIndex>,
+) -> Vec<Place> {
+    let place = |(index, inst): (usize, &Inst)| match emitted.units.get(index) {
+        Some(Some(unit)) => Place {
+            start: Pc(addresses.label(unit.start)),
+            inst: unit.inst.map(|at| Pc(addresses.label(at))),
+            end: Pc(addresses.end(unit.end)),
+        },
+        _ => Place {
+            start: inst.pc,
+            inst: Some(inst.pc).filter(|_| !dropped.contains(&InstIndex(index as u32))),
+            end: Pc(inst.pc.0.saturating_add(inst.size.into())),
+        },
+    };
+    program.instructions.iter().enumerate().map(place).collect()
+}
+
+/// Instructions of the functions that move in whole.
+fn relaid(program: &Program, placements: &[Placement]) -> Vec<Range<u32>> {
+    let functions = program.functions.iter().zip(placements);
+    let inline = functions.filter(|(_, placement)| **placement == Placement::Inline);
+    inline.map(|(function, _)| function.instructions.clone()).collect()
+}
+
+/// New addresses of functions by the old ones.
+fn functions(program: &Program, entries: impl Iterator<Item = Pc>) -> BTreeMap<Pc, Pc> {
+    let old = |function: &Function| {
+        program.instructions.get(function.instructions.start as usize).map(|inst| inst.pc)
+    };
+    let pairs = program.functions.iter().zip(entries);
+    pairs.filter_map(|(function, new)| Some((old(function)?, new))).collect()
+}

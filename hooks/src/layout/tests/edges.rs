@@ -1,0 +1,306 @@
+//! The cases that compilers make rarely.
+
+use super::random::check_shape;
+use super::sample::Sample;
+use super::walk::{Event, executed, expected, marker, marking};
+use crate::flow::{FunctionIndex, InstIndex};
+use crate::layout::{
+    Code, Edits, Layout, LayoutError, Piece, Placement, Purpose, Reference, relayout,
+};
+use flipwave_isa::{Pc, Sgpr};
+
+fn sample(processor: &str, body: &str) -> Sample {
+    Sample::new(processor, &[("k", body.to_owned())], "", "")
+}
+
+fn before(sample: &Sample, indices: &[u32]) -> Edits {
+    let code = |index| marking(sample, marker(Purpose::Before(InstIndex(index))), 0);
+    let before = indices.iter().map(|index| (InstIndex(*index), code(*index)));
+    Edits { before: before.collect(), ..Edits::default() }
+}
+
+fn after(sample: &Sample, indices: &[u32]) -> Edits {
+    let code = |index| marking(sample, marker(Purpose::After(InstIndex(index))), 0);
+    let after = indices.iter().map(|index| (InstIndex(*index), code(*index)));
+    Edits { after: after.collect(), ..Edits::default() }
+}
+
+fn laid_out(sample: &Sample, edits: &Edits) -> Layout {
+    let address = sample.free_address(0);
+    let layout = relayout(&sample.object, &sample.program, edits, address).expect("a layout");
+    check_shape(sample, &layout);
+    layout
+}
+
+fn refused(sample: &Sample, edits: &Edits, address: Pc) -> LayoutError {
+    relayout(&sample.object, &sample.program, edits, address).expect_err("an error")
+}
+
+/// The text of the instruction at an address of the new code.
+fn text(sample: &Sample, layout: &Layout, pc: u64) -> String {
+    let bytes = &layout.bytes[(pc - layout.address) as usize..];
+    sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text
+}
+
+#[test]
+fn both_entries_of_a_preloading_kernel_run_what_runs_once() {
+    let body = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_branch body\n\
+                .p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\ns_nop 4\ns_endpgm\n";
+    let preload = ".amdhsa_user_sgpr_kernarg_preload_length 2\n\
+                   .amdhsa_user_sgpr_kernarg_preload_offset 0\n";
+    for processor in ["gfx90a", "gfx942"] {
+        let sample = Sample::new(processor, &[("k", body.to_owned())], preload, "");
+        let kernel = &sample.object.kernels()[0];
+        assert_eq!(kernel.descriptor.kernarg_preload.length, 2);
+        let k = FunctionIndex(0);
+        let entry = marking(&sample, marker(Purpose::Entry(k)), 0);
+        for placement in [Placement::Inline, Placement::Trampoline] {
+            for has_entry in [false, true] {
+                let loop_start = sample.find("s_cbranch_scc0", 0).0 - 1;
+                let mut edits = before(&sample, &[0, 2, loop_start]);
+                edits.placements.insert(k, placement);
+                if has_entry {
+                    edits.entries.insert(k, entry.clone());
+                }
+                let layout = laid_out(&sample, &edits);
+                let old = kernel.entry().0;
+                let new = layout.entries[&k].0;
+                for distance in [0, 256] {
+                    for seed in 0..4 {
+                        let wanted =
+                            expected(&sample, &edits, &layout, Pc(old + distance), seed, 100);
+                        let found = executed(&sample, &layout, Pc(new + distance), seed, 100);
+                        assert_eq!(found, wanted, "{processor} {placement:?} {distance}");
+                        let entered = Event::Marker(marker(Purpose::Entry(k)));
+                        let times = found.iter().filter(|event| **event == entered).count();
+                        assert_eq!(times, usize::from(has_entry));
+                        assert_eq!(found.contains(&Event::Inst(0)), distance == 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_preloading_kernel_without_a_second_entry_is_refused() {
+    let preload = ".amdhsa_user_sgpr_kernarg_preload_length 2\n";
+    let sample = Sample::new("gfx942", &[("k", "s_nop 0\ns_endpgm\n".to_owned())], preload, "");
+    let error = refused(&sample, &Edits::default(), sample.free_address(0));
+    assert!(matches!(error, LayoutError::PreloadEntry { .. }), "{error}");
+}
+
+#[test]
+fn a_clause_goes_where_it_would_be_split_and_only_there() {
+    let body = "s_nop 0\ns_clause 0x1\ns_load_dword s2, s[0:1], 0x0\n\
+                s_load_dword s3, s[0:1], 0x4\ns_nop 1\ns_endpgm\n";
+    for processor in ["gfx1030", "gfx1100"] {
+        let sample = sample(processor, body);
+        let dropped = |edits: &Edits| laid_out(&sample, edits).dropped;
+        assert_eq!(dropped(&before(&sample, &[0, 1, 4])), []);
+        assert_eq!(dropped(&after(&sample, &[0, 4])), []);
+        for index in [2, 3] {
+            assert_eq!(dropped(&before(&sample, &[index])), [InstIndex(1)]);
+        }
+        for index in [1, 2] {
+            assert_eq!(dropped(&after(&sample, &[index])), [InstIndex(1)]);
+        }
+        let removal =
+            Edits { replaced: [(InstIndex(3), Code::default())].into(), ..Edits::default() };
+        assert_eq!(dropped(&removal), [InstIndex(1)]);
+        let layout = laid_out(&sample, &before(&sample, &[2]));
+        assert_eq!(layout.places[1].inst, None);
+        assert!((0..layout.bytes.len() / 4).all(|word| {
+            !text(&sample, &layout, layout.address + 4 * word as u64).starts_with("s_clause")
+        }));
+    }
+}
+
+#[test]
+fn a_hint_of_old_text_that_does_not_hold_is_overwritten() {
+    let sample = sample(
+        "gfx1100",
+        "s_nop 0\ns_clause 0x1\ns_load_b32 s2, s[0:1], 0x0\ns_load_b32 s3, s[0:1], 0x4\ns_endpgm\n",
+    );
+    // A clause that is displaced itself would stand before a branch.
+    let mut edits = before(&sample, &[1]);
+    edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
+    assert_eq!(laid_out(&sample, &edits).dropped, [InstIndex(1)]);
+    let mut edits = before(&sample, &[3]);
+    edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
+    let layout = laid_out(&sample, &edits);
+    assert_eq!(layout.dropped, [InstIndex(1)]);
+    let patch = layout.patches.iter().find(|patch| patch.address == sample.pc(1).0);
+    let nop = sample.isa.assemble("s_nop 0").expect("a nop");
+    assert_eq!(patch.expect("a patch").bytes, nop);
+}
+
+#[test]
+fn a_delay_goes_where_what_it_speaks_of_is_edited() {
+    let delay = |skip: &str| {
+        format!(
+            "s_delay_alu instid0(VALU_DEP_1) | instskip({skip}) | instid1(VALU_DEP_1)\n\
+             v_mov_b32 v1, v2\nv_mov_b32 v2, v3\nv_mov_b32 v3, v4\nv_mov_b32 v4, v5\n\
+             v_mov_b32 v5, v6\nv_mov_b32 v6, v7\nv_mov_b32 v7, v8\ns_endpgm\n"
+        )
+    };
+    for (skip, members) in [("SAME", 1), ("NEXT", 2), ("SKIP_1", 3), ("SKIP_4", 6)] {
+        let sample = sample("gfx1100", &delay(skip));
+        for index in 1..=7 {
+            let dropped = laid_out(&sample, &before(&sample, &[index])).dropped;
+            assert_eq!(!dropped.is_empty(), index <= members, "{skip} {index}");
+        }
+    }
+}
+
+#[test]
+fn registers_are_not_given_back_before_inserted_code() {
+    let sample =
+        sample("gfx1100", "s_nop 0\ns_nop 0\ns_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\ns_endpgm\n");
+    let dropped = |edits: &Edits| laid_out(&sample, edits).dropped;
+    assert_eq!(dropped(&before(&sample, &[0, 1, 2])), []);
+    assert_eq!(dropped(&before(&sample, &[3])), [InstIndex(2)]);
+    assert_eq!(dropped(&after(&sample, &[2])), [InstIndex(2)]);
+}
+
+#[test]
+fn no_branch_of_gfx1010_goes_over_63_words() {
+    let body = format!("s_nop 1\ns_cbranch_scc0 end\n{}end:\ns_endpgm\n", "s_nop 2\n".repeat(62));
+    for (processor, distance) in [("gfx1010", 64), ("gfx1030", 63)] {
+        let sample = sample(processor, &body);
+        let edits = before(&sample, &[10]);
+        let layout = laid_out(&sample, &edits);
+        let branch = layout.places[1].inst.expect("a branch").0;
+        let inst = sample
+            .isa
+            .decode(&layout.bytes[(branch - layout.address) as usize..], Pc(branch))
+            .expect("a branch");
+        let target = inst.branch_target.expect("a target").0;
+        assert_eq!((target - branch - 4) / 4, distance, "{processor}");
+        let (start, new) = (sample.pc(0), layout.entries[&FunctionIndex(0)]);
+        for seed in 0..4 {
+            let wanted = expected(&sample, &edits, &layout, start, seed, 100);
+            assert_eq!(executed(&sample, &layout, new, seed, 100), wanted);
+        }
+    }
+}
+
+#[test]
+fn inserted_code_finds_data_instructions_and_routines() {
+    let sample = sample("gfx90a", "s_nop 1\ns_nop 2\ns_endpgm\n");
+    let data = Pc(0x1234_5678_9abc);
+    let word = |text: &str| Piece::Bytes(sample.isa.assemble(text).expect(text));
+    let address = |of| Piece::Address { destination: Sgpr(92), of };
+    let call = [
+        address(Reference::Routine(0)),
+        word("s_swappc_b64 s[94:95], s[92:93]"),
+        word("s_movk_i32 s90, 7"),
+    ];
+    let edits = Edits {
+        before: [
+            (InstIndex(0), Code { pieces: vec![address(Reference::Data(data))] }),
+            (InstIndex(1), Code { pieces: call.to_vec() }),
+            (InstIndex(2), Code { pieces: vec![address(Reference::Inst(InstIndex(1)))] }),
+        ]
+        .into(),
+        routines: vec![Code {
+            pieces: vec![word("s_movk_i32 s90, 8"), word("s_setpc_b64 s[94:95]")],
+        }],
+        ..Edits::default()
+    };
+    let layout = laid_out(&sample, &edits);
+    let events = executed(&sample, &layout, layout.entries[&FunctionIndex(0)], 0, 100);
+    use Event::{End, Inst, Marker};
+    assert_eq!(events, [Inst(0), Marker(8), Marker(7), Inst(1), Inst(2), End]);
+    let sum = |index: usize| {
+        let start = layout.places[index].start.0;
+        let at = (start - layout.address) as usize;
+        let literal = |at: usize| {
+            let word = layout.bytes[at..at + 4].try_into().expect("a word");
+            u64::from(u32::from_le_bytes(word))
+        };
+        (start + 4).wrapping_add(literal(at + 16) << 32 | literal(at + 8))
+    };
+    assert_eq!(sum(0), data.0);
+    assert_eq!(sum(2), layout.places[1].start.0);
+}
+
+#[test]
+fn an_address_by_subtraction_is_mended() {
+    let body = "s_getpc_b64 s[4:5]\nhere:\ns_sub_u32 s4, s4, (here-data)&0xffffffff\n\
+                s_subb_u32 s5, s5, 0\ns_endpgm\n";
+    let body = body.replace("(here-data)&0xffffffff", "0x12345678");
+    let mut sample = sample("gfx90a", &body);
+    let target = Pc((sample.pc(0).0 + 4).wrapping_sub(0x1234_5678));
+    sample.program.addresses.push(crate::flow::AddressChain {
+        getpc: InstIndex(0),
+        low: InstIndex(1),
+        high: InstIndex(2),
+        register: flipwave_isa::Register::Sgpr(Sgpr(4)),
+        target,
+    });
+    let layout = laid_out(&sample, &Edits::default());
+    let literal = |index: usize| {
+        let at = (layout.places[index].inst.expect("there").0 - layout.address) as usize + 4;
+        u32::from_le_bytes(layout.bytes[at..at + 4].try_into().expect("a word"))
+    };
+    let pc = layout.places[0].inst.expect("there").0 + 4;
+    let difference = u64::from(literal(2)) << 32 | u64::from(literal(1));
+    assert_eq!(pc.wrapping_sub(difference), target.0);
+}
+
+#[test]
+fn unknown_uses_of_the_pc_keep_a_function_where_it_is() {
+    let sample = sample("gfx90a", "s_nop 0\ns_getpc_b64 s[4:5]\ns_nop 1\ns_endpgm\n");
+    let error = refused(&sample, &Edits::default(), sample.free_address(0));
+    assert!(matches!(error, LayoutError::Unmovable { .. }), "{error}");
+    let mut edits = before(&sample, &[0, 2]);
+    edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
+    let layout = laid_out(&sample, &edits);
+    assert_eq!(layout.places[1].inst, Some(sample.pc(1)));
+    let mut edits = before(&sample, &[1, 2]);
+    edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
+    let error = refused(&sample, &edits, sample.free_address(0));
+    assert!(matches!(&error, LayoutError::Sites(sites) if sites[0].0 == sample.pc(1)), "{error}");
+}
+
+#[test]
+fn a_trampoline_that_is_too_far_is_refused_with_its_site() {
+    let sample = sample("gfx90a", "s_nop 0\ns_nop 1\ns_endpgm\n");
+    let mut edits = before(&sample, &[1]);
+    edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
+    let error = refused(&sample, &edits, sample.free_address(1 << 20));
+    assert!(matches!(&error, LayoutError::Sites(sites) if sites[0].0 == sample.pc(1)), "{error}");
+}
+
+#[test]
+fn malformed_code_is_refused() {
+    let sample = sample("gfx90a", "s_nop 0\ns_endpgm\n");
+    for piece in [Piece::Bytes(vec![0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
+        let code = Code { pieces: vec![piece] };
+        let edits = Edits { before: [(InstIndex(0), code)].into(), ..Edits::default() };
+        let error = refused(&sample, &edits, sample.free_address(0));
+        assert!(matches!(error, LayoutError::Piece { .. }), "{error}");
+    }
+}
+
+#[test]
+fn addresses_are_found_in_both_directions() {
+    let sample = sample("gfx90a", "s_nop 0\ns_nop 1\ns_endpgm\n");
+    let mut edits = before(&sample, &[0, 1]);
+    edits.entries.insert(FunctionIndex(0), marking(&sample, 0, 8));
+    let layout = laid_out(&sample, &edits);
+    assert_eq!(layout.new_of(sample.pc(0)), Some(layout.entries[&FunctionIndex(0)]));
+    assert_eq!(layout.new_of(sample.pc(1)), Some(layout.places[1].start));
+    assert_eq!(layout.new_of(Pc(sample.pc(1).0 + 2)), None);
+    let place = layout.places[1];
+    let inst = place.inst.expect("an instruction");
+    assert!(place.start < inst);
+    for pc in [place.start, inst] {
+        assert_eq!(layout.old_of(pc), Some(sample.pc(1)));
+    }
+    assert_eq!(layout.old_of(layout.entries[&FunctionIndex(0)]), Some(sample.pc(0)));
+    let end = layout.address + layout.bytes.len() as u64;
+    assert_eq!(layout.old_of(Pc(end - 4)), None);
+    assert_eq!(layout.old_of(Pc(0)), None);
+}

@@ -1,0 +1,366 @@
+//! Random programs with random edits: what is executed is what was to be.
+
+use super::sample::Sample;
+use super::walk::{Event, executed, expected, marker, marking};
+use crate::flow::{FunctionIndex, InstIndex};
+use crate::layout::{Edits, Layout, LayoutError, Placement, Purpose, has_after, relayout};
+use flipwave_isa::{Pc, Sgpr};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::ops::Range;
+
+pub const PROCESSORS: [&str; 5] = ["gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100"];
+
+struct Dice(ChaCha8Rng);
+
+impl Dice {
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0.next_u32() % limit
+    }
+}
+
+/// Functions of branches, calls, and addresses: the first a kernel.
+fn functions(dice: &mut Dice, processor: &str, sizes: &[u32]) -> Vec<(String, String)> {
+    let name = |index: usize| format!("f{index}");
+    let has_hints = processor == "gfx1100" || processor == "gfx1030";
+    let function = |(index, size): (usize, &u32)| {
+        let mut text = String::new();
+        let mut line = 0;
+        while line < *size {
+            text += &format!("L{index}_{line}: ");
+            let target = format!("L{index}_{}", dice.below(*size));
+            let callee = name(1 + dice.below(sizes.len() as u32 - 1) as usize);
+            let condition = ["scc0", "scc1", "vccz", "execnz"][dice.below(4) as usize];
+            text += &match dice.below(16) {
+                0 => format!("s_branch {target}\n"),
+                1..=3 => format!("s_cbranch_{condition} {target}\n"),
+                4 => format!("s_call_b64 s[30:31], {callee}\n"),
+                5 => format!(
+                    "s_getpc_b64 s[4:5]\n\
+                     s_add_u32 s4, s4, {callee}@rel32@lo+4\n\
+                     s_addc_u32 s5, s5, {callee}@rel32@hi+12\n\
+                     s_swappc_b64 s[30:31], s[4:5]\n"
+                ),
+                6 => "s_getpc_b64 s[6:7]\n\
+                     s_add_u32 s6, s6, data@rel32@lo+4\n\
+                     s_addc_u32 s7, s7, data@rel32@hi+12\n"
+                    .to_owned(),
+                7 if dice.below(3) == 0 => "s_setpc_b64 s[30:31]\n".to_owned(),
+                8 => format!(
+                    "s_getpc_b64 s[8:9]\n\
+                     s_add_u32 s8, s8, 8\n\
+                     s_addc_u32 s9, s9, 0\nL{index}_{line}c: s_nop 2\n"
+                )
+                .replace("s8, 8", "s8, 12"),
+                9 if has_hints => "s_clause 0x2\ns_load_dword s10, s[0:1], 0x0\n\
+                     s_load_dword s11, s[0:1], 0x4\ns_load_dword s12, s[0:1], 0x8\n"
+                    .to_owned(),
+                10 if processor == "gfx1100" => {
+                    "s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)\n\
+                     v_mov_b32 v1, v2\nv_mov_b32 v3, v1\n"
+                        .to_owned()
+                }
+                11 => "s_mov_b32 s20, 0x12345678\n".to_owned(),
+                12 => "v_add_f32 v1, v2, v3\n".to_owned(),
+                _ => format!("s_movk_i32 s21, {line}\n"),
+            };
+            line += 1;
+        }
+        text += if index == 0 { "s_endpgm\n" } else { "s_setpc_b64 s[30:31]\n" };
+        (name(index), text)
+    };
+    sizes.iter().enumerate().map(function).collect()
+}
+
+fn sample(processor: &str, functions: &[(String, String)]) -> Sample {
+    let functions: Vec<(&str, String)> =
+        functions.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    Sample::new(processor, &functions, "", "")
+}
+
+struct Dose {
+    /// One of so many instructions is edited.
+    one_in: u32,
+    /// Bytes of filling behind a marker.
+    filling: Range<u32>,
+    /// Whether functions may stay.
+    trampolines: bool,
+}
+
+fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
+    let mut edits = Edits::default();
+    let fill = |dice: &mut Dice| {
+        let Range { start, end } = dose.filling;
+        (start + dice.below(end - start)) as usize / 4 * 4
+    };
+    for (index, inst) in sample.program.instructions.iter().enumerate() {
+        let index = InstIndex(index as u32);
+        if dice.below(dose.one_in) == 0 {
+            let code = marking(sample, marker(Purpose::Before(index)), fill(dice));
+            edits.before.insert(index, code);
+        }
+        let is_plain = inst.operation.name() == "s_movk_i32";
+        if is_plain && dice.below(dose.one_in) == 0 {
+            let code = marking(sample, marker(Purpose::Instead(index)), fill(dice));
+            edits.replaced.insert(index, code);
+        }
+        if has_after(inst) && dice.below(dose.one_in) == 0 {
+            let code = marking(sample, marker(Purpose::After(index)), fill(dice));
+            edits.after.insert(index, code);
+        }
+    }
+    for (index, _) in sample.program.functions.iter().enumerate() {
+        let index = FunctionIndex(index as u32);
+        if dice.below(2) == 0 {
+            let code = marking(sample, marker(Purpose::Entry(index)), fill(dice));
+            edits.entries.insert(index, code);
+        }
+        if dose.trampolines && dice.below(2) == 0 {
+            edits.placements.insert(index, Placement::Trampoline);
+        }
+    }
+    edits
+}
+
+/// Everything that must hold whatever is executed.
+pub fn check_shape(sample: &Sample, layout: &Layout) {
+    let mut ranges: Vec<Range<u64>> =
+        layout.inserted.iter().map(|(range, _)| range.clone()).collect();
+    assert!(ranges.is_sorted_by_key(|range| range.start));
+    assert!(layout.spans.is_sorted_by_key(|(range, _)| range.start));
+    let end = layout.address + layout.bytes.len() as u64;
+    for (index, (inst, place)) in sample.program.instructions.iter().zip(&layout.places).enumerate()
+    {
+        let size = u64::from(inst.size);
+        let Some(pc) = place.inst.filter(|pc| (layout.address..end).contains(&pc.0)) else {
+            continue;
+        };
+        let bytes = &layout.bytes[(pc.0 - layout.address) as usize..];
+        let new = sample.isa.decode(bytes, pc).expect("an instruction");
+        assert_eq!(new.operation, inst.operation, "instruction {index}");
+        let highs = sample.program.addresses.iter().flat_map(|chain| [chain.low, chain.high]);
+        let is_mended = inst.branch_target.is_some()
+            || highs.into_iter().any(|member| member == InstIndex(index as u32));
+        if !is_mended {
+            assert_eq!(new.text, inst.text, "instruction {index}");
+            assert_eq!(u64::from(new.size), size);
+        }
+        assert_eq!(layout.old_of(pc), Some(inst.pc));
+        ranges.push(pc.0..pc.0 + u64::from(new.size));
+    }
+    ranges.sort_by_key(|range| range.start);
+    let mut at = layout.address;
+    for range in ranges {
+        assert_eq!(range.start, at, "a gap or an overlap");
+        at = range.end;
+    }
+    assert_eq!(at, end);
+    for (function, entry) in sample.program.functions.iter().zip(layout.entries.values()) {
+        assert!(function.kernel.is_none() || entry.0.is_multiple_of(256));
+    }
+}
+
+fn check(sample: &Sample, edits: &Edits, layout: &Layout, seed: u64, length: usize) -> Vec<Event> {
+    check_shape(sample, layout);
+    let start = sample.program.instructions[0].pc;
+    let wanted = expected(sample, edits, layout, start, seed, length);
+    let found = executed(sample, layout, layout.entries[&FunctionIndex(0)], seed, length);
+    if let Some(at) =
+        (0..length.min(wanted.len().max(found.len()))).find(|at| wanted.get(*at) != found.get(*at))
+    {
+        let near = at.saturating_sub(5)..at + 3;
+        let part = |events: &[Event]| {
+            format!("{:x?}", &events[near.start.min(events.len())..near.end.min(events.len())])
+        };
+        panic!("event {at}: wanted {}, found {}", part(&wanted), part(&found));
+    }
+    found
+}
+
+fn run(seeds: Range<u64>, sizes: &[u32], dose: &Dose) -> u64 {
+    let mut longest = 0;
+    for processor in PROCESSORS {
+        for seed in seeds.clone() {
+            let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
+            let functions = functions(&mut dice, processor, sizes);
+            let sample = sample(processor, &functions);
+            for _ in 0..4 {
+                let edits = edits(&mut dice, &sample, dose);
+                let distance = u64::from(dice.below(60_000));
+                let address = sample.free_address(distance);
+                let layout = relayout(&sample.object, &sample.program, &edits, address)
+                    .unwrap_or_else(|error| panic!("{processor} {seed}: {error}"));
+                longest = longest.max(layout.bytes.len() as u64);
+                for walk in 0..4 {
+                    check(&sample, &edits, &layout, seed + walk, 3000);
+                }
+            }
+        }
+    }
+    longest
+}
+
+#[test]
+fn code_moved_without_edits_runs_as_before() {
+    run(0..4, &[40, 20, 20], &Dose { one_in: u32::MAX, filling: 0..4, trampolines: false });
+}
+
+#[test]
+fn inserted_code_runs_where_it_was_asked_for() {
+    run(0..6, &[40, 20, 20], &Dose { one_in: 3, filling: 0..64, trampolines: false });
+}
+
+#[test]
+fn branches_over_much_code_go_by_islands() {
+    let dose = Dose { one_in: 3, filling: 0..20_000, trampolines: false };
+    let longest = run(0..3, &[150, 60, 60], &dose);
+    assert!(longest > 1 << 20, "only {longest} bytes");
+}
+
+#[test]
+fn functions_that_stay_run_with_trampolines() {
+    run(0..6, &[40, 20, 20], &Dose { one_in: 3, filling: 0..64, trampolines: true });
+}
+
+/// Edits for functions that all stay, out of a branch's reach: where SCC is free.
+fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
+    let mut edits = Edits::default();
+    let functions = 0..sample.program.functions.len() as u32;
+    edits.placements =
+        functions.map(|index| (FunctionIndex(index), Placement::Trampoline)).collect();
+    let function = &sample.program.functions[0];
+    for index in function.instructions.clone() {
+        let inst = &sample.program.instructions[index as usize];
+        let index = InstIndex(index);
+        edits.free_pairs.insert(index, Sgpr(60));
+        let name = inst.operation.name();
+        let is_chained = ["s_getpc_b64", "s_add_u32", "s_addc_u32", "s_call_b64"].contains(&name);
+        if is_chained || edits.before.len() + edits.after.len() > 8 || dice.below(3) > 0 {
+            continue;
+        }
+        let after = has_after(inst) && dice.below(2) == 0;
+        let purpose = if after { Purpose::After(index) } else { Purpose::Before(index) };
+        let code = marking(sample, marker(purpose), 0);
+        if after {
+            edits.after.insert(index, code)
+        } else {
+            edits.before.insert(index, code)
+        };
+    }
+    edits
+        .entries
+        .insert(FunctionIndex(0), marking(sample, marker(Purpose::Entry(FunctionIndex(0))), 0));
+    edits
+}
+
+#[test]
+fn trampolines_out_of_reach_are_jumped_to() {
+    'seeds: for seed in 0..6 {
+        let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
+        let functions = functions(&mut dice, "gfx90a", &[40, 20, 20]);
+        let sample = sample("gfx90a", &functions);
+        let mut edits = far_edits(&mut dice, &sample);
+        let address = sample.free_address(1 << 20);
+        // Jumps take old padding, and there is not always enough of it.
+        let layout = loop {
+            match relayout(&sample.object, &sample.program, &edits, address) {
+                Err(LayoutError::Sites(refused)) => {
+                    for at in refused.iter().filter_map(|(pc, _)| sample.program.at(*pc)) {
+                        edits.before.remove(&at);
+                        edits.after.remove(&at);
+                    }
+                    if edits.before.is_empty() && edits.after.is_empty() {
+                        continue 'seeds;
+                    }
+                }
+                layout => break layout.unwrap_or_else(|error| panic!("{seed}: {error}")),
+            }
+        };
+        for walk in 0..4 {
+            check(&sample, &edits, &layout, seed + walk, 3000);
+        }
+        let without = Edits { free_pairs: Default::default(), ..edits.clone() };
+        let error = relayout(&sample.object, &sample.program, &without, address);
+        let sites = edits.before.len() + edits.after.len();
+        let Err(LayoutError::Sites(refused)) = error else { panic!("sites are refused") };
+        assert!(refused.len() >= sites.min(2), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_wrong_byte_is_noticed() {
+    let mut dice = Dice(ChaCha8Rng::seed_from_u64(1));
+    let functions = functions(&mut dice, "gfx90a", &[40, 20, 20]);
+    let sample = sample("gfx90a", &functions);
+    let dose = Dose { one_in: 3, filling: 0..64, trampolines: false };
+    let edits = edits(&mut dice, &sample, &dose);
+    let address = sample.free_address(0);
+    let layout = relayout(&sample.object, &sample.program, &edits, address).expect("a layout");
+    let start = sample.program.instructions[0].pc;
+    let entry = layout.entries[&FunctionIndex(0)];
+    let wanted = expected(&sample, &edits, &layout, start, 1, 3000);
+    assert_eq!(wanted, executed(&sample, &layout, entry, 1, 3000));
+    // Each branch that is executed, led one instruction further.
+    let branches: Vec<usize> = sample
+        .program
+        .instructions
+        .iter()
+        .enumerate()
+        .filter(|(index, inst)| {
+            inst.branch_target.is_some() && wanted.contains(&Event::Inst(*index as u32))
+        })
+        .map(|(index, _)| index)
+        .collect();
+    let mut noticed = 0;
+    for index in &branches {
+        let mut wrong = layout.clone();
+        let pc = layout.places[*index].inst.expect("an instruction");
+        wrong.bytes[(pc.0 - layout.address) as usize] ^= 1;
+        let found = std::panic::catch_unwind(|| executed(&sample, &wrong, entry, 1, 3000));
+        noticed += usize::from(found.map_or(true, |found| found != wanted));
+    }
+    assert!(noticed * 10 >= branches.len() * 8, "{noticed} of {}", branches.len());
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let sample =
+        Sample::new("gfx90a", &[("k", "s_nop 0\ns_trap 2\ns_endpgm\n".to_owned())], "", "");
+    let code = marking(&sample, 0, 0);
+    let attempt = |edits: &Edits, address: Pc| {
+        relayout(&sample.object, &sample.program, edits, address).expect_err("an error")
+    };
+    for index in [1, 2] {
+        let edits = Edits { after: [(InstIndex(index), code.clone())].into(), ..Edits::default() };
+        let error = attempt(&edits, sample.free_address(0));
+        assert!(matches!(error, LayoutError::NoWayBack { .. }), "{error}");
+    }
+    let edits = Edits { before: [(InstIndex(3), code)].into(), ..Edits::default() };
+    let error = attempt(&edits, sample.free_address(0));
+    assert!(matches!(error, LayoutError::Unknown { .. }), "{error}");
+    let error = attempt(&Edits::default(), Pc(0x1010));
+    assert!(matches!(error, LayoutError::Alignment { .. }), "{error}");
+}
+
+/// Prints how many instructions are laid out in a second:
+/// `cargo test --release -p flipwave-hooks layout_speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn layout_speed() {
+    let mut dice = Dice(ChaCha8Rng::seed_from_u64(1));
+    let functions = functions(&mut dice, "gfx90a", &[8000; 20]);
+    let sample = sample("gfx90a", &functions);
+    let code = marking(&sample, 0, 0);
+    let indices = 0..sample.program.instructions.len() as u32;
+    let before = indices.map(|index| (InstIndex(index), code.clone())).collect();
+    for (name, edits) in
+        [("without edits", Edits::default()), ("before each", Edits { before, ..Edits::default() })]
+    {
+        let start = std::time::Instant::now();
+        let layout = relayout(&sample.object, &sample.program, &edits, sample.free_address(0));
+        let time = start.elapsed().as_secs_f64();
+        let (count, bytes) =
+            (sample.program.instructions.len() as f64, layout.expect("a layout").bytes.len());
+        println!("{name}: {:.2} million/s, {bytes} bytes", count / time / 1e6);
+    }
+}

@@ -1,0 +1,41 @@
+//! What the hardware puts into registers before a kernel starts.
+
+use flipwave_codeobj::Kernel;
+use flipwave_isa::{FlatScratch, Generation, Register, RegisterSet, Sgpr, Target, Vgpr};
+
+/// Registers that hold something when a kernel starts (AMDGPUUsage, "Initial Kernel Execution
+/// State").
+pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
+    let descriptor = &kernel.descriptor;
+    let mut set = RegisterSet::EMPTY;
+    let system = [
+        descriptor.rsrc2.workgroup_id_x,
+        descriptor.rsrc2.workgroup_id_y,
+        descriptor.rsrc2.workgroup_id_z,
+        descriptor.rsrc2.workgroup_info,
+        descriptor.rsrc2.private_segment && target.flat_scratch() != FlatScratch::Architected,
+    ];
+    let system = system.iter().filter(|enabled| **enabled).count() as u8;
+    let sgprs = descriptor.rsrc2.user_sgprs.saturating_add(system);
+    (0..sgprs).for_each(|n| set.insert(Register::Sgpr(Sgpr(n))));
+    let work_item = if target.packs_work_item_ids() {
+        1
+    } else {
+        descriptor.rsrc2.vgpr_workitem_id.saturating_add(1).min(3)
+    };
+    (0..work_item).for_each(|n| set.insert(Register::Vgpr(Vgpr(n))));
+    set.insert(Register::ExecLo);
+    set.insert(Register::Mode);
+    if descriptor.wavefront_size() == 64 {
+        set.insert(Register::ExecHi);
+    }
+    if target.flat_scratch() == FlatScratch::Architected {
+        set.insert(Register::FlatScratchLo);
+        set.insert(Register::FlatScratchHi);
+    }
+    if target.generation() >= Generation::Gfx12 {
+        // Workgroup indices are there (AMDGPUUsage, "SGPR Register Set Up Order").
+        (0..16).for_each(|n| set.insert(Register::Ttmp(flipwave_isa::Ttmp(n))));
+    }
+    set
+}

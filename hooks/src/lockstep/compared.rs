@@ -1,0 +1,72 @@
+//! What is compared before each original instruction.
+
+use super::Lockstep;
+use crate::flow::InstIndex;
+use crate::liveness::Live;
+use flipwave_isa::{Register, RegisterSet};
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+/// Registers that are compared at a point.
+#[derive(Debug)]
+pub struct Registers {
+    /// Those that all lanes share.
+    pub scalars: Vec<Register>,
+    /// Those of lanes: whether in the lanes that EXEC selects, and whether in the others.
+    pub vectors: Vec<(Register, bool, bool)>,
+}
+
+/// What is compared before each original instruction, worked out when it is first executed.
+pub struct Compared<'a> {
+    wanted: &'a dyn Fn(InstIndex) -> Live,
+    changed: RegisterSet,
+    /// Second halves of address computations: the carry of the first depends on the address.
+    carries: HashSet<InstIndex>,
+    known: Vec<OnceCell<Registers>>,
+    /// Lanes of a wave.
+    pub wave_size: u8,
+}
+
+impl<'a> Compared<'a> {
+    pub fn new(lockstep: &Lockstep<'a>) -> Compared<'a> {
+        let program = lockstep.program;
+        let mut known = Vec::new();
+        known.resize_with(program.instructions.len(), OnceCell::new);
+        Compared {
+            wanted: lockstep.wanted,
+            changed: lockstep.changed,
+            carries: program
+                .addresses
+                .iter()
+                .flat_map(|chain| (chain.low.0 + 1..=chain.high.0).map(InstIndex))
+                .collect(),
+            known,
+            wave_size: program.wave_size,
+        }
+    }
+
+    /// What is compared before an instruction.
+    pub fn before(&self, index: InstIndex) -> Option<&Registers> {
+        let known = self.known.get(index.0 as usize)?;
+        Some(known.get_or_init(|| self.registers(index)))
+    }
+
+    fn registers(&self, index: InstIndex) -> Registers {
+        let live = (self.wanted)(index);
+        let is_compared = |register: &Register| {
+            let is_carry = *register == Register::Scc && self.carries.contains(&index);
+            !is_carry && !self.changed.contains(*register)
+        };
+        let mut registers = Registers { scalars: Vec::new(), vectors: Vec::new() };
+        for register in live.any().iter().filter(is_compared) {
+            if register.is_per_lane() {
+                let (active, masked) =
+                    (live.active.contains(register), live.masked.contains(register));
+                registers.vectors.push((register, active, masked));
+            } else {
+                registers.scalars.push(register);
+            }
+        }
+        registers
+    }
+}

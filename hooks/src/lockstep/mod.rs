@@ -1,0 +1,261 @@
+//! Original and instrumented code side by side on the embedded GPU.
+//!
+//! Both run the same dispatch on copies of one device. Each wave executes the same original
+//! instructions in the same order on both sides, and before each of them every register whose
+//! value is wanted there ([`crate::liveness`]) must hold the same on both, in the lanes in which it
+//! is wanted; at the end, memory must be the same. Addresses in the code object's own image are
+//! compared by what they are the address of.
+//!
+//! Waves are compared one by one, so it does not matter in which order they run. But where a value
+//! depends on that order (an atomic operation that returns what another wave wrote, a spin on
+//! memory), it may differ with no fault of anybody: the embedded GPU lets a wave have its turn for
+//! a number of instructions, and inserted ones count.
+
+mod addresses;
+mod compared;
+mod difference;
+mod memory;
+mod recorder;
+
+pub use difference::{Difference, LockstepError};
+
+use crate::checker::Claims;
+use crate::flow::{InstIndex, Program};
+use crate::liveness::Live;
+use addresses::Addresses;
+use compared::Compared;
+use flipwave_device::{Address, Completion, Dispatch, Statistics, WaveId};
+use flipwave_isa::{Pc, RegisterSet};
+use flipwave_sim::strict::Violation;
+use flipwave_sim::{EmbeddedGpu, Progress};
+use recorder::Recorder;
+use std::ops::Range;
+
+/// What is run side by side.
+pub struct Lockstep<'a> {
+    /// The original's code.
+    pub program: &'a Program,
+    /// What is wanted before each of its instructions.
+    pub wanted: &'a dyn Fn(InstIndex) -> Live,
+    /// Where each original instruction is in the instrumented code.
+    pub claims: &'a Claims,
+    /// A device with both code objects loaded.
+    pub gpu: &'a EmbeddedGpu,
+    /// The dispatch of the original.
+    pub original: &'a Dispatch,
+    /// The dispatch of the instrumented code, with the same arguments.
+    pub instrumented: &'a Dispatch,
+    /// Registers that hooks were asked to change, which are not compared.
+    pub changed: RegisterSet,
+    /// Memory that hooks write, which is not compared.
+    pub ignored: Vec<Range<Address>>,
+    /// Whether both sides run once more on the strict level.
+    pub is_strict: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct LockstepReport {
+    /// Original instructions that were executed on both sides.
+    pub instructions: u64,
+    /// 32-bit values that were compared before them, a vector register in all its lanes being one.
+    pub registers: u64,
+    /// Bytes of memory that were compared at the end.
+    pub bytes: u64,
+    /// The first difference.
+    pub difference: Option<Difference>,
+    /// Rules of the hardware that the instrumented code breaks and the original does not.
+    pub violations: Vec<Violation>,
+    /// What the original executed, where it completed.
+    pub original: Option<Statistics>,
+    /// What the instrumented code executed, where it completed.
+    pub instrumented: Option<Statistics>,
+}
+
+impl LockstepReport {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.difference.is_none() && self.violations.is_empty()
+    }
+}
+
+/// Instructions that each side executes before the two are compared.
+const CHUNK: u64 = 1 << 18;
+
+impl Lockstep<'_> {
+    /// Runs both to their ends, or to the first difference.
+    ///
+    /// # Errors
+    /// [`LockstepError`] where a side cannot be run at all.
+    pub fn run(&self) -> Result<LockstepReport, LockstepError> {
+        let addresses = Addresses::new(self)?;
+        let compared = Compared::new(self);
+        let mut report = LockstepReport::default();
+        let mut sides = Sides::new(self, &addresses, &compared, None)?;
+        if let Some((wave, number)) = sides.run(&mut report)? {
+            report.difference = Some(self.look_at(wave, number, &addresses, &compared)?);
+            return Ok(report);
+        }
+        report.difference = match sides.ends() {
+            (Some(Completion::Completed(one)), Some(Completion::Completed(two))) => {
+                (report.original, report.instrumented) = (Some(*one), Some(*two));
+                memory::compare(self, &sides.original.gpu, &sides.new.gpu, &addresses, &mut report)?
+            }
+            (one, two) if is_same_fault(one, two, &addresses) => None,
+            (one, two) => {
+                Some(Difference::End { original: one.cloned(), instrumented: two.cloned() })
+            }
+        };
+        if self.is_strict {
+            report.violations = self.violations(&addresses)?;
+        }
+        Ok(report)
+    }
+
+    /// Runs up to a difference once more, to see the values.
+    fn look_at(
+        &self,
+        wave: WaveId,
+        number: u64,
+        addresses: &Addresses,
+        compared: &Compared<'_>,
+    ) -> Result<Difference, LockstepError> {
+        let mut sides = Sides::new(self, addresses, compared, Some((wave, number)))?;
+        sides.run(&mut LockstepReport::default())?;
+        let place = |recorder: &Recorder<'_>| recorder.seen.as_ref().map(|(index, _)| *index);
+        let (one, two) = (&sides.original.recorder, &sides.new.recorder);
+        let (at, other) = (place(one), place(two));
+        let pc = |at: Option<InstIndex>| at.map(|at| self.pc(at));
+        if at != other {
+            let (original, instrumented) = (pc(at), pc(other));
+            return Ok(Difference::Path { wave, number, original, instrumented });
+        }
+        let values = |recorder: &Recorder<'_>| {
+            recorder.seen.as_ref().map(|(_, values)| values.clone()).unwrap_or_default()
+        };
+        let (one, two) = (values(one), values(two));
+        let differing = one.iter().zip(&two).find(|(one, two)| one != two);
+        Ok(match differing {
+            Some((original, instrumented)) => Difference::Register {
+                wave,
+                number,
+                pc: pc(at).unwrap_or(Pc(0)),
+                register: original.register,
+                lane: original.lane,
+                original: original.bits,
+                instrumented: instrumented.bits,
+            },
+            None => Difference::Path { wave, number, original: pc(at), instrumented: pc(other) },
+        })
+    }
+
+    fn pc(&self, index: InstIndex) -> Pc {
+        self.program.instructions.get(index.0 as usize).map_or(Pc(0), |inst| inst.pc)
+    }
+
+    /// Violations of the instrumented code at inserted instructions, and at original ones where
+    /// the original does not break the same rule.
+    fn violations(&self, addresses: &Addresses) -> Result<Vec<Violation>, LockstepError> {
+        let (_, before) = self.gpu.clone().dispatch_strict(self.original)?;
+        let (_, mut violations) = self.gpu.clone().dispatch_strict(self.instrumented)?;
+        violations.retain(|violation| {
+            let old = addresses.old_instruction(violation.place.pc);
+            !before.iter().any(|own| own.rule() == violation.rule() && Some(own.place.pc) == old)
+        });
+        Ok(violations)
+    }
+}
+
+/// Whether both were stopped by the same fault at the same original instruction.
+fn is_same_fault(
+    one: Option<&Completion>,
+    two: Option<&Completion>,
+    addresses: &Addresses,
+) -> bool {
+    match (one, two) {
+        (Some(Completion::Faulted(one)), Some(Completion::Faulted(two))) => {
+            one.cause == two.cause
+                && one.place.wave == two.place.wave
+                && Some(one.place.pc) == addresses.old_instruction(two.place.pc)
+        }
+        _ => false,
+    }
+}
+
+/// The two sides of a run.
+struct Sides<'a> {
+    original: Side<'a>,
+    new: Side<'a>,
+}
+
+struct Side<'a> {
+    gpu: EmbeddedGpu,
+    execution: flipwave_sim::Execution,
+    recorder: Recorder<'a>,
+    end: Option<Completion>,
+    executed: u64,
+}
+
+impl<'a> Side<'a> {
+    fn new(
+        lockstep: &Lockstep<'_>,
+        dispatch: &Dispatch,
+        recorder: Recorder<'a>,
+    ) -> Result<Side<'a>, LockstepError> {
+        let mut gpu = lockstep.gpu.clone();
+        let execution = gpu.begin(dispatch)?;
+        Ok(Side { gpu, execution, recorder, end: None, executed: 0 })
+    }
+
+    /// Executes some more.
+    fn advance(&mut self) -> Result<(), LockstepError> {
+        if self.end.is_none() {
+            self.executed = self.executed.saturating_add(CHUNK);
+            let progress =
+                self.gpu.advance(&mut self.execution, &mut self.recorder, self.executed)?;
+            if let Progress::Ended(end) = progress {
+                self.end = Some(end);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Sides<'a> {
+    fn new(
+        lockstep: &Lockstep<'_>,
+        addresses: &'a Addresses,
+        compared: &'a Compared<'_>,
+        wanted: Option<(WaveId, u64)>,
+    ) -> Result<Sides<'a>, LockstepError> {
+        let original = Recorder::new(addresses.originals(), compared, addresses, wanted);
+        let new = Recorder::new(addresses.places(), compared, addresses, wanted);
+        Ok(Sides {
+            original: Side::new(lockstep, lockstep.original, original)?,
+            new: Side::new(lockstep, lockstep.instrumented, new)?,
+        })
+    }
+
+    fn ends(&self) -> (Option<&Completion>, Option<&Completion>) {
+        (self.original.end.as_ref(), self.new.end.as_ref())
+    }
+
+    /// Runs to the end; gives the wave and the number of the instruction at which the two first
+    /// differ.
+    fn run(&mut self, report: &mut LockstepReport) -> Result<Option<(WaveId, u64)>, LockstepError> {
+        loop {
+            self.original.advance()?;
+            self.new.advance()?;
+            let has_ended = self.original.end.is_some() && self.new.end.is_some();
+            let (one, two) = (&mut self.original.recorder, &mut self.new.recorder);
+            let is_done = |end: &Option<Completion>| matches!(end, Some(Completion::Completed(_)));
+            let must_match = is_done(&self.original.end) && is_done(&self.new.end);
+            if let Some(difference) = recorder::compare(one, two, must_match, report) {
+                return Ok(Some(difference));
+            }
+            if has_ended || (one.seen.is_some() && two.seen.is_some()) {
+                return Ok(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! From requests to a new code object.
+
+use super::homes::{self, Wants};
+use super::report::{KernelReport, Refused, Report};
+use super::{HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth};
+use crate::allocation::Allocation;
+use crate::checker::{self, Claims, Inserted};
+use crate::component::Component;
+use crate::entry;
+use crate::flow::{BlockIndex, FunctionIndex, InstIndex};
+use crate::hook::{
+    Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData, HookError,
+    InputValue,
+};
+use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
+use crate::liveness::{Liveness, index_mode};
+use crate::seams;
+use crate::site::{Call, Dialect, Homes, Site, Weaver};
+use crate::under_way::{LoadsUnderWay, UnderWay};
+use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
+use flipwave_isa::{Isa, Pc, RegisterSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
+
+/// A hook call whose values are known to the instruction.
+struct Bound<'a> {
+    at: InstIndex,
+    when: When,
+    call: &'a HookCall,
+    /// Index of the body among those of its source.
+    body: usize,
+    inputs: Vec<InputValue>,
+}
+
+/// A rewrite under way.
+pub(super) struct Build<'a> {
+    instrumentation: &'a Instrumentation<'a>,
+    hooks: Vec<CompiledHooks>,
+    bound: Vec<Bound<'a>>,
+    report: Report,
+}
+
+impl<'a> Build<'a> {
+    /// Lowers every call's arguments and compiles the hooks.
+    pub fn new(
+        instrumentation: &'a Instrumentation<'a>,
+        compiler: &HookCompiler,
+    ) -> Result<Build<'a>, RewriteError> {
+        let mut build = Build {
+            instrumentation,
+            hooks: Vec::new(),
+            bound: Vec::new(),
+            report: Report::default(),
+        };
+        let start = Instant::now();
+        let mut entries: Vec<(Vec<EntryPoint>, HashMap<EntryPoint, usize>)> =
+            vec![Default::default(); instrumentation.sources.len()];
+        for (at, requests) in &instrumentation.requests {
+            for (when, call) in calls(requests) {
+                build.bind(*at, when, call, &mut entries)?;
+            }
+        }
+        build.report.rewriting += start.elapsed();
+        let start = Instant::now();
+        for (source, (points, _)) in instrumentation.sources.iter().zip(&entries) {
+            build.hooks.push(compiler.compile(source, points)?);
+        }
+        build.report.compiling = start.elapsed();
+        Ok(build)
+    }
+
+    /// Finds out what a call needs; a site whose values cannot be had is left out.
+    fn bind(
+        &mut self,
+        at: InstIndex,
+        when: When,
+        call: &'a HookCall,
+        entries: &mut [(Vec<EntryPoint>, HashMap<EntryPoint, usize>)],
+    ) -> Result<(), RewriteError> {
+        let instrumentation = self.instrumentation;
+        let program = &instrumentation.program;
+        let Some(inst) = program.instructions.get(at.0 as usize) else { return Ok(()) };
+        let source = instrumentation.sources.get(call.source.0);
+        let (Some(source), Some((points, known))) = (source, entries.get_mut(call.source.0)) else {
+            return Err(RewriteError::NoSource { index: call.source.0 });
+        };
+        if when == When::After && !layout::has_after(inst) {
+            self.refuse(at, when, &call.function, "control does not come back behind it".into());
+            return Ok(());
+        }
+        let function = source.function(&call.function)?;
+        let lowered = function.call(&call.arguments, &call.results, inst, program.wave_size);
+        match lowered {
+            Ok(lowered) => {
+                let body = *known.entry(lowered.entry.clone()).or_insert_with(|| {
+                    points.push(lowered.entry);
+                    points.len() - 1
+                });
+                self.bound.push(Bound { at, when, call, body, inputs: lowered.inputs });
+                Ok(())
+            }
+            Err(error @ HookError::Argument { .. }) => {
+                self.refuse(at, when, &call.function, error.to_string());
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn refuse(&mut self, at: InstIndex, when: When, hook: &str, reason: String) {
+        if let Some(inst) = self.instrumentation.program.instructions.get(at.0 as usize) {
+            self.report.refused.push(Refused {
+                pc: inst.pc,
+                instruction: inst.text.clone(),
+                when,
+                hook: hook.to_owned(),
+                reason,
+            });
+        }
+    }
+
+    pub fn finish(mut self) -> Result<Rewritten, RewriteError> {
+        let start = Instant::now();
+        let instrumentation = self.instrumentation;
+        let (object, program) = (instrumentation.object, &instrumentation.program);
+        let mut editor = Editor::new(object);
+        let data = self.add_data(&mut editor)?;
+        let mut woven = self.weave(&data)?;
+        let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
+        self.report.padding = seams::pad(program, &mut woven.edits, &isa)?;
+        let address = Pc(editor.free_address());
+        let layout = loop {
+            match layout::relayout(object, program, &woven.edits, address) {
+                Err(LayoutError::Sites(refused)) => {
+                    for (pc, reason) in refused {
+                        self.leave_out(&mut woven.edits, pc, &reason);
+                    }
+                }
+                other => break other?,
+            }
+        };
+        put_code(&mut editor, &layout)?;
+        for (kernel, grown) in &woven.kernels {
+            let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
+            editor.set_metadata(*kernel, change)?;
+            editor.set_descriptor(*kernel, grown.descriptor.clone())?;
+            self.report.kernels.push(KernelReport {
+                name: grown.name.clone(),
+                placement: placement(instrumentation, &layout, *kernel),
+                before: grown.before,
+                after: grown.after,
+            });
+        }
+        let written = editor.finish()?;
+        self.report.debug_lost = written.debug_lost;
+        let new = written.object;
+        let claims = claims(instrumentation, &layout, &woven);
+        self.report.rewriting += start.elapsed();
+        if instrumentation.is_checked {
+            let start = Instant::now();
+            let liveness = Liveness::new(program);
+            match checker::check(object, program, &|at| liveness.before(at), &new, &claims) {
+                Ok(proof) => self.report.proof = Some(proof),
+                Err(findings) => return Err(RewriteError::Wrong(findings)),
+            }
+            self.report.checking = start.elapsed();
+        }
+        Ok(Rewritten { object: new, layout, claims, data, report: self.report })
+    }
+
+    /// A segment for the data of each source.
+    fn add_data(&self, editor: &mut Editor<'_>) -> Result<Vec<(Pc, HookData)>, RewriteError> {
+        let mut placed = Vec::new();
+        for hooks in &self.hooks {
+            let data = hooks.data.clone();
+            if data.is_empty() {
+                placed.push((Pc(editor.free_address()), data));
+                continue;
+            }
+            let symbols = data.symbols.iter().map(|(name, symbol)| DataSymbol {
+                name: name.clone(),
+                offset: symbol.offset,
+                size: symbol.size,
+            });
+            let symbols = symbols.collect();
+            let address =
+                editor.add_data(data.bytes.clone(), data.zeros, data.alignment, symbols)?;
+            placed.push((Pc(address), data));
+        }
+        Ok(placed)
+    }
+
+    /// Makes the code of every site and every entry.
+    fn weave(&mut self, data: &[(Pc, HookData)]) -> Result<Woven, RewriteError> {
+        let instrumentation = self.instrumentation;
+        let program = &instrumentation.program;
+        let state = State {
+            liveness: Liveness::new(program),
+            loads: LoadsUnderWay::new(program),
+            index_mode: index_mode(program),
+        };
+        let mut assembler =
+            Assembler::new(Isa::with_wave_size(&program.target, program.wave_size)?);
+        let mut woven = Woven::default();
+        for (at, requests) in &instrumentation.requests {
+            if let Some(Instead::Text(text)) = &requests.instead {
+                woven.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
+            }
+        }
+        let bound = std::mem::take(&mut self.bound);
+        for component in &instrumentation.components {
+            let functions: BTreeSet<FunctionIndex> = component.functions.iter().copied().collect();
+            let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'_>>> = BTreeMap::new();
+            let mut wants = Wants::default();
+            for bound in &bound {
+                if program.function_of(bound.at).is_some_and(|own| functions.contains(&own)) {
+                    sites.entry((bound.at, bound.when)).or_default().push(bound);
+                    wants.add(&bound.inputs, self.body(bound));
+                }
+            }
+            if sites.is_empty() {
+                continue;
+            }
+            let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
+            let homes = homes::choose(
+                instrumentation.object,
+                &program.target,
+                component,
+                &wants,
+                first.unwrap_or(Pc(0)),
+            );
+            let mut weaver = Weaver {
+                target: &program.target,
+                dialect: Dialect {
+                    wave_size: program.wave_size,
+                    generation: program.target.generation(),
+                },
+                component,
+                homes: &homes,
+                assembler: &mut assembler,
+            };
+            let used = self.component(component, &sites, &state, &mut weaver, data, &mut woven);
+            self.start(component, &homes, used, &mut assembler, &mut woven)?;
+        }
+        for at in std::mem::take(&mut woven.broken) {
+            woven.edits.replaced.remove(&at);
+        }
+        Ok(woven)
+    }
+
+    /// The code of a component's sites; gives the registers that it uses.
+    fn component(
+        &mut self,
+        component: &Component,
+        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
+        state: &State<'_>,
+        weaver: &mut Weaver<'_>,
+        data: &[(Pc, HookData)],
+        woven: &mut Woven,
+    ) -> Used {
+        let State { liveness, loads, index_mode } = state;
+        let program = &self.instrumentation.program;
+        let mut used = Used { registers: weaver.homes.registers, scratch: None };
+        let functions = component.functions.iter();
+        let functions = functions.filter_map(|own| program.functions.get(own.0 as usize));
+        for block in functions.flat_map(|function| function.blocks.clone()) {
+            let mut visit = |at, when, under_way: &UnderWay| {
+                let live = match when {
+                    When::Before => liveness.before(at),
+                    When::After => liveness.after(at),
+                    When::Instead => liveness.before(at).union(liveness.after(at)),
+                };
+                // A switch of the mode is followed by what it is for, in the same block.
+                let point = at.0 + u32::from(when == When::After);
+                let in_index_mode = index_mode.get(point as usize).copied().unwrap_or_default();
+                let site = Site { live, under_way, in_index_mode };
+                for bound in sites.get(&(at, when)).into_iter().flatten() {
+                    let Some((address, data)) = data.get(bound.call.source.0) else { continue };
+                    let Some(body) = self.body(bound) else { continue };
+                    let call = Call {
+                        body,
+                        inputs: &bound.inputs,
+                        results: &bound.call.results,
+                        mask: bound.call.mask,
+                        data: *address,
+                        symbols: data,
+                    };
+                    match weaver.call(&site, &call) {
+                        Ok(call) => {
+                            used.registers = used.registers.union(call.used);
+                            used.scratch = used.scratch.max(call.scratch);
+                            self.report.placed += 1;
+                            self.report.without_saves += usize::from(call.saved == 0);
+                            woven.add(bound, call.changes, call.code);
+                        }
+                        Err(reason) => {
+                            self.refuse(at, when, &bound.call.function, reason.to_string());
+                            woven.broken.insert(at);
+                        }
+                    }
+                }
+            };
+            let mut previous = None;
+            let end = loads.walk(program, BlockIndex(block), |at, under_way| {
+                if let Some(previous) = previous.replace(at) {
+                    visit(previous, When::After, under_way);
+                }
+                visit(at, When::Before, under_way);
+                visit(at, When::Instead, under_way);
+            });
+            if let Some(last) = previous {
+                visit(last, When::After, &end);
+            }
+        }
+        used
+    }
+
+    fn body(&self, bound: &Bound<'_>) -> Option<&Body> {
+        self.hooks.get(bound.call.source.0)?.bodies.get(bound.body)
+    }
+
+    /// Makes the entries of a component's kernels and grows their allocations.
+    fn start(
+        &mut self,
+        component: &Component,
+        homes: &Homes,
+        used: Used,
+        assembler: &mut Assembler,
+        woven: &mut Woven,
+    ) -> Result<(), RewriteError> {
+        let instrumentation = self.instrumentation;
+        let target = &instrumentation.program.target;
+        let kept: BTreeSet<EntryValue> = homes.entry.keys().copied().collect();
+        let functions = component.functions.iter().filter_map(|index| {
+            let function = instrumentation.program.functions.get(index.0 as usize)?;
+            Some((*index, function.kernel?))
+        });
+        for (function, index) in functions {
+            let Some(kernel) = instrumentation.object.kernels().get(index) else { continue };
+            let entry =
+                entry::entry(&kernel.descriptor, target, &kept, used.scratch, homes, assembler)
+                    .map_err(|reason| RewriteError::Entry {
+                        kernel: kernel.name.to_string(),
+                        reason,
+                    })?;
+            let before = Allocation::of(kernel, target);
+            let after = before.with(used.registers.union(entry.used));
+            if !entry.code.pieces.is_empty() {
+                woven.edits.entries.insert(function, entry.code);
+            }
+            let descriptor = growth::grown(&entry.descriptor, target, after);
+            let name = kernel.name.to_string();
+            woven.kernels.insert(index, GrownKernel { name, descriptor, before, after });
+        }
+        Ok(())
+    }
+
+    /// Takes a site out that has turned out not to be reachable.
+    fn leave_out(&mut self, edits: &mut Edits, pc: Pc, reason: &str) {
+        let Some(at) = self.instrumentation.program.at(pc) else { return };
+        for (when, removed) in [
+            (When::Before, edits.before.remove(&at)),
+            (When::After, edits.after.remove(&at)),
+            (When::Instead, edits.replaced.remove(&at)),
+        ] {
+            if removed.is_some() {
+                self.refuse(at, when, "", reason.to_owned());
+            }
+        }
+    }
+}
+
+/// What is known of every point of a program.
+struct State<'a> {
+    liveness: Liveness<'a>,
+    loads: LoadsUnderWay,
+    /// By instruction: whether vector instructions index registers when it begins.
+    index_mode: Vec<bool>,
+}
+
+/// What the hooks of a component use.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    registers: RegisterSet,
+    /// Where the scratch ends.
+    scratch: Option<u32>,
+}
+
+/// All code of a rewrite.
+#[derive(Default)]
+struct Woven {
+    edits: Edits,
+    /// What hooks were asked to change for good.
+    changes: BTreeMap<(InstIndex, When), RegisterSet>,
+    /// Instructions that stay, because something in their place could not be had.
+    broken: BTreeSet<InstIndex>,
+    kernels: BTreeMap<usize, GrownKernel>,
+}
+
+struct GrownKernel {
+    name: String,
+    descriptor: Descriptor,
+    before: Allocation,
+    after: Allocation,
+}
+
+impl Woven {
+    fn add(&mut self, bound: &Bound<'_>, changes: RegisterSet, code: Code) {
+        let all = self.changes.entry((bound.at, bound.when)).or_default();
+        *all = all.union(changes);
+        let edits = match bound.when {
+            When::Before => &mut self.edits.before,
+            When::After => &mut self.edits.after,
+            When::Instead => &mut self.edits.replaced,
+        };
+        edits.entry(bound.at).or_default().append(code);
+    }
+}
+
+fn calls(requests: &Requests) -> impl Iterator<Item = (When, &HookCall)> {
+    let instead = match &requests.instead {
+        Some(Instead::Calls(calls)) => calls.as_slice(),
+        _ => &[],
+    };
+    let before = requests.before.iter().map(|call| (When::Before, call));
+    let after = requests.after.iter().map(|call| (When::After, call));
+    before.chain(instead.iter().map(|call| (When::Instead, call))).chain(after)
+}
+
+/// Instructions from text, one a piece.
+fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
+    let mut code = Code::default();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        code.pieces.push(Piece::Bytes(assembler.assemble(line)?.to_vec()));
+    }
+    Ok(code)
+}
+
+fn put_code(editor: &mut Editor<'_>, layout: &Layout) -> Result<(), RewriteError> {
+    let (address, bytes, moved) = (layout.address, layout.bytes.clone(), layout.moved());
+    if layout.keeps_old_text() {
+        for patch in &layout.patches {
+            editor.patch(patch.address, patch.bytes.clone())?;
+        }
+        editor.add_text(address, bytes, moved)?;
+    } else {
+        editor.move_text(address, bytes, moved)?;
+    }
+    Ok(())
+}
+
+fn placement(instrumentation: &Instrumentation<'_>, layout: &Layout, kernel: usize) -> Placement {
+    let functions = &instrumentation.program.functions;
+    let own = functions.iter().position(|function| function.kernel == Some(kernel));
+    own.and_then(|own| layout.placements.get(own)).copied().unwrap_or(Placement::Inline)
+}
+
+/// What the checker is told.
+fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven) -> Claims {
+    let changed = |at: InstIndex, when| {
+        let asked = woven.changes.get(&(at, when)).copied().unwrap_or_default();
+        let inst = instrumentation.program.instructions.get(at.0 as usize);
+        match (when, inst) {
+            // What would have written its results is gone.
+            (When::Instead, Some(inst)) => asked.union(inst.writes.iter().copied().collect()),
+            _ => asked,
+        }
+    };
+    let inserted = layout.inserted.iter().map(|(range, purpose)| {
+        let (at, changes) = match purpose {
+            Purpose::Before(at) => (Some(*at), changed(*at, When::Before)),
+            Purpose::After(at) => (Some(*at), changed(*at, When::After)),
+            Purpose::Instead(at) => (Some(*at), changed(*at, When::Instead)),
+            Purpose::Entry(_) | Purpose::Routine(_) | Purpose::Island => (None, RegisterSet::EMPTY),
+        };
+        Inserted { range: range.clone(), at, changes }
+    });
+    Claims {
+        instructions: layout.places.iter().map(|place| place.inst).collect(),
+        inserted: inserted.collect(),
+    }
+}

@@ -1,0 +1,166 @@
+//! Requests, and the code object that fulfils them.
+
+mod build;
+mod error;
+mod growth;
+mod homes;
+mod report;
+mod selection;
+
+pub use error::RewriteError;
+pub use report::{KernelReport, Refused, Report};
+pub use selection::{Position, Selection};
+
+use crate::checker::Claims;
+use crate::component::{Component, components};
+use crate::flow::{InstIndex, Program};
+use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
+use crate::layout::Layout;
+use flipwave_codeobj::{CodeObject, LineTable};
+use flipwave_isa::{Pc, RegisterRange};
+use std::collections::BTreeMap;
+
+/// When a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum When {
+    /// Before the instruction, from wherever control comes.
+    Before,
+    /// After it, wherever control goes.
+    After,
+    /// In its place.
+    Instead,
+}
+
+/// A source of hooks that an instrumentation was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceIndex(pub usize);
+
+/// A hook to be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookCall {
+    /// Where the hook is.
+    pub source: SourceIndex,
+    /// The function in that source.
+    pub function: String,
+    /// What it is given.
+    pub arguments: Vec<Argument>,
+    /// Where its result goes, for good: registers for each value that it returns.
+    pub results: Vec<RegisterRange>,
+    /// The lanes that it runs in.
+    pub mask: Mask,
+}
+
+/// What is to be done at an instruction.
+#[derive(Clone, Debug, Default)]
+struct Requests {
+    before: Vec<HookCall>,
+    after: Vec<HookCall>,
+    /// Hooks, or other instructions, in its place.
+    instead: Option<Instead>,
+}
+
+#[derive(Clone, Debug)]
+enum Instead {
+    Calls(Vec<HookCall>),
+    /// Text of instructions; none for nothing.
+    Text(String),
+}
+
+/// A code object being instrumented.
+pub struct Instrumentation<'a> {
+    object: &'a CodeObject,
+    program: Program,
+    lines: LineTable,
+    components: Vec<Component>,
+    sources: Vec<HookSource>,
+    requests: BTreeMap<InstIndex, Requests>,
+    is_checked: bool,
+}
+
+/// A rewritten code object.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The new code object.
+    pub object: CodeObject,
+    /// Where everything went.
+    pub layout: Layout,
+    /// What the checker is told.
+    pub claims: Claims,
+    /// The data of each source of hooks, and its ELF virtual address in the new code object.
+    pub data: Vec<(Pc, HookData)>,
+    /// What was done and what was not.
+    pub report: Report,
+}
+
+impl<'a> Instrumentation<'a> {
+    /// Reads a code object's code.
+    ///
+    /// # Errors
+    /// [`RewriteError::Flow`] for code that cannot be read.
+    pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
+        let program = Program::read(object)?;
+        Ok(Instrumentation {
+            components: components(object, &program),
+            lines: object.lines().unwrap_or_default(),
+            sources: Vec::new(),
+            requests: BTreeMap::new(),
+            is_checked: true,
+            object,
+            program,
+        })
+    }
+
+    /// The code.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The instructions that a selection is of.
+    pub fn select(&self, selection: &Selection) -> Vec<InstIndex> {
+        selection.of(&self.program, &self.lines)
+    }
+
+    /// Adds a source of hooks, read for this code's target.
+    pub fn add_source(&mut self, source: HookSource) -> SourceIndex {
+        self.sources.push(source);
+        SourceIndex(self.sources.len() - 1)
+    }
+
+    /// Whether the result is checked, as it is by default.
+    pub fn set_checked(&mut self, is_checked: bool) {
+        self.is_checked = is_checked;
+    }
+
+    /// Asks for a hook at an instruction. Several hooks at one place run in the order asked.
+    pub fn call(&mut self, at: InstIndex, when: When, call: HookCall) {
+        let requests = self.requests.entry(at).or_default();
+        match when {
+            When::Before => requests.before.push(call),
+            When::After => requests.after.push(call),
+            When::Instead => match &mut requests.instead {
+                Some(Instead::Calls(calls)) => calls.push(call),
+                other => *other = Some(Instead::Calls(vec![call])),
+            },
+        }
+    }
+
+    /// Asks for an instruction to be removed.
+    pub fn remove(&mut self, at: InstIndex) {
+        self.replace(at, "");
+    }
+
+    /// Asks for an instruction to be replaced by others, of any length: text for the assembler,
+    /// without branches.
+    pub fn replace(&mut self, at: InstIndex, text: &str) {
+        self.requests.entry(at).or_default().instead = Some(Instead::Text(text.to_owned()));
+    }
+
+    /// Compiles the hooks and makes the new code object. The given one stays as it is.
+    ///
+    /// # Errors
+    /// [`RewriteError`]: nothing is half done. Sites that had to be left out are no error but in
+    /// the report.
+    pub fn rewrite(&self, compiler: &HookCompiler) -> Result<Rewritten, RewriteError> {
+        build::Build::new(self, compiler)?.finish()
+    }
+}

@@ -1,0 +1,488 @@
+//! Padding where inserted code meets the program's, for what the hardware does not keep apart.
+//!
+//! Code from a compiler keeps the manual hazards by itself, the program's as well as a hook's. Where
+//! one stands beside the other nobody has looked yet. Every instruction is held against those that
+//! can run before it, on all ways; two of the program's own are passed over, since what is inserted
+//! between them only moves them apart.
+
+use crate::flow::{BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
+use crate::layout::{Code, Edits, Piece};
+use flipwave_isa::hazard::{self, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, Roles};
+use flipwave_isa::{Inst, Isa, Pc};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Ways back that are followed from one instruction.
+const MOST_WAYS: usize = 256;
+
+/// Instructions that are looked back over for hazards that distance does not end.
+const FAR: usize = 64;
+
+/// Pads the code in `edits` that is inserted into `program`.
+///
+/// # Errors
+/// [`SeamError`] for pieces that are no instructions of the target.
+pub fn pad(program: &Program, edits: &mut Edits, isa: &Isa) -> Result<u32, SeamError> {
+    let families = hazard::hazards(&program.target, program.wave_size);
+    if families.is_empty() {
+        return Ok(0);
+    }
+    let mut decoder = Decoder { isa, families, known: HashMap::new(), roles: HashMap::new() };
+    let mut streams = Streams::read(program, edits, &mut decoder)?;
+    let padding = streams.pad(&mut decoder)?;
+    let count = padding.values().map(Vec::len).sum::<usize>() as u32;
+    // The last first: those before stay where they are.
+    for (slot, bytes) in padding.into_iter().rev() {
+        slot.insert(edits, bytes);
+    }
+    Ok(count)
+}
+
+/// Inserted code that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeamError {
+    /// Bytes that do not decode.
+    #[error("inserted code does not decode: {0}")]
+    Decode(#[from] flipwave_isa::DecodeError),
+    /// Text that does not assemble.
+    #[error("padding does not assemble: {0}")]
+    Assemble(#[from] flipwave_isa::AssembleError),
+}
+
+/// Where an instruction of the new code is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Slot {
+    Entry(FunctionIndex, usize),
+    Before(InstIndex, usize),
+    Original(InstIndex),
+    Instead(InstIndex, usize),
+    After(InstIndex, usize),
+}
+
+impl Slot {
+    /// Puts `padding` before what is in this slot.
+    fn insert(self, edits: &mut Edits, padding: Vec<Vec<u8>>) {
+        let (code, at) = match self {
+            Slot::Entry(function, at) => (edits.entries.entry(function).or_default(), at),
+            Slot::Before(index, at) => (edits.before.entry(index).or_default(), at),
+            Slot::Original(index) => {
+                let code = edits.before.entry(index).or_default();
+                let end = code.pieces.len();
+                (code, end)
+            }
+            Slot::Instead(index, at) => (edits.replaced.entry(index).or_default(), at),
+            Slot::After(index, at) => (edits.after.entry(index).or_default(), at),
+        };
+        insert(code, at, padding);
+    }
+}
+
+/// Puts `padding` before piece `at`. What branched to that piece comes to the padding.
+fn insert(code: &mut Code, at: usize, padding: Vec<Vec<u8>>) {
+    let more = padding.len();
+    for piece in &mut code.pieces {
+        if let Piece::Branch { to, .. } = piece
+            && *to > at
+        {
+            *to += more;
+        }
+    }
+    code.pieces.splice(at..at, padding.into_iter().map(Piece::Bytes));
+}
+
+/// Decodes inserted code; the same few instructions come again and again.
+struct Decoder<'a> {
+    isa: &'a Isa,
+    families: &'static [&'static [Hazard]],
+    known: HashMap<Vec<u8>, Rc<Inst>>,
+    roles: HashMap<String, Roles>,
+}
+
+impl Decoder<'_> {
+    fn decode(&mut self, bytes: &[u8]) -> Result<Rc<Inst>, SeamError> {
+        if let Some(inst) = self.known.get(bytes) {
+            return Ok(Rc::clone(inst));
+        }
+        let inst = Rc::new(self.isa.decode(bytes, Pc(0))?);
+        self.known.insert(bytes.to_vec(), Rc::clone(&inst));
+        Ok(inst)
+    }
+
+    fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Rc<Inst>), SeamError> {
+        let bytes = self.isa.assemble(text)?;
+        let inst = self.decode(&bytes)?;
+        Ok((bytes, inst))
+    }
+
+    fn roles(&mut self, inst: &Inst) -> Roles {
+        if let Some(roles) = self.roles.get(&inst.text) {
+            return *roles;
+        }
+        let roles = Roles::of(self.families, inst);
+        self.roles.insert(inst.text.clone(), roles);
+        roles
+    }
+}
+
+/// An instruction of the new code.
+struct Item<'a> {
+    inst: Holder<'a>,
+    roles: Roles,
+    /// Wait states that it is sure to take: none where a branch of its hook may pass over it.
+    states: u8,
+    slot: Slot,
+    /// What has been put before it.
+    padding: Vec<Rc<Inst>>,
+}
+
+enum Holder<'a> {
+    Original(&'a Inst),
+    Inserted(Rc<Inst>),
+}
+
+impl Item<'_> {
+    fn is_original(&self) -> bool {
+        matches!(self.slot, Slot::Original(_))
+    }
+}
+
+impl Holder<'_> {
+    fn inst(&self) -> &Inst {
+        match self {
+            Holder::Original(inst) => inst,
+            Holder::Inserted(inst) => inst,
+        }
+    }
+}
+
+/// The new code by blocks, entries behind them, and what runs before each.
+struct Streams<'a> {
+    streams: Vec<Vec<Item<'a>>>,
+    predecessors: Vec<Vec<usize>>,
+    /// What the last instructions of each stream, and of those before it, can set up.
+    tails: Vec<Roles>,
+    /// What anything at all can set up, and what inserted code can.
+    all: Roles,
+    inserted: Roles,
+    removes: bool,
+}
+
+impl<'a> Streams<'a> {
+    fn read(
+        program: &'a Program,
+        edits: &Edits,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<Streams<'a>, SeamError> {
+        let mut streams = Vec::new();
+        for block in &program.blocks {
+            let mut stream = Vec::new();
+            for index in block.instructions.clone() {
+                let at = InstIndex(index);
+                if let Some(code) = edits.before.get(&at) {
+                    append(&mut stream, code, decoder, |n| Slot::Before(at, n))?;
+                }
+                match edits.replaced.get(&at) {
+                    Some(code) => {
+                        append(&mut stream, code, decoder, |n| Slot::Instead(at, n))?;
+                    }
+                    None => {
+                        let Some(inst) = program.instructions.get(index as usize) else { continue };
+                        stream.push(Item {
+                            roles: decoder.roles(inst),
+                            states: hazard::wait_states(inst),
+                            inst: Holder::Original(inst),
+                            slot: Slot::Original(at),
+                            padding: Vec::new(),
+                        });
+                    }
+                }
+                if let Some(code) = edits.after.get(&at) {
+                    append(&mut stream, code, decoder, |n| Slot::After(at, n))?;
+                }
+            }
+            streams.push(stream);
+        }
+        let mut predecessors = vec![Vec::new(); streams.len()];
+        for (index, block) in program.blocks.iter().enumerate() {
+            for edge in block.successors.iter().filter(|edge| edge.kind != EdgeKind::Return) {
+                if let Some(list) = predecessors.get_mut(edge.to.0 as usize) {
+                    list.push(index);
+                }
+            }
+        }
+        calls(program, &mut predecessors);
+        for (function, code) in &edits.entries {
+            let mut stream = Vec::new();
+            append(&mut stream, code, decoder, |n| Slot::Entry(*function, n))?;
+            let first = program.functions.get(function.0 as usize).map(|own| own.blocks.start);
+            if let Some(list) = first.and_then(|first| predecessors.get_mut(first as usize)) {
+                list.push(streams.len());
+            }
+            streams.push(stream);
+        }
+        predecessors.resize(streams.len(), Vec::new());
+        let removes = !edits.replaced.is_empty();
+        let (mut all, mut inserted) = (Roles::default(), Roles::default());
+        for item in streams.iter().flatten() {
+            all = all.with_triggers(item.roles);
+            if !item.is_original() {
+                inserted = inserted.with_triggers(item.roles);
+            }
+        }
+        let mut streams =
+            Streams { tails: Vec::new(), streams, predecessors, all, inserted, removes };
+        streams.tails = (0..streams.streams.len()).map(|at| streams.tail(at)).collect();
+        Ok(streams)
+    }
+
+    /// What can be set up within the reach of a hazard before the end of a stream.
+    fn tail(&self, stream: usize) -> Roles {
+        let mut all = Roles::default();
+        let mut waiting = vec![(stream, 0)];
+        let mut nearest = BTreeMap::from([(stream, 0)]);
+        while let Some((stream, mut distance)) = waiting.pop() {
+            for item in self.streams[stream].iter().rev() {
+                all = all.with_triggers(item.roles);
+                distance += u32::from(item.states);
+                if distance >= u32::from(MOST_WAIT_STATES) {
+                    break;
+                }
+            }
+            if distance < u32::from(MOST_WAIT_STATES) {
+                for before in &self.predecessors[stream] {
+                    if nearest.get(before).is_none_or(|nearest| distance < *nearest) {
+                        nearest.insert(*before, distance);
+                        waiting.push((*before, distance));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn pad(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<BTreeMap<Slot, Vec<Vec<u8>>>, SeamError> {
+        let mut padding: BTreeMap<Slot, Vec<Vec<u8>>> = BTreeMap::new();
+        for stream in 0..self.streams.len() {
+            for at in 0..self.streams[stream].len() {
+                if !self.may_meet(stream, at) {
+                    continue;
+                }
+                for text in self.needed(decoder.families, stream, at) {
+                    let (code, inst) = decoder.assemble(&text)?;
+                    let item = &mut self.streams[stream][at];
+                    item.padding.push(inst);
+                    padding.entry(item.slot).or_default().push(code);
+                }
+            }
+        }
+        Ok(padding)
+    }
+
+    /// What could have set up a hazard for an instruction from far away: for the program's own,
+    /// only what was inserted.
+    fn far(&self, item: &Item<'_>) -> Roles {
+        if item.is_original() { self.inserted } else { self.all }
+    }
+
+    /// Whether anything near enough can set up a hazard for an instruction.
+    fn may_meet(&self, stream: usize, at: usize) -> bool {
+        let items = &self.streams[stream];
+        let roles = items[at].roles;
+        if !roles.is_victim() {
+            return false;
+        }
+        if roles.may_follow_far(self.far(&items[at])) {
+            return true;
+        }
+        let mut distance = 0;
+        for item in items[..at].iter().rev() {
+            if roles.may_follow(item.roles) {
+                return true;
+            }
+            distance += u32::from(item.states);
+            if distance >= u32::from(MOST_WAIT_STATES) {
+                return false;
+            }
+        }
+        self.predecessors[stream].iter().any(|before| roles.may_follow(self.tails[*before]))
+    }
+
+    /// What must be put before an instruction.
+    fn needed(&self, families: &[&'static [Hazard]], stream: usize, at: usize) -> Vec<String> {
+        let item = &self.streams[stream][at];
+        let inst = item.inst.inst();
+        let is_far = item.roles.may_follow_far(self.far(item));
+        let mut walk = Walk { streams: self, is_far, ways: Vec::new() };
+        walk.back(stream, at, 0, Vec::new());
+        let mut instructions: Vec<String> = Vec::new();
+        let mut states = 0;
+        let mut need = |mitigation: Mitigation, distance: u8| match mitigation {
+            Mitigation::WaitStates(wanted) => states = wanted.saturating_sub(distance).max(states),
+            Mitigation::Instruction(text) if !instructions.contains(&text) => {
+                instructions.push(text);
+            }
+            Mitigation::Instruction(_) => {}
+        };
+        for way in &walk.ways {
+            let history: Vec<Preceding<'_>> =
+                way.steps.iter().map(|(preceding, _)| *preceding).collect();
+            for breach in
+                families.iter().flat_map(|family| hazard::breaches(family, &history, inst))
+            {
+                let Some((trigger, is_original)) = way.steps.get(breach.trigger) else { continue };
+                if self.removes || !(*is_original && item.is_original()) {
+                    need(breach.needed, trigger.distance);
+                }
+            }
+            if way.is_cut && is_far {
+                // Nothing was seen that ends it.
+                let rows = families.iter().copied().flatten();
+                for hazard in rows.filter(|row| row.reach().is_none()) {
+                    if hazard.victim.group.contains(inst)
+                        && let hazard::Remedy::Instruction(text) = hazard.remedy
+                    {
+                        need(Mitigation::Instruction(text(inst)), 0);
+                    }
+                }
+            }
+        }
+        let nops = (states > 0).then(|| Mitigation::WaitStates(states).text());
+        instructions.extend(nops.iter().flat_map(|nops| nops.lines().map(str::to_owned)));
+        instructions
+    }
+}
+
+/// The instructions on one way back, the nearest first, and whether each is the program's.
+#[derive(Clone)]
+struct Way<'s> {
+    steps: Vec<(Preceding<'s>, bool)>,
+    /// Whether there is more that was not looked at.
+    is_cut: bool,
+}
+
+/// Goes back from an instruction on all ways.
+struct Walk<'s, 'a> {
+    streams: &'s Streams<'a>,
+    /// Whether distance does not end what is looked for.
+    is_far: bool,
+    ways: Vec<Way<'s>>,
+}
+
+impl<'s> Walk<'s, '_> {
+    fn is_done(&self, distance: u32, steps: usize) -> bool {
+        distance >= u32::from(MOST_WAIT_STATES) && (!self.is_far || steps >= FAR)
+    }
+
+    fn back(
+        &mut self,
+        stream: usize,
+        end: usize,
+        mut distance: u32,
+        mut steps: Vec<(Preceding<'s>, bool)>,
+    ) {
+        let streams = self.streams;
+        let preceding =
+            |inst, distance: u32| Preceding { inst, distance: distance.min(u8::MAX.into()) as u8 };
+        for item in streams.streams[stream][..end].iter().rev() {
+            steps.push((preceding(item.inst.inst(), distance), item.is_original()));
+            distance += u32::from(item.states);
+            for inst in item.padding.iter().rev() {
+                steps.push((preceding(inst, distance), false));
+                distance += u32::from(hazard::wait_states(inst));
+            }
+            if self.is_done(distance, steps.len()) {
+                self.ways.push(Way { steps, is_cut: true });
+                return;
+            }
+        }
+        let before = &streams.predecessors[stream];
+        // A loop whose instructions take no wait states would be gone round without end.
+        if self.ways.len() >= MOST_WAYS || steps.len() > 4 * FAR {
+            self.ways.push(Way { steps, is_cut: true });
+        } else if before.is_empty() {
+            self.ways.push(Way { steps, is_cut: false });
+        } else {
+            for before in before {
+                let end = streams.streams[*before].len();
+                self.back(*before, end, distance, steps.clone());
+            }
+        }
+    }
+}
+
+/// Adds what runs before the first block of a function that is called, and behind a call.
+fn calls(program: &Program, predecessors: &mut [Vec<usize>]) {
+    for function in &program.functions {
+        for call in &function.calls {
+            let Some(caller) = program.block_of(call.at) else { continue };
+            let Some(callee) = call.callee.and_then(|callee| program.function(callee)) else {
+                continue;
+            };
+            if let Some(list) = predecessors.get_mut(callee.blocks.start as usize) {
+                list.push(caller.0 as usize);
+            }
+            let BlockIndex(caller) = caller;
+            let returns = callee.blocks.clone().filter(|block| {
+                program.blocks.get(*block as usize).is_some_and(|own| own.successors.is_empty())
+            });
+            let returns: Vec<usize> = returns.map(|block| block as usize).collect();
+            let Some(caller) = program.blocks.get(caller as usize) else { continue };
+            for edge in caller.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {
+                if let Some(list) = predecessors.get_mut(edge.to.0 as usize) {
+                    list.extend(&returns);
+                }
+            }
+        }
+    }
+}
+
+fn append<'a>(
+    stream: &mut Vec<Item<'a>>,
+    code: &Code,
+    decoder: &mut Decoder<'_>,
+    slot: impl Fn(usize) -> Slot,
+) -> Result<(), SeamError> {
+    // Up to here a branch of the code may go past what follows.
+    let mut passed_over = 0;
+    for (number, piece) in code.pieces.iter().enumerate() {
+        let insts = match piece {
+            Piece::Bytes(bytes) => vec![decoder.decode(bytes)?],
+            Piece::Branch { word, to } => {
+                let inst = decoder.decode(&word.to_le_bytes())?;
+                if *to > number {
+                    passed_over = passed_over.max(*to);
+                }
+                vec![inst]
+            }
+            Piece::Address { destination, .. } => {
+                let (low, high) = (destination.0, destination.0.saturating_add(1));
+                [
+                    "s_getpc_b64 s[{l}:{h}]",
+                    "s_add_u32 s{l}, s{l}, 0x7fff",
+                    "s_addc_u32 s{h}, s{h}, 0x7fff",
+                ]
+                .iter()
+                .map(|text| {
+                    let text =
+                        text.replace("{l}", &low.to_string()).replace("{h}", &high.to_string());
+                    decoder.assemble(&text).map(|(_, inst)| inst)
+                })
+                .collect::<Result<_, _>>()?
+            }
+        };
+        for inst in insts {
+            let states = if number < passed_over { 0 } else { hazard::wait_states(&inst) };
+            stream.push(Item {
+                roles: decoder.roles(&inst),
+                states,
+                inst: Holder::Inserted(inst),
+                slot: slot(number),
+                padding: Vec::new(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Registers of the kernel that a hook reaches by number: a search tree over those that the
+//! kernel's code names, with a move at each leaf. It needs no register of its own, loses SCC
+//! alone, and is the same for every file and generation.
+
+use super::dialect::{self, number};
+use crate::hook::{Assembler, HookError, Indexed, IndexedFile};
+use crate::layout::{Code, Piece};
+use flipwave_isa::{Register, RegisterSet};
+
+/// The registers of a file, of those that the kernel's code names.
+pub fn reachable(file: IndexedFile, named: RegisterSet) -> RegisterSet {
+    let is_of_file = |register: &Register| {
+        matches!(
+            (file, register),
+            (IndexedFile::Vgpr, Register::Vgpr(_))
+                | (IndexedFile::AccVgpr, Register::AccVgpr(_))
+                | (IndexedFile::Sgpr, Register::Sgpr(_))
+        )
+    };
+    named.iter().filter(is_of_file).collect()
+}
+
+/// The code of an access. A number of none of the `reachable` registers reads as zero; a write to
+/// it does nothing.
+///
+/// # Errors
+/// [`HookError::Assemble`].
+pub fn access(
+    access: Indexed,
+    reachable: RegisterSet,
+    assembler: &mut Assembler,
+) -> Result<Code, HookError> {
+    let registers: Vec<Register> = reachable.iter().collect();
+    let mut tree = Tree { access, assembler, code: Code::default(), to_end: Vec::new() };
+    if !access.writes {
+        let value = access.value.first;
+        tree.text(&match value {
+            Register::Vgpr(_) => format!("v_mov_b32_e32 {value}, 0"),
+            _ => dialect::scalar_move(value, "0"),
+        })?;
+    }
+    tree.search(&registers)?;
+    let end = tree.code.pieces.len();
+    for at in tree.to_end {
+        if let Some(Piece::Branch { to, .. }) = tree.code.pieces.get_mut(at) {
+            *to = end;
+        }
+    }
+    Ok(tree.code)
+}
+
+struct Tree<'a> {
+    access: Indexed,
+    assembler: &'a mut Assembler,
+    code: Code,
+    /// Branches that go to the end.
+    to_end: Vec<usize>,
+}
+
+impl Tree<'_> {
+    fn text(&mut self, text: &str) -> Result<(), HookError> {
+        let bytes = self.assembler.assemble(text)?.to_vec();
+        self.code.pieces.push(Piece::Bytes(bytes));
+        Ok(())
+    }
+
+    /// A branch whose target is not known yet; its place.
+    fn branch(&mut self, text: &str) -> Result<usize, HookError> {
+        let bytes = self.assembler.assemble(text)?;
+        let word = bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+        self.code.pieces.push(Piece::Branch { word, to: 0 });
+        Ok(self.code.pieces.len() - 1)
+    }
+
+    fn search(&mut self, registers: &[Register]) -> Result<(), HookError> {
+        let index = self.access.index.first;
+        match registers {
+            [] => {}
+            [register] => {
+                self.text(&format!("s_cmp_lg_u32 {index}, {}", number(place(*register))))?;
+                let miss = self.branch("s_cbranch_scc1 0")?;
+                self.to_end.push(miss);
+                let value = self.access.value.first;
+                let (to, from) =
+                    if self.access.writes { (*register, value) } else { (value, *register) };
+                if let Some(text) = dialect::word_move(to, from) {
+                    self.text(&text)?;
+                }
+                let done = self.branch("s_branch 0")?;
+                self.to_end.push(done);
+            }
+            _ => {
+                let (low, high) = registers.split_at(registers.len() / 2);
+                let first = high.first().copied().map_or(0, place);
+                self.text(&format!("s_cmp_ge_u32 {index}, {}", number(first)))?;
+                let right = self.branch("s_cbranch_scc1 0")?;
+                self.search(low)?;
+                let here = self.code.pieces.len();
+                if let Some(Piece::Branch { to, .. }) = self.code.pieces.get_mut(right) {
+                    *to = here;
+                }
+                self.search(high)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of a register in its file.
+fn place(register: Register) -> u32 {
+    match register {
+        Register::Vgpr(vgpr) => vgpr.0.into(),
+        Register::AccVgpr(acc_vgpr) => acc_vgpr.0.into(),
+        Register::Sgpr(sgpr) => sgpr.0.into(),
+        _ => u32::MAX,
+    }
+}

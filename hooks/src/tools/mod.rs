@@ -1,0 +1,90 @@
+//! Tools made of hooks: what a program executes, where it goes to memory, where its lanes part.
+//!
+//! A [`Tool`] asks for hooks in a code object and makes a table of what they leave in their
+//! variables. [`measure()`] puts one into all code of a list of dispatches and runs them.
+
+mod address_divergence;
+mod bank_conflicts;
+mod branch_divergence;
+mod error;
+mod instruction_count;
+mod kernel_clock;
+mod measure;
+mod memory_trace;
+mod opcode_histogram;
+mod place;
+mod scope;
+
+pub use address_divergence::{AddressDivergence, Lines};
+pub use bank_conflicts::{BankConflicts, Conflicts};
+pub use branch_divergence::{BranchDivergence, Branches};
+pub use error::ToolError;
+pub use instruction_count::{Executions, InstructionCount};
+pub use kernel_clock::{KernelClock, WaveClock};
+pub use measure::{Instrumented, Measurement, Table, measure};
+pub use memory_trace::{Access, MemoryTrace};
+pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
+pub use place::{Place, Wave};
+pub use scope::{Asking, Scope};
+
+use crate::variables::Variables;
+use serde::Serialize;
+
+/// A tool in a code object.
+pub trait Tool: Sized {
+    /// A row of its table.
+    type Row: Serialize;
+
+    /// Asks for its hooks.
+    ///
+    /// # Errors
+    /// [`ToolError`] where the hooks do not compile.
+    fn ask(asking: &mut Asking<'_, '_>) -> Result<Self, ToolError>;
+
+    /// The table of a dispatch: of what can be reached from its kernel, with what the hooks left
+    /// in the variables of each source, in the order they were added.
+    ///
+    /// # Errors
+    /// [`ToolError::Variable`] where the variables are not the tool's.
+    fn rows(
+        &self,
+        scope: &Scope<'_>,
+        variables: &[Variables<'_>],
+    ) -> Result<Vec<Self::Row>, ToolError>;
+
+    /// How many records found no place, and are missing in the table.
+    ///
+    /// # Errors
+    /// As [`Tool::rows`].
+    fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
+        let _ = variables;
+        Ok(0)
+    }
+}
+
+/// Where instructions are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Per {
+    /// Once for each basic block, whose instructions all execute as often as its first.
+    #[default]
+    Block,
+    /// At each instruction.
+    Instruction,
+}
+
+/// What tools are told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The only kernel to be looked at, with the functions that it may call; all if there is none.
+    pub kernel: Option<String>,
+    /// Where instructions are counted.
+    pub per: Per,
+    /// Room for records, per code object.
+    pub records: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { kernel: None, per: Per::default(), records: 1 << 20 }
+    }
+}

@@ -1,0 +1,47 @@
+//! How often each operation is executed.
+
+use super::{Asking, InstructionCount, Scope, Tool, ToolError};
+use crate::variables::Variables;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Counts the executions of each operation by waves.
+#[derive(Clone, Debug)]
+pub struct OpcodeHistogram {
+    count: InstructionCount,
+}
+
+/// How often waves execute an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpcodeCount {
+    /// The operation, one name across encodings.
+    pub operation: String,
+    /// So often, whatever EXEC is; never 0.
+    pub executions: u64,
+}
+
+impl Tool for OpcodeHistogram {
+    type Row = OpcodeCount;
+
+    fn ask(asking: &mut Asking<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
+        Ok(OpcodeHistogram { count: InstructionCount::ask(asking)? })
+    }
+
+    fn rows(
+        &self,
+        scope: &Scope<'_>,
+        variables: &[Variables<'_>],
+    ) -> Result<Vec<OpcodeCount>, ToolError> {
+        let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
+        for (at, count) in self.count.counts(scope, variables)? {
+            if let Some(inst) = scope.program().inst(at).filter(|_| count > 0) {
+                *operations.entry(inst.operation.name()).or_default() += count;
+            }
+        }
+        let row = |(operation, executions): (&str, u64)| OpcodeCount {
+            operation: operation.to_owned(),
+            executions,
+        };
+        Ok(operations.into_iter().map(row).collect())
+    }
+}

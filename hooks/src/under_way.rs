@@ -1,0 +1,191 @@
+//! Loads that may be under way at each point of a program.
+//!
+//! What is inserted must neither read nor overwrite a register that a load has yet to deliver to.
+//! An operation is under way until an `s_waitcnt` proves that it is not: `counter(n)` proves that
+//! of an operation whose queue is ordered if at least `n` younger ones of the same queue were
+//! issued on every way; of the others only if `n` is 0. Operations that inserted code adds to a
+//! counter make the program's own waits stricter, never weaker: such a wait then proves that more
+//! of the older operations have come back.
+
+use crate::flow::{BlockIndex, EdgeKind, InstIndex, Program};
+use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
+use flipwave_isa::{Inst, RegisterSet, Target};
+use std::collections::BTreeMap;
+
+/// Operations under way at a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnderWay {
+    operations: BTreeMap<InstIndex, Operation>,
+    /// Counters that may count operations of a caller or callee that is not known.
+    unknown: Vec<Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Operation {
+    destinations: RegisterSet,
+    /// The counters that may still count it, with the least number of younger operations of the
+    /// same queue.
+    counted: Vec<(Counter, Queue, u8)>,
+}
+
+impl UnderWay {
+    /// Registers that loads have yet to deliver to, as far as the loads are known.
+    pub fn registers(&self) -> RegisterSet {
+        self.operations
+            .values()
+            .fold(RegisterSet::EMPTY, |all, operation| all.union(operation.destinations))
+    }
+
+    /// Whether something unknown may be under way.
+    pub fn is_unknown(&self) -> bool {
+        !self.unknown.is_empty()
+    }
+
+    /// What counters must come to, at most, before `touched` may be read or overwritten.
+    pub fn needed(&self, touched: RegisterSet) -> Vec<(Counter, u8)> {
+        let mut needed: BTreeMap<Counter, u8> =
+            self.unknown.iter().map(|counter| (*counter, 0)).collect();
+        if touched.is_empty() {
+            return Vec::new();
+        }
+        for operation in self.operations.values() {
+            if operation.destinations.intersection(touched).is_empty() {
+                continue;
+            }
+            for (counter, queue, younger) in &operation.counted {
+                let count = if queue.is_ordered() { *younger } else { 0 };
+                let least = needed.entry(*counter).or_insert(count);
+                *least = count.min(*least);
+            }
+        }
+        needed.into_iter().collect()
+    }
+
+    /// Whatever a caller or callee may have left.
+    fn anything(program: &Program) -> UnderWay {
+        let unknown = Counter::all(&program.target).collect();
+        UnderWay { operations: BTreeMap::new(), unknown }
+    }
+
+    /// Executes an instruction.
+    fn execute(&mut self, target: &Target, index: InstIndex, inst: &Inst) {
+        if let Some(counts) = WaitCounts::of(target, inst) {
+            for counter in Counter::all(target) {
+                if let Some(count) = counts.at_most(counter) {
+                    self.prove(counter, count);
+                }
+            }
+        }
+        let own = counted(target, inst);
+        if own.is_empty() {
+            return;
+        }
+        for (counter, queue) in own {
+            for operation in self.operations.values_mut() {
+                let same = operation
+                    .counted
+                    .iter_mut()
+                    .filter(|(other, of, _)| (*other, *of) == (*counter, *queue));
+                same.for_each(|(.., younger)| *younger = younger.saturating_add(1));
+            }
+        }
+        let destinations: RegisterSet = inst.writes.iter().copied().collect();
+        if !destinations.is_empty() {
+            let counted = own.iter().map(|(counter, queue)| (*counter, *queue, 0)).collect();
+            self.operations.insert(index, Operation { destinations, counted });
+        }
+    }
+
+    fn prove(&mut self, counter: Counter, count: u8) {
+        if count == 0 {
+            self.unknown.retain(|unknown| *unknown != counter);
+        }
+        for operation in self.operations.values_mut() {
+            operation.counted.retain(|(own, queue, younger)| {
+                *own != counter || count != 0 && !(queue.is_ordered() && *younger >= count)
+            });
+        }
+        self.operations.retain(|_, operation| !operation.counted.is_empty());
+    }
+
+    /// What may be under way on either of two ways; whether that is more than on this one.
+    fn join(&mut self, other: &UnderWay) -> bool {
+        let before = self.clone();
+        for (index, operation) in &other.operations {
+            let Some(own) = self.operations.get_mut(index) else {
+                self.operations.insert(*index, operation.clone());
+                continue;
+            };
+            for (counter, queue, younger) in &operation.counted {
+                let same = own.counted.iter_mut().find(|own| (own.0, own.1) == (*counter, *queue));
+                match same {
+                    Some((_, _, own)) => *own = (*own).min(*younger),
+                    None => own.counted.push((*counter, *queue, *younger)),
+                }
+            }
+            own.counted.sort_by_key(|(counter, ..)| *counter);
+        }
+        for counter in &other.unknown {
+            if !self.unknown.contains(counter) {
+                self.unknown.push(*counter);
+                self.unknown.sort();
+            }
+        }
+        *self != before
+    }
+}
+
+/// What may be under way at the beginning of each block.
+#[derive(Clone, Debug)]
+pub struct LoadsUnderWay {
+    entries: Vec<UnderWay>,
+}
+
+impl LoadsUnderWay {
+    /// Follows all ways through the program. At the entry of a device function, and behind a call,
+    /// anything may be under way.
+    pub fn new(program: &Program) -> LoadsUnderWay {
+        let anything = UnderWay::anything(program);
+        let mut loads = LoadsUnderWay { entries: vec![UnderWay::default(); program.blocks.len()] };
+        for function in program.functions.iter().filter(|function| function.kernel.is_none()) {
+            if let Some(entry) = loads.entries.get_mut(function.blocks.start as usize) {
+                *entry = anything.clone();
+            }
+        }
+        let mut waiting: Vec<BlockIndex> =
+            (0..program.blocks.len() as u32).rev().map(BlockIndex).collect();
+        let mut queued = vec![true; program.blocks.len()];
+        while let Some(index) = waiting.pop() {
+            queued[index.0 as usize] = false;
+            let end = loads.walk(program, index, |_, _| {});
+            for edge in &program.blocks[index.0 as usize].successors {
+                let grown = loads.entries[edge.to.0 as usize].join(&end);
+                if grown && !std::mem::replace(&mut queued[edge.to.0 as usize], true) {
+                    waiting.push(edge.to);
+                }
+            }
+        }
+        loads
+    }
+
+    /// Visits the instructions of a block with what may be under way before each; gives what may
+    /// be under way at its end, behind a call when it has come back.
+    pub fn walk(
+        &self,
+        program: &Program,
+        block: BlockIndex,
+        mut visit: impl FnMut(InstIndex, &UnderWay),
+    ) -> UnderWay {
+        let mut state = self.entries[block.0 as usize].clone();
+        for index in program.blocks[block.0 as usize].instructions.clone() {
+            let index = InstIndex(index);
+            visit(index, &state);
+            state.execute(&program.target, index, &program.instructions[index.0 as usize]);
+        }
+        let successors = &program.blocks[block.0 as usize].successors;
+        if successors.iter().any(|edge| edge.kind == EdgeKind::Return) {
+            return UnderWay::anything(program);
+        }
+        state
+    }
+}

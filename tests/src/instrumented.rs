@@ -1,0 +1,65 @@
+//! Workloads whose kernels are instrumented.
+
+use flipwave_device::{Device, ModuleId};
+use flipwave_hooks::hook::{HookCompiler, HookSource, Source};
+use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
+use flipwave_injector::Workload;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// A workload and its instrumented twin: the same device with the rewritten code loaded besides,
+/// and the same launches of it.
+pub struct Instrumented {
+    /// The rewritten code, by the module it was made from.
+    pub rewritten: BTreeMap<u32, (ModuleId, Rewritten)>,
+    /// The launches as they were, on the device that has both.
+    pub original: Workload,
+    /// The launches of the rewritten code.
+    pub workload: Workload,
+}
+
+/// Hooks of a source text, read for the code of a device.
+pub fn hook_source(name: &str, text: &str, instrumentation: &Instrumentation<'_>) -> HookSource {
+    let source = Source { name: name.to_owned(), text: text.to_owned(), ..Source::default() };
+    let program = instrumentation.program();
+    hook_compiler()
+        .read(&source, &program.target, program.wave_size)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The compiler of hooks.
+pub fn hook_compiler() -> &'static HookCompiler {
+    static COMPILER: OnceLock<HookCompiler> = OnceLock::new();
+    COMPILER.get_or_init(|| HookCompiler::find().unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Instruments all code that a workload launches.
+pub fn instrument(
+    workload: &Workload,
+    mut ask: impl FnMut(&mut Instrumentation<'_>),
+) -> Instrumented {
+    let mut device = workload.device.clone();
+    let mut rewritten = BTreeMap::new();
+    for dispatch in &workload.dispatches {
+        if rewritten.contains_key(&dispatch.module.0) {
+            continue;
+        }
+        let object = workload.device.code_object(dispatch.module).expect("a loaded module");
+        let mut instrumentation =
+            Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
+        ask(&mut instrumentation);
+        let new =
+            instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
+        let module = device.load(&new.object).unwrap_or_else(|error| panic!("{error}"));
+        rewritten.insert(dispatch.module.0, (module, new));
+    }
+    let original = Workload { device, ..workload.clone() };
+    let mut workload = original.clone();
+    for dispatch in &mut workload.dispatches {
+        if let Some((module, _)) = rewritten.get(&dispatch.module.0) {
+            dispatch.module = *module;
+        }
+        dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
+    }
+    Instrumented { rewritten, original, workload }
+}

@@ -1,0 +1,166 @@
+//! Overwrites registers while a program runs: those that liveness calls dead must not matter.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Completion, Device, WaveId};
+use flipwave_hooks::flow::{BlockEnd, BlockIndex, InstIndex, Program};
+use flipwave_hooks::liveness::{Live, Liveness};
+use flipwave_injector::Workload;
+use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
+use flipwave_sim::{Executed, Observer, Registers, Watch};
+use std::collections::HashMap;
+
+/// Which registers are overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrites {
+    /// Those that are dead, in the lanes in which they are.
+    Dead,
+    /// Those whose active lanes are dead, in all lanes. A mistake on purpose: a write under a
+    /// partial EXEC taken for a whole one.
+    DeadIfActive,
+    /// Besides the dead ones, one that is live. A mistake on purpose.
+    DeadAndOneLive,
+}
+
+/// Runs a workload of one code object, and after each instruction overwrites what `overwrites`
+/// says. The content of each output afterwards, or how a dispatch ended instead.
+pub fn scribbled(
+    workload: &Workload,
+    code_object: &[u8],
+    overwrites: Overwrites,
+) -> Result<Vec<Vec<u8>>, String> {
+    let object = CodeObject::parse(code_object).expect("a code object");
+    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let liveness = Liveness::new(&program);
+    let mut device = workload.device.clone();
+    for dispatch in &workload.dispatches {
+        let mut observer = Scribbler::new(&program, &liveness, overwrites);
+        match device.dispatch_observed(dispatch, &mut observer) {
+            Ok(Completion::Completed(_)) => {}
+            Ok(Completion::Faulted(fault)) => return Err(fault.to_string()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let read = |output: &flipwave_injector::Output| {
+        let mut bytes = vec![0; output.bytes];
+        device.read(output.address, &mut bytes).expect("an output");
+        bytes
+    };
+    Ok(workload.outputs.iter().map(read).collect())
+}
+
+struct Scribbler<'a> {
+    program: &'a Program,
+    /// What is live behind each instruction, and what it writes.
+    behind: Vec<(Live, RegisterSet)>,
+    /// Registers that a program may name.
+    nameable: RegisterSet,
+    waves: HashMap<WaveId, Garbage>,
+    next: u32,
+}
+
+/// Registers of a wave that hold garbage already.
+#[derive(Default)]
+struct Garbage {
+    exec: u64,
+    /// In lanes of EXEC, and registers that are not per lane.
+    active: RegisterSet,
+    /// In the other lanes.
+    masked: RegisterSet,
+}
+
+impl<'a> Scribbler<'a> {
+    fn new(program: &'a Program, liveness: &Liveness<'a>, overwrites: Overwrites) -> Scribbler<'a> {
+        let behind = program.insts().map(|(index, inst)| {
+            let mut live = behind(program, liveness, index);
+            match overwrites {
+                Overwrites::Dead => {}
+                Overwrites::DeadIfActive => live.masked = live.active,
+                Overwrites::DeadAndOneLive => {
+                    let file = RegisterSet::VGPRS.union(RegisterSet::SGPRS);
+                    if let Some(register) = live.active.intersection(file).iter().next() {
+                        live.active.remove(register);
+                        live.masked.remove(register);
+                    }
+                }
+            }
+            let named = inst.writes.iter().copied().collect();
+            let written = if inst.indexes_registers() { nameable(&program.target) } else { named };
+            (live, written)
+        });
+        let behind = behind.collect();
+        let nameable = nameable(&program.target);
+        Scribbler { program, behind, nameable, waves: HashMap::new(), next: 1 }
+    }
+}
+
+impl Observer for Scribbler<'_> {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        let Some(index) = self.program.at(executed.inst.pc) else { return Watch::On };
+        let (live, written) = self.behind[index.0 as usize];
+        let word = |register| registers.read(register, Lane(0)).unwrap_or_default();
+        let lanes = if self.program.wave_size == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        let exec =
+            (u64::from(word(Register::ExecLo)) | u64::from(word(Register::ExecHi)) << 32) & lanes;
+        let garbage = self.waves.entry(executed.wave).or_default();
+        if garbage.exec != exec {
+            let everywhere = garbage.active.intersection(garbage.masked);
+            (garbage.active, garbage.masked) = (everywhere, everywhere);
+        }
+        let per_lane = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        let active = self.nameable.difference(live.active);
+        let masked = self.nameable.intersection(per_lane).difference(live.masked);
+        let fresh_active = active.difference(garbage.active.difference(written));
+        let fresh_masked = masked.difference(garbage.masked.difference(written));
+        *garbage = Garbage { exec, active, masked };
+        // EXEC is among the last: it says which lanes of the others are dead.
+        for (set, mask) in [(fresh_masked, lanes & !exec), (fresh_active, exec)] {
+            for register in set.iter() {
+                let mask = if register.is_per_lane() { mask } else { 1 };
+                for lane in LaneMask(mask).lanes() {
+                    self.next = self.next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+                    registers.write(register, lane, self.next);
+                }
+            }
+        }
+        Watch::On
+    }
+}
+
+/// What is live where control is behind an instruction: behind a call, in the callee.
+fn behind(program: &Program, liveness: &Liveness<'_>, index: InstIndex) -> Live {
+    let block = program.block_of(index).and_then(|own| program.block(own)).expect("a block");
+    let is_last = index.0 + 1 == block.instructions.end;
+    if !is_last || !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
+        return liveness.after(index);
+    }
+    let function = program.function(block.function).expect("a function");
+    let call = function.calls.iter().find(|call| call.at == index).expect("the call");
+    let entries = program.callees(call).into_iter().map(|callee| {
+        liveness.entry(BlockIndex(program.function(callee).expect("a function").blocks.start))
+    });
+    entries.reduce(Live::union).expect("a callee")
+}
+
+/// Everything but what the hardware itself may use at any time.
+fn nameable(target: &Target) -> RegisterSet {
+    const OTHERS: [Register; 8] = [
+        Register::VccLo,
+        Register::VccHi,
+        Register::FlatScratchLo,
+        Register::FlatScratchHi,
+        Register::M0,
+        Register::Scc,
+        Register::ExecLo,
+        Register::ExecHi,
+    ];
+    RegisterSet::VGPRS
+        .union(RegisterSet::ACC_VGPRS)
+        .iter()
+        .chain((0..target.max_sgprs()).map(|n| Register::Sgpr(Sgpr(n))))
+        .chain(OTHERS)
+        .collect()
+}

@@ -1,0 +1,113 @@
+//! A hook before and after every instruction changes nothing.
+
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_codeobj::CodeObject;
+use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Selection, When};
+use flipwave_injector::Workload;
+use flipwave_tests::{clean, examples, hook_compiler, hook_source, instrument, rewritten_levels};
+use std::path::Path;
+
+/// Hooks that leave nothing as it was, as far as they are free to.
+const TOUCH: &str = r#"
+uint64_t counter;
+
+#if FLIPWAVE_LANES == 64
+#define VCC "vcc"
+#else
+#define VCC "vcc_lo"
+#endif
+
+/* Lane masks, branches, SCC, VCC, M0. */
+void touch(uint32_t seed)
+{
+    uint32_t value = flipwave_lane() * seed;
+    asm volatile("s_mov_b32 m0, %0\n\ts_cmp_lg_u32 %0, 0" : : "s"(flipwave_uniform(seed)) : "scc");
+    if (value & 4)
+        asm volatile("v_mul_lo_u32 %0, %0, %0" : "+v"(value));
+    asm volatile("v_cmp_eq_u32 " VCC ", %0, %0" : : "v"(value) : "vcc");
+}
+
+/* Memory, once per wave. */
+void count(uint64_t *counter)
+{
+    flipwave_count(counter, 1);
+}
+
+void nothing(void)
+{
+}
+"#;
+
+/// Asks for hooks before and after every instruction.
+pub fn touch(instrumentation: &mut Instrumentation<'_>) {
+    let source = hook_source("touch.c", TOUCH, instrumentation);
+    let source = instrumentation.add_source(source);
+    let call = |function: &str, arguments, mask| HookCall {
+        source,
+        function: function.to_owned(),
+        arguments,
+        results: Vec::new(),
+        mask,
+    };
+    for at in instrumentation.select(&Selection::default()) {
+        for when in [When::Before, When::After] {
+            let seed = vec![Argument::Constant(u64::from(at.0) & 0xffff)];
+            instrumentation.call(at, when, call("touch", seed, Mask::Guest));
+            instrumentation.call(at, when, call("nothing", Vec::new(), Mask::Guest));
+        }
+        let counter = vec![Argument::Data { symbol: "counter".to_owned(), offset: 0 }];
+        instrumentation.call(at, When::Before, call("count", counter, Mask::Single));
+    }
+}
+
+/// Only where control does not come back is a hook left out.
+fn assert_complete(report: &Report) {
+    assert!(report.placed > 0);
+    assert!(report.proof.is_some(), "not checked");
+    for refused in &report.refused {
+        assert_eq!(refused.when, When::After, "{refused:?}");
+        assert_eq!(refused.reason, "control does not come back behind it", "{refused:?}");
+    }
+}
+
+/// A code object with hooks everywhere.
+pub fn touched(code_object: &[u8]) -> Vec<u8> {
+    let object = CodeObject::parse(code_object).expect("a code object");
+    let mut instrumentation =
+        Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
+    touch(&mut instrumentation);
+    let new = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
+    assert_complete(&new.report);
+    new.object.bytes().to_vec()
+}
+
+fn workload(file: &Path, options: &[&str]) -> Workload {
+    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    for launch in &mut campaign.launches {
+        if let Code::Source { options: own, .. } = &mut launch.code {
+            *own = options.iter().map(|&option| option.to_owned()).collect();
+        }
+    }
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+}
+
+#[test]
+fn the_examples_compute_the_same_with_hooks_everywhere_and_break_no_rule() {
+    for file in examples() {
+        for level in rewritten_levels().iter().copied() {
+            // Without optimisation it takes minutes.
+            if file.ends_with("matmul.yaml") && level == "-O0" {
+                continue;
+            }
+            println!("{} {level}", file.display());
+            let workload = workload(&file, &[level]);
+            let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+            let instrumented = instrument(&workload, touch);
+            for (_, new) in instrumented.rewritten.values() {
+                assert_complete(&new.report);
+            }
+            assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Kernels that leave no register free are instrumented all the same, at every site.
+
+use crate::everywhere::{touch, touched};
+use flipwave_codeobj::CodeObject;
+use flipwave_hooks::rewrite::Instrumentation;
+use flipwave_tests::{Program, assemble, hook_compiler};
+use std::fmt::Write;
+
+/// Runs a kernel of one wave that stores a dword per lane, with hooks everywhere and without.
+fn assert_unchanged(body: &str) {
+    let kernel = assemble(body).code_object;
+    let outputs = |code_object: &[u8]| {
+        let mut program = Program::new(code_object).strictly();
+        let out = program.output(&[0u32; 64]);
+        program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
+        program.outputs()
+    };
+    let golden = outputs(&kernel);
+    assert_eq!(outputs(&touched(&kernel)), golden);
+    let object = CodeObject::parse(&kernel).expect("a code object");
+    let mut instrumentation =
+        Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
+    touch(&mut instrumentation);
+    let new = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(new.report.without_saves < new.report.placed, "nothing had to make room");
+}
+
+/// All of v2 to v255 hold what is summed up at the end; `setup` comes first.
+fn all_vgprs(setup: &str, accumulate: impl Fn(&mut String)) -> String {
+    let mut body = setup.to_owned();
+    for number in 2..256 {
+        _ = writeln!(body, "v_mul_u32_u24 v{number}, {number}, v0");
+    }
+    accumulate(&mut body);
+    for number in 3..256 {
+        _ = writeln!(body, "v_xor_b32 v2, v2, v{number}");
+    }
+    body + "global_store_dword v1, v2, s[2:3]\n"
+}
+
+#[test]
+fn a_kernel_of_all_vgprs() {
+    let setup = ".set vgprs, 256\n.set accum_offset, 256\n";
+    assert_unchanged(&all_vgprs(setup, |_| {}));
+}
+
+/// There is no scratch before hooks need it.
+#[test]
+fn a_kernel_of_all_vgprs_and_all_acc_vgprs() {
+    let mut setup = ".set vgprs, 512\n.set accum_offset, 256\n".to_owned();
+    for number in 0..256 {
+        _ = writeln!(setup, "v_mul_u32_u24 v2, {}, v0", number + 300);
+        _ = writeln!(setup, "v_accvgpr_write_b32 a{number}, v2");
+    }
+    assert_unchanged(&all_vgprs(&setup, |body| {
+        for number in 3..256 {
+            _ = writeln!(body, "v_xor_b32 v2, v2, v{number}");
+        }
+        for number in 0..256 {
+            _ = writeln!(body, "v_accvgpr_read_b32 v3, a{number}\nv_xor_b32 v2, v2, v3");
+        }
+    }));
+}
+
+#[test]
+fn a_kernel_of_all_sgprs() {
+    let mut body = ".set sgprs, 102\n".to_owned();
+    let free = (0..102).filter(|number| ![2, 3].contains(number));
+    for number in free.clone() {
+        _ = writeln!(body, "s_mov_b32 s{number}, {}", 1000 + number * 7);
+    }
+    _ = writeln!(body, "s_mov_b64 vcc, exec\ns_mov_b32 m0, 77");
+    for number in free {
+        _ = writeln!(body, "s_xor_b32 m0, m0, s{number}");
+    }
+    body += "s_xor_b32 m0, m0, vcc_lo\nv_mov_b32 v2, m0\nglobal_store_dword v1, v2, s[2:3]\n";
+    assert_unchanged(&body);
+}

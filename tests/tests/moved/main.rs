@@ -1,0 +1,136 @@
+//! Kernels whose code moved compute what they computed before: alone, with code between all
+//! instructions, with so much of it that branches need islands, and with trampolines.
+
+#[path = "../compiled/control.rs"]
+mod control;
+#[path = "../compiled/lanes.rs"]
+mod lanes;
+#[path = "../compiled/memory.rs"]
+mod memory;
+#[path = "../compiled/numbers.rs"]
+mod numbers;
+#[path = "../compiled/pressure.rs"]
+mod pressure;
+
+use flipwave_codeobj::{CodeObject, Editor};
+use flipwave_hooks::flow::{self, FunctionIndex, InstIndex};
+use flipwave_hooks::layout::{Code, Edits, Layout, Piece, Placement, Purpose, has_after, relayout};
+use flipwave_isa::{Isa, Pc};
+use flipwave_tests::{MACHINES, Program, compile_for, rewritten_levels};
+
+/// How code is moved.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// As it is.
+    Alone,
+    /// A word before and after every instruction.
+    Between,
+    /// Much code that is jumped over, behind some instructions.
+    Far,
+    /// Some instructions, the others stay.
+    Trampolines,
+}
+
+const WAYS: [Way; 4] = [Way::Alone, Way::Between, Way::Far, Way::Trampolines];
+
+/// Runs `test` with the kernels of a file compiled for every machine, moved in every way.
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+    // Where code lies does not depend on the size of waves.
+    for machine in MACHINES.into_iter().filter(|machine| machine.options().is_empty()) {
+        for level in rewritten_levels().iter().copied() {
+            let code_object = compile_for(machine, file, &[&[level], options].concat());
+            for way in WAYS {
+                println!("{file} {level} on {machine}, {way:?}");
+                let program = Program::new(&moved(&code_object, way));
+                // Hazards where inserted code meets the other are not the layout's care; gfx90a has none
+                // with branches and s_nop.
+                let is_strict = machine.target().processor() == "gfx90a";
+                test(if is_strict { program.strictly() } else { program });
+            }
+        }
+    }
+}
+
+fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
+    let object = CodeObject::parse(code_object).expect("a code object");
+    let program = flow::Program::read(&object).expect("a program");
+    let edits = edits(&program, way);
+    let mut editor = Editor::new(&object);
+    let address = Pc(editor.free_address());
+    let layout = relayout(&object, &program, &edits, address).expect("a layout");
+    check_way(&layout, way);
+    let moved = layout.moved();
+    if layout.keeps_old_text() {
+        for patch in &layout.patches {
+            editor.patch(patch.address, patch.bytes.clone()).expect("a patch");
+        }
+        editor.add_text(layout.address, layout.bytes, moved).expect("more code");
+    } else {
+        editor.move_text(layout.address, layout.bytes, moved).expect("moved code");
+    }
+    editor.finish().expect("a changed code object").object.bytes().to_vec()
+}
+
+fn edits(program: &flow::Program, way: Way) -> Edits {
+    let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("an ISA");
+    let word = |text: &str| isa.assemble(text).expect(text);
+    let nop = Code { pieces: vec![Piece::Bytes(word("s_nop 0"))] };
+    let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
+    let far = Code {
+        pieces: vec![
+            Piece::Branch { word: branch, to: 2 },
+            Piece::Bytes(word("s_endpgm").repeat(10_000)),
+        ],
+    };
+    let mut edits = Edits::default();
+    for (index, inst) in program.instructions.iter().enumerate() {
+        let at = InstIndex(index as u32);
+        match way {
+            Way::Alone => {}
+            Way::Between => {
+                edits.before.insert(at, nop.clone());
+                if has_after(inst) {
+                    edits.after.insert(at, nop.clone());
+                }
+            }
+            Way::Far if index % 16 == 0 => _ = edits.before.insert(at, far.clone()),
+            Way::Far if index % 16 == 8 && has_after(inst) => {
+                edits.after.insert(at, far.clone());
+            }
+            Way::Far => {}
+            Way::Trampolines if index % 3 == 0 => _ = edits.before.insert(at, nop.clone()),
+            Way::Trampolines if index % 3 == 1 && has_after(inst) => {
+                edits.after.insert(at, nop.clone());
+            }
+            Way::Trampolines => {}
+        }
+    }
+    if matches!(way, Way::Trampolines) {
+        let functions = 0..program.functions.len() as u32;
+        edits.placements =
+            functions.map(|index| (FunctionIndex(index), Placement::Trampoline)).collect();
+    }
+    edits
+}
+
+/// The way is the one that was meant.
+fn check_way(layout: &Layout, way: Way) {
+    match way {
+        Way::Alone => {
+            assert!(layout.inserted.iter().all(|(_, purpose)| *purpose == Purpose::Island));
+        }
+        Way::Between | Way::Far => assert!(!layout.keeps_old_text()),
+        Way::Trampolines => assert!(layout.keeps_old_text() && !layout.patches.is_empty()),
+    }
+}
+/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
+fn random_words(count: usize) -> Vec<u64> {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}

@@ -1,0 +1,64 @@
+//! `flipwave tool`, as a user runs it.
+
+use flipwave_tests::{examples_folder, flipwave};
+
+fn tool(arguments: &[&str]) -> flipwave_tests::Finished {
+    let line: Vec<&str> = ["tool"].into_iter().chain(arguments.iter().copied()).collect();
+    flipwave(&examples_folder(), &line, &[])
+}
+
+#[test]
+fn every_tool_prints_a_table_with_its_columns() {
+    let place = "dispatch,kernel,function,pc,instruction,";
+    let wave = "workgroup_x,workgroup_y,workgroup_z,wave,";
+    for (name, columns) in [
+        ("instruction-count", format!("{place}executions")),
+        ("opcode-histogram", "dispatch,kernel,operation,executions".to_owned()),
+        ("memory-trace", format!("{place}{wave}lane,address,bytes")),
+        ("address-divergence", format!("{place}accesses,lines_64,lines_128")),
+        ("branch-divergence", format!("{place}executions,divergent")),
+        ("bank-conflicts", format!("{place}accesses,conflicts")),
+        (
+            "kernel-clock",
+            format!(
+                "dispatch,kernel,{wave}cycles,ticks,begin_cycles,end_cycles,begin_ticks,end_ticks"
+            ),
+        ),
+    ] {
+        let finished = tool(&[name, "reduction.yaml"]).expect_success();
+        let mut lines = finished.stdout.lines();
+        assert_eq!(lines.next(), Some(columns.as_str()), "{name}");
+        assert!(lines.next().is_some(), "{name} has rows");
+        assert_eq!(finished.stderr, "", "{name}");
+    }
+}
+
+#[test]
+fn lost_records_are_said() {
+    let finished = tool(&["memory-trace", "vector_add.yaml", "--records", "10"]).expect_success();
+    assert_eq!(finished.stdout.lines().count(), 11);
+    assert!(finished.stderr.contains("records found no place"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_kernel_that_is_not_dispatched_is_an_error() {
+    let finished = tool(&["instruction-count", "vector_add.yaml", "--kernel", "matmul"]);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("`matmul` is not dispatched"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("vector_add"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_table_may_go_to_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("table.csv");
+    let arguments = ["opcode-histogram", "vector_add.yaml", "--out", file.to_str().expect("text")];
+    assert_eq!(tool(&arguments).expect_success().stdout, "");
+    assert!(std::fs::read_to_string(file).expect("the table").contains("s_endpgm"));
+    let nowhere = folder.path().join("no/table.csv");
+    let arguments =
+        ["opcode-histogram", "vector_add.yaml", "--out", nowhere.to_str().expect("text")];
+    let finished = tool(&arguments);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("cannot write the table"), "{}", finished.stderr);
+}

@@ -1,0 +1,20 @@
+//! What counting costs: instructions executed with the hooks and without, on the tiled matrix
+//! multiplication.
+
+use crate::compared::run;
+use crate::example;
+use flipwave_hooks::tools::{InstructionCount, Options, Per};
+
+#[test]
+fn counting_costs_no_more_than_is_promised() {
+    for (per, most) in [(Per::Block, 1.2), (Per::Instruction, 8.0)] {
+        let options = Options { per, ..Options::default() };
+        let [without, with] =
+            run::<InstructionCount>(&example("matmul.yaml"), &options, |_| false).executed;
+        let ratio = with as f64 / without as f64;
+        println!(
+            "matmul_tiled, per {per:?}: {without} to {with} wave instructions, {ratio:.3} times"
+        );
+        assert!(ratio <= most, "{per:?}: {ratio}");
+    }
+}

@@ -1,0 +1,119 @@
+//! What tools made of hooks count is what an observer in the embedded GPU counts, on every kernel.
+
+#[path = "../compiled/control.rs"]
+mod control;
+#[path = "../compiled/lanes.rs"]
+mod lanes;
+#[path = "../compiled/memory.rs"]
+mod memory;
+#[path = "../compiled/numbers.rs"]
+mod numbers;
+#[path = "../compiled/pressure.rs"]
+mod pressure;
+
+mod command;
+mod compared;
+mod controlled;
+mod cost;
+mod observer;
+mod records;
+
+use compared::{Compared, check, run};
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_hooks::tools::{
+    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
+    OpcodeHistogram, Options, Per,
+};
+use flipwave_injector::Workload;
+use flipwave_isa::{Inst, MemorySpace};
+use flipwave_tests::{MACHINES, Program, compile_for, examples, examples_folder};
+use std::path::Path;
+
+/// Runs `test` with the kernels of a file compiled for machines that differ much, each run
+/// compared.
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+    let runs = [("gfx90a with 64 lanes", "-O3"), ("gfx1100 with 32 lanes", "-O3")];
+    for (name, level) in runs {
+        println!("{file} {level} on {name}");
+        let machine = MACHINES.into_iter().find(|machine| machine.to_string() == name);
+        let machine = machine.expect("a machine");
+        let code_object = compile_for(machine, file, &[&[level], options].concat());
+        test(Program::new(&code_object).examined(check_all));
+    }
+}
+
+/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
+fn random_words(count: usize) -> Vec<u64> {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// A campaign's program, compiled with these options.
+fn workload(file: &Path, options: &[&str]) -> Workload {
+    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    for launch in &mut campaign.launches {
+        if let Code::Source { options: own, .. } = &mut launch.code {
+            *own = options.iter().map(|&option| option.to_owned()).collect();
+        }
+    }
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+}
+
+fn example(name: &str) -> Workload {
+    workload(&examples_folder().join(name), &["-O3"])
+}
+
+/// Compares all tools with the observer.
+fn check_all(workload: &Workload) {
+    let per = |per| Options { per, ..Options::default() };
+    check::<InstructionCount>(workload, &per(Per::Block));
+    check::<InstructionCount>(workload, &per(Per::Instruction));
+    check::<OpcodeHistogram>(workload, &Options::default());
+    check::<MemoryTrace>(workload, &Options { records: 1 << 18, ..Options::default() });
+    check::<AddressDivergence>(workload, &Options::default());
+    check::<BranchDivergence>(workload, &Options::default());
+    check::<BankConflicts>(workload, &Options::default());
+    check::<KernelClock>(workload, &Options::default());
+}
+
+#[test]
+fn tools_agree_with_the_observer_on_every_example() {
+    for file in examples() {
+        // Without optimisation the matrices take too long.
+        let levels: &[&str] =
+            if file.ends_with("matmul.yaml") { &["-O3"] } else { &["-O3", "-O0"] };
+        for level in levels {
+            println!("{} {level}", file.display());
+            check_all(&workload(&file, &[*level]));
+        }
+    }
+}
+
+/// The negative control: an observer that does not see one execution of one instruction is caught.
+#[test]
+fn an_observer_that_misses_one_execution_disagrees() {
+    fn agrees<T: Compared>(workload: &Workload, blind: fn(&Inst) -> bool) -> bool {
+        let run = run::<T>(workload, &Options::default(), blind);
+        run.dispatches.iter().all(|both| both.tool == both.observed)
+    }
+    fn differs<T: Compared>(blind: fn(&Inst) -> bool) -> bool {
+        let workload = example("reduction.yaml");
+        agrees::<T>(&workload, |_| false) && !agrees::<T>(&workload, blind)
+    }
+    fn is_in(inst: &Inst, space: MemorySpace) -> bool {
+        inst.memory().is_some_and(|own| own.space == space)
+    }
+    assert!(differs::<InstructionCount>(|_| true));
+    assert!(differs::<OpcodeHistogram>(|_| true));
+    assert!(differs::<MemoryTrace>(|inst| inst.memory().is_some()));
+    assert!(differs::<AddressDivergence>(|inst| is_in(inst, MemorySpace::Global)));
+    assert!(differs::<BranchDivergence>(|inst| inst.operation.name() == "s_and_saveexec_b64"));
+    assert!(differs::<BankConflicts>(|inst| is_in(inst, MemorySpace::Lds)));
+    assert!(differs::<KernelClock>(|_| true));
+}

@@ -1,0 +1,29 @@
+//! Records and counters from dispatch to dispatch.
+
+use crate::compared::run;
+use crate::example;
+use flipwave_hooks::tools::{InstructionCount, MemoryTrace, Options};
+
+#[test]
+fn records_without_place_are_counted_and_the_others_kept() {
+    let workload = example("vector_add.yaml");
+    let all = run::<MemoryTrace>(&workload, &Options::default(), |_| false);
+    let options = Options { records: 1000, ..Options::default() };
+    let some = run::<MemoryTrace>(&workload, &options, |_| false);
+    for (all, some) in all.dispatches.iter().zip(&some.dispatches) {
+        assert_eq!((all.lost, some.tool.len()), (0, 1000));
+        assert_eq!(some.lost + 1000, all.tool.len() as u64);
+        assert!(some.tool.iter().all(|row| all.tool.contains(row)));
+    }
+}
+
+#[test]
+fn every_dispatch_counts_from_zero() {
+    let mut workload = example("vector_add.yaml");
+    let again = workload.dispatches[0].clone();
+    workload.dispatches.push(again);
+    let run = run::<InstructionCount>(&workload, &Options::default(), |_| false);
+    let [.., first, second] = run.dispatches.as_slice() else { panic!("two dispatches") };
+    assert!(first.tool.iter().any(|(_, own)| own.executions > 0));
+    assert_eq!(first.tool, second.tool);
+}
