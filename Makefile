@@ -23,7 +23,7 @@ test: lint
 # two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved --test tools
 
 lint: test-dependencies
 	cargo fmt --check
@@ -34,9 +34,10 @@ bench-dependencies:
 	./dependencies.sh bench
 
 # Speed of the embedded GPU, beside the same kernels as native code (PoCL on one thread), and of
-# the quickstart campaign.
+# the quickstart campaign; speed of instrumenting code, and what counting costs.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
+	cargo bench --package flipwave-tests --bench instrumentation
 
 # Ten minutes of damaged code objects; needs `cargo install cargo-fuzz`.
 fuzz: test-dependencies

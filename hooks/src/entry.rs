@@ -98,7 +98,7 @@ pub fn enabled(
     }
     // Registers behind the values may be there for nothing: gfx11 always has some.
     let have = descriptor.rsrc2.user_sgprs;
-    let most = user_sgprs(&new, target).saturating_add(descriptor.kernarg_preload.length);
+    let most = user_sgprs(&new, target);
     if most.max(have) > MOST_USER_SGPRS {
         return Err(EntryError::UserSgprs { have, needed: most });
     }
@@ -113,11 +113,12 @@ pub fn enabled(
     Ok(new)
 }
 
-/// User SGPRs that the values of a descriptor take, preloaded arguments left aside.
+/// User SGPRs that the values of a descriptor take, however many there are.
 fn user_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
     let is_user = |own: &&Initial| own.value < InitialValue::Arguments;
     let initial = descriptor.initial_sgprs(target);
-    initial.iter().filter(is_user).map(|own| own.words).sum()
+    let values: u8 = initial.iter().filter(is_user).map(|own| own.words).sum();
+    values.saturating_add(descriptor.kernarg_preload.length)
 }
 
 /// How many scalar registers are set when the kernel starts.
@@ -184,11 +185,7 @@ pub fn entry(
     // Ascending: a value's new place is never below its old one.
     for old in &before {
         let Some(first) = place(old.value) else { continue };
-        let words = match old.value {
-            InitialValue::Arguments => descriptor.kernarg_preload.length,
-            _ => old.words,
-        };
-        for word in 0..words {
+        for word in 0..old.words {
             let (to, from) = (Sgpr(old.first.0 + word), Sgpr(first.0 + word));
             if to != from {
                 out.text(&format!("s_mov_b32 {}, {}", Register::Sgpr(to), Register::Sgpr(from)))?;

@@ -1,6 +1,9 @@
 //! The campaigns in `campaigns/examples`.
 
+use crate::Machine;
 use flipwave_analysis::{Row, read_rows};
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_injector::Workload;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +21,19 @@ pub fn examples() -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+/// The program of a campaign, compiled for a machine with these options.
+pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
+    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    campaign.target = machine.target();
+    for launch in &mut campaign.launches {
+        if let Code::Source { options: own, .. } = &mut launch.code {
+            let all = options.iter().chain(machine.options());
+            *own = all.map(|&option| option.to_owned()).collect();
+        }
+    }
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
 }
 
 /// Writes the example `name`, with other `faults`, into `folder`; the path of the new file.

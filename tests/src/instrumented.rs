@@ -1,5 +1,6 @@
 //! Workloads whose kernels are instrumented.
 
+use crate::Twins;
 use flipwave_device::{Device, ModuleId};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Source};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
@@ -62,4 +63,15 @@ pub fn instrument(
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
     }
     Instrumented { rewritten, original, workload }
+}
+
+impl Instrumented {
+    /// Each launch as it was and as it is, in order.
+    pub fn twins(&self) -> impl Iterator<Item = Twins<'_>> {
+        let pairs = self.original.dispatches.iter().zip(&self.workload.dispatches);
+        pairs.filter_map(|(original, instrumented)| {
+            let (_, rewritten) = self.rewritten.get(&original.module.0)?;
+            Some(Twins { original, instrumented, rewritten })
+        })
+    }
 }

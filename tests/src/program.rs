@@ -64,7 +64,7 @@ pub struct Program {
     code_object: Vec<u8>,
     is_strict: bool,
     is_scribbled: bool,
-    examine: Option<fn(&Workload)>,
+    examine: Option<Box<dyn Fn(&Workload)>>,
 }
 
 impl Program {
@@ -97,8 +97,8 @@ impl Program {
     }
 
     /// The same program, given to `examine` besides whenever it is run.
-    pub fn examined(self, examine: fn(&Workload)) -> Program {
-        Program { examine: Some(examine), ..self }
+    pub fn examined(self, examine: impl Fn(&Workload) + 'static) -> Program {
+        Program { examine: Some(Box::new(examine)), ..self }
     }
 
     /// Lanes of a wave of its kernels.
@@ -170,7 +170,7 @@ impl Program {
             let outputs = scribbled(&self.workload, &self.code_object, Overwrites::Dead);
             assert_eq!(outputs.as_ref(), Ok(&golden.outputs), "a register called dead matters");
         }
-        if let Some(examine) = self.examine {
+        if let Some(examine) = &self.examine {
             examine(&self.workload);
         }
         golden.outputs

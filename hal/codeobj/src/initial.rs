@@ -21,7 +21,7 @@ pub enum InitialValue {
     FlatScratchInit,
     /// Scratch size of a lane in bytes.
     PrivateSegmentSize,
-    /// Arguments that are preloaded, and user registers that nothing is said about.
+    /// Arguments that are preloaded.
     Arguments,
     /// The workgroup's index in x.
     WorkgroupIdX,
@@ -36,7 +36,7 @@ pub enum InitialValue {
 }
 
 impl InitialValue {
-    /// Registers it takes; `None` for [`InitialValue::Arguments`], which take what is left.
+    /// Registers it takes; `None` for [`InitialValue::Arguments`], as many as the descriptor says.
     pub fn words(self) -> Option<u8> {
         Some(match self {
             InitialValue::PrivateSegmentBuffer => 4,
@@ -64,18 +64,17 @@ pub struct Initial {
 
 impl Descriptor {
     /// The values in scalar registers at the start, by register (AMDGPUUsage, "SGPR Register Set
-    /// Up Order"): user registers, then system registers behind all of them.
+    /// Up Order"): user registers, then system registers behind all of them. Between the two there
+    /// may be user registers for nothing.
     pub fn initial_sgprs(&self, target: &Target) -> Vec<Initial> {
         let properties = &self.properties;
         let rsrc2 = &self.rsrc2;
         let mut initial = Vec::new();
-        let mut next = 0u8;
-        let mut put = |value: InitialValue, words: u8| {
-            initial.push(Initial { value, first: Sgpr(next), words });
-            next = next.saturating_add(words);
-            next
+        let mut put = |value: InitialValue, first: u8, words: u8| {
+            initial.push(Initial { value, first: Sgpr(first), words });
+            first.saturating_add(words)
         };
-        let mut user = 0;
+        let mut next = 0;
         for (enabled, value) in [
             (properties.sgpr_private_segment_buffer, InitialValue::PrivateSegmentBuffer),
             (properties.sgpr_dispatch_ptr, InitialValue::DispatchPointer),
@@ -86,12 +85,14 @@ impl Descriptor {
             (properties.sgpr_private_segment_size, InitialValue::PrivateSegmentSize),
         ] {
             if let (true, Some(words)) = (enabled, value.words()) {
-                user = put(value, words);
+                next = put(value, next, words);
             }
         }
-        if rsrc2.user_sgprs > user {
-            put(InitialValue::Arguments, rsrc2.user_sgprs - user);
+        let preloaded = self.kernarg_preload.length.min(rsrc2.user_sgprs.saturating_sub(next));
+        if preloaded > 0 {
+            put(InitialValue::Arguments, next, preloaded);
         }
+        let mut next = rsrc2.user_sgprs;
         // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [
@@ -102,7 +103,7 @@ impl Descriptor {
             (rsrc2.private_segment && !architected, InitialValue::ScratchOffset),
         ] {
             if enabled {
-                put(value, 1);
+                next = put(value, next, 1);
             }
         }
         initial

@@ -43,7 +43,8 @@ struct Scratch {
 }
 
 impl Launch {
-    /// Checks a dispatch against its kernel and places what it needs in memory.
+    /// Checks a dispatch against its kernel and places what it needs in memory, scratch of at
+    /// least `private_bytes` for each work-item.
     ///
     /// # Errors
     /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
@@ -52,6 +53,7 @@ impl Launch {
         kernel: &Kernel,
         entry: u64,
         target: &Target,
+        private_bytes: u32,
         space: &mut AddressSpace,
     ) -> Result<Launch, DeviceError> {
         let refuse =
@@ -89,7 +91,7 @@ impl Launch {
             scratch: Scratch { base: Address(0), bytes: 0, bytes_per_lane: 0, bytes_per_wave: 0 },
             descriptor,
         };
-        launch.scratch = launch.place_scratch(space)?;
+        launch.scratch = launch.place_scratch(private_bytes, space)?;
         space.write(launch.kernarg, &dispatch.kernarg)?;
         space.write(launch.packet, &launch.packet_bytes())?;
         space.write(Address(launch.queue.0 + 0x40), &launch.aperture_bytes())?;
@@ -110,8 +112,12 @@ impl Launch {
         Ok(())
     }
 
-    fn place_scratch(&self, space: &mut AddressSpace) -> Result<Scratch, DeviceError> {
-        let mut bytes_per_lane = self.descriptor.private_segment_fixed_size;
+    fn place_scratch(
+        &self,
+        private_bytes: u32,
+        space: &mut AddressSpace,
+    ) -> Result<Scratch, DeviceError> {
+        let mut bytes_per_lane = self.descriptor.private_segment_fixed_size.max(private_bytes);
         if self.descriptor.properties.uses_dynamic_stack {
             bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
         }

@@ -78,10 +78,28 @@ pub struct EmbeddedGpu {
     target: Target,
     level: Level,
     space: AddressSpace,
+    policy: Policy,
     modules: Vec<Arc<Module>>,
     /// The code of each module, by the module's index; for each wave size of the target, in the
     /// order of [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
+}
+
+/// What a runtime may do one way or another, none of which a correct program depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Private memory that every work-item has at least, in bytes; more if its kernel asks for it.
+    pub private_bytes: u32,
+    /// Instructions that a wave executes before the next wave of its workgroup has its turn.
+    pub wave_turn: u64,
+    /// Rounds of turns that a workgroup has before the next workgroup is started beside it.
+    pub workgroup_turn: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { private_bytes: 0, wave_turn: 1024, workgroup_turn: 64 }
+    }
 }
 
 /// A loaded code object.
@@ -111,10 +129,16 @@ impl EmbeddedGpu {
         Ok(EmbeddedGpu {
             level: Level::detect(),
             space: AddressSpace::default(),
+            policy: Policy::default(),
             modules: Vec::new(),
             programs: vec![Vec::new(); target.wave_sizes().len()],
             target,
         })
+    }
+
+    /// Changes the policy for dispatches that begin from now on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
     }
 
     /// Like [`Device::dispatch`], with an observer that sees what executes.
@@ -148,8 +172,9 @@ impl EmbeddedGpu {
                 }
             })?;
         let entry = module.bias.wrapping_add(kernel.entry().0);
-        let launch = Launch::prepare(dispatch, kernel, entry, &self.target, &mut self.space)?;
-        Ok(Execution::new(index, launch, dispatch.instruction_limit))
+        let (policy, target, space) = (self.policy, &self.target, &mut self.space);
+        let launch = Launch::prepare(dispatch, kernel, entry, target, policy.private_bytes, space)?;
+        Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))
     }
 
     /// Carries a dispatch on that [`EmbeddedGpu::begin`] began, until it ends or has executed

@@ -6,6 +6,7 @@
 //! Where a dispatch stands between two instructions is an [`Execution`]; a [`Scheduler`] carries
 //! it on.
 
+use crate::Policy;
 use crate::checker::Checker;
 use crate::control::Step;
 use crate::global_sync::GlobalSync;
@@ -19,11 +20,6 @@ use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, Wa
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Instructions a wave executes before the next wave of its workgroup has its turn.
-const WAVE_TURN: u64 = 1024;
-/// Rounds of turns a workgroup has before the next workgroup is started beside it.
-const WORKGROUP_TURN: u32 = 64;
-
 /// A dispatch under way: the state of all its waves, their LDS, and whose turn it is. Device
 /// memory is the device's, so that clones of both, taken together, are the whole state.
 #[derive(Clone, Debug)]
@@ -33,6 +29,7 @@ pub struct Execution {
     pub(crate) launch: Arc<Launch>,
     /// Wave instructions after which the watchdog ends the dispatch.
     limit: u64,
+    policy: Policy,
     statistics: Statistics,
     /// Workgroups started so far.
     started: u64,
@@ -71,11 +68,12 @@ struct Workgroup {
 
 impl Execution {
     /// A dispatch none of whose waves has started.
-    pub(crate) fn new(home: usize, launch: Launch, limit: u64) -> Execution {
+    pub(crate) fn new(home: usize, launch: Launch, policy: Policy, limit: u64) -> Execution {
         Execution {
             home,
             launch: Arc::new(launch),
             limit,
+            policy,
             statistics: Statistics::default(),
             started: 0,
             resident: VecDeque::new(),
@@ -225,7 +223,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         execution: &mut Execution,
         workgroup: &mut Workgroup,
     ) -> Result<Turn, DeviceFault> {
-        while execution.position.round < WORKGROUP_TURN {
+        while execution.position.round < execution.policy.workgroup_turn {
             while execution.position.wave < workgroup.waves.len() {
                 self.wave_turn(execution, workgroup)?;
                 if execution.statistics.wave_instructions >= self.pause {
@@ -258,7 +256,8 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         if wave.status != Status::Ready {
             return Ok(());
         }
-        let until = *execution.position.until.get_or_insert(wave.executed + WAVE_TURN);
+        let turn = wave.executed.saturating_add(execution.policy.wave_turn);
+        let until = *execution.position.until.get_or_insert(turn);
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = until.min(wave.executed.saturating_add(left));

@@ -4,7 +4,7 @@ use super::Question;
 use super::finding::{Finding, Rule};
 use super::originals::{Origin, Seam};
 use super::seam::{Content, State};
-use flipwave_codeobj::{InitialValue, KernargPreload, Kernel};
+use flipwave_codeobj::{KernargPreload, Kernel};
 use flipwave_isa::{Register, Sgpr, Vgpr};
 use std::collections::BTreeSet;
 
@@ -61,12 +61,7 @@ pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
     let before = old.descriptor.initial_sgprs(target);
     for initial in new.descriptor.initial_sgprs(target) {
         let original = before.iter().find(|own| own.value == initial.value);
-        // Behind the values there may be registers for nothing.
-        let words = match initial.value {
-            InitialValue::Arguments => new.descriptor.kernarg_preload.length,
-            _ => initial.words,
-        };
-        for word in 0..words {
+        for word in 0..initial.words {
             let content = original.filter(|own| word < own.words).map_or(Content::Unknown, |own| {
                 Content::Own(Register::Sgpr(Sgpr(own.first.0.saturating_add(word))))
             });

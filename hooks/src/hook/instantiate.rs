@@ -4,6 +4,7 @@ use super::{Body, BodyInst, HookError, Indexed, Renaming};
 use crate::layout::{Code, Piece, Reference};
 use flipwave_isa::{Isa, Pc, Register};
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 /// Assembles, and remembers what it has assembled: the same few instructions come again and again.
 pub struct Assembler {
@@ -40,6 +41,53 @@ impl Assembler {
             self.known.insert(text.to_owned(), bytes);
         }
         Ok(self.known.get(text).map_or(&[], Vec::as_slice))
+    }
+
+    /// The bytes of `text` followed by a number, which is any that lies in a field of its own: it
+    /// is put where another one was seen to go, since each site has numbers that no other has.
+    ///
+    /// # Errors
+    /// [`HookError::Assemble`].
+    pub fn assemble_number(&mut self, text: &str, number: Number) -> Result<Vec<u8>, HookError> {
+        let example = match number {
+            Number::Half(_) => Number::Half(0x6b2d),
+            Number::Word(_) => Number::Word(0x7a59_c36b),
+        };
+        let (seen, wanted) = (example.bytes(), number.bytes());
+        let mut bytes = self.assemble(&format!("{text}{example}"))?.to_vec();
+        let place = bytes.windows(seen.len()).position(|field| field == seen);
+        match place.and_then(|place| bytes.get_mut(place..place + wanted.len())) {
+            Some(field) => field.copy_from_slice(&wanted),
+            None => return Ok(self.assemble(&format!("{text}{number}"))?.to_vec()),
+        }
+        Ok(bytes)
+    }
+}
+
+/// A number in a field of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// 16 bits in the instruction.
+    Half(u16),
+    /// A literal behind it. It is not checked that it could have been shorter.
+    Word(u32),
+}
+
+impl Number {
+    fn bytes(self) -> Vec<u8> {
+        match self {
+            Number::Half(number) => number.to_le_bytes().to_vec(),
+            Number::Word(number) => number.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Half(number) => write!(f, "{number:#x}"),
+            Number::Word(number) => write!(f, "{number:#x}"),
+        }
     }
 }
 

@@ -1,23 +1,16 @@
 //! What the hardware puts into registers before a kernel starts.
 
 use flipwave_codeobj::Kernel;
-use flipwave_isa::{FlatScratch, Generation, Register, RegisterSet, Sgpr, Target, Vgpr};
+use flipwave_isa::{FlatScratch, Generation, Register, RegisterRange, RegisterSet, Target, Vgpr};
 
 /// Registers that hold something when a kernel starts (AMDGPUUsage, "Initial Kernel Execution
 /// State").
 pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
     let descriptor = &kernel.descriptor;
     let mut set = RegisterSet::EMPTY;
-    let system = [
-        descriptor.rsrc2.workgroup_id_x,
-        descriptor.rsrc2.workgroup_id_y,
-        descriptor.rsrc2.workgroup_id_z,
-        descriptor.rsrc2.workgroup_info,
-        descriptor.rsrc2.private_segment && target.flat_scratch() != FlatScratch::Architected,
-    ];
-    let system = system.iter().filter(|enabled| **enabled).count() as u8;
-    let sgprs = descriptor.rsrc2.user_sgprs.saturating_add(system);
-    (0..sgprs).for_each(|n| set.insert(Register::Sgpr(Sgpr(n))));
+    for initial in descriptor.initial_sgprs(target) {
+        set.insert_range(RegisterRange::new(Register::Sgpr(initial.first), initial.words));
+    }
     let work_item = if target.packs_work_item_ids() {
         1
     } else {

@@ -6,10 +6,10 @@
 //! is wanted; at the end, memory must be the same. Addresses in the code object's own image are
 //! compared by what they are the address of.
 //!
-//! Waves are compared one by one, so it does not matter in which order they run. But where a value
-//! depends on that order (an atomic operation that returns what another wave wrote, a spin on
-//! memory), it may differ with no fault of anybody: the embedded GPU lets a wave have its turn for
-//! a number of instructions, and inserted ones count.
+//! Waves are compared one by one, and each runs until it waits for others or ends, so that neither
+//! where scratch lies nor what an atomic operation returns depends on how many instructions were
+//! inserted. Only where a wave spins on memory until another has written it may the two sides
+//! differ with no fault of anybody.
 
 mod addresses;
 mod compared;
@@ -27,7 +27,7 @@ use compared::Compared;
 use flipwave_device::{Address, Completion, Dispatch, Statistics, WaveId};
 use flipwave_isa::{Pc, RegisterSet};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Progress};
+use flipwave_sim::{EmbeddedGpu, Policy, Progress};
 use recorder::Recorder;
 use std::ops::Range;
 
@@ -81,6 +81,10 @@ impl LockstepReport {
 
 /// Instructions that each side executes before the two are compared.
 const CHUNK: u64 = 1 << 18;
+
+/// Instructions that a wave executes before another has its turn, if it does not wait: so many that
+/// only one that spins on memory comes to its end.
+const LONG_TURN: u64 = 1 << 24;
 
 impl Lockstep<'_> {
     /// Runs both to their ends, or to the first difference.
@@ -149,6 +153,18 @@ impl Lockstep<'_> {
         })
     }
 
+    /// What makes both sides the same in all but the instructions inserted: as much scratch, and
+    /// waves in an order that does not depend on how much they execute.
+    fn policy(&self) -> Policy {
+        let bytes = |dispatch: &Dispatch| {
+            let kernels = self.gpu.code_object(dispatch.module)?.kernels();
+            let kernel = kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel)?;
+            Some(kernel.descriptor.private_segment_fixed_size)
+        };
+        let private_bytes = bytes(self.original).max(bytes(self.instrumented)).unwrap_or_default();
+        Policy { private_bytes, wave_turn: LONG_TURN, ..Policy::default() }
+    }
+
     fn pc(&self, index: InstIndex) -> Pc {
         self.program.instructions.get(index.0 as usize).map_or(Pc(0), |inst| inst.pc)
     }
@@ -203,6 +219,7 @@ impl<'a> Side<'a> {
         recorder: Recorder<'a>,
     ) -> Result<Side<'a>, LockstepError> {
         let mut gpu = lockstep.gpu.clone();
+        gpu.set_policy(lockstep.policy());
         let execution = gpu.begin(dispatch)?;
         Ok(Side { gpu, execution, recorder, end: None, executed: 0 })
     }

@@ -125,7 +125,8 @@ impl<'a> Build<'a> {
         let (object, program) = (instrumentation.object, &instrumentation.program);
         let mut editor = Editor::new(object);
         let data = self.add_data(&mut editor)?;
-        let mut woven = self.weave(&data)?;
+        let liveness = Liveness::new(program);
+        let mut woven = self.weave(&data, &liveness)?;
         let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
         self.report.padding = seams::pad(program, &mut woven.edits, &isa)?;
         let address = Pc(editor.free_address());
@@ -158,7 +159,6 @@ impl<'a> Build<'a> {
         self.report.rewriting += start.elapsed();
         if instrumentation.is_checked {
             let start = Instant::now();
-            let liveness = Liveness::new(program);
             match checker::check(object, program, &|at| liveness.before(at), &new, &claims) {
                 Ok(proof) => self.report.proof = Some(proof),
                 Err(findings) => return Err(RewriteError::Wrong(findings)),
@@ -191,14 +191,15 @@ impl<'a> Build<'a> {
     }
 
     /// Makes the code of every site and every entry.
-    fn weave(&mut self, data: &[(Pc, HookData)]) -> Result<Woven, RewriteError> {
+    fn weave(
+        &mut self,
+        data: &[(Pc, HookData)],
+        liveness: &Liveness<'_>,
+    ) -> Result<Woven, RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
-        let state = State {
-            liveness: Liveness::new(program),
-            loads: LoadsUnderWay::new(program),
-            index_mode: index_mode(program),
-        };
+        let state =
+            State { liveness, loads: LoadsUnderWay::new(program), index_mode: index_mode(program) };
         let mut assembler =
             Assembler::new(Isa::with_wave_size(&program.target, program.wave_size)?);
         let mut woven = Woven::default();
@@ -208,15 +209,19 @@ impl<'a> Build<'a> {
             }
         }
         let bound = std::mem::take(&mut self.bound);
+        let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'_>>> = BTreeMap::new();
+        for own in &bound {
+            if let Some(function) = program.function_of(own.at) {
+                by_function.entry(function).or_default().push(own);
+            }
+        }
         for component in &instrumentation.components {
-            let functions: BTreeSet<FunctionIndex> = component.functions.iter().copied().collect();
             let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'_>>> = BTreeMap::new();
             let mut wants = Wants::default();
-            for bound in &bound {
-                if program.function_of(bound.at).is_some_and(|own| functions.contains(&own)) {
-                    sites.entry((bound.at, bound.when)).or_default().push(bound);
-                    wants.add(&bound.inputs, self.body(bound));
-                }
+            let functions = component.functions.iter();
+            for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
+                sites.entry((bound.at, bound.when)).or_default().push(bound);
+                wants.add(&bound.inputs, self.body(bound));
             }
             if sites.is_empty() {
                 continue;
@@ -372,7 +377,7 @@ impl<'a> Build<'a> {
 
 /// What is known of every point of a program.
 struct State<'a> {
-    liveness: Liveness<'a>,
+    liveness: &'a Liveness<'a>,
     loads: LoadsUnderWay,
     /// By instruction: whether vector instructions index registers when it begins.
     index_mode: Vec<bool>,

@@ -1,5 +1,6 @@
 //! The few instructions that surround a hook, in the words of a target.
 
+use crate::hook::Number;
 use flipwave_isa::{Generation, Register, RegisterRange, Sgpr};
 
 /// How a target and a wave size spell lane masks.
@@ -77,12 +78,24 @@ pub fn scalar_move(to: Register, from: &str) -> String {
     format!("s_mov_b32 {to}, {from}")
 }
 
-/// A constant into a scalar register, short where it can be.
-pub fn scalar_constant(to: Register, value: u32) -> String {
-    match value.cast_signed() {
-        short @ (-32768..=-17 | 65..=32767) => format!("s_movk_i32 {to}, {short:#x}"),
-        _ => scalar_move(to, &number(value)),
+/// A constant into a register: text, and the number that follows it if that is no inline constant.
+pub fn constant(to: Register, value: u32) -> (String, Option<Number>) {
+    let name = match to {
+        Register::Vgpr(_) => "v_mov_b32_e32",
+        _ => "s_mov_b32",
+    };
+    match (to, value.cast_signed()) {
+        (_, -16..=64) => (format!("{name} {to}, {}", number(value)), None),
+        (Register::Vgpr(_), _) => (format!("{name} {to}, "), Some(Number::Word(value))),
+        (_, -32768..=32767) => (format!("s_movk_i32 {to}, "), Some(Number::Half(value as u16))),
+        _ => (format!("{name} {to}, "), Some(Number::Word(value))),
     }
+}
+
+/// A constant into a scalar register.
+fn scalar_constant(to: Register, value: u32) -> String {
+    let (text, number) = constant(to, value);
+    number.map_or(text.clone(), |number| format!("{text}{number}"))
 }
 
 /// SCC into a scalar register.

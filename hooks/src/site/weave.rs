@@ -636,9 +636,12 @@ impl Emitter<'_> {
     }
 
     fn constant(&mut self, to: Register, value: u32) -> Result<(), Refusal> {
-        self.text(&match to {
-            Register::Vgpr(_) => format!("v_mov_b32_e32 {to}, {}", dialect::number(value)),
-            _ => dialect::scalar_constant(to, value),
-        })
+        let (text, number) = dialect::constant(to, value);
+        let bytes = match number {
+            Some(number) => self.assembler.assemble_number(&text, number)?,
+            None => self.assembler.assemble(&text)?.to_vec(),
+        };
+        self.code.pieces.push(Piece::Bytes(bytes));
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Branches, loops, switches and calls.
 
-use crate::{at_every_level, random_words};
-use flipwave_tests::{scalar, to_bytes};
+use crate::at_every_level;
+use flipwave_tests::{random_words, scalar, to_bytes};
 
 #[test]
 fn loops_of_different_lengths() {

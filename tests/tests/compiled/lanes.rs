@@ -1,7 +1,7 @@
 //! Operations across the lanes of a wave, and floating-point atomics, in HIP.
 
-use crate::{at_every_level, random_words};
-use flipwave_tests::{to_bytes, to_values};
+use crate::at_every_level;
+use flipwave_tests::{random_words, to_bytes, to_values};
 
 const COUNT: usize = 256;
 

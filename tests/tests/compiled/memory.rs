@@ -1,7 +1,7 @@
 //! Local, global and private memory of every width; atomics, barriers, the shape of the grid.
 
-use crate::{at_every_level, random_words};
-use flipwave_tests::{scalar, to_bytes, to_values};
+use crate::at_every_level;
+use flipwave_tests::{random_words, scalar, to_bytes, to_values};
 
 #[test]
 fn atomics_on_local_memory() {

@@ -1,7 +1,7 @@
 //! Arithmetic that takes many instructions: divisions, roots, conversions, wide integers.
 
-use crate::{at_every_level, random_words};
-use flipwave_tests::to_values;
+use crate::at_every_level;
+use flipwave_tests::{random_words, to_values};
 use std::fmt::Debug;
 
 const COUNT: usize = 256;

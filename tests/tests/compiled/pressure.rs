@@ -1,8 +1,8 @@
 //! Registers that do not suffice, and calls through pointers: values wait in lanes of vector
 //! registers, in accumulation registers and in private memory.
 
-use crate::{at_every_level, random_words};
-use flipwave_tests::to_values;
+use crate::at_every_level;
+use flipwave_tests::{random_words, to_values};
 
 const ITEMS: usize = 128;
 const WORKGROUP: usize = 64;

@@ -1,12 +1,12 @@
 //! A hook before and after every instruction changes nothing.
 
-use flipwave_campaigns::{Campaign, Code, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
-use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Selection, When};
-use flipwave_injector::Workload;
-use flipwave_tests::{clean, examples, hook_compiler, hook_source, instrument, rewritten_levels};
-use std::path::Path;
+use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Rewritten, Selection, When};
+use flipwave_tests::{
+    MACHINES, clean, examples, hook_compiler, hook_source, instrument, keep_step, rewritten_levels,
+    workload,
+};
 
 /// Hooks that leave nothing as it was, as far as they are free to.
 const TOUCH: &str = r#"
@@ -72,42 +72,28 @@ fn assert_complete(report: &Report) {
 }
 
 /// A code object with hooks everywhere.
-pub fn touched(code_object: &[u8]) -> Vec<u8> {
-    let object = CodeObject::parse(code_object).expect("a code object");
+pub fn touched(object: &CodeObject) -> Rewritten {
     let mut instrumentation =
-        Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
+        Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
     touch(&mut instrumentation);
     let new = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
     assert_complete(&new.report);
-    new.object.bytes().to_vec()
-}
-
-fn workload(file: &Path, options: &[&str]) -> Workload {
-    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    for launch in &mut campaign.launches {
-        if let Code::Source { options: own, .. } = &mut launch.code {
-            *own = options.iter().map(|&option| option.to_owned()).collect();
-        }
-    }
-    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+    new
 }
 
 #[test]
-fn the_examples_compute_the_same_with_hooks_everywhere_and_break_no_rule() {
+fn the_examples_compute_the_same_in_step_with_hooks_everywhere_and_break_no_rule() {
     for file in examples() {
         for level in rewritten_levels().iter().copied() {
-            // Without optimisation it takes minutes.
-            if file.ends_with("matmul.yaml") && level == "-O0" {
-                continue;
-            }
             println!("{} {level}", file.display());
-            let workload = workload(&file, &[level]);
+            let workload = workload(MACHINES[0], &file, &[level]);
             let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
             let instrumented = instrument(&workload, touch);
             for (_, new) in instrumented.rewritten.values() {
                 assert_complete(&new.report);
             }
             assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
+            keep_step(instrumented.original.device.clone(), instrumented.twins());
         }
     }
 }

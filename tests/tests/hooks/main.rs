@@ -16,7 +16,9 @@ mod full_files;
 mod registers;
 
 use everywhere::touched;
-use flipwave_tests::{MACHINES, Program, compile_for, rewritten_levels};
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Device, Dispatch};
+use flipwave_tests::{MACHINES, Program, Twins, compile_for, keep_step, rewritten_levels};
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
 /// every instruction.
@@ -28,20 +30,26 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
-            let program = Program::new(&touched(&code_object));
-            test(if machine.has_strict_level() { program.strictly() } else { program });
+            let original = CodeObject::parse(&code_object).expect("a code object");
+            let rewritten = touched(&original);
+            let program = Program::new(rewritten.object.bytes()).strictly();
+            test(program.examined(move |workload| {
+                let mut device = workload.device.clone();
+                let module = device.load(&original).expect("loads");
+                let of_original = |own: &Dispatch| Dispatch { module, ..own.clone() };
+                let originals: Vec<Dispatch> =
+                    workload.dispatches.iter().map(of_original).collect();
+                let pairs = originals.iter().zip(&workload.dispatches);
+                let rewritten = &rewritten;
+                keep_step(
+                    device,
+                    pairs.map(|(original, instrumented)| Twins {
+                        original,
+                        instrumented,
+                        rewritten,
+                    }),
+                );
+            }));
         }
     }
-}
-
-/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
-fn random_words(count: usize) -> Vec<u64> {
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    std::iter::repeat_with(next).take(count).collect()
 }

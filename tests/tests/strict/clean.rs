@@ -1,25 +1,9 @@
 //! What a compiler emits breaks no rule, at any level of optimisation.
 
 use crate::hazards;
-use flipwave_campaigns::{Campaign, Code, prepare};
-use flipwave_injector::Workload;
-use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples, scalar};
-use std::path::Path;
+use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples, scalar, workload};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
-
-/// The program of a campaign file, compiled with these options for a machine.
-fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
-    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    campaign.target = machine.target();
-    for launch in &mut campaign.launches {
-        if let Code::Source { options: own, .. } = &mut launch.code {
-            let all = options.iter().chain(machine.options());
-            *own = all.map(|&option| option.to_owned()).collect();
-        }
-    }
-    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
-}
 
 #[test]
 fn the_examples_break_no_rule_and_strictness_changes_nothing() {

@@ -19,54 +19,34 @@ mod observer;
 mod records;
 
 use compared::{Compared, check, run};
-use flipwave_campaigns::{Campaign, Code, prepare};
 use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
     OpcodeHistogram, Options, Per,
 };
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
-use flipwave_tests::{MACHINES, Program, compile_for, examples, examples_folder};
-use std::path::Path;
+use flipwave_tests::{
+    MACHINES, Machine, Program, compile_for, examples, examples_folder, rewritten_levels, workload,
+};
 
 /// Runs `test` with the kernels of a file compiled for machines that differ much, each run
 /// compared.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
-    let runs = [("gfx90a with 64 lanes", "-O3"), ("gfx1100 with 32 lanes", "-O3")];
-    for (name, level) in runs {
-        println!("{file} {level} on {name}");
-        let machine = MACHINES.into_iter().find(|machine| machine.to_string() == name);
-        let machine = machine.expect("a machine");
-        let code_object = compile_for(machine, file, &[&[level], options].concat());
-        test(Program::new(&code_object).examined(check_all));
-    }
-}
-
-/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
-fn random_words(count: usize) -> Vec<u64> {
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
+    let is_compared = |machine: &Machine| {
+        machine.options().is_empty()
+            && ["gfx90a", "gfx942", "gfx1100"].contains(&machine.target().processor())
     };
-    std::iter::repeat_with(next).take(count).collect()
-}
-
-/// A campaign's program, compiled with these options.
-fn workload(file: &Path, options: &[&str]) -> Workload {
-    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    for launch in &mut campaign.launches {
-        if let Code::Source { options: own, .. } = &mut launch.code {
-            *own = options.iter().map(|&option| option.to_owned()).collect();
+    for machine in MACHINES.into_iter().filter(is_compared) {
+        for level in rewritten_levels().iter().copied() {
+            println!("{file} {level} on {machine}");
+            let code_object = compile_for(machine, file, &[&[level], options].concat());
+            test(Program::new(&code_object).examined(check_all));
         }
     }
-    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
 }
 
 fn example(name: &str) -> Workload {
-    workload(&examples_folder().join(name), &["-O3"])
+    workload(MACHINES[0], &examples_folder().join(name), &["-O3"])
 }
 
 /// Compares all tools with the observer.
@@ -85,12 +65,9 @@ fn check_all(workload: &Workload) {
 #[test]
 fn tools_agree_with_the_observer_on_every_example() {
     for file in examples() {
-        // Without optimisation the matrices take too long.
-        let levels: &[&str] =
-            if file.ends_with("matmul.yaml") { &["-O3"] } else { &["-O3", "-O0"] };
-        for level in levels {
+        for level in rewritten_levels().iter().copied() {
             println!("{} {level}", file.display());
-            check_all(&workload(&file, &[*level]));
+            check_all(&workload(MACHINES[0], &file, &[level]));
         }
     }
 }

@@ -1,0 +1,128 @@
+//! How fast code is instrumented, on one thread: original instructions per second, reading and
+//! rewriting together, with a hook before every instruction and once per basic block, and what the
+//! checker takes besides; hooks are compiled before. And what counting costs: instructions that the
+//! tiled matrix multiplication executes with hooks and without. Medians of several runs.
+//!
+//! `make bench`.
+
+use flipwave_campaigns::{Campaign, Compiler, prepare};
+use flipwave_codeobj::CodeObject;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::rewrite::{Instrumentation, Report};
+use flipwave_hooks::tools::{Asking, InstructionCount, Options, Per, Scope, Tool, measure};
+use flipwave_tests::gfx90a;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 5;
+
+const SOURCES: [&str; 5] = [
+    "tests/kernels/numbers.cl",
+    "tests/kernels/control.cl",
+    "tests/kernels/lanes.hip",
+    "tests/kernels/pressure.hip",
+    "campaigns/examples/kernels/matmul_tiled.cl",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:<14} {:<5} {:<12} {:>8} {:>9} {:>12} {:>12} {:>12}",
+        "code", "level", "hook per", "inst.", "placed", "inst./s", "of that read", "checker"
+    );
+    let compiler = HookCompiler::find()?;
+    for source in SOURCES {
+        for level in ["-O3", "-O0"] {
+            let bytes =
+                Compiler::find()?.compile(&root().join(source), &[level.to_owned()], &gfx90a())?;
+            let object = CodeObject::parse(&bytes)?;
+            for per in [Per::Block, Per::Instruction] {
+                rewriting(source, level, &object, per, &compiler)?;
+            }
+        }
+    }
+    println!("\n{:<14} {:<12} {:>10} {:>10} {:>8}", "code", "hook per", "without", "with", "ratio");
+    for per in [Per::Block, Per::Instruction] {
+        executed(per, &compiler)?;
+    }
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// One rewrite: time for reading, and the report.
+fn rewrite(
+    object: &CodeObject,
+    per: Per,
+    compiler: &HookCompiler,
+) -> Result<(usize, Duration, Report), Box<dyn Error>> {
+    let start = Instant::now();
+    let mut instrumentation = Instrumentation::new(object)?;
+    let reading = start.elapsed();
+    let program = instrumentation.program().clone();
+    let scope = Scope::new(object, &program, None);
+    let options = Options { per, ..Options::default() };
+    InstructionCount::ask(&mut Asking::new(&mut instrumentation, compiler, &options, scope))?;
+    let report = instrumentation.rewrite(compiler)?.report;
+    Ok((program.instructions.len(), reading, report))
+}
+
+/// Measures rewriting a code object and prints its line.
+fn rewriting(
+    source: &str,
+    level: &str,
+    object: &CodeObject,
+    per: Per,
+    compiler: &HookCompiler,
+) -> Result<(), Box<dyn Error>> {
+    // The first run compiles the hooks.
+    let (instructions, _, report) = rewrite(object, per, compiler)?;
+    let (mut reading, mut rewriting, mut checking) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (_, read, report) = rewrite(object, per, compiler)?;
+        reading.push(read);
+        rewriting.push(report.rewriting + read);
+        checking.push(report.checking);
+    }
+    let (reading, rewriting, checking) = (median(reading), median(rewriting), median(checking));
+    println!(
+        "{:<14} {level:<5} {:<12} {instructions:>8} {:>9} {:>12.0} {:>11.0}% {:>11.0}%",
+        Path::new(source).file_name().unwrap_or_default().to_string_lossy(),
+        format!("{per:?}").to_lowercase(),
+        report.placed,
+        instructions as f64 / rewriting.as_secs_f64(),
+        100.0 * reading.as_secs_f64() / rewriting.as_secs_f64(),
+        100.0 * checking.as_secs_f64() / rewriting.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// Counts the instructions that the tiled matrix multiplication executes with and without hooks.
+fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
+    let campaign = Campaign::read(&root().join("campaigns/examples/matmul.yaml"))?;
+    let workload = prepare(&campaign)?.workload;
+    let mut device = workload.device.clone();
+    let without =
+        workload.golden()?.statistics.iter().map(|own| own.wave_instructions).sum::<u64>();
+    let options = Options { per, ..Options::default() };
+    let code_of = |module| workload.device.code_object(module);
+    let found = measure::<InstructionCount, _>(
+        &mut device,
+        code_of,
+        &workload.dispatches,
+        &options,
+        compiler,
+    )?;
+    let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
+    let per = format!("{per:?}").to_lowercase();
+    let ratio = with as f64 / without as f64;
+    println!("{:<14} {per:<12} {without:>10} {with:>10} {ratio:>8.3}", "matmul_tiled");
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}

@@ -1,0 +1,57 @@
+//! Original and rewritten code side by side.
+
+use flipwave_device::{Device, Dispatch};
+use flipwave_hooks::flow::Program;
+use flipwave_hooks::liveness::Liveness;
+use flipwave_hooks::lockstep::{Lockstep, LockstepReport};
+use flipwave_hooks::rewrite::Rewritten;
+use flipwave_isa::RegisterSet;
+use flipwave_sim::EmbeddedGpu;
+
+/// A launch of original code, and the same of code made from it.
+pub struct Twins<'a> {
+    /// The launch of the original.
+    pub original: &'a Dispatch,
+    /// The launch of the new code.
+    pub instrumented: &'a Dispatch,
+    /// How the new code was made.
+    pub rewritten: &'a Rewritten,
+}
+
+impl Twins<'_> {
+    /// Runs both on copies of a device that has both code objects.
+    pub fn side_by_side(&self, device: &EmbeddedGpu, is_strict: bool) -> LockstepReport {
+        let object = device.code_object(self.original.module).expect("a loaded module");
+        let program = Program::read(object).expect("a program");
+        let liveness = Liveness::new(&program);
+        let lockstep = Lockstep {
+            program: &program,
+            wanted: &|at| liveness.before(at),
+            claims: &self.rewritten.claims,
+            gpu: device,
+            original: self.original,
+            instrumented: self.instrumented,
+            changed: RegisterSet::EMPTY,
+            ignored: Vec::new(),
+            is_strict,
+        };
+        lockstep.run().unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// Demands that launches, one after the other, keep step.
+pub fn keep_step<'a>(mut device: EmbeddedGpu, launches: impl Iterator<Item = Twins<'a>>) {
+    for twins in launches {
+        let kernel = &twins.original.kernel;
+        let report = twins.side_by_side(&device, false);
+        println!(
+            "{kernel} in step: {} instructions, {} values, {} bytes",
+            report.instructions, report.registers, report.bytes
+        );
+        if let Some(difference) = &report.difference {
+            panic!("{kernel}: {difference}");
+        }
+        assert!(report.instructions > 0 && report.registers > report.instructions, "{kernel}");
+        device.dispatch(twins.original).unwrap_or_else(|error| panic!("{kernel}: {error}"));
+    }
+}
