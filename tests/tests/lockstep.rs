@@ -112,7 +112,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
         let module = device.load(&broken).expect("loads");
         let instrumented = &Dispatch { module, ..pair.workload.dispatches[0].clone() };
         let twins = Twins { original: dispatch, instrumented, rewritten };
-        let report = twins.side_by_side(&device, true);
+        let report = twins.side_by_side(&device, rule == Rule::Waits);
         if !report.is_clean() {
             println!("{operation} at {pc:#x}: {}", findings[0]);
             println!("    {:?} {:?}", report.difference, report.violations.first());

@@ -3,7 +3,7 @@
 //! the ISA manuals' own naming scheme.
 
 use crate::{Generation, canonical};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock};
 
@@ -11,23 +11,28 @@ use std::sync::{Mutex, OnceLock};
 /// `v_add_f32_e64`, `v_add_f32_dpp` and `v_add_f32` are one operation, `global_load_b32`
 /// (gfx11) and `global_load_dword` are one operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Operation(&'static str);
+pub struct Operation {
+    name: &'static str,
+    /// Follows from the name; it is asked for again and again.
+    class: Class,
+}
 
 impl Operation {
     /// The operation of a canonical name.
     pub fn named(name: &str) -> Operation {
-        static NAMES: OnceLock<Mutex<HashSet<&'static str>>> = OnceLock::new();
-        let mut names = match NAMES.get_or_init(Default::default).lock() {
-            Ok(names) => names,
+        static KNOWN: OnceLock<Mutex<HashMap<&'static str, Operation>>> = OnceLock::new();
+        let mut known = match KNOWN.get_or_init(Default::default).lock() {
+            Ok(known) => known,
             Err(poisoned) => poisoned.into_inner(),
         };
-        if let Some(known) = names.get(name) {
-            return Operation(known);
+        if let Some(operation) = known.get(name) {
+            return *operation;
         }
         // The names come from LLVM's finite opcode tables, so what is kept is bounded.
         let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        names.insert(kept);
-        Operation(kept)
+        let operation = Operation { name: kept, class: class_of(kept) };
+        known.insert(kept, operation);
+        operation
     }
 
     /// The operation that a target of `generation` prints as `mnemonic`, encoding suffix and all.
@@ -35,42 +40,16 @@ impl Operation {
         Operation::named(&canonical::name(mnemonic, generation))
     }
 
-    /// The unit the operation runs on: from the prefix, and for scalar operations the verb.
+    /// The unit the operation runs on.
     pub fn class(self) -> Class {
-        let name = self.0;
-        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-        if begins(&["v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_"]) {
-            Class::Matrix
-        } else if begins(&["exp", "v_interp_", "lds_param_", "ds_param_"]) {
-            Class::Graphics
-        } else if begins(&["v_"]) {
-            Class::Valu
-        } else if begins(&["ds_", "lds_"]) {
-            Class::Lds
-        } else if begins(&["buffer_", "tbuffer_", "flat_", "global_", "scratch_"]) {
-            Class::Vmem
-        } else if begins(&["image_"]) {
-            Class::Image
-        } else if begins(&SMEM) {
-            Class::Smem
-        } else if begins(&BRANCH) {
-            Class::Branch
-        } else if begins(&["s_barrier", "s_get_barrier_", "s_wakeup_barrier"]) {
-            Class::Barrier
-        } else if begins(&WAIT) {
-            Class::Wait
-        } else if begins(&MESSAGE) {
-            Class::Message
-        } else {
-            Class::Salu
-        }
+        self.class
     }
 
     /// The element type of the result, or of what a comparison compares: the first type that
     /// the name names (`v_cvt_f32_f64` is [`DataType::F32`]). Memory operations other than
     /// floating-point atomics move untyped bits.
     pub fn data_type(self) -> DataType {
-        let mut types = self.0.split('_').filter_map(|part| match part {
+        let mut types = self.name.split('_').filter_map(|part| match part {
             "f16" => Some(DataType::F16),
             "bf16" => Some(DataType::Bf16),
             "f32" => Some(DataType::F32),
@@ -85,7 +64,7 @@ impl Operation {
 
     /// Whether a DS operation takes an address or a size from M0 on every generation.
     pub(crate) fn addresses_through_m0(self) -> bool {
-        let name = self.0;
+        let name = self.name;
         name.contains("addtid")
             || ["ds_append", "ds_consume", "ds_gws_", "ds_ordered_"]
                 .iter()
@@ -97,7 +76,7 @@ impl Operation {
     /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
     /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all.
     pub fn keeps_destination(self, generation: Generation) -> bool {
-        let name = self.0;
+        let name = self.name;
         if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
             return true;
         }
@@ -133,7 +112,37 @@ impl Operation {
 
     /// The canonical name.
     pub fn name(self) -> &'static str {
-        self.0
+        self.name
+    }
+}
+
+/// The unit an operation runs on: from the prefix, and for scalar operations the verb.
+fn class_of(name: &str) -> Class {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if begins(&["v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_"]) {
+        Class::Matrix
+    } else if begins(&["exp", "v_interp_", "lds_param_", "ds_param_"]) {
+        Class::Graphics
+    } else if begins(&["v_"]) {
+        Class::Valu
+    } else if begins(&["ds_", "lds_"]) {
+        Class::Lds
+    } else if begins(&["buffer_", "tbuffer_", "flat_", "global_", "scratch_"]) {
+        Class::Vmem
+    } else if begins(&["image_"]) {
+        Class::Image
+    } else if begins(&SMEM) {
+        Class::Smem
+    } else if begins(&BRANCH) {
+        Class::Branch
+    } else if begins(&["s_barrier", "s_get_barrier_", "s_wakeup_barrier"]) {
+        Class::Barrier
+    } else if begins(&WAIT) {
+        Class::Wait
+    } else if begins(&MESSAGE) {
+        Class::Message
+    } else {
+        Class::Salu
     }
 }
 
@@ -198,18 +207,18 @@ fn is_integer_type(part: &str) -> bool {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 
 /// The unit an instruction runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Vector arithmetic.
     Valu,

@@ -176,8 +176,9 @@ pub struct Breach {
 /// first. The nearest trigger on the same registers alone counts.
 pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst) -> Vec<Breach> {
     let mut breaches = Vec::new();
-    let rows = || family.iter().filter(|hazard| hazard.victim.group.contains(inst));
-    for hazard in rows() {
+    let own = |hazard: &&'static Hazard| hazard.victim.group.contains(inst);
+    let rows: Vec<&'static Hazard> = family.iter().filter(own).collect();
+    for hazard in &rows {
         let found = match hazard.meeting {
             Meeting::Pattern(pattern) => pattern(before, inst),
             _ if hazard.victim.part == Part::Nothing => before
@@ -189,10 +190,10 @@ pub fn breaches(family: &'static [Hazard], before: &[Preceding<'_>], inst: &Inst
         breaches
             .extend(found.and_then(|(at, registers)| hazard.breach(before, at, inst, registers)));
     }
-    let mut parts: Vec<Part> = rows().map(|hazard| hazard.victim.part).collect();
+    let mut parts: Vec<Part> = rows.iter().map(|hazard| hazard.victim.part).collect();
     parts.dedup();
     for part in parts.into_iter().filter(|part| *part != Part::Nothing) {
-        let rows = || rows().filter(|hazard| hazard.victim.part == part);
+        let rows = || rows.iter().filter(|hazard| hazard.victim.part == part);
         for range in part.registers(inst) {
             let touches = |hazard: &Hazard, trigger: &Inst| {
                 hazard.trigger.group.contains(trigger)
