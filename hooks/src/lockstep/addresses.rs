@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// The two code objects as they are loaded, and which of their addresses correspond.
 pub struct Addresses {
-    /// Original instructions by their addresses.
+    /// Original instructions that are still there, by their addresses.
     originals: BTreeMap<u64, InstIndex>,
     /// Original instructions by their places in the instrumented code.
     places: BTreeMap<u64, InstIndex>,
@@ -58,8 +58,9 @@ impl Addresses {
             }
         }
         for (index, inst) in (0..).map(InstIndex).zip(&program.instructions) {
-            addresses.originals.insert(inst.pc.0, index);
+            // What was removed, replaced or dropped has nothing that it could be compared with.
             if let Some(Some(pc)) = claims.instructions.get(index.0 as usize) {
+                addresses.originals.insert(inst.pc.0, index);
                 addresses.places.insert(pc.0, index);
                 addresses.moved.insert(pc.0, inst.pc.0);
                 // Where calls return to, and what s_getpc gives.
@@ -73,7 +74,7 @@ impl Addresses {
         Ok(addresses)
     }
 
-    /// Original instructions by their addresses.
+    /// Original instructions that are still there, by their addresses.
     pub fn originals(&self) -> &BTreeMap<u64, InstIndex> {
         &self.originals
     }

@@ -1,6 +1,7 @@
 //! What is compared before each original instruction.
 
-use super::Lockstep;
+use super::{Lockstep, LockstepError};
+use crate::component::components;
 use crate::flow::InstIndex;
 use crate::liveness::Live;
 use flipwave_isa::{Register, RegisterSet};
@@ -20,6 +21,9 @@ pub struct Registers {
 pub struct Compared<'a> {
     wanted: &'a dyn Fn(InstIndex) -> Live,
     changed: RegisterSet,
+    /// Registers that code which runs with the kernel can get at. What code outside the code
+    /// object might find in others is nobody's: there hooks keep what is their own.
+    touched: RegisterSet,
     /// Second halves of address computations: the carry of the first depends on the address.
     carries: HashSet<InstIndex>,
     known: Vec<OnceCell<Registers>>,
@@ -28,13 +32,20 @@ pub struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    pub fn new(lockstep: &Lockstep<'a>) -> Compared<'a> {
+    pub fn new(lockstep: &Lockstep<'a>) -> Result<Compared<'a>, LockstepError> {
         let program = lockstep.program;
+        let module = lockstep.original.module;
+        let object = lockstep.gpu.code_object(module).ok_or(LockstepError::NotLoaded)?;
+        let kernels = object.kernels();
+        let kernel = kernels.iter().position(|own| *own.name == *lockstep.original.kernel);
+        let mut components = components(object, program).into_iter();
+        let component = components.find(|own| kernel.is_some_and(|at| own.kernels.contains(&at)));
         let mut known = Vec::new();
         known.resize_with(program.instructions.len(), OnceCell::new);
-        Compared {
+        Ok(Compared {
             wanted: lockstep.wanted,
             changed: lockstep.changed,
+            touched: component.map_or(RegisterSet::EMPTY, |own| own.touched),
             carries: program
                 .addresses
                 .iter()
@@ -42,7 +53,7 @@ impl<'a> Compared<'a> {
                 .collect(),
             known,
             wave_size: program.wave_size,
-        }
+        })
     }
 
     /// What is compared before an instruction.
@@ -58,7 +69,7 @@ impl<'a> Compared<'a> {
             !is_carry && !self.changed.contains(*register)
         };
         let mut registers = Registers { scalars: Vec::new(), vectors: Vec::new() };
-        for register in live.any().iter().filter(is_compared) {
+        for register in live.any().intersection(self.touched).iter().filter(is_compared) {
             if register.is_per_lane() {
                 let (active, masked) =
                     (live.active.contains(register), live.masked.contains(register));

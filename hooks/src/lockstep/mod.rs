@@ -1,10 +1,10 @@
 //! Original and instrumented code side by side on the embedded GPU.
 //!
 //! Both run the same dispatch on copies of one device. Each wave executes the same original
-//! instructions in the same order on both sides, and before each of them every register whose
-//! value is wanted there ([`crate::liveness`]) must hold the same on both, in the lanes in which it
-//! is wanted; at the end, memory must be the same. Addresses in the code object's own image are
-//! compared by what they are the address of.
+//! instructions in the same order on both sides, those left aside that were removed, and before
+//! each of them every register whose value is wanted there ([`crate::liveness`]) must hold the
+//! same on both, in the lanes in which it is wanted; at the end, memory must be the same. Addresses
+//! in the code object's own image are compared by what they are the address of.
 //!
 //! Waves are compared one by one, and each runs until it waits for others or ends, so that neither
 //! where scratch lies nor what an atomic operation returns depends on how many instructions were
@@ -93,7 +93,7 @@ impl Lockstep<'_> {
     /// [`LockstepError`] where a side cannot be run at all.
     pub fn run(&self) -> Result<LockstepReport, LockstepError> {
         let addresses = Addresses::new(self)?;
-        let compared = Compared::new(self);
+        let compared = Compared::new(self)?;
         let mut report = LockstepReport::default();
         let mut sides = Sides::new(self, &addresses, &compared, None)?;
         if let Some((wave, number)) = sides.run(&mut report)? {
