@@ -142,8 +142,8 @@ pub struct LoadsUnderWay {
 }
 
 impl LoadsUnderWay {
-    /// Follows all ways through the program. At the entry of a device function, and behind a call,
-    /// anything may be under way.
+    /// Follows all ways through the program. At the entry of a device function, behind a call, and
+    /// in functions that are not understood, anything may be under way.
     pub fn new(program: &Program) -> LoadsUnderWay {
         let anything = UnderWay::anything(program);
         let mut loads = LoadsUnderWay { entries: vec![UnderWay::default(); program.blocks.len()] };
@@ -177,8 +177,14 @@ impl LoadsUnderWay {
         mut visit: impl FnMut(InstIndex, &UnderWay),
     ) -> UnderWay {
         let mut state = self.entries[block.0 as usize].clone();
+        // Of a function that is not understood, control may come to any instruction.
+        let function = program.function(program.blocks[block.0 as usize].function);
+        let is_understood = function.is_none_or(|function| function.unresolved.is_empty());
         for index in program.blocks[block.0 as usize].instructions.clone() {
             let index = InstIndex(index);
+            if !is_understood {
+                state = UnderWay::anything(program);
+            }
             visit(index, &state);
             state.execute(&program.target, index, &program.instructions[index.0 as usize]);
         }

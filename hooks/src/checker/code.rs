@@ -147,14 +147,21 @@ impl Code {
         self.items.get(self.index_at(pc)?)
     }
 
+    /// Whether an address lies in inserted code.
+    pub fn is_inserted(&self, pc: u64) -> bool {
+        let above = self.items.partition_point(|item| item.pc <= pc);
+        let item = above.checked_sub(1).and_then(|at| self.items.get(at));
+        item.is_some_and(|item| item.is_inserted() && pc < item.end())
+    }
+
     /// Registers that instructions name, whether they read or write them.
     pub fn registers(item: &Item) -> RegisterSet {
         item.facts.reads.union(item.facts.writes)
     }
 }
 
-/// Bytes between claims must be what code is padded with, or what was there in the original: code
-/// that nothing leads to.
+/// Bytes between claims must be what was there in the original, code that nothing leads to, or,
+/// where there was none, what code is padded with.
 pub fn check_gaps(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
     for section in question.new.text() {
         let end = section.address.saturating_add(section.size);
@@ -182,8 +189,11 @@ fn check_gap(
         return;
     }
     for (pc, word) in (gap.start..).step_by(4).zip(bytes.chunks(4)) {
-        let is_original = original.bytes_at(Pc(pc), word.len()) == Some(word);
-        if !is_original && !is_padding(word) {
+        let is_known = match original.bytes_at(Pc(pc), word.len()) {
+            Some(old) => old == word,
+            None => is_padding(word),
+        };
+        if !is_known {
             let what = "code that nobody claims";
             findings.push(Finding::at(Rule::Control, pc, what));
             return;

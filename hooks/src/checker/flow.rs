@@ -64,7 +64,9 @@ impl Flow {
                 Origin::Kernel(kernel) => flow.kernels.push((kernel, start)),
                 Origin::Address if !is_function && jumped_to.contains(&seam.to) => {}
                 Origin::Flow if !is_function => {}
-                Origin::Address | Origin::Flow => _ = flow.entered_from_elsewhere.insert(start),
+                Origin::Address | Origin::Flow | Origin::Old => {
+                    flow.entered_from_elsewhere.insert(start);
+                }
             }
         }
         flow

@@ -9,7 +9,9 @@
 //! 2. **Control.** All code that is not original is claimed as inserted. From an original
 //!    instruction, and from each entry, control comes through inserted code to the same original
 //!    instruction as before and to no other; behind an instruction that was removed, to where it
-//!    would have gone on. Inserted code neither ends a wave nor meets a barrier.
+//!    would have gone on. Inserted code neither ends a wave nor meets a barrier. Where old code
+//!    stays, what inserted code stands over is no instruction that control still comes to; in a
+//!    function that is not understood, every old address leads to its instruction.
 //! 3. **Registers.** Such a way is a *seam*. It is executed symbolically, and where it ends each
 //!    register whose value is wanted there holds what it held at the beginning, in the lanes that
 //!    EXEC selects and in the others, unless a hook was asked to change it. EXEC itself is back.
@@ -43,7 +45,7 @@ mod waits;
 
 pub use finding::{Finding, Proof, Rule};
 
-use crate::flow::{InstIndex, Program};
+use crate::flow::{Function, InstIndex, Program};
 use crate::liveness::Live;
 use code::{Code, Owner};
 use facts::Decoder;
@@ -95,6 +97,18 @@ impl Question<'_> {
         let instructions = &self.program.instructions;
         let index = instructions.binary_search_by_key(&pc, |inst| inst.pc.0).ok()?;
         Some(InstIndex(index as u32))
+    }
+
+    /// Whether a function is still where it was, in parts at least.
+    fn stays(&self, function: &Function) -> bool {
+        let mut indices = function.instructions.clone().map(InstIndex);
+        let (Some(first), Some(last)) = (indices.clone().next(), indices.clone().next_back())
+        else {
+            return false;
+        };
+        let extent = self.old(first).0..=self.old(last).0;
+        indices.any(|index| self.place(index) == Some(self.old(index)))
+            || self.claims.inserted.iter().any(|own| extent.contains(&own.range.start))
     }
 
     /// The address of an original instruction in the original code object.

@@ -27,6 +27,8 @@ pub enum Origin {
     Flow,
     /// By an address that the code computes or finds in memory.
     Address,
+    /// By its old address, in a function that stays and is not understood.
+    Old,
     /// The kernel of this index starts there.
     Kernel(usize),
 }
@@ -55,12 +57,17 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
         }
         if let (Some(new), Some(old)) = (item.facts.target(item.pc), inst.branch_target) {
             goes_on(new, old.0);
+            if question.original_at(old.0).is_none() && (new != old.0 || code.is_inserted(new)) {
+                let what = format!("it leads to {old}, where no instruction begins, no more");
+                findings.push(Finding::at(Rule::Control, item.pc, what).of(inst.pc));
+            }
         }
     }
     for chain in &question.program.addresses {
         check_chain(question, code, chain, &mut seams, findings);
     }
     check_pointers(question, &mut seams, findings);
+    old_addresses(question, &mut seams);
     super::entry::seams(question, &mut seams, findings);
     seams
 }
@@ -139,6 +146,18 @@ fn check_chain(
         None => {
             let what = format!("the address {} became {}", chain.target, Pc(new));
             findings.push(finding(what));
+        }
+    }
+}
+
+/// In functions that stay and are not understood, control may come to any instruction by its old
+/// address, whatever stands there now.
+fn old_addresses(question: &Question<'_>, seams: &mut BTreeSet<Seam>) {
+    for function in question.program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
+        if question.stays(function) {
+            let instructions = function.instructions.clone().map(InstIndex);
+            let seam = |to| Seam { start: question.old(to).0, to, from: Origin::Old };
+            seams.extend(instructions.map(seam));
         }
     }
 }

@@ -3,16 +3,16 @@
 //!
 //! An operation is under way until a wait proves that it is not. `counter(n)` proves that of an
 //! operation whose queue is ordered if at least *n* younger ones of the same queue were issued on
-//! every path, and of the others only if *n* is 0. At the entry of a device function and behind a
-//! call, any operation may be under way that a caller or callee began, until each counter was
-//! waited down to 0.
+//! every path, and of the others only if *n* is 0. At the entry of a device function, behind a
+//! call, and in functions that are not understood, any operation of the program may be under way
+//! that somebody else began, until each counter was waited down to 0.
 
 use super::Question;
 use super::code::{Code, Item};
 use super::finding::{Finding, Rule};
 use super::flow::{Flow, original};
-use flipwave_isa::counter::{Counter, Queue};
-use flipwave_isa::{Class, Encoding, Register, Target};
+use flipwave_isa::counter::{Counter, Queue, counted};
+use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet, Target};
 use std::collections::BTreeMap;
 
 /// What is under way at a point.
@@ -67,11 +67,12 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
             at = next;
         }
     }
+    let deliverable = deliverable(question, code);
     for start in known.keys() {
         let Some(mut pending) = known.get(start).cloned() else { continue };
         let mut at = *start;
         while let Some(item) = items.get(at as usize) {
-            pending.check(question, code, at, item, findings);
+            pending.check(question, code, at, item, deliverable, findings);
             pending.execute(target, at, item);
             match flow.successors(at) {
                 [next] if !known.contains_key(next) => at = *next,
@@ -161,6 +162,7 @@ impl Pending {
         code: &Code,
         at: u32,
         item: &Item,
+        deliverable: RegisterSet,
         findings: &mut Vec<Finding>,
     ) {
         let mut report = |register: Register, what: String| {
@@ -171,7 +173,7 @@ impl Pending {
         let touched = item.facts.reads.union(item.facts.writes);
         if item.is_inserted()
             && let Some(counter) = self.anything.first()
-            && let Some(register) = touched.iter().find(|register| is_loadable(*register))
+            && let Some(register) = touched.intersection(deliverable).iter().next()
         {
             let what = format!(
                 "`{}` without {counter}(0): a caller's or callee's load may be on its way to it",
@@ -210,10 +212,15 @@ impl Pending {
     }
 }
 
-/// Whether loads can go to a register.
-fn is_loadable(register: Register) -> bool {
-    register.is_per_lane()
-        || matches!(register, Register::Sgpr(_) | Register::VccLo | Register::VccHi)
+/// Registers that operations of a caller or callee may deliver to, or have yet to read.
+fn deliverable(question: &Question<'_>, code: &Code) -> RegisterSet {
+    let target = &question.program.target;
+    let counts = |inst: &&Inst| !counted(target, inst).is_empty();
+    let old = question.program.instructions.iter().filter(counts);
+    let new = code.items().iter().map(|item| &item.facts.inst).filter(counts);
+    let delivered: RegisterSet =
+        old.chain(new).flat_map(|inst| inst.writes.iter().copied()).collect();
+    delivered.union(RegisterSet::VGPRS).union(RegisterSet::ACC_VGPRS)
 }
 
 /// Vector loads whose way is known come back in order, so one may follow another into the same

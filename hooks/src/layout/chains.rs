@@ -82,9 +82,9 @@ impl Chains {
         self.members.get(&index).copied().flatten()
     }
 
-    /// Whether an `s_getpc_b64` belongs to a chain.
-    pub fn knows(&self, getpc: InstIndex) -> bool {
-        self.members.contains_key(&getpc)
+    /// Whether an instruction belongs to a chain.
+    pub fn has(&self, index: InstIndex) -> bool {
+        self.members.contains_key(&index)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Trampolines that branches do not reach: between the old text and the new one lies more than a
 //! branch's reach, with no place for an island.
 //!
-//! A branch at the site leads to padding of old text, where a jump of 24 bytes goes on; another
-//! one leads back. A jump needs a pair of scalar registers and SCC.
+//! A branch at the site leads to words of old text that nobody needs, where a jump of 24 bytes goes
+//! on; another one leads back. A jump needs a pair of scalar registers and SCC.
 
 use super::LayoutError;
 use super::encoding::{Encoding, FAR_JUMP_SIZE};
@@ -14,12 +14,19 @@ use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a site is refused that control cannot come to or from.
-pub(super) const NO_PAIR: &str = "the trampoline is out of a branch's reach, and no pair of scalar \
-                                  registers and SCC are free for a jump";
+/// Bytes of old text that hold a branch to a jump and the jump.
+pub(super) const ROOM: usize = FAR_JUMP_SIZE + 4;
+
+/// Why a site is refused that control cannot come to ("there") or from ("back").
+pub(super) fn no_pair(way: &str) -> String {
+    format!(
+        "the trampoline is out of a branch's reach, and no pair of scalar registers and SCC are \
+         free for a jump {way}"
+    )
+}
 
 /// Whether no chain of branches leads from a function to new text at an address.
-pub(super) fn is_far(
+pub(crate) fn is_far(
     object: &CodeObject,
     program: &Program,
     function: &Function,
@@ -30,7 +37,7 @@ pub(super) fn is_far(
     segment.is_some_and(|segment| address.0.saturating_sub(segment.end()) > REACH - 2 * MARGIN)
 }
 
-/// A jump in padding of old text.
+/// A jump in old text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jump {
     /// Where it is.
@@ -80,7 +87,7 @@ impl Room {
         slots: &mut BTreeSet<u64>,
     ) -> Option<Hop> {
         let Some(pair) = free_pairs.get(&index) else {
-            self.refused.push((pc, NO_PAIR.to_owned()));
+            self.refused.push((pc, no_pair("there")));
             return None;
         };
         let below = self.places.range(..pc.0).next_back();

@@ -67,6 +67,11 @@ impl Text {
         }
     }
 
+    /// Addresses of the words of old text that change.
+    pub fn patched(&self) -> impl Iterator<Item = u64> {
+        self.patches.keys().copied()
+    }
+
     /// What changes in the old text.
     pub fn patches(&self) -> Vec<Patch> {
         let patch = |(address, word): (&u64, &u32)| Patch {

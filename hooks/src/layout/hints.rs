@@ -11,6 +11,7 @@ use super::{Edits, Placement, falls_through};
 use crate::flow::{InstIndex, Program};
 use flipwave_isa::{Encoding, Generation, Inst};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// MSG_DEALLOC_VGPRS among the messages of gfx11 (LLVM's `SIDefines.h`, `SendMsg`).
 const DEALLOC_VGPRS: i64 = 3;
@@ -32,6 +33,16 @@ pub(super) fn group(inst: &Inst) -> u32 {
         },
         _ => 0,
     }
+}
+
+/// Whether an instruction of a function is a hint or one that a hint speaks of.
+pub(super) fn is_grouped(program: &Program, function: &Range<u32>, at: u32) -> bool {
+    // The longest group: 64 members of a clause.
+    let near = at.saturating_sub(64).max(function.start)..at.saturating_add(1);
+    program.insts_of(&near).any(|(InstIndex(hint), inst)| {
+        let members = group(inst);
+        members > 0 && at - hint <= members
+    })
 }
 
 /// The hints that do not hold any more. Where a function stays, one that is displaced leaves its

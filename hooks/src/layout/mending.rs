@@ -14,6 +14,7 @@ use crate::flow::{InstIndex, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Mends references.
 pub(super) struct Mending<'a> {
@@ -25,6 +26,8 @@ pub(super) struct Mending<'a> {
     pub placements: &'a [Placement],
     /// By function: whether trampolines are out of a branch's reach.
     pub is_far: &'a [bool],
+    /// Displaced instructions that control comes to by their old addresses.
+    pub awaited: &'a BTreeSet<InstIndex>,
 }
 
 impl Mending<'_> {
@@ -56,6 +59,9 @@ impl Mending<'_> {
             else {
                 continue;
             };
+            if !self.awaited.contains(&index) {
+                continue;
+            }
             let hop = Hop {
                 at: At::Spot(Spot::Address(pc.0)),
                 word: branch,
@@ -77,21 +83,21 @@ impl Mending<'_> {
     }
 
     /// Words of old text that nobody executes any more, or ever did, so that islands may take
-    /// them: the rest of displaced instructions, and padding between functions.
+    /// them: displaced instructions but for the branches that lead to them, and padding between
+    /// functions. Of a function that is not understood, nobody knows what is executed.
     pub fn slots(&self, encoding: &Encoding) -> BTreeSet<u64> {
         let mut slots = BTreeSet::new();
-        for index in self.staying() {
+        if self.awaited.is_empty() {
+            return slots;
+        }
+        for index in self.staying().filter(|index| self.is_understood(*index)) {
             let at = index.0 as usize;
             if let (Some(Some(_)), Some(inst)) =
                 (self.labels.units.get(at), self.program.instructions.get(at))
             {
-                slots.extend(
-                    (inst.pc.0..inst.pc.0.saturating_add(inst.size.into())).step_by(4).skip(1),
-                );
+                let words = (inst.pc.0..inst.pc.0.saturating_add(inst.size.into())).step_by(4);
+                slots.extend(words.skip(usize::from(self.awaited.contains(&index))));
             }
-        }
-        if slots.is_empty() {
-            return slots;
         }
         let padding = [encoding.nop, encoding.end.word];
         for function in &self.program.functions {
@@ -108,6 +114,33 @@ impl Mending<'_> {
             }
         }
         slots
+    }
+
+    /// Ranges of old text that are no longer what they were, original instructions that only lead
+    /// elsewhere left aside.
+    pub fn overwritten(&self, dropped: &BTreeSet<InstIndex>, text: &Text) -> Vec<Range<u64>> {
+        let is_original = |address: u64| {
+            let above = self.lookup.addresses.partition_point(|pc| pc.0 <= address);
+            above.checked_sub(1).is_some_and(|at| {
+                let inst = self.program.instructions.get(at);
+                matches!(self.labels.units.get(at), Some(None))
+                    && !dropped.contains(&InstIndex(at as u32))
+                    && inst.is_some_and(|inst| address - inst.pc.0 < inst.size.into())
+            })
+        };
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for address in text.patched().filter(|address| !is_original(*address)) {
+            match ranges.last_mut().filter(|last| last.end == address) {
+                Some(last) => last.end += 4,
+                None => ranges.push(address..address + 4),
+            }
+        }
+        ranges
+    }
+
+    fn is_understood(&self, index: InstIndex) -> bool {
+        let function = self.lookup.function_of(index).0 as usize;
+        self.program.functions.get(function).is_some_and(|own| own.unresolved.is_empty())
     }
 
     /// Calls and branches of old text that stay where they are and lead into other functions.

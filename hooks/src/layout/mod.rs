@@ -16,8 +16,10 @@ mod relayout;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use error::LayoutError;
+pub(crate) use far::is_far;
 pub use relayout::relayout;
 
 use crate::flow::{FunctionIndex, InstIndex};
@@ -103,8 +105,9 @@ pub struct Edits {
     /// Where the code of functions goes. Of those not named, the ones that can be moved are.
     pub placements: BTreeMap<FunctionIndex, Placement>,
     /// First registers of pairs that, with SCC, hold nothing that is wanted before an instruction.
-    /// Trampolines that branches do not reach need one at the instruction they are for, and one
-    /// at the instruction that control comes back to.
+    /// Trampolines that branches do not reach need one where control comes to them, and one where
+    /// it comes back to old text: where there is none at the instruction itself, instructions
+    /// beside it are displaced with it.
     pub free_pairs: BTreeMap<InstIndex, Sgpr>,
 }
 
@@ -114,6 +117,22 @@ impl Edits {
         self.before.contains_key(&index)
             || self.after.contains_key(&index)
             || self.replaced.contains_key(&index)
+    }
+
+    /// Of the edited instructions in a range, the nearest to an instruction.
+    pub fn nearest(&self, index: InstIndex, within: Range<u32>) -> Option<InstIndex> {
+        let below = InstIndex(within.start.min(index.0))..index;
+        let above = index..InstIndex(within.end.max(index.0));
+        let edits = [&self.before, &self.after, &self.replaced];
+        let below = |edits: &BTreeMap<InstIndex, Code>| {
+            edits.range(below.clone()).next_back().map(|(at, _)| *at)
+        };
+        let above = |edits: &BTreeMap<InstIndex, Code>| {
+            edits.range(above.clone()).next().map(|(at, _)| *at)
+        };
+        let below = edits.into_iter().filter_map(below);
+        let found = below.chain(edits.into_iter().filter_map(above));
+        found.min_by_key(|at| at.0.abs_diff(index.0))
     }
 
     /// Whether one of some instructions is edited.
@@ -176,7 +195,7 @@ pub struct Layout {
     pub bytes: Vec<u8>,
     /// Where each original instruction is now, by its index.
     pub places: Vec<Place>,
-    /// All code that is not original, by ascending address.
+    /// All code that is not original, by ascending address; that in old text, too.
     pub inserted: Vec<(Range<u64>, Purpose)>,
     /// Where each function begins now.
     pub entries: BTreeMap<FunctionIndex, Pc>,
@@ -217,6 +236,10 @@ impl Layout {
     /// Old address of the instruction that code at a new address belongs to, be it inserted or
     /// original; `None` for routines, islands and padding.
     pub fn old_of(&self, new: Pc) -> Option<Pc> {
+        if let Ok(at) = self.old.binary_search(&new) {
+            // Old text, where only what stays belongs to somebody.
+            return self.places.get(at)?.inst.filter(|place| *place == new);
+        }
         let above = self.spans.partition_point(|(range, _)| range.start <= new.0);
         let (range, index) = self.spans.get(above.checked_sub(1)?)?;
         self.old.get(index.0 as usize).filter(|_| range.contains(&new.0)).copied()

@@ -9,7 +9,7 @@ use super::lookup::Lookup;
 use super::mending::Mending;
 use super::reach::{self, Branches};
 use super::stream::Labels;
-use super::{Edits, Layout, LayoutError, Place, Placement, far, hints};
+use super::{Edits, Layout, LayoutError, Place, Placement, Purpose, far, hints, ways};
 use crate::flow::{Function, FunctionIndex, InstIndex, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Pc};
@@ -37,20 +37,34 @@ pub fn relayout(
     let chains = Chains::new(program, &lookup)?;
     let dropped = hints::dropped(program, edits, &placements);
     let mut encoding = Encoding::new(&program.target, program.wave_size)?;
-    let is_far: Vec<bool> = program
-        .functions
-        .iter()
-        .map(|function| far::is_far(object, program, function, address))
-        .collect();
+    let placed = program.functions.iter().zip(&placements);
+    let is_far = placed.map(|(function, placement)| {
+        *placement == Placement::Trampoline && far::is_far(object, program, function, address)
+    });
+    let is_far: Vec<bool> = is_far.collect();
+    let joined = match is_far.contains(&true) {
+        true => ways::joined(object, program, &lookup, |_| true)?,
+        false => BTreeSet::new(),
+    };
+    let blamed = |error| blamed(program, &lookup, edits, error);
     let emitted = emit::emit(
-        emit::Source { object, program, edits, lookup: &lookup, chains: &chains, is_far: &is_far },
+        emit::Source {
+            object,
+            program,
+            edits,
+            lookup: &lookup,
+            chains: &chains,
+            is_far: &is_far,
+            joined: &joined,
+        },
         &mut encoding,
         &dropped,
         &placements,
     )?;
     if !emitted.refused.is_empty() {
-        return Err(LayoutError::Sites(emitted.refused));
+        return Err(blamed(LayoutError::Sites(emitted.refused)));
     }
+    let awaited = awaited(object, program, &lookup, &placements, &emitted)?;
     let labels = Labels {
         units: &emitted.units,
         entries: &emitted.entries,
@@ -64,13 +78,16 @@ pub fn relayout(
         labels: &labels,
         placements: &placements,
         is_far: &is_far,
+        awaited: &awaited,
     };
     let branches = Branches { word: encoding.branch, offset_3f_bug: encoding.offset_3f_bug };
     let mut hops = finish::hops(&emitted.stream, &labels)?;
     let mut slots = mending.slots(&encoding);
-    let (ways_in, jumps) = mending.ways_in(branches.word, &edits.free_pairs, &mut slots)?;
+    let (ways_in, jumps) =
+        mending.ways_in(branches.word, &edits.free_pairs, &mut slots).map_err(blamed)?;
     hops.extend(ways_in);
-    let reach = reach::reach(address.0, &emitted.stream, hops, slots, branches, &lookup.addresses)?;
+    let reach = reach::reach(address.0, &emitted.stream, hops, slots, branches, &lookup.addresses)
+        .map_err(blamed)?;
     let mut text = Text::new(address.0, &emitted.stream, &reach, &labels, &encoding)?;
     for jump in jumps {
         jump.put(&mut encoding, &reach, &mut text)?;
@@ -79,6 +96,9 @@ pub fn relayout(
     stale.extend(mending.ways_out(&reach, &mut text)?);
     stale.sort_unstable();
     mending.hints(&dropped, encoding.nop, &mut text);
+    let overwritten = mending.overwritten(&dropped, &text).into_iter();
+    let mut inserted: Vec<_> = overwritten.map(|range| (range, Purpose::Island)).collect();
+    inserted.extend(finish::inserted(&emitted.stream, &reach, &text));
 
     let addresses = &reach.addresses;
     let entries = emitted.entries.iter().map(|spot| Pc(addresses.of(*spot)));
@@ -86,7 +106,7 @@ pub fn relayout(
     Ok(Layout {
         address: address.0,
         places: places(program, &emitted, addresses, &dropped),
-        inserted: finish::inserted(&emitted.stream, &reach, &text),
+        inserted,
         functions: functions(program, entries.clone()),
         relaid: relaid(program, &placements),
         entries: entries.enumerate().map(|(at, pc)| (FunctionIndex(at as u32), pc)).collect(),
@@ -118,6 +138,63 @@ fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
         return Err(LayoutError::Unknown { what: format!("function {last}") });
     }
     Ok(())
+}
+
+/// Displaced instructions that control comes to by their old addresses: from the one before, which
+/// stays, by what leads there, or, in a function that is not understood, from anywhere.
+fn awaited(
+    object: &CodeObject,
+    program: &Program,
+    lookup: &Lookup<'_>,
+    placements: &[Placement],
+    emitted: &Emitted,
+) -> Result<BTreeSet<InstIndex>, LayoutError> {
+    let stays = |index: InstIndex| matches!(emitted.units.get(index.0 as usize), Some(None));
+    let functions = program.functions.iter().zip(placements);
+    let staying = functions.filter(|(_, placement)| **placement == Placement::Trampoline);
+    let mut awaited = BTreeSet::new();
+    let mut joined = None;
+    for (function, _) in staying {
+        let joined = match &joined {
+            Some(joined) => joined,
+            None => joined.insert(ways::joined(object, program, lookup, stays)?),
+        };
+        let mut is_before_there = true;
+        for index in function.instructions.clone().map(InstIndex) {
+            let is_there = stays(index);
+            if !is_there
+                && (is_before_there || joined.contains(&index) || !function.unresolved.is_empty())
+            {
+                awaited.insert(index);
+            }
+            is_before_there = is_there;
+        }
+    }
+    Ok(awaited)
+}
+
+/// Sites that cannot be done are edited ones: of an instruction that is displaced for another's
+/// sake, the nearest.
+fn blamed(
+    program: &Program,
+    lookup: &Lookup<'_>,
+    edits: &Edits,
+    error: LayoutError,
+) -> LayoutError {
+    let LayoutError::Sites(sites) = error else { return error };
+    let edited = |(pc, reason): (Pc, String)| {
+        let nearest = lookup.at(pc).and_then(|index| {
+            let function = program.functions.get(lookup.function_of(index).0 as usize)?;
+            edits.nearest(index, function.instructions.clone())
+        });
+        let pc = nearest.and_then(|index| lookup.addresses.get(index.0 as usize).copied());
+        Some((pc?, reason))
+    };
+    let edited: BTreeMap<Pc, String> = sites.iter().cloned().filter_map(edited).collect();
+    if edited.is_empty() {
+        return LayoutError::Sites(sites);
+    }
+    LayoutError::Sites(edited.into_iter().collect())
 }
 
 fn placements(program: &Program, edits: &Edits) -> Result<Vec<Placement>, LayoutError> {

@@ -4,7 +4,8 @@
 use crate::flow::{Function, Program};
 use flipwave_isa::{Generation, Inst};
 
-/// By instruction: whether the mode may be on when it runs. It is off where functions begin.
+/// By instruction: whether the mode may be on when it runs. It is off where functions begin; in
+/// those that are not understood it may be on anywhere.
 pub fn index_mode(program: &Program) -> Vec<bool> {
     let mut on = vec![false; program.instructions.len()];
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
@@ -12,7 +13,11 @@ pub fn index_mode(program: &Program) -> Vec<bool> {
         return on;
     }
     for function in &program.functions {
-        mark(program, function, &mut on);
+        let range = function.instructions.start as usize..function.instructions.end as usize;
+        match on.get_mut(range).filter(|_| !function.unresolved.is_empty()) {
+            Some(own) => own.fill(true),
+            None => mark(program, function, &mut on),
+        }
     }
     on
 }

@@ -10,6 +10,10 @@ pub fn may_be_indexed(program: &Program) -> Vec<bool> {
     if !program.instructions.iter().any(switches_on) {
         return before;
     }
+    for function in program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
+        let range = function.instructions.start as usize..function.instructions.end as usize;
+        before.get_mut(range).into_iter().flatten().for_each(|own| *own = true);
+    }
     let mut waiting: Vec<usize> = (0..program.blocks.len()).collect();
     while let Some(block) = waiting.pop() {
         let Some(block) = program.blocks.get(block) else { continue };

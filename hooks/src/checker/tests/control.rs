@@ -77,6 +77,7 @@ fn addresses_follow_the_code() {
         s_add_u32 s2, s2, label-k-4
         s_addc_u32 s3, s3, 0
         + s_nop 0
+        s_setpc_b64 s[2:3]
         s_mov_b32 s0, 3
         label:
         s_mov_b32 s1, 3";

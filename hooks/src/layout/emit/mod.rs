@@ -40,6 +40,9 @@ pub(super) struct Source<'a> {
     pub chains: &'a Chains,
     /// By function: whether trampolines are out of a branch's reach.
     pub is_far: &'a [bool],
+    /// What control may come to from elsewhere than the instruction before, where functions are
+    /// far.
+    pub joined: &'a BTreeSet<InstIndex>,
 }
 
 /// Emits all functions and routines. `dropped` are the hints that are left out, `placements` say

@@ -1,9 +1,9 @@
 //! Functions that stay: their edited instructions, and the ways back.
 
-use super::Emitter;
+use super::{Emitter, Source};
 use crate::flow::{Function, FunctionIndex, InstIndex};
 use crate::layout::stream::{Address, Label, Spot};
-use crate::layout::{LayoutError, Purpose, far, preload};
+use crate::layout::{LayoutError, Purpose, falls_through, far, hints, preload};
 use flipwave_isa::Pc;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,6 +35,9 @@ impl<'a> Emitter<'a> {
         // Who comes in by the first entry must not miss what runs once at the second.
         displaced.extend(body.into_iter().flat_map(|body| range.start..body.0));
         let is_far = self.source.is_far.get(index.0 as usize) == Some(&true);
+        if is_far && function.unresolved.is_empty() {
+            self.widen(&range, &mut displaced);
+        }
         self.far = is_far.then(|| displaced.clone());
         self.second_entry = None;
         let entry = if self.source.edits.entries.contains_key(&index) {
@@ -63,6 +66,45 @@ impl<'a> Emitter<'a> {
         Ok(entry)
     }
 
+    /// Displaces instructions beside those that are displaced: where no pair is free for a jump,
+    /// up to where one is, and enough of them for a jump to stand where they stood.
+    fn widen(&self, range: &Range<u32>, displaced: &mut BTreeSet<u32>) {
+        let Source { program, edits, chains, joined, .. } = self.source;
+        let is_joined = |at: u32| joined.contains(&InstIndex(at));
+        let has_pair = |at: u32| edits.free_pairs.contains_key(&InstIndex(at));
+        let goes_along = |at: u32| {
+            range.contains(&at)
+                && program.inst(InstIndex(at)).is_some_and(|inst| {
+                    let is_plain = falls_through(inst) && inst.branch_target.is_none();
+                    is_plain
+                        && !inst.flags.call
+                        && self.tie(InstIndex(at), inst).is_none()
+                        && !chains.has(InstIndex(at))
+                        && !hints::is_grouped(program, range, at)
+                })
+        };
+        let size = |run: &Range<u32>| -> usize {
+            program.insts_of(run).map(|(_, inst)| usize::from(inst.size)).sum()
+        };
+        for mut run in runs(displaced.clone(), None) {
+            while !has_pair(run.start)
+                && !is_joined(run.start)
+                && run.start.checked_sub(1).is_some_and(goes_along)
+            {
+                run.start -= 1;
+            }
+            let falls = run.end.checked_sub(1).and_then(|last| program.inst(InstIndex(last)));
+            while falls.is_some_and(falls_through)
+                && (!has_pair(run.end) || size(&run) < far::ROOM)
+                && !is_joined(run.end)
+                && goes_along(run.end)
+            {
+                run.end += 1;
+            }
+            displaced.extend(run);
+        }
+    }
+
     /// A branch or a jump to elsewhere, where control would go on.
     pub(super) fn leave(&mut self, to: Label, site: Option<InstIndex>) -> Result<(), LayoutError> {
         let start = self.stream.position();
@@ -73,7 +115,7 @@ impl<'a> Emitter<'a> {
                     self.stream.addresses.push(Address { at: start, of: to });
                     self.stream.bytes.extend_from_slice(self.encoding.far_jump(*pair)?);
                 }
-                None => self.refuse(site.unwrap_or(next), far::NO_PAIR),
+                None => self.refuse(site.unwrap_or(next), &far::no_pair("back")),
             },
         }
         self.stream.close_inserted(start, Purpose::Island);

@@ -187,7 +187,7 @@ impl<'a> Emitter<'a> {
     /// Why an instruction must stay where it is.
     pub(super) fn tie(&self, index: InstIndex, inst: &Inst) -> Option<&'static str> {
         match inst.operation.name() {
-            "s_getpc_b64" if !self.source.chains.knows(index) => {
+            "s_getpc_b64" if !self.source.chains.has(index) => {
                 Some("what is done with its own address is not known")
             }
             "s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join" => {
