@@ -2,7 +2,10 @@
 
 use super::homes::{self, Wants};
 use super::report::{KernelReport, Refused, Report};
-use super::{HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth};
+use super::{
+    HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth, jumps,
+    placements,
+};
 use crate::allocation::Allocation;
 use crate::checker::{self, Claims, Inserted};
 use crate::component::Component;
@@ -15,10 +18,10 @@ use crate::hook::{
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
 use crate::liveness::{Liveness, index_mode};
 use crate::seams;
-use crate::site::{Call, Dialect, Homes, Site, Weaver};
+use crate::site::{self, Call, Dialect, Homes, Site, Weaver};
 use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
-use flipwave_isa::{Isa, Pc, RegisterSet};
+use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
@@ -126,20 +129,12 @@ impl<'a> Build<'a> {
         let mut editor = Editor::new(object);
         let data = self.add_data(&mut editor)?;
         let liveness = Liveness::new(program);
-        let mut woven = self.weave(&data, &liveness)?;
-        let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
-        self.report.padding = seams::pad(program, &mut woven.edits, &isa)?;
         let address = Pc(editor.free_address());
-        let layout = loop {
-            match layout::relayout(object, program, &woven.edits, address) {
-                Err(LayoutError::Sites(refused)) => {
-                    for (pc, reason) in refused {
-                        self.leave_out(&mut woven.edits, pc, &reason);
-                    }
-                }
-                other => break other?,
-            }
-        };
+        let mut woven = self.weave(&data, &liveness, address)?;
+        let layout = self.lay_out(&mut woven, address)?;
+        let placed = || woven.calls.values().flatten();
+        self.report.placed = placed().count();
+        self.report.without_saves = placed().filter(|call| !call.saves).count();
         put_code(&mut editor, &layout)?;
         for (kernel, grown) in &woven.kernels {
             let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
@@ -190,11 +185,12 @@ impl<'a> Build<'a> {
         Ok(placed)
     }
 
-    /// Makes the code of every site and every entry.
+    /// Makes the code of every site and every entry, to be put to `address`.
     fn weave(
         &mut self,
         data: &[(Pc, HookData)],
         liveness: &Liveness<'_>,
+        address: Pc,
     ) -> Result<Woven, RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
@@ -203,6 +199,8 @@ impl<'a> Build<'a> {
         let mut assembler =
             Assembler::new(Isa::with_wave_size(&program.target, program.wave_size)?);
         let mut woven = Woven::default();
+        woven.edits.placements = placements::choose(program, &instrumentation.placements);
+        let far = jumps::far(instrumentation.object, program, &woven.edits.placements, address);
         for (at, requests) in &instrumentation.requests {
             if let Some(Instead::Text(text)) = &requests.instead {
                 woven.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
@@ -227,13 +225,17 @@ impl<'a> Build<'a> {
                 continue;
             }
             let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
-            let homes = homes::choose(
+            let mut homes = homes::choose(
                 instrumentation.object,
                 &program.target,
                 component,
                 &wants,
                 first.unwrap_or(Pc(0)),
             );
+            let far: Vec<FunctionIndex> =
+                far.iter().copied().filter(|own| component.functions.contains(own)).collect();
+            let pair = if far.is_empty() { None } else { jumps::pair(component, &homes) };
+            pair.into_iter().for_each(|pair| homes.registers.insert_range(pair));
             let mut weaver = Weaver {
                 target: &program.target,
                 dialect: Dialect {
@@ -244,11 +246,21 @@ impl<'a> Build<'a> {
                 homes: &homes,
                 assembler: &mut assembler,
             };
-            let used = self.component(component, &sites, &state, &mut weaver, data, &mut woven);
+            let mut used = self.component(component, &sites, &state, &mut weaver, data, &mut woven);
+            let State { liveness, loads, .. } = &state;
+            let search = jumps::Search { program, liveness, loads, component, homes: &homes, pair };
+            for (at, pair) in far.into_iter().flat_map(|own| search.pairs(own)) {
+                used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
+                woven.edits.free_pairs.insert(at, pair);
+            }
             self.start(component, &homes, used, &mut assembler, &mut woven)?;
         }
         for at in std::mem::take(&mut woven.broken) {
             woven.edits.replaced.remove(&at);
+            for call in woven.calls.remove(&(at, When::Instead)).unwrap_or_default() {
+                let reason = "another hook in place of the instruction cannot be called";
+                self.refuse(at, When::Instead, &call.hook, reason.to_owned());
+            }
         }
         Ok(woven)
     }
@@ -294,13 +306,13 @@ impl<'a> Build<'a> {
                         Ok(call) => {
                             used.registers = used.registers.union(call.used);
                             used.scratch = used.scratch.max(call.scratch);
-                            self.report.placed += 1;
-                            self.report.without_saves += usize::from(call.saved == 0);
-                            woven.add(bound, call.changes, call.code);
+                            woven.add(bound, call);
                         }
                         Err(reason) => {
                             self.refuse(at, when, &bound.call.function, reason.to_string());
-                            woven.broken.insert(at);
+                            if when == When::Instead {
+                                woven.broken.insert(at);
+                            }
                         }
                     }
                 }
@@ -360,16 +372,86 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
+    /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
+    fn lay_out(&mut self, woven: &mut Woven, address: Pc) -> Result<Layout, RewriteError> {
+        let Instrumentation { object, program, .. } = self.instrumentation;
+        let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
+        loop {
+            let stays = woven.edits.placements.values().any(|own| *own == Placement::Trampoline);
+            // Only where code stays are there sites that cannot be reached, and a next round.
+            let mut edits = match stays {
+                true => woven.edits.clone(),
+                false => std::mem::take(&mut woven.edits),
+            };
+            let padding = seams::pad(program, &mut edits, &isa)?;
+            match layout::relayout(object, program, &edits, address) {
+                Err(LayoutError::Sites(refused)) if stays => {
+                    let sites: BTreeMap<InstIndex, String> = refused
+                        .iter()
+                        .filter_map(|(pc, reason)| Some((self.site(woven, *pc)?, reason.clone())))
+                        .collect();
+                    if sites.is_empty() {
+                        return Err(LayoutError::Sites(refused).into());
+                    }
+                    for (at, reason) in sites {
+                        self.leave_out(woven, at, &reason);
+                    }
+                }
+                other => {
+                    self.report.padding = padding;
+                    let layout = other?;
+                    return match layout.stale.first() {
+                        Some(at) => Err(self.stale(*at)),
+                        None => Ok(layout),
+                    };
+                }
+            }
+        }
+    }
+
+    /// An instruction of a function that stays leads to the old code of one that moved.
+    fn stale(&self, at: InstIndex) -> RewriteError {
+        let program = &self.instrumentation.program;
+        let name = |at: Option<InstIndex>| {
+            let function = at.and_then(|at| program.function(program.function_of(at)?));
+            function.map_or_else(String::new, |function| function.name.to_string())
+        };
+        let chain = program.addresses.iter().find(|chain| chain.getpc == at);
+        let inst = program.inst(at);
+        let to = chain.map(|chain| chain.target).or(inst.and_then(|inst| inst.branch_target));
+        RewriteError::Stale {
+            pc: inst.map_or(Pc(0), |inst| inst.pc),
+            from: name(Some(at)),
+            to: name(to.and_then(|to| program.at(to))),
+        }
+    }
+
+    /// The site that is to blame for an instruction that cannot be displaced: itself or, where
+    /// only padding stands before it, the nearest.
+    fn site(&self, woven: &Woven, pc: Pc) -> Option<InstIndex> {
+        let program = &self.instrumentation.program;
+        let at = program.at(pc)?;
+        let function = program.function(program.function_of(at)?)?;
+        woven.edits.nearest(at, function.instructions.clone())
+    }
+
     /// Takes a site out that has turned out not to be reachable.
-    fn leave_out(&mut self, edits: &mut Edits, pc: Pc, reason: &str) {
-        let Some(at) = self.instrumentation.program.at(pc) else { return };
-        for (when, removed) in [
-            (When::Before, edits.before.remove(&at)),
-            (When::After, edits.after.remove(&at)),
-            (When::Instead, edits.replaced.remove(&at)),
+    fn leave_out(&mut self, woven: &mut Woven, at: InstIndex, reason: &str) {
+        for (when, edits) in [
+            (When::Before, &mut woven.edits.before),
+            (When::After, &mut woven.edits.after),
+            (When::Instead, &mut woven.edits.replaced),
         ] {
-            if removed.is_some() {
+            if edits.remove(&at).is_none() {
+                continue;
+            }
+            let calls = woven.calls.remove(&(at, when)).unwrap_or_default();
+            if calls.is_empty() {
+                // Other instructions in place of it.
                 self.refuse(at, when, "", reason.to_owned());
+            }
+            for call in calls {
+                self.refuse(at, when, &call.hook, reason.to_owned());
             }
         }
     }
@@ -395,11 +477,20 @@ struct Used {
 #[derive(Default)]
 struct Woven {
     edits: Edits,
-    /// What hooks were asked to change for good.
-    changes: BTreeMap<(InstIndex, When), RegisterSet>,
+    /// The calls at each site.
+    calls: BTreeMap<(InstIndex, When), Vec<Placed>>,
     /// Instructions that stay, because something in their place could not be had.
     broken: BTreeSet<InstIndex>,
     kernels: BTreeMap<usize, GrownKernel>,
+}
+
+/// A call that has its code.
+struct Placed {
+    hook: String,
+    /// What it was asked to change for good.
+    changes: RegisterSet,
+    /// Whether registers with wanted values had to make room.
+    saves: bool,
 }
 
 struct GrownKernel {
@@ -410,15 +501,18 @@ struct GrownKernel {
 }
 
 impl Woven {
-    fn add(&mut self, bound: &Bound<'_>, changes: RegisterSet, code: Code) {
-        let all = self.changes.entry((bound.at, bound.when)).or_default();
-        *all = all.union(changes);
+    fn add(&mut self, bound: &Bound<'_>, call: site::Woven) {
+        self.calls.entry((bound.at, bound.when)).or_default().push(Placed {
+            hook: bound.call.function.clone(),
+            changes: call.changes,
+            saves: call.saved > 0,
+        });
         let edits = match bound.when {
             When::Before => &mut self.edits.before,
             When::After => &mut self.edits.after,
             When::Instead => &mut self.edits.replaced,
         };
-        edits.entry(bound.at).or_default().append(code);
+        edits.entry(bound.at).or_default().append(call.code);
     }
 }
 
@@ -463,7 +557,8 @@ fn placement(instrumentation: &Instrumentation<'_>, layout: &Layout, kernel: usi
 /// What the checker is told.
 fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven) -> Claims {
     let changed = |at: InstIndex, when| {
-        let asked = woven.changes.get(&(at, when)).copied().unwrap_or_default();
+        let calls = woven.calls.get(&(at, when)).into_iter().flatten();
+        let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
         let inst = instrumentation.program.instructions.get(at.0 as usize);
         match (when, inst) {
             // What would have written its results is gone.

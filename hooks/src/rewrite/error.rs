@@ -7,7 +7,7 @@ use crate::hook::HookError;
 use crate::layout::LayoutError;
 use crate::seams::SeamError;
 use flipwave_codeobj::WriteError;
-use flipwave_isa::IsaError;
+use flipwave_isa::{IsaError, Pc};
 
 /// Why a code object was not rewritten.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,27 @@ pub enum RewriteError {
     NoSource {
         /// Its index.
         index: usize,
+    },
+    /// A kernel or device function that the code object does not have.
+    #[error("there is no function `{wanted}`; there are: {}", present.join(", "))]
+    NoFunction {
+        /// The name asked for.
+        wanted: String,
+        /// The names there are.
+        present: Vec<String>,
+    },
+    /// Instructions that lead to code that is no longer instrumented.
+    #[error(
+        "`{from}` is to stay and `{to}` to move, but the way from {pc} cannot be mended: let both \
+         stay, or both move"
+    )]
+    Stale {
+        /// The instruction.
+        pc: Pc,
+        /// Its function.
+        from: String,
+        /// The function that it leads to.
+        to: String,
     },
     /// A hook.
     #[error(transparent)]

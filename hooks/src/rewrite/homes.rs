@@ -92,7 +92,7 @@ fn with_inputs(descriptor: &Descriptor, target: &Target, wants: &Wants) -> u8 {
 }
 
 /// Free SGPRs in a row, of those that are allocated anyhow if there are.
-fn sgprs(free: &mut RegisterSet, component: &Component, words: u8) -> Option<RegisterRange> {
+pub fn sgprs(free: &mut RegisterSet, component: &Component, words: u8) -> Option<RegisterRange> {
     let mut best: Option<(bool, RegisterRange)> = None;
     for first in (0..target_limit()).step_by(words.into()) {
         let range = RegisterRange::new(Register::Sgpr(Sgpr(first)), words);

@@ -4,6 +4,8 @@ mod build;
 mod error;
 mod growth;
 mod homes;
+mod jumps;
+mod placements;
 mod report;
 mod selection;
 
@@ -13,9 +15,9 @@ pub use selection::{Position, Selection};
 
 use crate::checker::Claims;
 use crate::component::{Component, components};
-use crate::flow::{InstIndex, Program};
+use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
-use crate::layout::Layout;
+use crate::layout::{Layout, Placement};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_isa::{Pc, RegisterRange};
 use std::collections::BTreeMap;
@@ -74,6 +76,8 @@ pub struct Instrumentation<'a> {
     components: Vec<Component>,
     sources: Vec<HookSource>,
     requests: BTreeMap<InstIndex, Requests>,
+    /// Where the code of functions was asked to go.
+    placements: BTreeMap<FunctionIndex, Placement>,
     is_checked: bool,
 }
 
@@ -104,6 +108,7 @@ impl<'a> Instrumentation<'a> {
             lines: object.lines().unwrap_or_default(),
             sources: Vec::new(),
             requests: BTreeMap::new(),
+            placements: BTreeMap::new(),
             is_checked: true,
             object,
             program,
@@ -129,6 +134,30 @@ impl<'a> Instrumentation<'a> {
     /// Whether the result is checked, as it is by default.
     pub fn set_checked(&mut self, is_checked: bool) {
         self.is_checked = is_checked;
+    }
+
+    /// Says where the code of a kernel or a device function goes. Without a word a function moves
+    /// where it can be moved; hooks in one that cannot be get trampolines. So do hooks in one that
+    /// a function that stays leads to, where that way may not be mended.
+    ///
+    /// # Errors
+    /// [`RewriteError::NoFunction`]. Whether a function can be moved shows in
+    /// [`Instrumentation::rewrite`].
+    pub fn place(&mut self, function: &str, placement: Placement) -> Result<(), RewriteError> {
+        let functions = || (0..).map(FunctionIndex).zip(&self.program.functions);
+        let found = functions().find(|(_, own)| *own.name == *function).map(|(index, _)| index);
+        let index = found.ok_or_else(|| RewriteError::NoFunction {
+            wanted: function.to_owned(),
+            present: functions().map(|(_, own)| own.name.to_string()).collect(),
+        })?;
+        self.placements.insert(index, placement);
+        Ok(())
+    }
+
+    /// Says where the code of all functions goes.
+    pub fn place_all(&mut self, placement: Placement) {
+        let functions = (0..self.program.functions.len() as u32).map(FunctionIndex);
+        self.placements = functions.map(|index| (index, placement)).collect();
     }
 
     /// Asks for a hook at an instruction. Several hooks at one place run in the order asked.
