@@ -52,11 +52,20 @@ pub enum SeamError {
 /// Where an instruction of the new code is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Slot {
-    Entry(FunctionIndex, usize),
-    Before(InstIndex, usize),
+    Entry(FunctionIndex, Point),
+    Before(InstIndex, Point),
     Original(InstIndex),
-    Instead(InstIndex, usize),
-    After(InstIndex, usize),
+    Instead(InstIndex, Point),
+    After(InstIndex, Point),
+}
+
+/// An instruction of inserted code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    /// The piece that it is in.
+    piece: usize,
+    /// Bytes of the piece before it.
+    offset: usize,
 }
 
 impl Slot {
@@ -67,7 +76,7 @@ impl Slot {
             Slot::Before(index, at) => (edits.before.entry(index).or_default(), at),
             Slot::Original(index) => {
                 let code = edits.before.entry(index).or_default();
-                let end = code.pieces.len();
+                let end = Point { piece: code.pieces.len(), offset: 0 };
                 (code, end)
             }
             Slot::Instead(index, at) => (edits.replaced.entry(index).or_default(), at),
@@ -77,9 +86,14 @@ impl Slot {
     }
 }
 
-/// Puts `padding` before piece `at`. What branched to that piece comes to the padding.
-fn insert(code: &mut Code, at: usize, padding: Vec<Vec<u8>>) {
-    let more = padding.len();
+/// Puts `padding` before an instruction. What branched to it comes to the padding.
+fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
+    let Point { piece: mut at, offset } = at;
+    let behind = match code.pieces.get_mut(at) {
+        Some(Piece::Bytes(bytes)) if offset > 0 => Some(bytes.split_off(offset.min(bytes.len()))),
+        _ => None,
+    };
+    let more = padding.len() + usize::from(behind.is_some());
     for piece in &mut code.pieces {
         if let Piece::Branch { to, .. } = piece
             && *to > at
@@ -87,31 +101,40 @@ fn insert(code: &mut Code, at: usize, padding: Vec<Vec<u8>>) {
             *to += more;
         }
     }
-    code.pieces.splice(at..at, padding.into_iter().map(Piece::Bytes));
+    at += usize::from(behind.is_some());
+    code.pieces.splice(at..at, padding.into_iter().chain(behind).map(Piece::Bytes));
 }
 
 /// Decodes inserted code; the same few instructions come again and again.
 struct Decoder<'a> {
     isa: &'a Isa,
     families: &'static [&'static [Hazard]],
-    known: HashMap<Vec<u8>, Rc<Inst>>,
+    known: HashMap<Vec<u8>, Rc<[Rc<Inst>]>>,
     roles: HashMap<String, Roles>,
 }
 
 impl Decoder<'_> {
-    fn decode(&mut self, bytes: &[u8]) -> Result<Rc<Inst>, SeamError> {
-        if let Some(inst) = self.known.get(bytes) {
-            return Ok(Rc::clone(inst));
+    /// All instructions of a piece.
+    fn decode(&mut self, bytes: &[u8]) -> Result<Rc<[Rc<Inst>]>, SeamError> {
+        if let Some(insts) = self.known.get(bytes) {
+            return Ok(Rc::clone(insts));
         }
-        let inst = Rc::new(self.isa.decode(bytes, Pc(0))?);
-        self.known.insert(bytes.to_vec(), Rc::clone(&inst));
-        Ok(inst)
+        let mut insts = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let inst = self.isa.decode(rest, Pc(0))?;
+            rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
+            insts.push(Rc::new(inst));
+        }
+        let insts: Rc<[Rc<Inst>]> = insts.into();
+        self.known.insert(bytes.to_vec(), Rc::clone(&insts));
+        Ok(insts)
     }
 
-    fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Rc<Inst>), SeamError> {
+    fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Rc<[Rc<Inst>]>), SeamError> {
         let bytes = self.isa.assemble(text)?;
-        let inst = self.decode(&bytes)?;
-        Ok((bytes, inst))
+        let insts = self.decode(&bytes)?;
+        Ok((bytes, insts))
     }
 
     fn roles(&mut self, inst: &Inst) -> Roles {
@@ -271,9 +294,9 @@ impl<'a> Streams<'a> {
                     continue;
                 }
                 for text in self.needed(decoder.families, stream, at) {
-                    let (code, inst) = decoder.assemble(&text)?;
+                    let (code, insts) = decoder.assemble(&text)?;
                     let item = &mut self.streams[stream][at];
-                    item.padding.push(inst);
+                    item.padding.extend(insts.iter().cloned());
                     padding.entry(item.slot).or_default().push(code);
                 }
             }
@@ -443,45 +466,43 @@ fn append<'a>(
     stream: &mut Vec<Item<'a>>,
     code: &Code,
     decoder: &mut Decoder<'_>,
-    slot: impl Fn(usize) -> Slot,
+    slot: impl Fn(Point) -> Slot,
 ) -> Result<(), SeamError> {
     // Up to here a branch of the code may go past what follows.
     let mut passed_over = 0;
     for (number, piece) in code.pieces.iter().enumerate() {
         let insts = match piece {
-            Piece::Bytes(bytes) => vec![decoder.decode(bytes)?],
+            Piece::Bytes(bytes) => decoder.decode(bytes)?,
             Piece::Branch { word, to } => {
-                let inst = decoder.decode(&word.to_le_bytes())?;
                 if *to > number {
                     passed_over = passed_over.max(*to);
                 }
-                vec![inst]
+                decoder.decode(&word.to_le_bytes())?
             }
             Piece::Address { destination, .. } => {
                 let (low, high) = (destination.0, destination.0.saturating_add(1));
-                [
-                    "s_getpc_b64 s[{l}:{h}]",
-                    "s_add_u32 s{l}, s{l}, 0x7fff",
-                    "s_addc_u32 s{h}, s{h}, 0x7fff",
-                ]
-                .iter()
-                .map(|text| {
-                    let text =
-                        text.replace("{l}", &low.to_string()).replace("{h}", &high.to_string());
-                    decoder.assemble(&text).map(|(_, inst)| inst)
-                })
-                .collect::<Result<_, _>>()?
+                let text = format!(
+                    "s_getpc_b64 s[{low}:{high}]\n\
+                     s_add_u32 s{low}, s{low}, 0x7fff\n\
+                     s_addc_u32 s{high}, s{high}, 0x7fff"
+                );
+                let (_, insts) = decoder.assemble(&text)?;
+                insts
             }
         };
-        for inst in insts {
-            let states = if number < passed_over { 0 } else { hazard::wait_states(&inst) };
+        let mut offset = 0;
+        for inst in insts.iter() {
+            let states = if number < passed_over { 0 } else { hazard::wait_states(inst) };
+            // An address stays in one piece: what must be padded stands before it.
+            let before = if matches!(piece, Piece::Bytes(_)) { offset } else { 0 };
             stream.push(Item {
-                roles: decoder.roles(&inst),
+                roles: decoder.roles(inst),
                 states,
-                inst: Holder::Inserted(inst),
-                slot: slot(number),
+                inst: Holder::Inserted(Rc::clone(inst)),
+                slot: slot(Point { piece: number, offset: before }),
                 padding: Vec::new(),
             });
+            offset += usize::from(inst.size);
         }
     }
     Ok(())
