@@ -15,7 +15,7 @@ mod reach;
 mod relayout;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod ways;
 
 pub use error::LayoutError;

@@ -36,12 +36,21 @@ void count(uint64_t *counter)
 
 void nothing(void)
 {
+#ifdef LONG
+    asm volatile(".rept 2000\n\ts_nop 0\n\t.endr");
+#endif
 }
 "#;
 
 /// Asks for hooks before and after every instruction.
 pub fn touch(instrumentation: &mut Instrumentation<'_>) {
-    let source = hook_source("touch.c", TOUCH, instrumentation);
+    touch_one_in(1, "", instrumentation);
+}
+
+/// Asks for hooks before and after one of so many instructions; `more` comes before the hooks'
+/// source. Gives the number of hooks.
+pub fn touch_one_in(one_in: usize, more: &str, instrumentation: &mut Instrumentation<'_>) -> usize {
+    let source = hook_source("touch.c", &format!("{more}{TOUCH}"), instrumentation);
     let source = instrumentation.add_source(source);
     let call = |function: &str, arguments, mask| HookCall {
         source,
@@ -50,7 +59,9 @@ pub fn touch(instrumentation: &mut Instrumentation<'_>) {
         results: Vec::new(),
         mask,
     };
-    for at in instrumentation.select(&Selection::default()) {
+    let sites: Vec<_> =
+        instrumentation.select(&Selection::default()).into_iter().step_by(one_in).collect();
+    for at in sites.iter().copied() {
         for when in [When::Before, When::After] {
             let seed = vec![Argument::Constant(u64::from(at.0) & 0xffff)];
             instrumentation.call(at, when, call("touch", seed, Mask::Guest));
@@ -59,6 +70,7 @@ pub fn touch(instrumentation: &mut Instrumentation<'_>) {
         let counter = vec![Argument::Data { symbol: "counter".to_owned(), offset: 0 }];
         instrumentation.call(at, When::Before, call("count", counter, Mask::Single));
     }
+    5 * sites.len()
 }
 
 /// Only where control does not come back is a hook left out.

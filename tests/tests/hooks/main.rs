@@ -14,6 +14,7 @@ mod pressure;
 mod everywhere;
 mod full_files;
 mod registers;
+mod trampolines;
 
 use everywhere::touched;
 use flipwave_codeobj::CodeObject;
@@ -21,7 +22,7 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_tests::{MACHINES, Program, Twins, compile_for, keep_step, rewritten_levels};
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
-/// every instruction.
+/// every instruction; those of one file with hooks in trampolines, too.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
     for machine in MACHINES.into_iter().filter(|machine| {
         let processor = machine.target().processor();
@@ -32,6 +33,9 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
             let code_object = compile_for(machine, file, &[&[level], options].concat());
             let original = CodeObject::parse(&code_object).expect("a code object");
             let rewritten = touched(&original);
+            if file == "control.cl" {
+                test(Program::new(&code_object).examined(trampolines::examine));
+            }
             let program = Program::new(rewritten.object.bytes()).strictly();
             test(program.examined(move |workload| {
                 let mut device = workload.device.clone();

@@ -7,6 +7,7 @@ mod groups;
 mod hazards;
 mod pair;
 mod registers;
+mod trampolines;
 mod waits;
 
 use pair::Pair;

@@ -2,5 +2,5 @@
 
 mod edges;
 mod random;
-mod sample;
+pub mod sample;
 mod walk;

@@ -1,0 +1,172 @@
+//! Kernels whose code stays where it is, with hooks in trampolines: they compute what they
+//! computed, register by register, and break no rule.
+
+use crate::everywhere::touch_one_in;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::Device;
+use flipwave_hooks::checker::check;
+use flipwave_hooks::flow::Program;
+use flipwave_hooks::layout::{Layout, Placement};
+use flipwave_hooks::liveness::Liveness;
+use flipwave_hooks::rewrite::Rewritten;
+use flipwave_injector::Workload;
+use flipwave_isa::Pc;
+use flipwave_tests::{Instrumented, MACHINES, clean, examples, instrument, keep_step, workload};
+
+/// How far trampolines are from the code that they belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// As far as branches reach.
+    Near,
+    /// Some further: islands stand on the way.
+    Islands,
+    /// So far that jumps must lead there and back: the hooks' data lies between.
+    Jumps,
+}
+
+impl Reach {
+    /// What the hooks' source has besides.
+    fn source(self) -> &'static str {
+        match self {
+            Reach::Near => "",
+            Reach::Islands => "#define LONG\n",
+            Reach::Jumps => "uint64_t between[1 << 16] = {1};\n",
+        }
+    }
+
+    /// Whether code was put as far away as it was to be.
+    fn is_of(self, layout: &Layout, object: &CodeObject) -> bool {
+        const BRANCH: u64 = 128 << 10;
+        let text = object.text().next().expect("code");
+        let distance = layout.address - (text.address + text.size);
+        match self {
+            Reach::Near => distance < BRANCH,
+            Reach::Islands => distance < BRANCH && layout.bytes.len() as u64 > BRANCH,
+            Reach::Jumps => distance > BRANCH,
+        }
+    }
+}
+
+/// Hooks that were asked for, and those that have their place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    asked: usize,
+    placed: usize,
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Count) {
+        self.asked += other.asked;
+        self.placed += other.placed;
+    }
+}
+
+/// Hooks at every second instruction of all code that a workload launches.
+fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
+    let mut count = Count::default();
+    let instrumented = instrument(workload, |instrumentation| {
+        instrumentation.place_all(Placement::Trampoline);
+        count.asked += touch_one_in(2, reach.source(), instrumentation);
+    });
+    let mut refused = 0;
+    for (module, (_, new)) in &instrumented.rewritten {
+        let module = flipwave_device::ModuleId(*module);
+        let object = instrumented.original.device.code_object(module).expect("a loaded module");
+        assert!(new.report.proof.is_some(), "not checked");
+        assert!(!new.report.kernels.is_empty() && !new.layout.patches.is_empty());
+        assert!(new.report.kernels.iter().all(|own| own.placement == Placement::Trampoline));
+        assert!(reach.is_of(&new.layout, object), "{reach:?}");
+        for refused in &new.report.refused {
+            println!("{} `{}`: {}", refused.pc, refused.instruction.trim(), refused.reason);
+        }
+        let is_end = |reason: &str| reason == "control does not come back behind it";
+        let nowhere = new.report.refused.iter().filter(|own| is_end(&own.reason)).count();
+        count.asked -= nowhere;
+        count.placed += new.report.placed;
+        refused += new.report.refused.len() - nowhere;
+    }
+    // Nothing is lost without a word.
+    assert_eq!(count.placed + refused, count.asked);
+    (instrumented, count)
+}
+
+/// Runs a workload with trampolines, by itself and side by side with the original.
+fn run(workload: &Workload, reach: Reach) -> Count {
+    let (pair, count) = trampolined(workload, reach);
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(clean(&pair.workload).outputs, golden.outputs);
+    keep_step(pair.original.device.clone(), pair.twins());
+    count
+}
+
+/// Demands that hooks have their place at most sites.
+fn assert_most(count: Count, percent: usize) {
+    let Count { asked, placed } = count;
+    println!("{placed} of {asked} hooks have their place");
+    assert!(placed * 100 >= asked * percent, "{placed} of {asked} hooks have their place");
+}
+
+/// Runs a program near and far.
+pub fn examine(workload: &Workload) {
+    assert_most(run(workload, Reach::Near), 100);
+    assert_most(run(workload, Reach::Jumps), 80);
+}
+
+#[test]
+fn the_examples_compute_the_same_with_trampolines_near_and_far() {
+    let [mut near, mut far] = [Count::default(); 2];
+    for file in examples() {
+        println!("{}", file.display());
+        let workload = workload(MACHINES[0], &file, &["-O3"]);
+        near += run(&workload, Reach::Near);
+        far += run(&workload, Reach::Jumps);
+    }
+    assert_most(near, 100);
+    assert_most(far, 90);
+}
+
+fn vector_add() -> Workload {
+    let file = examples().into_iter().find(|file| file.ends_with("vector_add.yaml"));
+    workload(MACHINES[0], &file.expect("an example"), &["-O3"])
+}
+
+#[test]
+fn branches_over_much_inserted_code_go_by_islands() {
+    assert_most(run(&vector_add(), Reach::Islands), 100);
+}
+
+/// The code object with another word at an address.
+fn with_word(rewritten: &Rewritten, address: u64, word: &[u8]) -> CodeObject {
+    let object = &rewritten.object;
+    let segment = object.segment_at(Pc(address)).expect("code");
+    let offset = (segment.file_offset() + address - segment.address) as usize;
+    let mut bytes = object.bytes().to_vec();
+    bytes[offset..offset + word.len()].copy_from_slice(word);
+    CodeObject::parse(&bytes).expect("a code object")
+}
+
+#[test]
+fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
+    let (mut pair, _) = trampolined(&vector_add(), Reach::Near);
+    let module = pair.original.dispatches[0].module;
+    let object = pair.original.device.code_object(module).expect("a loaded module").clone();
+    let program = Program::read(&object).expect("a program");
+    let liveness = Liveness::new(&program);
+    let wanted = |at| liveness.before(at);
+    let (_, rewritten) = pair.rewritten[&module.0].clone();
+    check(&object, &program, &wanted, &rewritten.object, &rewritten.claims).expect("all is well");
+    let [mut proven, mut seen] = [0; 2];
+    for patch in &rewritten.layout.patches {
+        let original = object.bytes_at(Pc(patch.address), 4).expect("the instruction");
+        let broken = with_word(&rewritten, patch.address, original);
+        proven +=
+            usize::from(check(&object, &program, &wanted, &broken, &rewritten.claims).is_err());
+        pair.workload.dispatches[0].module = pair.original.device.load(&broken).expect("loads");
+        let twins = pair.twins().next().expect("a launch");
+        seen += usize::from(!twins.side_by_side(&pair.original.device, false).is_clean());
+    }
+    let ways = rewritten.layout.patches.len();
+    assert_eq!(proven, ways, "the checker misses every way");
+    // The first instruction's is not taken: the kernel begins with the code of its entry.
+    assert_eq!(seen, ways - 1, "running side by side shows every way that is taken");
+}
