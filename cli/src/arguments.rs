@@ -129,12 +129,23 @@ pub struct ToolArguments {
     /// Room for this many records of a dispatch
     #[arg(long, value_name = "N", default_value_t = Options::default().records)]
     pub records: u32,
+    /// Where the tool's hooks go [default: inline where code can be moved]
+    #[arg(long, value_enum)]
+    pub placement: Option<PlacementArgument>,
     /// File for the table [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PlacementArgument {
+    /// Between the instructions, which move
+    Inline,
+    /// Elsewhere: the code stays, and branches lead to the hooks and back
+    Trampoline,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,8 +1,9 @@
 //! `flipwave tool`.
 
 use crate::Failure;
-use crate::arguments::{PerArgument, ToolArguments, ToolName};
+use crate::arguments::{PerArgument, PlacementArgument, ToolArguments, ToolName};
 use flipwave_campaigns::{Campaign, CampaignError};
+use flipwave_hooks::layout::Placement;
 use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, Measurement,
     MemoryTrace, OpcodeHistogram, Options, Per, Tool,
@@ -34,6 +35,10 @@ fn measure<T: Tool>(arguments: &ToolArguments) -> Result<(), Failure> {
             PerArgument::Instruction => Per::Instruction,
         },
         records: arguments.records,
+        placement: arguments.placement.map(|placement| match placement {
+            PlacementArgument::Inline => Placement::Inline,
+            PlacementArgument::Trampoline => Placement::Trampoline,
+        }),
     };
     let found = flipwave_campaigns::measure::<T>(&campaign, &options)?;
     say_what_is_missing(&found);

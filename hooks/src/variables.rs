@@ -68,12 +68,6 @@ impl<'a> Variables<'a> {
         let start = device.address_of(module, address.0)?;
         let mut bytes = data.bytes.clone();
         bytes.resize(data.size() as usize, 0);
-        for pointer in &data.pointers {
-            let place = bytes.get_mut(pointer.at as usize..).and_then(|at| at.first_chunk_mut());
-            if let Some(place) = place {
-                *place = start.0.wrapping_add(pointer.to).to_le_bytes();
-            }
-        }
         device.write(start, &bytes)?;
         Ok(())
     }

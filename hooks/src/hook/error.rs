@@ -107,8 +107,8 @@ pub enum HookError {
     /// Registers that a body's groups cannot be given.
     #[error("registers of a hook cannot be renamed: {0}")]
     Renaming(String),
-    /// A renamed instruction that does not assemble.
-    #[error("`{text}`, an instruction of a hook, does not assemble: {reason}")]
+    /// An instruction of a hook, or one to be put in place of another, that does not assemble.
+    #[error("`{text}` does not assemble: {reason}")]
     Assemble {
         /// The instruction.
         text: String,

@@ -35,14 +35,18 @@ pub(super) fn group(inst: &Inst) -> u32 {
     }
 }
 
-/// Whether an instruction of a function is a hint or one that a hint speaks of.
-pub(super) fn is_grouped(program: &Program, function: &Range<u32>, at: u32) -> bool {
+/// Whether a hint of a function, none that is `dropped`, and what it speaks of are on two sides of
+/// the place before an instruction.
+pub(super) fn splits(
+    program: &Program,
+    function: &Range<u32>,
+    dropped: &BTreeSet<InstIndex>,
+    at: u32,
+) -> bool {
     // The longest group: 64 members of a clause.
-    let near = at.saturating_sub(64).max(function.start)..at.saturating_add(1);
-    program.insts_of(&near).any(|(InstIndex(hint), inst)| {
-        let members = group(inst);
-        members > 0 && at - hint <= members
-    })
+    let near = at.saturating_sub(64).max(function.start)..at;
+    let mut hints = program.insts_of(&near).filter(|(hint, _)| !dropped.contains(hint));
+    hints.any(|(InstIndex(hint), inst)| at - hint <= group(inst))
 }
 
 /// The hints that do not hold any more. Where a function stays, one that is displaced leaves its

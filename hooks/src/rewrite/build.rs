@@ -12,8 +12,8 @@ use crate::component::Component;
 use crate::entry;
 use crate::flow::{BlockIndex, FunctionIndex, InstIndex};
 use crate::hook::{
-    Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData, HookError,
-    InputValue,
+    self, Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData,
+    HookError, InputValue,
 };
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
 use crate::liveness::{Liveness, index_mode};
@@ -82,7 +82,8 @@ impl<'a> Build<'a> {
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
-        let Some(inst) = program.instructions.get(at.0 as usize) else { return Ok(()) };
+        let count = program.instructions.len();
+        let inst = program.inst(at).ok_or(RewriteError::NoInstruction { index: at.0, count })?;
         let source = instrumentation.sources.get(call.source.0);
         let (Some(source), Some((points, known))) = (source, entries.get_mut(call.source.0)) else {
             return Err(RewriteError::NoSource { index: call.source.0 });
@@ -95,6 +96,10 @@ impl<'a> Build<'a> {
         let lowered = function.call(&call.arguments, &call.results, inst, program.wave_size);
         match lowered {
             Ok(lowered) => {
+                if let Some(reason) = self.missing(at, &lowered.inputs, &call.results) {
+                    self.refuse(at, when, &call.function, reason);
+                    return Ok(());
+                }
                 let body = *known.entry(lowered.entry.clone()).or_insert_with(|| {
                     points.push(lowered.entry);
                     points.len() - 1
@@ -108,6 +113,34 @@ impl<'a> Build<'a> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What is said where a call names registers that a kernel at its site does not have.
+    fn missing(
+        &self,
+        at: InstIndex,
+        inputs: &[InputValue],
+        results: &[RegisterRange],
+    ) -> Option<String> {
+        let read = inputs.iter().filter_map(|input| match input {
+            InputValue::Registers(range) => Some(*range),
+            _ => None,
+        });
+        let named = read.chain(results.iter().copied()).flat_map(|range| range.iter());
+        let files = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS);
+        let numbered = files.intersection(named.collect());
+        if numbered.is_empty() {
+            return None;
+        }
+        let Instrumentation { program, components, .. } = self.instrumentation;
+        let function = program.function_of(at)?;
+        let own = components.iter().find(|own| own.functions.contains(&function))?;
+        let missing = numbered.difference(own.allocated).iter().next()?;
+        let Allocation { vgprs, acc_vgprs, sgprs } = Allocation::count(own.allocated);
+        Some(format!(
+            "there is no {missing}: the kernel has {vgprs} VGPRs, {acc_vgprs} AccVGPRs and {sgprs} \
+             SGPRs"
+        ))
     }
 
     fn refuse(&mut self, at: InstIndex, when: When, hook: &str, reason: String) {
@@ -168,6 +201,14 @@ impl<'a> Build<'a> {
         let mut placed = Vec::new();
         for hooks in &self.hooks {
             let data = hooks.data.clone();
+            if let Some(pointer) = data.pointers.first() {
+                let holds = |own: &hook::DataSymbol| {
+                    (own.offset..own.offset + own.size).contains(&pointer.at)
+                };
+                let variable = data.symbols.iter().find(|(_, own)| holds(own));
+                let variable = variable.map_or("a constant", |(name, _)| name).to_owned();
+                return Err(RewriteError::Pointer { variable });
+            }
             if data.is_empty() {
                 placed.push((Pc(editor.free_address()), data));
                 continue;

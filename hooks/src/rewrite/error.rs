@@ -42,6 +42,23 @@ pub enum RewriteError {
         /// The function that it leads to.
         to: String,
     },
+    /// An instruction that the code object does not have.
+    #[error("a hook is asked for at instruction {index}; the code has {count}")]
+    NoInstruction {
+        /// Its index.
+        index: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A variable that starts with an address, which nobody would fill in.
+    #[error(
+        "variable `{variable}` of the hooks starts with an address, which is known only when the \
+         code object is loaded: set it in a hook, or pass the address as an argument"
+    )]
+    Pointer {
+        /// The variable.
+        variable: String,
+    },
     /// A hook.
     #[error(transparent)]
     Hook(#[from] HookError),

@@ -8,6 +8,8 @@ mod jumps;
 mod placements;
 mod report;
 mod selection;
+#[cfg(test)]
+mod tests;
 
 pub use error::RewriteError;
 pub use report::{KernelReport, Refused, Report};

@@ -109,6 +109,9 @@ fn instrument<'a, T: Tool>(
     compiler: &HookCompiler,
 ) -> Result<Running<'a, T>, ToolError> {
     let mut instrumentation = Instrumentation::new(object)?;
+    if let Some(placement) = options.placement {
+        instrumentation.place_all(placement);
+    }
     let program = instrumentation.program().clone();
     let scope = Scope::new(object, &program, options.kernel.as_deref());
     let tool = T::ask(&mut Asking::new(&mut instrumentation, compiler, options, scope))?;

@@ -27,6 +27,7 @@ pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
 pub use place::{Place, Wave};
 pub use scope::{Asking, Scope};
 
+use crate::layout::Placement;
 use crate::variables::Variables;
 use serde::Serialize;
 
@@ -81,10 +82,12 @@ pub struct Options {
     pub per: Per,
     /// Room for records, per code object.
     pub records: u32,
+    /// Where the code of all functions goes, if that is not for the engine to choose.
+    pub placement: Option<Placement>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { kernel: None, per: Per::default(), records: 1 << 20 }
+        Options { kernel: None, per: Per::default(), records: 1 << 20, placement: None }
     }
 }

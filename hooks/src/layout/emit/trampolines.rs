@@ -80,14 +80,15 @@ impl<'a> Emitter<'a> {
                         && !inst.flags.call
                         && self.tie(InstIndex(at), inst).is_none()
                         && !chains.has(InstIndex(at))
-                        && !hints::is_grouped(program, range, at)
                 })
         };
         let size = |run: &Range<u32>| -> usize {
             program.insts_of(run).map(|(_, inst)| usize::from(inst.size)).sum()
         };
-        for mut run in runs(displaced.clone(), None) {
-            while !has_pair(run.start)
+        let splits = |at: u32| hints::splits(program, range, self.dropped, at);
+        for edited in runs(displaced.clone(), None) {
+            let mut run = edited.clone();
+            while (!has_pair(run.start) || splits(run.start))
                 && !is_joined(run.start)
                 && run.start.checked_sub(1).is_some_and(goes_along)
             {
@@ -95,13 +96,15 @@ impl<'a> Emitter<'a> {
             }
             let falls = run.end.checked_sub(1).and_then(|last| program.inst(InstIndex(last)));
             while falls.is_some_and(falls_through)
-                && (!has_pair(run.end) || size(&run) < far::ROOM)
+                && (!has_pair(run.end) || splits(run.end) || size(&run) < far::ROOM)
                 && !is_joined(run.end)
                 && goes_along(run.end)
             {
                 run.end += 1;
             }
-            displaced.extend(run);
+            let start = if splits(run.start) { edited.start } else { run.start };
+            let end = if splits(run.end) { edited.end } else { run.end };
+            displaced.extend(start..end);
         }
     }
 

@@ -1,0 +1,155 @@
+//! Requests that cannot be fulfilled.
+
+use super::{add, call, compiler};
+use crate::flow::InstIndex;
+use crate::hook::Argument;
+use crate::layout::Placement;
+use crate::layout::tests::sample::Sample;
+use crate::rewrite::{HookCall, Instrumentation, Report, SourceIndex, When};
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::{Register, RegisterRange};
+
+const KERNEL: &str = "s_mov_b32 s4, 3\nv_mov_b32 v1, v0\ns_endpgm\n";
+
+fn sample(processor: &str, body: &str) -> CodeObject {
+    Sample::new(processor, &[("k", body.to_owned())], "", "").object
+}
+
+/// Rewrites a kernel with a call of a hook before its second instruction.
+fn attempt(
+    processor: &str,
+    hooks: &str,
+    make: impl FnOnce(SourceIndex) -> HookCall,
+) -> Result<Report, String> {
+    let object = sample(processor, KERNEL);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    let source = add(&mut instrumentation, hooks);
+    instrumentation.call(InstIndex(1), When::Before, make(source));
+    let new = instrumentation.rewrite(compiler()).map_err(|error| error.to_string())?;
+    Ok(new.report)
+}
+
+fn register(name: &str) -> RegisterRange {
+    RegisterRange::new(name.parse().expect("a register"), 1)
+}
+
+/// The reason why the only call was left out.
+#[track_caller]
+fn reason(report: Result<Report, String>) -> String {
+    let report = report.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((report.placed, report.refused.len()), (0, 1));
+    report.refused[0].reason.clone()
+}
+
+#[test]
+fn registers_that_a_kernel_does_not_have_are_refused_by_name() {
+    let hooks = "uint32_t f(uint32_t a) { return a; }";
+    let read = |processor, name: &str| {
+        let arguments = vec![Argument::Register(register(name))];
+        attempt(processor, hooks, |source| call(source, "f", arguments, vec![register("v1")]))
+    };
+    assert_eq!(read("gfx90a", "v0").expect("rewritten").placed, 1);
+    assert_eq!(read("gfx90a", "s4").expect("rewritten").placed, 1);
+    assert_eq!(
+        reason(read("gfx90a", "v200")),
+        "there is no v200: the kernel has 32 VGPRs, 0 AccVGPRs and 102 SGPRs"
+    );
+    assert!(reason(read("gfx1100", "a0")).starts_with("there is no a0: the kernel has 32 VGPRs"));
+    let write = attempt("gfx90a", hooks, |source| {
+        call(source, "f", vec![Argument::Constant(1)], vec![register("v100")])
+    });
+    assert!(reason(write).starts_with("there is no v100: "));
+}
+
+#[test]
+fn names_that_are_no_registers_are_told_with_what_is_expected() {
+    for name in ["s200", "v300", "foo", "v-1", ""] {
+        let error = name.parse::<Register>().expect_err(name).to_string();
+        let expected = format!("`{name}` is not a register; expected a name like v3, a0, s12");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_variable_that_starts_with_an_address_is_refused_by_name() {
+    let hooks = "uint32_t numbers[3] = { 7, 8, 9 };\nuint32_t *second = &numbers[1];\n\
+                 uint32_t f(void) { return *second; }";
+    let error = attempt("gfx90a", hooks, |source| call(source, "f", vec![], vec![register("v1")]));
+    let error = error.expect_err("an error");
+    assert!(error.starts_with("variable `second` of the hooks starts with an address"), "{error}");
+}
+
+#[test]
+fn what_is_not_there_is_told_by_name() {
+    let hooks = "void count(void) {}";
+    let error = attempt("gfx90a", hooks, |source| call(source, "trace", vec![], vec![]));
+    assert_eq!(error.expect_err("no hook"), "hook.c has no function `trace`; it has count");
+    let error = attempt("gfx90a", hooks, |_| call(SourceIndex(7), "count", vec![], vec![]));
+    assert_eq!(
+        error.expect_err("no source"),
+        "a hook is asked for of source 7, which was not added"
+    );
+    let object = sample("gfx90a", KERNEL);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    let error = instrumentation.place("h", Placement::Trampoline).expect_err("no function");
+    assert_eq!(error.to_string(), "there is no function `h`; there are: k");
+    let source = add(&mut instrumentation, hooks);
+    instrumentation.call(InstIndex(99), When::Before, call(source, "count", vec![], vec![]));
+    let error = instrumentation.rewrite(compiler()).expect_err("no instruction");
+    assert_eq!(error.to_string(), "a hook is asked for at instruction 99; the code has 3");
+}
+
+#[test]
+fn arguments_of_the_wrong_number_stop_the_rewrite_and_of_the_wrong_size_leave_the_site_out() {
+    let hooks = "void f(uint32_t a) {}";
+    let error = attempt("gfx90a", hooks, |source| call(source, "f", vec![], vec![]));
+    let expected = "hook `void f(uint32_t a)` takes 1 arguments, 0 are given";
+    assert_eq!(error.expect_err("an error"), expected);
+    let wide = vec![Argument::Constant(1 << 40)];
+    let found = reason(attempt("gfx90a", hooks, |source| call(source, "f", wide, vec![])));
+    assert!(found.contains("takes 4 bytes"), "{found}");
+}
+
+#[test]
+fn text_in_place_of_an_instruction_that_is_no_instruction_is_shown() {
+    let object = sample("gfx90a", KERNEL);
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    instrumentation.replace(InstIndex(1), "v_mov_b32 v1, s200");
+    let error = instrumentation.rewrite(compiler()).expect_err("an error").to_string();
+    assert!(error.starts_with("`v_mov_b32 v1, s200` does not assemble: "), "{error}");
+}
+
+#[test]
+fn a_function_that_cannot_be_moved_stays_unless_it_is_told_to_move() {
+    let object = sample("gfx90a", "s_nop 0\nv_mov_b32 v1, v0\ns_setpc_b64 s[10:11]\n");
+    let mut instrumentation = Instrumentation::new(&object).expect("code");
+    let source = add(&mut instrumentation, "void f(void) {}");
+    instrumentation.call(InstIndex(1), When::Before, call(source, "f", vec![], vec![]));
+    let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((new.report.placed, new.report.kernels.len()), (1, 1));
+    assert_eq!(new.report.kernels[0].placement, Placement::Trampoline);
+    instrumentation.place("k", Placement::Inline).expect("a function");
+    let error = instrumentation.rewrite(compiler()).expect_err("an error").to_string();
+    assert!(error.starts_with("k: cannot be moved, because of"), "{error}");
+    assert!(error.contains("use trampolines"), "{error}");
+}
+
+#[test]
+fn placements_are_those_asked_for() {
+    let object = sample("gfx90a", KERNEL);
+    for (asked, expected) in [
+        (None, Placement::Inline),
+        (Some(Placement::Inline), Placement::Inline),
+        (Some(Placement::Trampoline), Placement::Trampoline),
+    ] {
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let source = add(&mut instrumentation, "void f(void) {}");
+        instrumentation.call(InstIndex(1), When::Before, call(source, "f", vec![], vec![]));
+        if let Some(asked) = asked {
+            instrumentation.place("k", asked).expect("a function");
+        }
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(new.report.kernels[0].placement, expected);
+        assert_eq!(new.layout.keeps_old_text(), expected == Placement::Trampoline);
+    }
+}
