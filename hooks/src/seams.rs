@@ -105,17 +105,19 @@ fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
     code.pieces.splice(at..at, padding.into_iter().chain(behind).map(Piece::Bytes));
 }
 
+/// All instructions of a piece.
+type Insts = Rc<[Rc<Inst>]>;
+
 /// Decodes inserted code; the same few instructions come again and again.
 struct Decoder<'a> {
     isa: &'a Isa,
     families: &'static [&'static [Hazard]],
-    known: HashMap<Vec<u8>, Rc<[Rc<Inst>]>>,
+    known: HashMap<Vec<u8>, Insts>,
     roles: HashMap<String, Roles>,
 }
 
 impl Decoder<'_> {
-    /// All instructions of a piece.
-    fn decode(&mut self, bytes: &[u8]) -> Result<Rc<[Rc<Inst>]>, SeamError> {
+    fn decode(&mut self, bytes: &[u8]) -> Result<Insts, SeamError> {
         if let Some(insts) = self.known.get(bytes) {
             return Ok(Rc::clone(insts));
         }
@@ -126,12 +128,12 @@ impl Decoder<'_> {
             rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
             insts.push(Rc::new(inst));
         }
-        let insts: Rc<[Rc<Inst>]> = insts.into();
+        let insts: Insts = insts.into();
         self.known.insert(bytes.to_vec(), Rc::clone(&insts));
         Ok(insts)
     }
 
-    fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Rc<[Rc<Inst>]>), SeamError> {
+    fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Insts), SeamError> {
         let bytes = self.isa.assemble(text)?;
         let insts = self.decode(&bytes)?;
         Ok((bytes, insts))

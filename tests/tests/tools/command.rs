@@ -1,6 +1,6 @@
 //! `flipwave tool`, as a user runs it.
 
-use flipwave_tests::{examples_folder, flipwave};
+use flipwave_tests::{compile_file, examples_folder, flipwave};
 
 fn tool(arguments: &[&str]) -> flipwave_tests::Finished {
     let line: Vec<&str> = ["tool"].into_iter().chain(arguments.iter().copied()).collect();
@@ -38,6 +38,39 @@ fn lost_records_are_said() {
     let finished = tool(&["memory-trace", "vector_add.yaml", "--records", "10"]).expect_success();
     assert_eq!(finished.stdout.lines().count(), 11);
     assert!(finished.stderr.contains("records found no place"), "{}", finished.stderr);
+}
+
+#[test]
+fn hooks_in_trampolines_count_the_same() {
+    for name in ["instruction-count", "branch-divergence"] {
+        let line = [name, "reduction.yaml", "--per", "instruction"];
+        let inline = tool(&line).expect_success();
+        let trampolines = tool(&[&line[..], &["--placement", "trampoline"]].concat());
+        let trampolines = trampolines.expect_success();
+        assert_eq!(trampolines.stderr, "", "{name}: not all was counted");
+        assert_eq!(trampolines.stdout, inline.stdout, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_code_object_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = std::fs::read_to_string(examples_folder().join("vector_add.yaml"));
+    let text = example.expect("the example");
+    let text = text.replace("source: kernels/vector_add.cl", "code_object: add.co");
+    std::fs::write(folder.path().join("add.yaml"), text).expect("the campaign written");
+    let compiled = compile_file(&examples_folder().join("kernels/vector_add.cl"), &["-O3"]);
+    let run = |bytes: &[u8]| {
+        std::fs::write(folder.path().join("add.co"), bytes).expect("the code object written");
+        flipwave(folder.path(), &["tool", "opcode-histogram", "add.yaml"], &[])
+    };
+    run(&compiled).expect_success();
+    for length in (0..compiled.len()).step_by(compiled.len() / 8) {
+        let finished = run(&compiled[..length]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{length} bytes");
+        assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+        assert!(finished.stderr.contains("add.co"), "{}", finished.stderr);
+    }
 }
 
 #[test]
