@@ -2,7 +2,7 @@
 //! there would go to other registers than they name.
 
 use crate::flow::Program;
-use flipwave_isa::{Inst, Register};
+use flipwave_isa::Inst;
 
 /// For each instruction, whether the mode may be on before it.
 pub fn may_be_indexed(program: &Program) -> Vec<bool> {
@@ -45,13 +45,15 @@ pub fn may_be_indexed(program: &Program) -> Vec<bool> {
     before
 }
 
+/// The number of MODE among the hardware registers.
+const MODE: u32 = 1;
+
 /// `s_set_gpr_idx_on`, or a write of the bit of MODE that says so (Vega ISA, "MODE register",
 /// GPR_IDX_EN, bit 27).
 fn switches_on(inst: &Inst) -> bool {
     let name = inst.operation.name();
-    let writes_mode = inst.writes.iter().any(|range| range.contains(Register::Mode));
     let field = inst.immediate.unwrap_or_default() as u32;
-    let (offset, size) = (field >> 6 & 0x1f, (field >> 11 & 0x1f) + 1);
+    let (register, offset, size) = (field & 0x3f, field >> 6 & 0x1f, (field >> 11 & 0x1f) + 1);
     name == "s_set_gpr_idx_on"
-        || (name.starts_with("s_setreg") && writes_mode && offset + size > 27)
+        || (name.starts_with("s_setreg") && register == MODE && offset + size > 27)
 }

@@ -268,6 +268,17 @@ fn an_instruction_that_is_replaced_writes_what_it_wrote() {
     Pair::new(text).breaks(Rule::Registers, "v1");
 }
 
+/// Other hardware registers have a bit of the same number.
+#[test]
+fn only_a_write_of_mode_switches_gpr_index_mode_on() {
+    let text = "s_setreg_b32 hwreg(HW_REG_TRAPSTS), s0
+        v_mov_b32 v0, v1
+        + v_mov_b32 v9, v1
+        v_mov_b32 v1, v0";
+    Pair::new(text).holds();
+    Pair::new(&text.replace("TRAPSTS", "MODE")).breaks(Rule::Control, "GPR-index mode");
+}
+
 #[test]
 fn vector_code_in_gpr_index_mode_is_refused() {
     let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)
