@@ -5,6 +5,7 @@
 //! together, since any of them may be on its way in a shared function.
 
 use crate::allocation::Allocation;
+use crate::classes::Classes;
 use crate::flow::{FunctionIndex, Program};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_isa::{AccVgprs, FlatScratch, RegisterSet, Target};
@@ -38,16 +39,16 @@ impl Component {
 
 /// The components of a program, by the lowest function of each.
 pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
-    let mut leader: Vec<usize> = (0..program.functions.len()).collect();
+    let mut classes = Classes::new(program.functions.len());
     for (caller, function) in program.functions.iter().enumerate() {
         for call in &function.calls {
             match call.callee {
-                Some(callee) => unite(&mut leader, caller, callee.0 as usize),
+                Some(callee) => classes.unite(caller, callee.0 as usize),
                 // It may call whatever is not a kernel.
                 None => {
                     for (other, callee) in program.functions.iter().enumerate() {
                         if callee.kernel.is_none() {
-                            unite(&mut leader, caller, other);
+                            classes.unite(caller, other);
                         }
                     }
                 }
@@ -56,7 +57,7 @@ pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
     }
     let mut components: Vec<(usize, Component)> = Vec::new();
     for (index, function) in program.functions.iter().enumerate() {
-        let own = find(&mut leader, index);
+        let own = classes.find(index);
         let at = components.iter().position(|(leader, _)| *leader == own).unwrap_or_else(|| {
             components.push((own, Component::new(&program.target)));
             components.len() - 1
@@ -77,19 +78,6 @@ pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
         component.touched = component.named.union(indexed);
     }
     components
-}
-
-fn find(leader: &mut [usize], mut at: usize) -> usize {
-    while leader[at] != at {
-        leader[at] = leader[leader[at]];
-        at = leader[at];
-    }
-    at
-}
-
-fn unite(leader: &mut [usize], one: usize, other: usize) {
-    let (one, other) = (find(leader, one), find(leader, other));
-    leader[one.max(other)] = one.min(other);
 }
 
 impl Component {

@@ -3,7 +3,8 @@
 
 use crate::hook::{Assembler, EntryValue, HookError};
 use crate::layout::{Code, Piece, Reference};
-use crate::site::{Home, Homes};
+use crate::moves::Move;
+use crate::site::{Homes, Word};
 use flipwave_codeobj::{Descriptor, Initial, InitialValue};
 use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target};
 use std::collections::BTreeSet;
@@ -25,6 +26,9 @@ pub enum EntryError {
         /// What it would have to have.
         needed: u8,
     },
+    /// Too few registers to change the places of inputs.
+    #[error("no SGPR is left to move the kernel's inputs by")]
+    Moves,
     /// Assembling.
     #[error(transparent)]
     Hook(#[from] HookError),
@@ -129,41 +133,35 @@ pub fn initial_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
 
 /// Makes the entry of a kernel.
 ///
-/// `scratch` is where the scratch ends that hooks use, if they use any.
+/// `scratch` is where the scratch ends that hooks use, if they use any; `homes` is where values
+/// are kept when the kernel begins.
 ///
 /// # Errors
 /// [`EntryError`].
 pub fn entry(
     descriptor: &Descriptor,
     target: &Target,
-    needed: &BTreeSet<EntryValue>,
     scratch: Option<u32>,
     homes: &Homes,
     assembler: &mut Assembler,
 ) -> Result<Entry, EntryError> {
-    let new = enabled(descriptor, target, needed, scratch)?;
+    let needed = homes.entry.keys().copied().collect();
+    let new = enabled(descriptor, target, &needed, scratch)?;
     let before = descriptor.initial_sgprs(target);
     let now = new.initial_sgprs(target);
     let place = |value| now.iter().find(|own| own.value == value).map(|own| own.first);
-    let mut out = Out { assembler, code: Code::default(), used: homes.registers };
-    for value in needed {
-        let Some(home) = homes.entry.get(value) else { continue };
-        match value {
+    let mut out = Out { assembler, code: Code::default(), used: homes.registers() };
+    // Words of values, where they are and where they go.
+    let mut words: Vec<(Sgpr, Word)> = Vec::new();
+    for (value, home) in &homes.entry {
+        let first = match value {
             EntryValue::WaveInWorkgroup => {
                 let wave = WaveNumber { target, new: &new, old: descriptor, now: &now };
-                let number = wave.compute(&mut out)?;
-                out.keep(*home, &[number])?;
+                Some(wave.compute(&mut out)?)
             }
-            other => {
-                let Some(first) = sources(*other).first().and_then(|value| place(*value)) else {
-                    continue;
-                };
-                let words = if *other == EntryValue::Kernarg { 2 } else { 1 };
-                let registers: Vec<Register> =
-                    RegisterRange::new(Register::Sgpr(first), words).iter().collect();
-                out.keep(*home, &registers)?;
-            }
-        }
+            other => sources(*other).first().and_then(|value| place(*value)),
+        };
+        words.extend(first.into_iter().flat_map(|first| from(first).zip(home.words())));
     }
     // The kernel's own code may do the same later, to the same end.
     if let (Some(_), FlatScratch::Registers, Some(init), Some(offset)) = (
@@ -177,22 +175,46 @@ pub fn entry(
         out.text(&format!("s_add_u32 flat_scratch_lo, {init}, {offset}"))?;
         out.text(&format!("s_addc_u32 flat_scratch_hi, {high}, 0"))?;
     }
+    let mut moves: Vec<Move> = Vec::new();
+    for (from, to) in words {
+        match to {
+            Word::Sgpr(to) => moves.push(Move { from, to }),
+            Word::Lane(vgpr, lane) => {
+                let (vgpr, from) = (Register::Vgpr(vgpr), Register::Sgpr(from));
+                out.text(&format!("v_writelane_b32 {vgpr}, {from}, {lane}"))?;
+            }
+        }
+    }
+    for old in &before {
+        let words = match old.value {
+            InitialValue::Arguments => descriptor.kernarg_preload.length,
+            _ => old.words,
+        };
+        let back = place(old.value).into_iter().flat_map(|first| from(first).zip(from(old.first)));
+        // Where a home is, the kernel does not want its input.
+        let is_wanted = |own: &(Sgpr, Sgpr)| !homes.registers().contains(Register::Sgpr(own.1));
+        let back = back.take(words.into()).filter(is_wanted);
+        moves.extend(back.map(|(from, to)| Move { from, to }));
+    }
+    out.moves(&moves, behind_inputs(&new, target))?;
     if let Some((range, of)) = homes.data
         && let Register::Sgpr(destination) = range.first
     {
         out.code.pieces.push(Piece::Address { destination, of: Reference::Data(of) });
     }
-    // Ascending: a value's new place is never below its old one.
-    for old in &before {
-        let Some(first) = place(old.value) else { continue };
-        for word in 0..old.words {
-            let (to, from) = (Sgpr(old.first.0 + word), Sgpr(first.0 + word));
-            if to != from {
-                out.text(&format!("s_mov_b32 {}, {}", Register::Sgpr(to), Register::Sgpr(from)))?;
-            }
-        }
-    }
     Ok(Entry { descriptor: new, code: out.code, used: out.used })
+}
+
+/// A register and those behind it.
+fn from(first: Sgpr) -> impl Iterator<Item = Sgpr> {
+    (first.0..=u8::MAX).map(Sgpr)
+}
+
+/// Registers that hold nothing when the kernel starts, as many as a load of four words and what is
+/// computed from it take.
+fn behind_inputs(descriptor: &Descriptor, target: &Target) -> RegisterRange {
+    let first = initial_sgprs(descriptor, target).next_multiple_of(4);
+    RegisterRange::new(Register::Sgpr(Sgpr(first)), 16)
 }
 
 /// The wave's number in its workgroup: the flat number of its first work-item by its lanes.
@@ -205,18 +227,14 @@ struct WaveNumber<'a> {
 
 impl WaveNumber<'_> {
     /// Work-items are numbered within what the grid leaves of a workgroup at its edge, x fastest.
-    fn compute(&self, out: &mut Out<'_>) -> Result<Register, EntryError> {
+    fn compute(&self, out: &mut Out<'_>) -> Result<Sgpr, EntryError> {
         let s = |sgpr: u8| Register::Sgpr(Sgpr(sgpr));
-        let first = initial_sgprs(self.new, self.target).next_multiple_of(4);
-        let free: Vec<u8> = (first..100).filter(|number| !out.used.contains(s(*number))).collect();
-        let aligned = free
-            .iter()
-            .copied()
-            .find(|at| at.is_multiple_of(4) && (0..16).all(|word| free.contains(&(at + word))));
-        let Some(base) = aligned else { return Ok(s(first)) };
-        for word in 0..16 {
-            out.used.insert(s(base + word));
-        }
+        let base = behind_inputs(self.new, self.target);
+        out.used.insert_range(base);
+        let base = match base.first {
+            Register::Sgpr(first) => first.0,
+            _ => 0,
+        };
         let place = |value| {
             self.now.iter().find(|own| own.value == value).map_or(s(0), |own| s(own.first.0))
         };
@@ -250,7 +268,7 @@ impl WaveNumber<'_> {
         out.text(&format!("s_add_u32 {number}, {number}, {}", position[0]))?;
         let shift = self.new.wavefront_size().trailing_zeros();
         out.text(&format!("s_lshr_b32 {number}, {number}, {shift}"))?;
-        Ok(number)
+        Ok(Sgpr(base + 12))
     }
 
     /// The first lane's position in the workgroup; the kernel sees of its work-item numbers what
@@ -288,24 +306,14 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Registers to a home.
-    fn keep(&mut self, home: Home, from: &[Register]) -> Result<(), EntryError> {
-        match home {
-            Home::Sgprs(range) => {
-                for (to, from) in range.iter().zip(from) {
-                    if to != *from {
-                        self.text(&format!("s_mov_b32 {to}, {from}"))?;
-                    }
-                }
-            }
-            Home::Lanes { vgpr, first, .. } => {
-                for (lane, from) in (first..).zip(from) {
-                    self.text(&format!(
-                        "v_writelane_b32 {}, {from}, {lane}",
-                        Register::Vgpr(vgpr)
-                    ))?;
-                }
-            }
+    /// Moves that are done all at once, with help of registers that hold nothing.
+    fn moves(&mut self, moves: &[Move], spare: RegisterRange) -> Result<(), EntryError> {
+        let from: Vec<Sgpr> = moves.iter().map(|own| own.from).collect();
+        let to: Vec<Sgpr> = moves.iter().map(|own| own.to).collect();
+        let spare = [spare].into_iter().collect();
+        for own in Move::all_at_once(&from, &to, spare).ok_or(EntryError::Moves)? {
+            self.used.insert(Register::Sgpr(own.to));
+            self.text(&own.text())?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 
 pub mod allocation;
 pub mod checker;
+mod classes;
 pub mod component;
 pub mod control;
 mod entry;
@@ -17,6 +18,7 @@ pub mod inspect;
 pub mod layout;
 pub mod liveness;
 pub mod lockstep;
+mod moves;
 pub mod rewrite;
 mod seams;
 pub mod site;

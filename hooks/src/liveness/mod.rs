@@ -12,7 +12,7 @@ mod solve;
 mod usage;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use index_mode::index_mode;
 

@@ -1,6 +1,6 @@
 //! From requests to a new code object.
 
-use super::homes::{self, Wants};
+use super::homes::{Keeping, Kept, Search, Wants};
 use super::report::{KernelReport, Refused, Report};
 use super::{
     HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth, jumps,
@@ -10,17 +10,18 @@ use crate::allocation::Allocation;
 use crate::checker::{self, Claims, Inserted};
 use crate::component::Component;
 use crate::entry;
-use crate::flow::{BlockIndex, FunctionIndex, InstIndex};
+use crate::flow::{BlockIndex, FunctionIndex, InstIndex, Program};
 use crate::hook::{
     self, Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData,
     HookError, InputValue,
 };
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
-use crate::liveness::{Liveness, index_mode};
+use crate::liveness::{Live, Liveness, index_mode};
 use crate::seams;
-use crate::site::{self, Call, Dialect, Homes, Site, Weaver};
+use crate::site::{self, Call, Dialect, Site, Weaver};
 use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
+use flipwave_isa::counter;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
@@ -178,6 +179,8 @@ impl<'a> Build<'a> {
                 placement: placement(instrumentation, &layout, *kernel),
                 before: grown.before,
                 after: grown.after,
+                state: grown.state.clone(),
+                moves: grown.moves,
             });
         }
         let written = editor.finish()?;
@@ -266,17 +269,18 @@ impl<'a> Build<'a> {
                 continue;
             }
             let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
-            let mut homes = homes::choose(
-                instrumentation.object,
-                &program.target,
+            let search = Search {
+                object: instrumentation.object,
+                program,
                 component,
-                &wants,
-                first.unwrap_or(Pc(0)),
-            );
-            let far: Vec<FunctionIndex> =
-                far.iter().copied().filter(|own| component.functions.contains(own)).collect();
-            let pair = if far.is_empty() { None } else { jumps::pair(component, &homes) };
-            pair.into_iter().for_each(|pair| homes.registers.insert_range(pair));
+                liveness,
+                loads: &state.loads,
+                placements: &woven.edits.placements,
+                asked: &|| self.asked_when_dead(component, &sites, &state, data, assembler.isa()),
+                order: &instrumentation.keeping,
+                data: first.unwrap_or(Pc(0)),
+            };
+            let kept = search.homes(&wants);
             let mut weaver = Weaver {
                 target: &program.target,
                 dialect: Dialect {
@@ -284,17 +288,18 @@ impl<'a> Build<'a> {
                     generation: program.target.generation(),
                 },
                 component,
-                homes: &homes,
                 assembler: &mut assembler,
             };
-            let mut used = self.component(component, &sites, &state, &mut weaver, data, &mut woven);
-            let State { liveness, loads, .. } = &state;
-            let search = jumps::Search { program, liveness, loads, component, homes: &homes, pair };
-            for (at, pair) in far.into_iter().flat_map(|own| search.pairs(own)) {
+            let mut used = self.component(&sites, &state, &kept, &mut weaver, data, &mut woven);
+            slide(&kept, program, &mut assembler, &mut woven)?;
+            let far = far.iter().copied().filter(|own| component.functions.contains(own));
+            let search =
+                jumps::Search::new(program, liveness, &state.loads, component, kept.registers());
+            for (at, pair) in far.flat_map(|own| search.pairs(own)) {
                 used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
                 woven.edits.free_pairs.insert(at, pair);
             }
-            self.start(component, &homes, used, &mut assembler, &mut woven)?;
+            self.start(component, &kept, used, &mut assembler, &mut woven)?;
         }
         for at in std::mem::take(&mut woven.broken) {
             woven.edits.replaced.remove(&at);
@@ -306,43 +311,31 @@ impl<'a> Build<'a> {
         Ok(woven)
     }
 
-    /// The code of a component's sites; gives the registers that it uses.
+    /// The code of the sites of the weaver's component; gives the registers that it uses.
     fn component(
         &mut self,
-        component: &Component,
         sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
         state: &State<'_>,
+        kept: &Kept,
         weaver: &mut Weaver<'_>,
         data: &[(Pc, HookData)],
         woven: &mut Woven,
     ) -> Used {
-        let State { liveness, loads, index_mode } = state;
         let program = &self.instrumentation.program;
-        let mut used = Used { registers: weaver.homes.registers, scratch: None };
-        let functions = component.functions.iter();
+        let mut used = Used { registers: kept.registers(), scratch: None };
+        let functions = weaver.component.functions.iter();
         let functions = functions.filter_map(|own| program.functions.get(own.0 as usize));
         for block in functions.flat_map(|function| function.blocks.clone()) {
             let mut visit = |at, when, under_way: &UnderWay| {
-                let live = match when {
-                    When::Before => liveness.before(at),
-                    When::After => liveness.after(at),
-                    When::Instead => liveness.before(at).union(liveness.after(at)),
-                };
+                let live = state.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
                 let point = at.0 + u32::from(when == When::After);
-                let in_index_mode = index_mode.get(point as usize).copied().unwrap_or_default();
-                let site = Site { live, under_way, in_index_mode };
+                let in_index_mode =
+                    state.index_mode.get(point as usize).copied().unwrap_or_default();
+                let homes = kept.at(program, at, when);
+                let site = Site { live, under_way, in_index_mode, homes: &homes };
                 for bound in sites.get(&(at, when)).into_iter().flatten() {
-                    let Some((address, data)) = data.get(bound.call.source.0) else { continue };
-                    let Some(body) = self.body(bound) else { continue };
-                    let call = Call {
-                        body,
-                        inputs: &bound.inputs,
-                        results: &bound.call.results,
-                        mask: bound.call.mask,
-                        data: *address,
-                        symbols: data,
-                    };
+                    let Some(call) = self.call(bound, data) else { continue };
                     match weaver.call(&site, &call) {
                         Ok(call) => {
                             used.registers = used.registers.union(call.used);
@@ -359,7 +352,7 @@ impl<'a> Build<'a> {
                 }
             };
             let mut previous = None;
-            let end = loads.walk(program, BlockIndex(block), |at, under_way| {
+            let end = state.loads.walk(program, BlockIndex(block), |at, under_way| {
                 if let Some(previous) = previous.replace(at) {
                     visit(previous, When::After, under_way);
                 }
@@ -377,38 +370,75 @@ impl<'a> Build<'a> {
         self.hooks.get(bound.call.source.0)?.bodies.get(bound.body)
     }
 
+    /// A hook and what it is given.
+    fn call<'b>(&'b self, bound: &'b Bound<'_>, data: &'b [(Pc, HookData)]) -> Option<Call<'b>> {
+        let (address, symbols) = data.get(bound.call.source.0)?;
+        Some(Call {
+            body: self.body(bound)?,
+            inputs: &bound.inputs,
+            results: &bound.call.results,
+            mask: bound.call.mask,
+            data: *address,
+            symbols,
+        })
+    }
+
+    /// SGPRs that requests name at places where the program is done with them.
+    fn asked_when_dead(
+        &self,
+        component: &Component,
+        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
+        state: &State<'_>,
+        data: &[(Pc, HookData)],
+        isa: &Isa,
+    ) -> RegisterSet {
+        let of_calls = sites.iter().flat_map(|((at, when), calls)| {
+            let calls = calls.iter().filter_map(|bound| self.call(bound, data));
+            calls.map(|call| (*at, *when, site::asked(&call, component)))
+        });
+        let of_text = self.instrumentation.requests.iter().filter_map(|(at, requests)| {
+            let Some(Instead::Text(text)) = &requests.instead else { return None };
+            Some((*at, When::Instead, named(isa, text)))
+        });
+        let dead = of_calls
+            .chain(of_text)
+            .map(|(at, when, named)| named.difference(state.live(at, when).active));
+        dead.fold(RegisterSet::EMPTY, RegisterSet::union)
+    }
+
     /// Makes the entries of a component's kernels and grows their allocations.
     fn start(
         &mut self,
         component: &Component,
-        homes: &Homes,
+        kept: &Kept,
         used: Used,
         assembler: &mut Assembler,
         woven: &mut Woven,
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
-        let target = &instrumentation.program.target;
-        let kept: BTreeSet<EntryValue> = homes.entry.keys().copied().collect();
+        let program = &instrumentation.program;
         let functions = component.functions.iter().filter_map(|index| {
-            let function = instrumentation.program.functions.get(index.0 as usize)?;
-            Some((*index, function.kernel?))
+            let function = program.functions.get(index.0 as usize)?;
+            Some((*index, function.kernel?, InstIndex(function.instructions.start)))
         });
-        for (function, index) in functions {
+        let moves = kept.moves().map(|(_, own)| own.moves.len()).sum();
+        for (function, index, first) in functions {
             let Some(kernel) = instrumentation.object.kernels().get(index) else { continue };
+            let target = &program.target;
+            let homes = kept.at(program, first, When::Before);
             let entry =
-                entry::entry(&kernel.descriptor, target, &kept, used.scratch, homes, assembler)
-                    .map_err(|reason| RewriteError::Entry {
-                        kernel: kernel.name.to_string(),
-                        reason,
-                    })?;
+                entry::entry(&kernel.descriptor, target, used.scratch, &homes, assembler).map_err(
+                    |reason| RewriteError::Entry { kernel: kernel.name.to_string(), reason },
+                )?;
             let before = Allocation::of(kernel, target);
             let after = before.with(used.registers.union(entry.used));
             if !entry.code.pieces.is_empty() {
                 woven.edits.entries.insert(function, entry.code);
             }
             let descriptor = growth::grown(&entry.descriptor, target, after);
-            let name = kernel.name.to_string();
-            woven.kernels.insert(index, GrownKernel { name, descriptor, before, after });
+            let (name, state) = (kernel.name.to_string(), kept.ways.clone());
+            let grown = GrownKernel { name, descriptor, before, after, state, moves };
+            woven.kernels.insert(index, grown);
         }
         Ok(())
     }
@@ -506,6 +536,17 @@ struct State<'a> {
     index_mode: Vec<bool>,
 }
 
+impl State<'_> {
+    /// What is wanted at a site.
+    fn live(&self, at: InstIndex, when: When) -> Live {
+        match when {
+            When::Before => self.liveness.before(at),
+            When::After => self.liveness.after(at),
+            When::Instead => self.liveness.before(at).union(self.liveness.after(at)),
+        }
+    }
+}
+
 /// What the hooks of a component use.
 #[derive(Clone, Copy, Default)]
 struct Used {
@@ -539,6 +580,8 @@ struct GrownKernel {
     descriptor: Descriptor,
     before: Allocation,
     after: Allocation,
+    state: BTreeMap<EntryValue, Keeping>,
+    moves: usize,
 }
 
 impl Woven {
@@ -567,6 +610,23 @@ fn calls(requests: &Requests) -> impl Iterator<Item = (When, &HookCall)> {
     before.chain(instead.iter().map(|call| (When::Instead, call))).chain(after)
 }
 
+/// The moves of state, behind all hooks before the same instruction.
+fn slide(
+    kept: &Kept,
+    program: &Program,
+    assembler: &mut Assembler,
+    woven: &mut Woven,
+) -> Result<(), HookError> {
+    for (at, own) in kept.moves() {
+        let mut text = counter::waits(&program.target, &own.waits);
+        for step in &own.moves {
+            text = text + "\n" + &step.text();
+        }
+        woven.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
+    }
+    Ok(())
+}
+
 /// Instructions from text, one a piece.
 fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
     let mut code = Code::default();
@@ -574,6 +634,18 @@ fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
         code.pieces.push(Piece::Bytes(assembler.assemble(line)?.to_vec()));
     }
     Ok(code)
+}
+
+/// Registers that text names; all SGPRs where that cannot be said.
+fn named(isa: &Isa, text: &str) -> RegisterSet {
+    let registers = |line| {
+        let bytes = isa.assemble(line).ok()?;
+        let inst = isa.decode(&bytes, Pc(0)).ok()?;
+        Some(inst.reads.iter().chain(&inst.writes).copied().collect())
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let named = lines.map(|line| registers(line).unwrap_or(RegisterSet::SGPRS));
+    named.fold(RegisterSet::EMPTY, RegisterSet::union)
 }
 
 fn put_code(editor: &mut Editor<'_>, layout: &Layout) -> Result<(), RewriteError> {

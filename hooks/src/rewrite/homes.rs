@@ -1,12 +1,47 @@
 //! Homes for values that hooks ask for all through a kernel.
 
+use super::When;
+use super::slide::{Ground, Moves, Slide};
 use crate::component::Component;
 use crate::entry;
+use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::hook::{Body, BodyInst, EntryValue, InputValue};
-use crate::site::{Home, Homes};
-use flipwave_codeobj::{CodeObject, Descriptor};
+use crate::layout::Placement;
+use crate::liveness::Liveness;
+use crate::site::{Home, Homes, Word};
+use crate::under_way::LoadsUnderWay;
+use flipwave_codeobj::{CodeObject, Descriptor, Kernel};
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A way to keep a value all through a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Keeping {
+    /// In SGPRs that no instruction names, of those that are allocated anyhow.
+    FreeSgprs,
+    /// In SGPRs that no instruction names and that a larger allocation brings.
+    MoreSgprs,
+    /// In lanes of a VGPR that no instruction names, of those that are allocated anyhow.
+    FreeLanes,
+    /// In SGPRs that are dead: others at each point, with moves between them.
+    DeadSgprs,
+    /// In lanes of a VGPR that a larger allocation brings.
+    MoreLanes,
+}
+
+impl Keeping {
+    /// All ways, in the order in which they are tried. What no code names costs nothing; SGPRs
+    /// that growing brings cost hardly any waves. Moves cost a scalar instruction here and there,
+    /// VGPRs that growing brings cost waves.
+    pub const ORDER: [Keeping; 5] = [
+        Keeping::FreeSgprs,
+        Keeping::MoreSgprs,
+        Keeping::FreeLanes,
+        Keeping::DeadSgprs,
+        Keeping::MoreLanes,
+    ];
+}
 
 /// What the hooks of a component ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,54 +67,150 @@ impl Wants {
     }
 }
 
-/// Gives every wanted value registers that no function of the component names: SGPRs, or lanes of
-/// a VGPR where there are none. The address of the data does without: it can be computed anywhere.
-/// What is missing in the end are values that no home was found for.
-pub fn choose(
-    object: &CodeObject,
-    target: &Target,
-    component: &Component,
-    wants: &Wants,
-    data: Pc,
-) -> Homes {
-    let mut free = component.free();
-    // Inputs that hardware sets at the start are overwritten by none of the homes.
-    for kernel in component.kernels.iter().filter_map(|kernel| object.kernels().get(*kernel)) {
-        let set = with_inputs(&kernel.descriptor, target, wants);
-        for number in 0..set {
-            free.remove(Register::Sgpr(Sgpr(number)));
+/// What homes are looked for in.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The code object.
+    pub object: &'a CodeObject,
+    /// Its code.
+    pub program: &'a Program,
+    /// The functions that share homes.
+    pub component: &'a Component,
+    /// What is wanted.
+    pub liveness: &'a Liveness<'a>,
+    /// What is under way.
+    pub loads: &'a LoadsUnderWay,
+    /// Where the code of each function goes.
+    pub placements: &'a BTreeMap<FunctionIndex, Placement>,
+    /// Registers that hooks ask for where the program is done with them: they are left alone.
+    pub asked: &'a dyn Fn() -> RegisterSet,
+    /// The ways that may be tried, in this order.
+    pub order: &'a [Keeping],
+    /// The address of the hooks' data.
+    pub data: Pc,
+}
+
+/// Where a component keeps what its hooks ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// What is at one place all the time.
+    fixed: Homes,
+    /// Values that slide, a word after the other.
+    sliding: Vec<EntryValue>,
+    slide: Slide,
+    /// How each value is kept.
+    pub ways: BTreeMap<EntryValue, Keeping>,
+}
+
+impl Kept {
+    /// Where everything is for a hook at an instruction.
+    pub fn at(&self, program: &Program, at: InstIndex, when: When) -> Cow<'_, Homes> {
+        if self.sliding.is_empty() {
+            return Cow::Borrowed(&self.fixed);
         }
-        for number in 0..3 {
-            free.remove(Register::Vgpr(Vgpr(number)));
+        let mut homes = self.fixed.clone();
+        let places = self.slide.places(program, at, when).unwrap_or_default();
+        let mut words = places.into_iter().map(Word::Sgpr);
+        for value in &self.sliding {
+            let Some(low) = words.next() else { break };
+            let high = if words_of(*value) > 1 { words.next() } else { None };
+            homes.entry.insert(*value, Home { low, high });
         }
+        Cow::Owned(homes)
     }
-    let mut homes = Homes::default();
-    let mut lanes = None;
-    let kernels = component.kernels.iter().filter_map(|kernel| object.kernels().get(*kernel));
-    let mut descriptors = kernels.map(|kernel| &kernel.descriptor);
-    let enables = |own: &Descriptor| entry::enabled(own, target, &wants.entry, None).is_ok();
-    // A kernel that has no room for more inputs goes without, and so do its calls.
-    let entry = if descriptors.all(enables) { wants.entry.clone() } else { BTreeSet::new() };
-    for value in &entry {
-        let words = if *value == EntryValue::Kernarg { 2 } else { 1 };
-        let home = match sgprs(&mut free, component, words) {
-            Some(range) => Some(Home::Sgprs(range)),
-            None => lane_home(&mut free, &mut lanes, words),
+
+    /// Registers that hold the same from the beginning to the end.
+    pub fn registers(&self) -> RegisterSet {
+        self.fixed.registers()
+    }
+
+    /// How what slides moves before instructions.
+    pub fn moves(&self) -> impl Iterator<Item = (InstIndex, &Moves)> {
+        self.slide.moves()
+    }
+}
+
+/// Words of a value.
+fn words_of(value: EntryValue) -> u8 {
+    if value == EntryValue::Kernarg { 2 } else { 1 }
+}
+
+impl Search<'_> {
+    /// Gives every wanted value a home. The address of the data does without: it can be computed
+    /// anywhere. What is missing in the end are values that no home was found for.
+    pub fn homes(&self, wants: &Wants) -> Kept {
+        let target = &self.program.target;
+        let kernels =
+            || self.component.kernels.iter().filter_map(|at| self.object.kernels().get(*at));
+        // Inputs that hardware sets at the start are overwritten by none of the homes.
+        let inputs = kernels().map(|kernel| with_inputs(&kernel.descriptor, target, wants)).max();
+        let inputs: RegisterSet = (0..inputs.unwrap_or(0))
+            .map(|number| Register::Sgpr(Sgpr(number)))
+            .chain((0..3).map(|number| Register::Vgpr(Vgpr(number))))
+            .collect();
+        let mut free = Free {
+            registers: self.component.free().difference(inputs),
+            component: self.component,
+            lanes: None,
         };
-        let Some(home) = home else { continue };
-        homes.entry.insert(*value, home);
-        match home {
-            Home::Sgprs(range) => homes.registers.insert_range(range),
-            Home::Lanes { vgpr, .. } => homes.registers.insert(Register::Vgpr(vgpr)),
+        let enables =
+            |own: &Kernel| entry::enabled(&own.descriptor, target, &wants.entry, None).is_ok();
+        // A kernel that has no room for more inputs goes without, and so do its calls.
+        let mut missing: Vec<EntryValue> = match kernels().all(enables) {
+            true => wants.entry.iter().copied().collect(),
+            false => Vec::new(),
+        };
+        let mut kept = Kept::default();
+        for keeping in self.order {
+            if *keeping == Keeping::DeadSgprs {
+                let words = missing.iter().map(|value| usize::from(words_of(*value))).sum();
+                if let Some(slide) = self.slide(words) {
+                    kept.ways.extend(missing.iter().map(|value| (*value, *keeping)));
+                    kept.sliding = std::mem::take(&mut missing);
+                    kept.slide = slide;
+                }
+            }
+            missing.retain(|value| {
+                let Some(home) = free.home(*keeping, words_of(*value)) else { return true };
+                kept.fixed.entry.insert(*value, home);
+                kept.ways.insert(*value, *keeping);
+                false
+            });
         }
+        if wants.data {
+            let pair = self.order.iter().find_map(|keeping| free.sgprs(*keeping, 2));
+            kept.fixed.data = pair.map(|pair| (pair, self.data));
+        }
+        kept
     }
-    if wants.data
-        && let Some(range) = sgprs(&mut free, component, 2)
-    {
-        homes.data = Some((range, data));
-        homes.registers.insert_range(range);
+
+    /// A way for words among the SGPRs that the component's code names.
+    fn slide(&self, words: usize) -> Option<Slide> {
+        let kernels = || self.component.kernels.iter().copied();
+        // Moves have to go in, and a second entry would need its own beginning.
+        let moves = |own: &FunctionIndex| self.placements.get(own) == Some(&Placement::Inline);
+        let is_movable = self.component.functions.iter().all(moves);
+        let preloads = |kernel: &Kernel| kernel.descriptor.kernarg_preload.length > 0;
+        if words == 0
+            || !is_movable
+            || kernels().filter_map(|at| self.object.kernels().get(at)).any(preloads)
+        {
+            return None;
+        }
+        let reachable = kernels().filter_map(|at| self.program.kernel(at));
+        let reachable: BTreeSet<FunctionIndex> =
+            reachable.flat_map(|kernel| self.program.reachable(kernel)).collect();
+        let functions: Vec<FunctionIndex> = reachable.into_iter().collect();
+        let named = self.component.named.intersection(self.component.allocated);
+        let ground = Ground {
+            program: self.program,
+            functions: &functions,
+            liveness: self.liveness,
+            loads: self.loads,
+            registers: named.intersection(RegisterSet::SGPRS).difference((self.asked)()),
+        };
+        Slide::find(&ground, words)
     }
-    homes
 }
 
 /// Scalar registers set at the start once what is wanted is enabled.
@@ -91,40 +222,75 @@ fn with_inputs(descriptor: &Descriptor, target: &Target, wants: &Wants) -> u8 {
     }
 }
 
-/// Free SGPRs in a row, of those that are allocated anyhow if there are.
-pub fn sgprs(free: &mut RegisterSet, component: &Component, words: u8) -> Option<RegisterRange> {
-    let mut best: Option<(bool, RegisterRange)> = None;
-    for first in (0..target_limit()).step_by(words.into()) {
-        let range = RegisterRange::new(Register::Sgpr(Sgpr(first)), words);
-        if range.iter().count() == usize::from(words) && range.iter().all(|own| free.contains(own))
-        {
-            let is_there = range.iter().all(|own| component.allocated.contains(own));
-            if best.is_none_or(|(best, _)| is_there && !best) {
-                best = Some((is_there, range));
-            }
-        }
-    }
-    let (_, range) = best?;
-    range.iter().for_each(|own| free.remove(own));
-    Some(range)
+/// What no function of a component touches.
+struct Free<'a> {
+    registers: RegisterSet,
+    component: &'a Component,
+    /// A VGPR for words, and its next lane.
+    lanes: Option<(Vgpr, u8)>,
+}
+
+/// Two SGPRs among `registers`, of those that a component has anyhow if there are such.
+pub fn pair(registers: RegisterSet, component: &Component) -> Option<RegisterRange> {
+    let mut free = Free { registers, component, lanes: None };
+    free.sgprs(Keeping::FreeSgprs, 2).or_else(|| free.sgprs(Keeping::MoreSgprs, 2))
 }
 
 /// One more than the highest number of an SGPR on any target.
-fn target_limit() -> u8 {
-    106
-}
+const SGPRS: u8 = 106;
 
-/// The next lanes of a free VGPR.
-fn lane_home(free: &mut RegisterSet, lanes: &mut Option<(Vgpr, u8)>, words: u8) -> Option<Home> {
-    if lanes.is_none_or(|(_, next)| next + words > 32) {
-        let register = free.intersection(RegisterSet::VGPRS).iter().next()?;
-        free.remove(register);
-        if let Register::Vgpr(vgpr) = register {
-            *lanes = Some((vgpr, 0));
+/// Lanes of the smallest wave.
+const LANES: u8 = 32;
+
+impl Free<'_> {
+    /// A home for a value.
+    fn home(&mut self, keeping: Keeping, words: u8) -> Option<Home> {
+        match keeping {
+            Keeping::FreeSgprs | Keeping::MoreSgprs => {
+                let mut sgprs = self.sgprs(keeping, words)?.iter().filter_map(|own| match own {
+                    Register::Sgpr(sgpr) => Some(Word::Sgpr(sgpr)),
+                    _ => None,
+                });
+                Some(Home { low: sgprs.next()?, high: sgprs.next() })
+            }
+            Keeping::FreeLanes | Keeping::MoreLanes => {
+                if self.lanes.is_none_or(|(_, next)| next + words > LANES) {
+                    let mut vgprs = self.of(keeping).intersection(RegisterSet::VGPRS).iter();
+                    let Register::Vgpr(vgpr) = vgprs.next()? else { return None };
+                    self.registers.remove(Register::Vgpr(vgpr));
+                    self.lanes = Some((vgpr, 0));
+                }
+                let (vgpr, next) = self.lanes.as_mut()?;
+                let lane = *next;
+                *next += words;
+                let high = (words > 1).then_some(Word::Lane(*vgpr, lane + 1));
+                Some(Home { low: Word::Lane(*vgpr, lane), high })
+            }
+            Keeping::DeadSgprs => None,
         }
     }
-    let (vgpr, next) = lanes.as_mut()?;
-    let home = Home::Lanes { vgpr: *vgpr, first: *next, words };
-    *next += words;
-    Some(home)
+
+    /// Free SGPRs in a row, the first a multiple of their number.
+    fn sgprs(&mut self, keeping: Keeping, words: u8) -> Option<RegisterRange> {
+        let free = match keeping {
+            Keeping::FreeSgprs | Keeping::MoreSgprs => self.of(keeping),
+            _ => return None,
+        };
+        let ranges = (0..SGPRS).step_by(words.into());
+        let range = ranges
+            .map(|first| RegisterRange::new(Register::Sgpr(Sgpr(first)), words))
+            .find(|range| range.iter().all(|own| free.contains(own)))?;
+        range.iter().for_each(|own| self.registers.remove(own));
+        Some(range)
+    }
+
+    /// The registers that a way takes.
+    fn of(&self, keeping: Keeping) -> RegisterSet {
+        match keeping {
+            Keeping::FreeSgprs | Keeping::FreeLanes => {
+                self.registers.intersection(self.component.allocated)
+            }
+            _ => self.registers,
+        }
+    }
 }

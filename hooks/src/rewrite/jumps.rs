@@ -5,7 +5,6 @@ use crate::component::Component;
 use crate::flow::{BlockIndex, FunctionIndex, InstIndex, Program};
 use crate::layout::{self, Placement};
 use crate::liveness::Liveness;
-use crate::site::Homes;
 use crate::under_way::LoadsUnderWay;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr};
@@ -27,25 +26,31 @@ pub fn far(
     stay.map(|(index, _)| *index).filter(is_far).collect()
 }
 
-/// A pair that neither a component nor its homes use.
-pub fn pair(component: &Component, homes: &Homes) -> Option<RegisterRange> {
-    let mut free = component.free().difference(homes.registers);
-    homes::sgprs(&mut free, component, 2)
-}
-
 /// Where jumps find a pair.
 pub struct Search<'a> {
-    pub program: &'a Program,
-    pub liveness: &'a Liveness<'a>,
-    pub loads: &'a LoadsUnderWay,
-    pub component: &'a Component,
-    /// What hooks keep all through a kernel.
-    pub homes: &'a Homes,
-    /// Of those, the pair that is for jumps alone.
-    pub pair: Option<RegisterRange>,
+    program: &'a Program,
+    liveness: &'a Liveness<'a>,
+    loads: &'a LoadsUnderWay,
+    component: &'a Component,
+    /// Registers of the hooks that keep what is in them.
+    kept: RegisterSet,
+    /// A pair that the component's code does not use at all.
+    pair: Option<RegisterRange>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A search in a component, whose hooks keep what is in `kept`.
+    pub fn new(
+        program: &'a Program,
+        liveness: &'a Liveness<'a>,
+        loads: &'a LoadsUnderWay,
+        component: &'a Component,
+        kept: RegisterSet,
+    ) -> Search<'a> {
+        let pair = homes::pair(component.free().difference(kept), component);
+        Search { program, liveness, loads, component, kept, pair }
+    }
+
     /// For each instruction of a function before which SCC is not wanted, the first register of a
     /// pair that is not wanted either.
     pub fn pairs(&self, function: FunctionIndex) -> BTreeMap<InstIndex, Sgpr> {
@@ -71,9 +76,8 @@ impl Search<'_> {
 
     /// A pair that every kernel of the component has, and that is not among those in use.
     fn dead(&self, used: RegisterSet) -> Option<Sgpr> {
-        let Component { allocatable, .. } = self.component;
-        let mut free = allocatable.difference(used).difference(self.homes.registers);
-        match homes::sgprs(&mut free, self.component, 2)?.first {
+        let free = self.component.allocatable.difference(used).difference(self.kept);
+        match homes::pair(free, self.component)?.first {
             Register::Sgpr(first) => Some(first),
             _ => None,
         }

@@ -8,10 +8,12 @@ mod jumps;
 mod placements;
 mod report;
 mod selection;
+mod slide;
 #[cfg(test)]
 mod tests;
 
 pub use error::RewriteError;
+pub use homes::Keeping;
 pub use report::{KernelReport, Refused, Report};
 pub use selection::{Position, Selection};
 
@@ -81,6 +83,7 @@ pub struct Instrumentation<'a> {
     /// Where the code of functions was asked to go.
     placements: BTreeMap<FunctionIndex, Placement>,
     is_checked: bool,
+    keeping: Vec<Keeping>,
 }
 
 /// A rewritten code object.
@@ -112,6 +115,7 @@ impl<'a> Instrumentation<'a> {
             requests: BTreeMap::new(),
             placements: BTreeMap::new(),
             is_checked: true,
+            keeping: Keeping::ORDER.to_vec(),
             object,
             program,
         })
@@ -160,6 +164,12 @@ impl<'a> Instrumentation<'a> {
     pub fn place_all(&mut self, placement: Placement) {
         let functions = (0..self.program.functions.len() as u32).map(FunctionIndex);
         self.placements = functions.map(|index| (index, placement)).collect();
+    }
+
+    /// How values that hooks ask for all through a kernel may be kept, the best way first; by
+    /// default in [`Keeping::ORDER`].
+    pub fn set_keeping(&mut self, keeping: &[Keeping]) {
+        self.keeping = keeping.to_vec();
     }
 
     /// Asks for a hook at an instruction. Several hooks at one place run in the order asked.

@@ -1,10 +1,12 @@
 //! What was done to a code object.
 
-use super::When;
+use super::{Keeping, When};
 use crate::allocation::Allocation;
 use crate::checker::Proof;
+use crate::hook::EntryValue;
 use crate::layout::Placement;
 use flipwave_isa::Pc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What was done, and what was not.
@@ -43,6 +45,10 @@ pub struct KernelReport {
     pub before: Allocation,
     /// Registers that it has now.
     pub after: Allocation,
+    /// How what hooks ask for all through it is kept, for all kernels that share functions.
+    pub state: BTreeMap<EntryValue, Keeping>,
+    /// Moves of that between registers, in the code of all kernels that share functions.
+    pub moves: usize,
 }
 
 /// A site that was left out.

@@ -8,4 +8,4 @@ mod weave;
 
 pub use dialect::Dialect;
 pub use pool::{Lanes, Pool};
-pub use weave::{Call, Home, Homes, Refusal, Site, Weaver, Woven};
+pub use weave::{Call, Home, Homes, Refusal, Site, Weaver, Word, Woven, asked};

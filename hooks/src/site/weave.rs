@@ -45,33 +45,70 @@ pub struct Site<'a> {
     pub under_way: &'a UnderWay,
     /// Whether vector instructions index registers by M0 (gfx8 and gfx9).
     pub in_index_mode: bool,
+    /// Where values are kept.
+    pub homes: &'a Homes,
 }
 
-/// Where a value is all the way through a kernel.
+/// Where a word of a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// In SGPRs.
-    Sgprs(RegisterRange),
-    /// In lanes of a VGPR, a word in each.
-    Lanes {
-        /// The VGPR.
-        vgpr: Vgpr,
-        /// The lane of the first word.
-        first: u8,
-        /// Words.
-        words: u8,
-    },
+pub enum Word {
+    /// In an SGPR.
+    Sgpr(Sgpr),
+    /// In a lane of a VGPR.
+    Lane(Vgpr, u8),
 }
 
-/// Where a component keeps what hooks ask for again and again.
+/// Where a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Its first word.
+    pub low: Word,
+    /// Its second, if it has two.
+    pub high: Option<Word>,
+}
+
+impl Home {
+    /// Its words, the low one first.
+    pub fn words(self) -> impl Iterator<Item = Word> {
+        [Some(self.low), self.high].into_iter().flatten()
+    }
+
+    /// Its registers.
+    pub fn registers(self) -> RegisterSet {
+        let register = |word| match word {
+            Word::Sgpr(sgpr) => Register::Sgpr(sgpr),
+            Word::Lane(vgpr, _) => Register::Vgpr(vgpr),
+        };
+        self.words().map(register).collect()
+    }
+
+    /// Its registers, where they are SGPRs in a row.
+    fn range(self) -> Option<RegisterRange> {
+        match (self.low, self.high) {
+            (Word::Sgpr(low), None) => Some(RegisterRange::new(Register::Sgpr(low), 1)),
+            (Word::Sgpr(low), Some(Word::Sgpr(high))) if low.0.checked_add(1) == Some(high.0) => {
+                Some(RegisterRange::new(Register::Sgpr(low), 2))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where a component keeps what hooks ask for again and again, at a point.
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
     /// The address of the hooks' data.
     pub data: Option<(RegisterRange, Pc)>,
     /// What is only known when a kernel starts.
     pub entry: BTreeMap<EntryValue, Home>,
+}
+
+impl Homes {
     /// The registers of all homes.
-    pub registers: RegisterSet,
+    pub fn registers(&self) -> RegisterSet {
+        let data = self.data.iter().map(|(range, _)| *range).collect();
+        self.entry.values().fold(data, |all: RegisterSet, home| all.union(home.registers()))
+    }
 }
 
 /// The code of a hook call.
@@ -111,8 +148,6 @@ pub struct Weaver<'a> {
     pub dialect: Dialect,
     /// The functions that the site belongs to.
     pub component: &'a Component,
-    /// Where values are kept.
-    pub homes: &'a Homes,
     /// Text to bytes.
     pub assembler: &'a mut Assembler,
 }
@@ -124,8 +159,8 @@ enum Value {
     Registers(RegisterRange),
     /// A number.
     Constant(u64),
-    /// Lanes of a home.
-    Lanes { vgpr: Vgpr, first: u8 },
+    /// A home that is not registers in a row.
+    Home(Home),
     /// An address behind one that a register pair holds.
     Beyond { base: RegisterRange, distance: u32 },
     /// An address that is computed from the PC.
@@ -133,6 +168,15 @@ enum Value {
 }
 
 impl Value {
+    /// Registers that hold it.
+    fn registers(self) -> RegisterSet {
+        match self {
+            Value::Registers(range) => [range].into_iter().collect(),
+            Value::Home(home) => home.registers(),
+            Value::Constant(_) | Value::Beyond { .. } | Value::Address(_) => RegisterSet::EMPTY,
+        }
+    }
+
     fn loses_scc(self) -> bool {
         matches!(self, Value::Beyond { .. } | Value::Address(_))
     }
@@ -158,6 +202,16 @@ impl Reached {
     fn all(&self) -> RegisterSet {
         self.read.union(self.written)
     }
+}
+
+/// Registers of the program that a call reads or changes.
+pub fn asked(call: &Call<'_>, component: &Component) -> RegisterSet {
+    let registers = call.inputs.iter().filter_map(|input| match input {
+        InputValue::Registers(range) => Some(*range),
+        _ => None,
+    });
+    let named: RegisterSet = registers.chain(call.results.iter().copied()).collect();
+    named.union(Reached::of(call.body, component).all())
 }
 
 /// Where a VGPR is saved.
@@ -196,21 +250,15 @@ impl Weaver<'_> {
     /// [`Refusal`] where it cannot be done; nothing is lost but this site.
     pub fn call(&mut self, site: &Site<'_>, call: &Call<'_>) -> Result<Woven, Refusal> {
         let values: Vec<Value> =
-            call.inputs.iter().map(|value| self.resolve(value, call)).collect::<Result<_, _>>()?;
-        let read: RegisterSet = values
-            .iter()
-            .filter_map(|value| match value {
-                Value::Registers(range) => Some(*range),
-                _ => None,
-            })
-            .collect();
+            call.inputs.iter().map(|value| resolve(value, site, call)).collect::<Result<_, _>>()?;
+        let read = values.iter().fold(RegisterSet::EMPTY, |all, own| all.union(own.registers()));
         let results: RegisterSet = call.results.iter().copied().collect();
         let reached = Reached::of(call.body, self.component);
-        let kept = read.union(results).union(self.homes.registers).union(reached.all());
+        let touched = read.union(results).union(reached.all());
+        let kept = touched.union(site.homes.registers());
         let forbidden = kept.union(site.under_way.registers());
         let mut pool = Pool::new(self.component, site.live, forbidden);
         let plan = self.plan(&mut pool, site, call, values)?;
-        let touched = read.union(results).union(reached.all());
         let waits = site.under_way.needed(touched.union(pool.taken()));
         let mut out = Emitter { assembler: self.assembler, code: Code::default() };
         if !waits.is_empty() {
@@ -242,34 +290,6 @@ impl Weaver<'_> {
         let changes = results.union(reached.written);
         let scratch = plan.scratch;
         Ok(Woven { code: out.code, used: pool.taken(), scratch, changes, saved })
-    }
-
-    /// Where an input's value is.
-    fn resolve(&self, value: &InputValue, call: &Call<'_>) -> Result<Value, Refusal> {
-        Ok(match value {
-            InputValue::Registers(range) => Value::Registers(*range),
-            InputValue::Constant(number) => Value::Constant(*number),
-            InputValue::Entry(entry) => match self.homes.entry.get(entry) {
-                Some(Home::Sgprs(range)) => Value::Registers(*range),
-                Some(Home::Lanes { vgpr, first, .. }) => {
-                    Value::Lanes { vgpr: *vgpr, first: *first }
-                }
-                None => return Err(Refusal::Registers("register for the whole kernel")),
-            },
-            InputValue::Data { symbol, offset } => {
-                let symbol = call.symbols.symbols.get(symbol).ok_or_else(|| {
-                    Refusal::Value(format!("the hooks' source has no variable `{symbol}`"))
-                })?;
-                let wanted = call.data.0.wrapping_add(symbol.offset).wrapping_add(*offset);
-                match self.homes.data {
-                    Some((base, at)) if at.0 == wanted => Value::Registers(base),
-                    Some((base, at)) if wanted.wrapping_sub(at.0) <= u64::from(u32::MAX) => {
-                        Value::Beyond { base, distance: wanted.wrapping_sub(at.0) as u32 }
-                    }
-                    _ => Value::Address(Pc(wanted)),
-                }
-            }
-        })
     }
 
     /// Chooses registers for everything the call needs.
@@ -364,6 +384,31 @@ impl Weaver<'_> {
         }
         Ok(places)
     }
+}
+
+/// Where an input's value is.
+fn resolve(value: &InputValue, site: &Site<'_>, call: &Call<'_>) -> Result<Value, Refusal> {
+    Ok(match value {
+        InputValue::Registers(range) => Value::Registers(*range),
+        InputValue::Constant(number) => Value::Constant(*number),
+        InputValue::Entry(entry) => match site.homes.entry.get(entry) {
+            Some(home) => home.range().map_or(Value::Home(*home), Value::Registers),
+            None => return Err(Refusal::Registers("register for the whole kernel")),
+        },
+        InputValue::Data { symbol, offset } => {
+            let symbol = call.symbols.symbols.get(symbol).ok_or_else(|| {
+                Refusal::Value(format!("the hooks' source has no variable `{symbol}`"))
+            })?;
+            let wanted = call.data.0.wrapping_add(symbol.offset).wrapping_add(*offset);
+            match site.homes.data {
+                Some((base, at)) if at.0 == wanted => Value::Registers(base),
+                Some((base, at)) if wanted.wrapping_sub(at.0) <= u64::from(u32::MAX) => {
+                    Value::Beyond { base, distance: wanted.wrapping_sub(at.0) as u32 }
+                }
+                _ => Value::Address(Pc(wanted)),
+            }
+        }
+    })
 }
 
 /// A register for each group of the body: the very register that an input is given in where the
@@ -522,10 +567,15 @@ impl Emission<'_> {
                     out.constant(to, number.checked_shr(32 * u32::from(at)).unwrap_or(0) as u32)?;
                 }
             }
-            Value::Lanes { vgpr, first } => {
-                for (to, at) in words() {
-                    let from = Register::Vgpr(vgpr);
-                    out.text(&format!("v_readlane_b32 {to}, {from}, {}", first + at))?;
+            Value::Home(home) => {
+                for (to, from) in to.iter().zip(home.words()) {
+                    match from {
+                        Word::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
+                        Word::Lane(vgpr, lane) => {
+                            let from = Register::Vgpr(vgpr);
+                            out.text(&format!("v_readlane_b32 {to}, {from}, {lane}"))?;
+                        }
+                    }
                 }
             }
             Value::Beyond { base, distance } => {

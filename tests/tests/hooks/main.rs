@@ -14,6 +14,7 @@ mod pressure;
 mod everywhere;
 mod full_files;
 mod registers;
+mod sliding;
 mod trampolines;
 
 use everywhere::touched;

@@ -17,6 +17,7 @@ mod controlled;
 mod cost;
 mod observer;
 mod records;
+mod sliding;
 
 use compared::{Compared, check, run};
 use flipwave_hooks::tools::{
@@ -41,6 +42,9 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
             test(Program::new(&code_object).examined(check_all));
+            if sliding::FILES.contains(&file) {
+                test(Program::new(&code_object).examined(sliding::check));
+            }
         }
     }
 }

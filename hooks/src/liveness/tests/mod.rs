@@ -1,6 +1,6 @@
 //! What is live, against a search through all that may happen, and by hand.
 
-mod search;
+pub(crate) mod search;
 
 use super::{Live, Liveness, RegisterUse, initialised};
 use crate::allocation::Allocation;

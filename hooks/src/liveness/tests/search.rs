@@ -9,8 +9,9 @@ use flipwave_isa::Register;
 use std::collections::HashSet;
 
 /// What a line does.
-struct Line {
-    text: String,
+pub struct Line {
+    /// The line.
+    pub text: String,
     /// Registers read; of vector registers, in the lane.
     reads: Vec<String>,
     /// Vector registers of which any lane may be read.
@@ -25,10 +26,10 @@ struct Line {
 }
 
 /// xorshift, G. Marsaglia 2003.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -92,7 +93,7 @@ const REGISTERS: [&str; 12] =
     ["v0", "v1", "v2", "v3", "s4", "s5", "s6", "s8", "s9", "vcc_lo", "vcc_hi", "scc"];
 
 /// Blocks of random lines with random branches between them; the last ends the program.
-fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
+pub fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
     let blocks = 3 + random.below(4);
     let mut lines: Vec<Line> = Vec::new();
     let mut starts = Vec::new();

@@ -1,0 +1,143 @@
+//! State that slides: where no register is free all through a kernel, a value is moved from one
+//! dead SGPR to the next, and where it lies depends on the point of the program.
+//!
+//! A word of state is in one SGPR from before an instruction to behind it. The SGPR is dead there,
+//! the instruction leaves it alone, and no load is going to deliver to it. Where control goes from
+//! one block to others, the word lies in the same SGPR at the end of the one and at the beginnings
+//! of the others; calls and returns are such ways, too. Within a block it stays as long as it can,
+//! then moves to the SGPR that lets it stay the longest, and last to where the blocks behind expect
+//! it. `s_mov_b32` changes neither SCC nor anything else, so a move is possible before any
+//! instruction.
+//!
+//! Between two instructions there are two points: hooks before an instruction find a word where it
+//! was, hooks after and in place of it where it has moved to.
+
+mod borders;
+mod course;
+mod openings;
+#[cfg(test)]
+mod tests;
+
+use super::When;
+use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, InstIndex, Program};
+use crate::liveness::Liveness;
+use crate::moves::{Move, set, sgprs};
+use crate::under_way::LoadsUnderWay;
+use borders::Borders;
+use course::{Course, Openness, most_open};
+use flipwave_isa::counter::Counter;
+use flipwave_isa::{RegisterSet, Sgpr};
+use openings::Openings;
+use std::collections::BTreeMap;
+
+/// Where state may slide.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// The code.
+    pub program: &'a Program,
+    /// The functions that state must get through, with all that they call.
+    pub functions: &'a [FunctionIndex],
+    /// What is wanted in it.
+    pub liveness: &'a Liveness<'a>,
+    /// What is under way in it.
+    pub loads: &'a LoadsUnderWay,
+    /// The SGPRs it may lie in where they are dead.
+    pub registers: RegisterSet,
+}
+
+impl Ground<'_> {
+    fn blocks(&self) -> impl Iterator<Item = BlockIndex> {
+        let functions = self.functions.iter().filter_map(|own| self.program.function(*own));
+        functions.flat_map(|function| function.blocks.clone()).map(BlockIndex)
+    }
+}
+
+/// What happens to state before an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moves {
+    /// What counters must come to first.
+    pub waits: Vec<(Counter, u8)>,
+    /// The moves, in this order.
+    pub moves: Vec<Move>,
+}
+
+/// Where words of state are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slide {
+    /// When control comes to a block.
+    arrivals: BTreeMap<BlockIndex, Vec<Sgpr>>,
+    /// How they change their places before an instruction, behind all hooks before it.
+    moves: BTreeMap<InstIndex, Moves>,
+}
+
+impl Slide {
+    /// A way for so many words all through the ground; `None` where some point has too few dead
+    /// SGPRs.
+    pub fn find(ground: &Ground<'_>, words: usize) -> Option<Slide> {
+        let mut borders = Borders::of(ground);
+        let mut open: BTreeMap<usize, RegisterSet> = BTreeMap::new();
+        let mut openness: Openness = [0; 256];
+        for at in ground.blocks() {
+            let openings = Openings::of(ground, at);
+            let arrival = (borders.arrival(at), openings.arrival());
+            let departure = borders.departure(ground.program, at);
+            let departure = departure.map(|class| (class, openings.departure()));
+            for (class, own) in [Some(arrival), departure].into_iter().flatten() {
+                let open = open.entry(class).or_insert(own);
+                *open = open.intersection(own);
+            }
+            for sgpr in openings.across.iter().flat_map(|across| sgprs(*across)) {
+                if let Some(count) = openness.get_mut(usize::from(sgpr.0)) {
+                    *count += 1;
+                }
+            }
+        }
+        let meet = |open: RegisterSet| {
+            let mut places = Vec::new();
+            for _ in 0..words {
+                places.push(most_open(open.difference(set(&places)), &openness, None)?);
+            }
+            Some(places)
+        };
+        let meetings = open.into_iter().map(|(class, open)| Some((class, meet(open)?)));
+        let meetings: BTreeMap<usize, Vec<Sgpr>> = meetings.collect::<Option<_>>()?;
+        let mut slide = Slide::default();
+        for at in ground.blocks() {
+            let openings = Openings::of(ground, at);
+            let arrival = meetings.get(&borders.arrival(at))?;
+            let departure = borders.departure(ground.program, at);
+            let end = departure.and_then(|class| meetings.get(&class)).map(Vec::as_slice);
+            let course = Course { openings: &openings, openness: &openness, end };
+            let first = ground.program.block(at)?.instructions.start;
+            let moves = course.moves(arrival)?.into_iter();
+            slide.moves.extend(moves.map(|(behind, moves)| (InstIndex(first + behind), moves)));
+            slide.arrivals.insert(at, arrival.clone());
+        }
+        Some(slide)
+    }
+
+    /// What happens before instructions.
+    pub fn moves(&self) -> impl Iterator<Item = (InstIndex, &Moves)> {
+        self.moves.iter().map(|(at, moves)| (*at, moves))
+    }
+
+    /// Where each word is for a hook at an instruction; `None` where state does not come.
+    pub fn places(&self, program: &Program, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
+        let index = program.block_of(at)?;
+        let block = program.block(index)?;
+        let end = match when {
+            When::Before => at.0,
+            // Where the call has come back.
+            When::After if block.end == BlockEnd::Call && at.0 + 1 == block.instructions.end => {
+                return self.arrivals.get(&block.successors.first()?.to).cloned();
+            }
+            When::After | When::Instead => at.0 + 1,
+        };
+        let mut places = self.arrivals.get(&index)?.clone();
+        let passed = self.moves.range(InstIndex(block.instructions.start)..InstIndex(end));
+        for step in passed.flat_map(|(_, moves)| &moves.moves) {
+            places.iter_mut().filter(|own| **own == step.from).for_each(|own| *own = step.to);
+        }
+        Some(places)
+    }
+}

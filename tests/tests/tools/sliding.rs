@@ -1,0 +1,99 @@
+//! What hooks ask for slides through compiled kernels as it does where it stays in a register that
+//! is free.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Completion, Device};
+use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::rewrite::{HookCall, Instrumentation, Keeping, Rewritten, Selection, When};
+use flipwave_hooks::variables::Variables;
+use flipwave_injector::Workload;
+use flipwave_isa::Class;
+use flipwave_tests::{MACHINES, clean, compile_for, hook_compiler, hook_source, instrument};
+
+/// Kernels that are long enough to leave dead SGPRs.
+pub const FILES: [&str; 3] = ["control.cl", "memory.cl", "pressure.hip"];
+
+const HOOKS: &str = "
+uint64_t seen[17];
+
+/* Counts by workgroup, strangers last. */
+void see(uint32_t workgroup)
+{
+    flipwave_count(&seen[workgroup < 16 ? workgroup : 16], 1);
+}
+";
+
+/// Asks who runs before and after every scalar instruction.
+fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
+    instrumentation.set_keeping(keeping);
+    let source = instrumentation.add_source(hook_source("see.c", HOOKS, instrumentation));
+    let scalar = Selection { class: Some(Class::Salu), ..Selection::default() };
+    for at in instrumentation.select(&scalar) {
+        for when in [When::Before, When::After] {
+            let call = HookCall {
+                source,
+                function: "see".into(),
+                arguments: vec![Argument::WorkgroupId(0)],
+                results: Vec::new(),
+                mask: Mask::Single,
+            };
+            instrumentation.call(at, when, call);
+        }
+    }
+}
+
+/// What hooks count in all dispatches of a workload; nothing if a kernel has no place for state.
+fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
+    let instrumented = instrument(workload, |instrumentation| watch(instrumentation, keeping));
+    let dispatches = &instrumented.workload.dispatches;
+    for dispatch in dispatches {
+        let mut modules = instrumented.rewritten.values();
+        let (_, new) = modules.find(|(module, _)| *module == dispatch.module)?;
+        let own = new.report.kernels.iter().find(|own| own.name == dispatch.kernel)?;
+        own.state.values().next()?;
+    }
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
+    let mut device = instrumented.workload.device.clone();
+    for dispatch in dispatches {
+        let end = device.dispatch(dispatch).expect("a launch");
+        assert!(matches!(end, Completion::Completed(_)), "{end:?}");
+    }
+    let read = |(module, new): &(_, Rewritten)| {
+        let variables = Variables::read(&device, *module, &new.data[0]).expect("variables");
+        variables.numbers("seen").expect("numbers")
+    };
+    Some(instrumented.rewritten.values().map(read).collect())
+}
+
+/// Compares what hooks see of state that slides with what they see of state that stays.
+pub fn check(workload: &Workload) {
+    let Some(sliding) = seen(workload, &[Keeping::DeadSgprs]) else { return };
+    let staying = seen(workload, &[Keeping::FreeSgprs, Keeping::MoreSgprs]).expect("a free SGPR");
+    assert_eq!(sliding, staying);
+    assert!(staying.iter().all(|seen| seen[0] > 0 && seen[16] == 0), "{staying:?}");
+}
+
+/// So that the comparisons compare something.
+#[test]
+fn state_slides_through_compiled_kernels() {
+    for name in ["gfx90a with 64 lanes", "gfx1100 with 32 lanes"] {
+        let machine = MACHINES.into_iter().find(|machine| machine.to_string() == name);
+        let machine = machine.expect("a machine");
+        let mut all = Vec::new();
+        for file in FILES {
+            let code_object = compile_for(machine, file, &["-O3"]);
+            let object = CodeObject::parse(&code_object).expect("a code object");
+            let mut instrumentation =
+                Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
+            watch(&mut instrumentation, &[Keeping::DeadSgprs]);
+            let new = instrumentation.rewrite(hook_compiler());
+            let report = new.unwrap_or_else(|error| panic!("{error}")).report;
+            let sliding = report.kernels.iter().filter(|own| !own.state.is_empty());
+            let moves: Vec<_> = sliding.map(|own| (&own.name, own.moves)).collect();
+            println!("{name} {file}: {moves:?} moves of {} kernels", report.kernels.len());
+            all.extend(moves.iter().map(|own| own.1));
+        }
+        assert!(all.iter().any(|moves| *moves > 0));
+    }
+}
