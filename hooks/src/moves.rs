@@ -1,6 +1,7 @@
 //! Words in SGPRs that change their places.
 
 use flipwave_isa::{Register, RegisterSet, Sgpr};
+use std::collections::BTreeSet;
 
 /// A word from one SGPR to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,14 @@ impl Move {
         format!("s_mov_b32 {}, {}", Register::Sgpr(self.to), Register::Sgpr(self.from))
     }
 
-    /// Moves of words from places to others, all different, as if all were done at once: none
-    /// overwrites what another has yet to move. Where words go round, one makes a stop in a
-    /// register of `spare`; `None` where there is none.
+    /// Moves of words from places to others as if all were done at once: none overwrites what
+    /// another has yet to move. Where words go round, one makes a stop in a register of `spare`;
+    /// `None` where there is none, or where two words go to the same place.
     pub fn all_at_once(from: &[Sgpr], to: &[Sgpr], spare: RegisterSet) -> Option<Vec<Move>> {
+        let all: BTreeSet<Sgpr> = to.iter().copied().collect();
+        if all.len() < to.len() {
+            return None;
+        }
         let mut places = from.to_vec();
         let mut moves = Vec::new();
         loop {
@@ -83,5 +88,7 @@ mod tests {
         }
         let turned = Move::all_at_once(&[Sgpr(4), Sgpr(5)], &[Sgpr(5), Sgpr(4)], set(&[Sgpr(4)]));
         assert_eq!(turned, None);
+        let met = Move::all_at_once(&[Sgpr(4), Sgpr(5)], &[Sgpr(6), Sgpr(6)], set(&[Sgpr(9)]));
+        assert_eq!(met, None);
     }
 }

@@ -92,7 +92,7 @@ impl Descriptor {
         if preloaded > 0 {
             put(InitialValue::Arguments, next, preloaded);
         }
-        let mut next = rsrc2.user_sgprs;
+        let mut next = rsrc2.user_sgprs.max(next);
         // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [
