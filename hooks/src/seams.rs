@@ -8,7 +8,7 @@
 use crate::flow::{BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
 use crate::layout::{Code, Edits, Piece};
 use flipwave_isa::hazard::{self, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, Roles};
-use flipwave_isa::{Inst, Isa, Pc};
+use flipwave_isa::{Inst, Isa, Pc, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -27,7 +27,13 @@ pub fn pad(program: &Program, edits: &mut Edits, isa: &Isa) -> Result<u32, SeamE
     if families.is_empty() {
         return Ok(0);
     }
-    let mut decoder = Decoder { isa, families, known: HashMap::new(), roles: HashMap::new() };
+    let mut decoder = Decoder {
+        isa,
+        families,
+        known: HashMap::new(),
+        with_literals: HashMap::new(),
+        roles: HashMap::new(),
+    };
     let mut streams = Streams::read(program, edits, &mut decoder)?;
     let padding = streams.pad(&mut decoder)?;
     let count = padding.values().map(Vec::len).sum::<usize>() as u32;
@@ -113,12 +119,17 @@ struct Decoder<'a> {
     isa: &'a Isa,
     families: &'static [&'static [Hazard]],
     known: HashMap<Vec<u8>, Insts>,
+    /// Single instructions with a literal, by the word before it: each site has numbers of its
+    /// own, and no hazard depends on them.
+    with_literals: HashMap<[u8; 4], Insts>,
     roles: HashMap<String, Roles>,
 }
 
 impl Decoder<'_> {
     fn decode(&mut self, bytes: &[u8]) -> Result<Insts, SeamError> {
-        if let Some(insts) = self.known.get(bytes) {
+        let head = bytes.first_chunk::<4>().filter(|_| bytes.len() == 8);
+        let with_literal = head.and_then(|head| self.with_literals.get(head));
+        if let Some(insts) = with_literal.or_else(|| self.known.get(bytes)) {
             return Ok(Rc::clone(insts));
         }
         let mut insts = Vec::new();
@@ -129,7 +140,12 @@ impl Decoder<'_> {
             insts.push(Rc::new(inst));
         }
         let insts: Insts = insts.into();
-        self.known.insert(bytes.to_vec(), Rc::clone(&insts));
+        match (head, &*insts) {
+            (Some(head), [inst]) if has_literal(inst) => {
+                self.with_literals.insert(*head, Rc::clone(&insts));
+            }
+            _ => _ = self.known.insert(bytes.to_vec(), Rc::clone(&insts)),
+        }
         Ok(insts)
     }
 
@@ -147,6 +163,10 @@ impl Decoder<'_> {
         self.roles.insert(inst.text.clone(), roles);
         roles
     }
+}
+
+fn has_literal(inst: &Inst) -> bool {
+    inst.operands.iter().any(|operand| matches!(operand.value, Value::Literal(_)))
 }
 
 /// An instruction of the new code.
@@ -322,9 +342,11 @@ impl<'a> Streams<'a> {
         if roles.may_follow_far(self.far(&items[at])) {
             return true;
         }
+        let is_original = items[at].is_original();
         let mut distance = 0;
         for item in items[..at].iter().rev() {
-            if roles.may_follow(item.roles) {
+            let was_apart = is_original && item.is_original() && !self.removes;
+            if !was_apart && roles.may_follow(item.roles) {
                 return true;
             }
             distance += u32::from(item.states);

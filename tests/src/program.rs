@@ -56,6 +56,9 @@ pub fn scalar<T: Element>(value: T) -> ArgumentValue {
     ArgumentValue::Bytes(to_bytes(&[value]))
 }
 
+/// Something done to a program besides running it.
+type Examine = Box<dyn Fn(&Workload)>;
+
 /// A code object with the buffers and launches of one program.
 pub struct Program {
     kernels: Vec<Kernel>,
@@ -64,7 +67,7 @@ pub struct Program {
     code_object: Vec<u8>,
     is_strict: bool,
     is_scribbled: bool,
-    examine: Option<Box<dyn Fn(&Workload)>>,
+    examine: Option<Examine>,
 }
 
 impl Program {

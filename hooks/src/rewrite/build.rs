@@ -327,6 +327,7 @@ impl<'a> Build<'a> {
         let functions = functions.filter_map(|own| program.functions.get(own.0 as usize));
         for block in functions.flat_map(|function| function.blocks.clone()) {
             let mut visit = |at, when, under_way: &UnderWay| {
+                let Some(calls) = sites.get(&(at, when)) else { return };
                 let live = state.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
                 let point = at.0 + u32::from(when == When::After);
@@ -334,7 +335,7 @@ impl<'a> Build<'a> {
                     state.index_mode.get(point as usize).copied().unwrap_or_default();
                 let homes = kept.at(program, at, when);
                 let site = Site { live, under_way, in_index_mode, homes: &homes };
-                for bound in sites.get(&(at, when)).into_iter().flatten() {
+                for bound in calls {
                     let Some(call) = self.call(bound, data) else { continue };
                     match weaver.call(&site, &call) {
                         Ok(call) => {

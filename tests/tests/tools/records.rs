@@ -17,7 +17,7 @@ fn records_without_place_are_counted_and_the_others_kept() {
         let moved = |(place, wave, access): &(Place, Wave, Access)| {
             let is_argument = access.lane.is_none();
             let address = if is_argument { 0 } else { access.address };
-            (place.clone(), *wave, Access { address, ..access.clone() })
+            (place.clone(), *wave, Access { address, ..*access })
         };
         let all: Vec<_> = all.tool.iter().map(moved).collect();
         assert!(some.tool.iter().all(|row| all.contains(&moved(row))));
