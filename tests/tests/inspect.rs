@@ -26,22 +26,36 @@ fn assert_refused(finished: &Finished, words: &[&str]) {
     }
 }
 
-/// Instructions of a kernel, as LLVM's disassembler prints them.
-fn disassembled(object: &Path, kernel: &str) -> Vec<String> {
+/// An instruction as LLVM's disassembler prints it.
+struct Disassembled {
+    text: String,
+    pc: u64,
+    /// Where a branch goes: bytes behind the beginning of its kernel.
+    target: Option<u64>,
+}
+
+/// Instructions of a kernel.
+fn disassembled(object: &Path, kernel: &str) -> Vec<Disassembled> {
     let output = Command::new("llvm-objdump-19")
-        .args(["-d", "--no-show-raw-insn", &format!("--disassemble-symbols={kernel}")])
+        .args(["-d", &format!("--disassemble-symbols={kernel}")])
         .arg(object)
         .output()
         .expect("llvm-objdump-19 (Debian's package llvm-19) is needed by this test");
+    let hex = |digits: &str| u64::from_str_radix(digits, 16).expect("a hexadecimal number");
+    let inst = |line: &str| {
+        let (text, comment) = line.split_once("//").expect("a comment with the address");
+        let (pc, rest) = comment.trim().split_once(':').expect("an address");
+        let target = rest.split_once(&format!("<{kernel}+0x"));
+        Disassembled {
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            pc: hex(pc),
+            target: target.map(|(_, target)| hex(target.trim_end().trim_end_matches('>'))),
+        }
+    };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let insts = text.lines().filter(|line| line.starts_with('\t'));
-    insts
-        .map(|line| line.split("//").next().unwrap_or(line).split('<').next().unwrap_or(line))
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect()
+    text.lines().filter(|line| line.starts_with('\t')).map(inst).collect()
 }
 
-/// Branches are printed by their distance here and, behind it, by their label there.
 #[test]
 fn the_code_is_what_llvm_s_disassembler_prints() {
     let folder = folder("control.cl", &["-O3"]);
@@ -54,16 +68,41 @@ fn the_code_is_what_llvm_s_disassembler_prints() {
         .map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" "))
         .collect();
     assert!(printed.len() > 20);
-    // Branches name their targets in ways of their own.
-    let operation = |line: &String| match line.contains("branch") {
-        true => line.split(' ').next().unwrap_or_default().to_owned(),
-        false => line.clone(),
-    };
-    let mut other = disassembled(&folder.path().join("kernels.co"), "collatz");
+    let other = disassembled(&folder.path().join("kernels.co"), "collatz");
+    let mut other: Vec<String> = other.into_iter().map(|inst| inst.text).collect();
     // Behind the end there is padding.
     assert!(other.drain(printed.len().min(other.len())..).all(|line| line.starts_with("s_nop")));
-    let plain = |lines: &[String]| lines.iter().map(operation).collect::<Vec<_>>();
-    assert_eq!(plain(&printed), plain(&other));
+    assert_eq!(printed, other);
+}
+
+#[test]
+fn blocks_are_connected_as_llvm_s_disassembler_says_where_branches_go() {
+    let folder = folder("control.cl", &["-O3"]);
+    let json = inspect(folder.path(), &["--kernel", "collatz", "--cfg", "--json"]);
+    let value: serde_json::Value =
+        serde_json::from_str(&json.expect_success().stdout).expect("JSON");
+    let blocks = value["functions"][0]["code"].as_array().expect("blocks");
+    let pc = |inst: &serde_json::Value| {
+        let digits = inst["pc"].as_str().and_then(|pc| pc.strip_prefix("0x")).expect("an address");
+        u64::from_str_radix(digits, 16).expect("an address")
+    };
+    let first = |block: &serde_json::Value| pc(&block["instructions"][0]);
+    let mut taken = Vec::new();
+    for block in blocks {
+        let insts = block["instructions"].as_array().expect("instructions");
+        for edge in block["successors"].as_array().expect("successors") {
+            if edge["kind"] == "taken" {
+                let to = edge["to"].as_u64().expect("a block") as usize;
+                taken.push((pc(insts.last().expect("an instruction")), first(&blocks[to])));
+            }
+        }
+    }
+    let all = disassembled(&folder.path().join("kernels.co"), "collatz");
+    let start = all[0].pc;
+    let branches = all.iter().filter_map(|inst| Some((inst.pc, start + inst.target?)));
+    let branches: Vec<(u64, u64)> = branches.collect();
+    assert!(branches.len() > 3);
+    assert_eq!(taken, branches);
 }
 
 #[test]
