@@ -75,6 +75,15 @@ pub enum LayoutError {
         /// Where it should go.
         to: Pc,
     },
+    /// Islands that push each other out of reach again and again.
+    #[error(
+        "no places for islands are found in {rounds} rounds from which all branches reach: insert \
+         less code, or let the functions move"
+    )]
+    Unsettled {
+        /// How often it was tried.
+        rounds: usize,
+    },
     /// Sites whose code cannot be reached from where they are, or cannot reach back.
     #[error("trampolines cannot be reached at {}", list(.0))]
     Sites(

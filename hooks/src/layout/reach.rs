@@ -21,7 +21,7 @@ pub(super) const REACH: u64 = (1 << 15) * 4 - 8;
 pub(super) const MARGIN: u64 = 4096;
 
 /// Rounds after which there is no hope.
-const ROUNDS: usize = 64;
+const ROUNDS: usize = 512;
 
 /// The distance in words that gfx1010's branches get wrong.
 const OFFSET_3F: i16 = 0x3f;
@@ -107,7 +107,6 @@ pub(super) fn reach(
     let mut reach = Reach { hops, slots, ..Reach::default() };
     let quiet: Vec<Seam> = stream.seams.iter().filter(|seam| !seam.falls).copied().collect();
     let seams = Seams { all: &stream.seams, quiet: &quiet };
-    let mut stops = Vec::new();
     for _ in 0..ROUNDS {
         reach.addresses = Addresses::new(
             base,
@@ -115,14 +114,13 @@ pub(super) fn reach(
             reach.padded.iter().copied(),
             reach.pools.iter().map(|(position, pool)| (*position, pool.size)),
         );
-        stops = match reach.round(&seams, branches) {
+        match reach.round(&seams, branches) {
             Round::Settled => return Ok(reach),
-            Round::Changed => continue,
-            Round::Stopped(stops) => stops,
-        };
-        break;
+            Round::Changed => {}
+            Round::Stopped(stops) => return Err(refusal(stops, pcs)),
+        }
     }
-    Err(refusal(stops, pcs))
+    Err(LayoutError::Unsettled { rounds: ROUNDS })
 }
 
 fn refusal(stops: Vec<Stop>, pcs: &[Pc]) -> LayoutError {
