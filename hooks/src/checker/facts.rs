@@ -1,5 +1,6 @@
 //! Instructions with what the rules ask of them, decoded once for each encoding.
 
+use crate::flow::traps_for_good;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
 use flipwave_isa::hazard::wait_states;
 use flipwave_isa::{DecodeError, Inst, Isa, Pc, RegisterSet, Target};
@@ -30,7 +31,9 @@ pub struct Facts {
 impl Facts {
     /// The facts of an instruction of a target.
     pub fn of(target: &Target, inst: Inst) -> Facts {
-        let ends = inst.flags.barrier || inst.operation.name().starts_with("s_endpgm");
+        let ends = inst.flags.barrier
+            || inst.operation.name().starts_with("s_endpgm")
+            || traps_for_good(&inst, target.generation());
         Facts {
             reads: inst.reads.iter().copied().collect(),
             writes: inst.writes.iter().copied().collect(),

@@ -87,6 +87,14 @@ pub enum Flow {
     Unknown(&'static str),
 }
 
+/// Whether an instruction is a trap that the wave does not come back from. From gfx11 on it may not
+/// be taken, and LLVM puts code behind it that halts the wave (LLVM's
+/// `SIInstrInfo::insertSimulatedTrap`).
+pub fn traps_for_good(inst: &Inst, generation: Generation) -> bool {
+    let is_trap = inst.operation.name() == "s_trap" && inst.immediate == Some(2);
+    is_trap && generation < Generation::Gfx11
+}
+
 impl Flow {
     /// Where control goes behind `inst`.
     pub fn of(inst: &Inst, generation: Generation) -> Flow {
@@ -100,11 +108,7 @@ impl Flow {
                 Flow::Unknown("where a fork or join goes depends on the stack of forks")
             }
             ("s_rfe_b64", _) => Flow::Unknown("it returns from a trap handler"),
-            // From gfx11 on the trap may not be taken, and LLVM puts code behind it that halts the
-            // wave (LLVM's `SIInstrInfo::insertSimulatedTrap`).
-            ("s_trap", _) if generation < Generation::Gfx11 && inst.immediate == Some(2) => {
-                Flow::End
-            }
+            _ if traps_for_good(inst, generation) => Flow::End,
             (_, Some(target)) if inst.flags.branch => Flow::Conditional(target),
             _ if inst.flags.branch => Flow::Unknown("it is no branch that is known"),
             _ if name.starts_with("s_endpgm") || name == "s_code_end" => Flow::End,
