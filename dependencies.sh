@@ -17,6 +17,7 @@ llvm-readelf-19 llvm-19
 clang-offload-bundler-19 clang-tools-19
 include/hip/hip_runtime.h libamdhip64-dev
 csmith csmith
+llvm-19/lib/clang/19/lib/linux libclang-rt-19-dev
 '
 wanted_by_benchmarks='
 libOpenCL.so.1 ocl-icd-libopencl1
