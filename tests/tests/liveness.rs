@@ -2,39 +2,28 @@
 //! kernels of `kernels/` are run so by the tests of compiled kernels; here are the examples, and the
 //! mistakes that must be noticed.
 
-use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
-use flipwave_injector::Workload;
-use flipwave_tests::{Overwrites, Program, compile, examples, scribbled, to_values};
-
-/// The workload of an example, and its code object, if it has only one.
-fn example(file: &std::path::Path, target: &str, level: &str) -> Option<(Workload, Vec<u8>)> {
-    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    campaign.target = target.parse().expect("a target");
-    let mut sources = Vec::new();
-    for launch in &mut campaign.launches {
-        let Code::Source { path, options } = &mut launch.code else { return None };
-        options.push(level.to_owned());
-        if !sources.contains(&(path.clone(), options.clone())) {
-            sources.push((path.clone(), options.clone()));
-        }
-    }
-    let [(path, options)] = sources.as_slice() else { return None };
-    let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
-    let code_object =
-        compiler.compile(path, options, &campaign.target).unwrap_or_else(|error| panic!("{error}"));
-    let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-    Some((prepared.workload, code_object))
-}
+use flipwave_tests::{
+    MACHINES, Overwrites, Program, compile, examples, scribbled, to_values, workload,
+};
 
 #[test]
 fn the_examples_do_not_miss_what_is_called_dead() {
     let mut count = 0;
-    for target in ["gfx90a", "gfx942", "gfx1100"] {
+    for machine in MACHINES.into_iter().filter(|machine| {
+        let processor = machine.target().processor();
+        machine.options().is_empty() && matches!(processor, "gfx90a" | "gfx942" | "gfx1100")
+    }) {
         for (file, level) in examples().iter().flat_map(|file| [(file, "-O0"), (file, "-O3")]) {
-            let Some((workload, code_object)) = example(file, target, level) else { continue };
-            println!("{} {level} for {target}", file.display());
+            let workload = workload(machine, file, &[level]);
+            let module = workload.dispatches[0].module;
+            // What is overwritten is known of one code object.
+            if workload.dispatches.iter().any(|own| own.module != module) {
+                continue;
+            }
+            println!("{} {level} on {machine}", file.display());
+            let object = workload.device.code_object(module).expect("a loaded module");
             let golden = workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs;
-            assert!(scribbled(&workload, &code_object, Overwrites::Dead) == Ok(golden));
+            assert!(scribbled(&workload, object.bytes(), Overwrites::Dead) == Ok(golden));
             count += 1;
         }
     }
