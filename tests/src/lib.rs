@@ -19,7 +19,7 @@ pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{example, examples, examples_folder, rows, workload};
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
-pub use machine::{MACHINES, Machine, rewritten_levels};
+pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;
 pub use scribble::{Overwrites, scribbled};

@@ -22,6 +22,13 @@ pub const MACHINES: [Machine; 8] = [
     Machine { processor: "gfx1100", lanes: 64 },
 ];
 
+/// Machines that differ much, for which kernels are rewritten.
+pub fn rewritten_machines() -> impl Iterator<Item = Machine> {
+    MACHINES.into_iter().filter(|machine| {
+        machine.options().is_empty() && ["gfx90a", "gfx942", "gfx1100"].contains(&machine.processor)
+    })
+}
+
 /// Levels of optimisation at which rewritten kernels are run: without any, code is many times as
 /// long, so that is left to the long tests (`FLIPWAVE_LONG`, see `make test-long`).
 pub fn rewritten_levels() -> &'static [&'static str] {

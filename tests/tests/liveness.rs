@@ -3,16 +3,13 @@
 //! mistakes that must be noticed.
 
 use flipwave_tests::{
-    MACHINES, Overwrites, Program, compile, examples, scribbled, to_values, workload,
+    Overwrites, Program, compile, examples, rewritten_machines, scribbled, to_values, workload,
 };
 
 #[test]
 fn the_examples_do_not_miss_what_is_called_dead() {
     let mut count = 0;
-    for machine in MACHINES.into_iter().filter(|machine| {
-        let processor = machine.target().processor();
-        machine.options().is_empty() && matches!(processor, "gfx90a" | "gfx942" | "gfx1100")
-    }) {
+    for machine in rewritten_machines() {
         for (file, level) in examples().iter().flat_map(|file| [(file, "-O0"), (file, "-O3")]) {
             let workload = workload(machine, file, &[level]);
             let module = workload.dispatches[0].module;

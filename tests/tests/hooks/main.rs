@@ -20,15 +20,14 @@ mod trampolines;
 use everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
-use flipwave_tests::{MACHINES, Program, Twins, compile_for, keep_step, rewritten_levels};
+use flipwave_tests::{
+    Program, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
+};
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
 /// every instruction; those of one file with hooks in trampolines, too.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
-    for machine in MACHINES.into_iter().filter(|machine| {
-        let processor = machine.target().processor();
-        machine.options().is_empty() && matches!(processor, "gfx90a" | "gfx942" | "gfx1100")
-    }) {
+    for machine in rewritten_machines() {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());

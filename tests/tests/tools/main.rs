@@ -27,17 +27,14 @@ use flipwave_hooks::tools::{
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
 use flipwave_tests::{
-    MACHINES, Machine, Program, compile_for, examples, examples_folder, rewritten_levels, workload,
+    MACHINES, Program, compile_for, examples, examples_folder, rewritten_levels,
+    rewritten_machines, workload,
 };
 
 /// Runs `test` with the kernels of a file compiled for machines that differ much, each run
 /// compared.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
-    let is_compared = |machine: &Machine| {
-        machine.options().is_empty()
-            && ["gfx90a", "gfx942", "gfx1100"].contains(&machine.target().processor())
-    };
-    for machine in MACHINES.into_iter().filter(is_compared) {
+    for machine in rewritten_machines() {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
