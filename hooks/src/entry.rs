@@ -302,7 +302,7 @@ struct Out<'a> {
 impl Out<'_> {
     fn text(&mut self, text: &str) -> Result<(), EntryError> {
         let bytes = self.assembler.assemble(text)?;
-        self.code.pieces.push(Piece::Bytes(bytes.to_vec()));
+        self.code.pieces.push(Piece::bytes(bytes));
         Ok(())
     }
 

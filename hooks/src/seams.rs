@@ -7,9 +7,10 @@
 
 use crate::flow::{BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
 use crate::layout::{Code, Edits, Piece};
-use flipwave_isa::hazard::{self, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, Roles};
+use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Mitigation, Preceding, Roles, Rows};
 use flipwave_isa::{Inst, Isa, Pc, Value};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Ways back that are followed from one instruction.
@@ -23,18 +24,20 @@ const FAR: usize = 64;
 /// # Errors
 /// [`SeamError`] for pieces that are no instructions of the target.
 pub fn pad(program: &Program, edits: &mut Edits, isa: &Isa) -> Result<u32, SeamError> {
-    let families = hazard::hazards(&program.target, program.wave_size);
-    if families.is_empty() {
+    let rows = Rows::new(&program.target, program.wave_size);
+    if rows.families().is_empty() {
         return Ok(0);
     }
     let mut decoder = Decoder {
         isa,
-        families,
-        known: HashMap::new(),
-        with_literals: HashMap::new(),
-        roles: HashMap::new(),
+        rows,
+        known: FxHashMap::default(),
+        with_literals: FxHashMap::default(),
+        roles: FxHashMap::default(),
     };
     let mut streams = Streams::read(program, edits, &mut decoder)?;
+    let all = streams.streams.iter().flatten();
+    decoder.rows.narrow(all.map(|item| &*item.roles));
     let padding = streams.pad(&mut decoder)?;
     let count = padding.values().map(Vec::len).sum::<usize>() as u32;
     // The last first: those before stay where they are.
@@ -96,7 +99,9 @@ impl Slot {
 fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
     let Point { piece: mut at, offset } = at;
     let behind = match code.pieces.get_mut(at) {
-        Some(Piece::Bytes(bytes)) if offset > 0 => Some(bytes.split_off(offset.min(bytes.len()))),
+        Some(Piece::Bytes(bytes)) if offset > 0 => {
+            Some(Piece::Bytes(bytes.drain(offset.min(bytes.len())..).collect()))
+        }
         _ => None,
     };
     let more = padding.len() + usize::from(behind.is_some());
@@ -108,24 +113,32 @@ fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
         }
     }
     at += usize::from(behind.is_some());
-    code.pieces.splice(at..at, padding.into_iter().chain(behind).map(Piece::Bytes));
+    code.pieces.splice(at..at, padding.iter().map(|bytes| Piece::bytes(bytes)).chain(behind));
 }
 
 /// All instructions of a piece.
-type Insts = Rc<[Rc<Inst>]>;
+type Insts = Rc<[Inserted]>;
+
+/// An instruction of inserted code.
+#[derive(Clone)]
+struct Inserted {
+    inst: Rc<Inst>,
+    roles: Rc<Roles>,
+}
 
 /// Decodes inserted code; the same few instructions come again and again.
 struct Decoder<'a> {
     isa: &'a Isa,
-    families: &'static [&'static [Hazard]],
-    known: HashMap<Vec<u8>, Insts>,
+    rows: Rows,
+    known: FxHashMap<Vec<u8>, Insts>,
     /// Single instructions with a literal, by the word before it: each site has numbers of its
     /// own, and no hazard depends on them.
-    with_literals: HashMap<[u8; 4], Insts>,
-    roles: HashMap<String, Roles>,
+    with_literals: FxHashMap<[u8; 4], Insts>,
+    /// Of the program's own instructions, by their text.
+    roles: FxHashMap<&'a str, Rc<Roles>>,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
     fn decode(&mut self, bytes: &[u8]) -> Result<Insts, SeamError> {
         let head = bytes.first_chunk::<4>().filter(|_| bytes.len() == 8);
         let with_literal = head.and_then(|head| self.with_literals.get(head));
@@ -137,11 +150,12 @@ impl Decoder<'_> {
         while !rest.is_empty() {
             let inst = self.isa.decode(rest, Pc(0))?;
             rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
-            insts.push(Rc::new(inst));
+            let roles = Rc::new(self.rows.roles(&inst));
+            insts.push(Inserted { inst: Rc::new(inst), roles });
         }
         let insts: Insts = insts.into();
         match (head, &*insts) {
-            (Some(head), [inst]) if has_literal(inst) => {
+            (Some(head), [own]) if has_literal(&own.inst) => {
                 self.with_literals.insert(*head, Rc::clone(&insts));
             }
             _ => _ = self.known.insert(bytes.to_vec(), Rc::clone(&insts)),
@@ -155,13 +169,9 @@ impl Decoder<'_> {
         Ok((bytes, insts))
     }
 
-    fn roles(&mut self, inst: &Inst) -> Roles {
-        if let Some(roles) = self.roles.get(&inst.text) {
-            return *roles;
-        }
-        let roles = Roles::of(self.families, inst);
-        self.roles.insert(inst.text.clone(), roles);
-        roles
+    fn roles(&mut self, inst: &'a Inst) -> Rc<Roles> {
+        let rows = &self.rows;
+        Rc::clone(self.roles.entry(&inst.text).or_insert_with(|| Rc::new(rows.roles(inst))))
     }
 }
 
@@ -172,7 +182,7 @@ fn has_literal(inst: &Inst) -> bool {
 /// An instruction of the new code.
 struct Item<'a> {
     inst: Holder<'a>,
-    roles: Roles,
+    roles: Rc<Roles>,
     /// Wait states that it is sure to take: none where a branch of its hook may pass over it.
     states: u8,
     slot: Slot,
@@ -216,7 +226,7 @@ impl<'a> Streams<'a> {
     fn read(
         program: &'a Program,
         edits: &Edits,
-        decoder: &mut Decoder<'_>,
+        decoder: &mut Decoder<'a>,
     ) -> Result<Streams<'a>, SeamError> {
         let mut streams = Vec::new();
         for block in &program.blocks {
@@ -269,9 +279,9 @@ impl<'a> Streams<'a> {
         let removes = !edits.replaced.is_empty();
         let (mut all, mut inserted) = (Roles::default(), Roles::default());
         for item in streams.iter().flatten() {
-            all = all.with_triggers(item.roles);
+            all = all.with_triggers(&item.roles);
             if !item.is_original() {
-                inserted = inserted.with_triggers(item.roles);
+                inserted = inserted.with_triggers(&item.roles);
             }
         }
         let mut streams =
@@ -287,7 +297,7 @@ impl<'a> Streams<'a> {
         let mut nearest = BTreeMap::from([(stream, 0)]);
         while let Some((stream, mut distance)) = waiting.pop() {
             for item in self.streams[stream].iter().rev() {
-                all = all.with_triggers(item.roles);
+                all = all.with_triggers(&item.roles);
                 distance += u32::from(item.states);
                 if distance >= u32::from(MOST_WAIT_STATES) {
                     break;
@@ -312,13 +322,13 @@ impl<'a> Streams<'a> {
         let mut padding: BTreeMap<Slot, Vec<Vec<u8>>> = BTreeMap::new();
         for stream in 0..self.streams.len() {
             for at in 0..self.streams[stream].len() {
-                if !self.may_meet(stream, at) {
+                if !self.may_meet(&decoder.rows, stream, at) {
                     continue;
                 }
-                for text in self.needed(decoder.families, stream, at) {
+                for text in self.needed(&decoder.rows, stream, at) {
                     let (code, insts) = decoder.assemble(&text)?;
                     let item = &mut self.streams[stream][at];
-                    item.padding.extend(insts.iter().cloned());
+                    item.padding.extend(insts.iter().map(|own| Rc::clone(&own.inst)));
                     padding.entry(item.slot).or_default().push(code);
                 }
             }
@@ -328,25 +338,25 @@ impl<'a> Streams<'a> {
 
     /// What could have set up a hazard for an instruction from far away: for the program's own,
     /// only what was inserted.
-    fn far(&self, item: &Item<'_>) -> Roles {
-        if item.is_original() { self.inserted } else { self.all }
+    fn far(&self, item: &Item<'_>) -> &Roles {
+        if item.is_original() { &self.inserted } else { &self.all }
     }
 
     /// Whether anything near enough can set up a hazard for an instruction.
-    fn may_meet(&self, stream: usize, at: usize) -> bool {
+    fn may_meet(&self, rows: &Rows, stream: usize, at: usize) -> bool {
         let items = &self.streams[stream];
-        let roles = items[at].roles;
+        let roles = &items[at].roles;
         if !roles.is_victim() {
             return false;
         }
-        if roles.may_follow_far(self.far(&items[at])) {
+        if rows.may_meet_far(roles, self.far(&items[at])) {
             return true;
         }
         let is_original = items[at].is_original();
         let mut distance = 0;
         for item in items[..at].iter().rev() {
             let was_apart = is_original && item.is_original() && !self.removes;
-            if !was_apart && roles.may_follow(item.roles) {
+            if !was_apart && rows.may_meet(roles, &item.roles, distance) {
                 return true;
             }
             distance += u32::from(item.states);
@@ -354,14 +364,16 @@ impl<'a> Streams<'a> {
                 return false;
             }
         }
-        self.predecessors[stream].iter().any(|before| roles.may_follow(self.tails[*before]))
+        let tails = self.predecessors[stream].iter().map(|before| &self.tails[*before]);
+        tails.into_iter().any(|tail| rows.may_meet(roles, tail, distance))
     }
 
     /// What must be put before an instruction.
-    fn needed(&self, families: &[&'static [Hazard]], stream: usize, at: usize) -> Vec<String> {
+    fn needed(&self, rows: &Rows, stream: usize, at: usize) -> Vec<String> {
+        let families = rows.families();
         let item = &self.streams[stream][at];
         let inst = item.inst.inst();
-        let is_far = item.roles.may_follow_far(self.far(item));
+        let is_far = rows.may_meet_far(&item.roles, self.far(item));
         let mut walk = Walk { streams: self, is_far, ways: Vec::new() };
         walk.back(stream, at, 0, Vec::new());
         let mut instructions: Vec<String> = Vec::new();
@@ -515,12 +527,12 @@ fn append<'a>(
             }
         };
         let mut offset = 0;
-        for inst in insts.iter() {
+        for Inserted { inst, roles } in insts.iter() {
             let states = if number < passed_over { 0 } else { hazard::wait_states(inst) };
             // An address stays in one piece: what must be padded stands before it.
             let before = if matches!(piece, Piece::Bytes(_)) { offset } else { 0 };
             stream.push(Item {
-                roles: decoder.roles(inst),
+                roles: Rc::clone(roles),
                 states,
                 inst: Holder::Inserted(Rc::clone(inst)),
                 slot: slot(Point { piece: number, offset: before }),

@@ -1,6 +1,7 @@
 #include "mc.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCCodeEmitter.h"
 #include "llvm/MC/MCContext.h"
@@ -11,10 +12,10 @@
 #include "llvm/MC/MCInstPrinter.h"
 #include "llvm/MC/MCInstrDesc.h"
 #include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCObjectFileInfo.h"
 #include "llvm/MC/MCParser/MCAsmParser.h"
 #include "llvm/MC/MCParser/MCTargetAsmParser.h"
 #include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSectionELF.h"
 #include "llvm/MC/MCStreamer.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCSymbol.h"
@@ -282,8 +283,6 @@ static void assemble(FlipwaveSession &Session, StringRef Text) {
   Context.setDiagnosticHandler([&](const SMDiagnostic &Diagnostic, bool, const SourceMgr &,
                                    std::vector<const MDNode *> &) { Problem.set(Diagnostic); });
   const Target &T = *Session.TheTarget;
-  std::unique_ptr<MCObjectFileInfo> ObjectFile(T.createMCObjectFileInfo(Context, /*PIC=*/true));
-  Context.setObjectFileInfo(ObjectFile.get());
   std::unique_ptr<MCCodeEmitter> Emitter(T.createMCCodeEmitter(*Session.Instructions, Context));
   ByteStreamer Streamer(Context, *Emitter, Sources, Problem);
   T.createNullTargetStreamer(Streamer);
@@ -293,7 +292,9 @@ static void assemble(FlipwaveSession &Session, StringRef Text) {
   std::unique_ptr<MCTargetAsmParser> TargetParser(
       T.createMCAsmParser(*Session.Subtarget, *Parser, *Session.Instructions, Session.Options));
   Parser->setTargetParser(*TargetParser);
-  bool Failed = Parser->Run(/*NoInitialTextSection=*/false, /*NoFinalize=*/true);
+  // One section of our own: MCObjectFileInfo would make dozens for every text.
+  Streamer.switchSection(Context.getELFSection(".text", ELF::SHT_PROGBITS, ELF::SHF_EXECINSTR));
+  bool Failed = Parser->Run(/*NoInitialTextSection=*/true, /*NoFinalize=*/true);
   if (!Failed && !Problem.Present)
     Streamer.resolve();
   if (Failed)

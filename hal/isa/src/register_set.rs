@@ -44,11 +44,39 @@ fn place(register: Register) -> Option<u16> {
         Register::AccVgpr(AccVgpr(n)) => ACC_VGPRS + u16::from(n),
         Register::Sgpr(Sgpr(n)) => Some(SGPRS + u16::from(n)).filter(|at| *at < TTMPS)?,
         Register::Ttmp(Ttmp(n)) => Some(TTMPS + u16::from(n)).filter(|at| *at < FIXED)?,
-        other => {
-            let at = UNNUMBERED.iter().position(|register| *register == other);
-            FIXED + at.unwrap_or_default() as u16
-        }
+        Register::VccLo => FIXED,
+        Register::VccHi => FIXED + 1,
+        Register::ExecLo => FIXED + 2,
+        Register::ExecHi => FIXED + 3,
+        Register::FlatScratchLo => FIXED + 4,
+        Register::FlatScratchHi => FIXED + 5,
+        Register::XnackMaskLo => FIXED + 6,
+        Register::XnackMaskHi => FIXED + 7,
+        Register::M0 => FIXED + 8,
+        Register::Scc => FIXED + 9,
+        Register::Mode => FIXED + 10,
+        Register::Null => FIXED + 11,
+        Register::Vccz => FIXED + 12,
+        Register::Execz => FIXED + 13,
+        Register::SharedBase => FIXED + 14,
+        Register::SharedLimit => FIXED + 15,
+        Register::PrivateBase => FIXED + 16,
+        Register::PrivateLimit => FIXED + 17,
+        Register::PopsExitingWaveId => FIXED + 18,
+        Register::LdsDirect => FIXED + 19,
     })
+}
+
+/// The registers of a range as bits of two words of a set that follow each other, and the first
+/// of these; none where one of them does not exist, or they are too many.
+fn bits(range: RegisterRange) -> Option<(usize, u128)> {
+    let last = range.first.offset(range.words.checked_sub(1)?)?;
+    let (first, last) = (place(range.first)?, place(last)?);
+    let words = u32::from(range.words);
+    if words > 64 || first.checked_add(words as u16 - 1)? != last {
+        return None;
+    }
+    Some((usize::from(first / 64), ((1 << words) - 1) << (first % 64)))
 }
 
 fn register(place: u16) -> Register {
@@ -101,7 +129,15 @@ impl RegisterSet {
 
     /// Adds the registers of a range.
     pub fn insert_range(&mut self, range: RegisterRange) {
-        range.iter().for_each(|register| self.insert(register));
+        match bits(range) {
+            Some((at, bits)) => {
+                self.0[at] |= bits as u64;
+                if let Some(next) = self.0.get_mut(at + 1) {
+                    *next |= (bits >> 64) as u64;
+                }
+            }
+            None => range.iter().for_each(|register| self.insert(register)),
+        }
     }
 
     /// Takes a register out.
@@ -119,7 +155,23 @@ impl RegisterSet {
 
     /// Whether a register of the range is in the set.
     pub fn meets(&self, range: RegisterRange) -> bool {
-        range.iter().any(|register| self.contains(register))
+        match bits(range) {
+            Some((at, bits)) => self.two_words(at) & bits != 0,
+            None => range.iter().any(|register| self.contains(register)),
+        }
+    }
+
+    /// Whether all registers of the range are in the set.
+    pub fn contains_range(&self, range: RegisterRange) -> bool {
+        match bits(range) {
+            Some((at, bits)) => self.two_words(at) & bits == bits,
+            None => range.iter().all(|register| self.contains(register)),
+        }
+    }
+
+    fn two_words(&self, at: usize) -> u128 {
+        let word = |at: usize| u128::from(self.0.get(at).copied().unwrap_or_default());
+        word(at + 1) << 64 | word(at)
     }
 
     /// Whether there is none.
@@ -225,6 +277,25 @@ mod tests {
     }
 
     #[test]
+    fn a_range_is_its_registers_one_by_one() {
+        let firsts = (0..FIXED + UNNUMBERED.len() as u16).map(register);
+        for first in firsts {
+            for words in [0, 1, 2, 3, 16, 31, 32, 33, 64, 65, 200] {
+                let range = RegisterRange::new(first, words);
+                let mut set = RegisterSet::EMPTY;
+                set.insert_range(range);
+                assert_eq!(set, range.iter().collect(), "{first} {words}");
+                for other in range.iter().step_by(7).collect::<Vec<_>>() {
+                    set.remove(other);
+                }
+                let each: Vec<bool> = range.iter().map(|own| set.contains(own)).collect();
+                assert_eq!(set.meets(range), each.contains(&true), "{first} {words}");
+                assert_eq!(set.contains_range(range), !each.contains(&false), "{first} {words}");
+            }
+        }
+    }
+
+    #[test]
     fn sets_are_sets() {
         let range = |text: &str, words| RegisterRange::new(text.parse().unwrap(), words);
         let mut set: RegisterSet = [range("v0", 4), range("v7", 1)].into_iter().collect();
@@ -233,6 +304,7 @@ mod tests {
         assert_eq!(set.to_string(), "v[0:3] v7 vcc scc");
         assert_eq!(set.len(), 8);
         assert!(set.meets(range("v3", 2)) && !set.meets(range("v4", 3)));
+        assert!(set.contains_range(range("v1", 3)) && !set.contains_range(range("v3", 2)));
         set.remove("v7".parse().unwrap());
         assert_eq!(set.intersection(RegisterSet::VGPRS).to_string(), "v[0:3]");
         assert_eq!(set.difference(RegisterSet::VGPRS).to_string(), "vcc scc");

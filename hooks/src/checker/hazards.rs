@@ -9,7 +9,7 @@ use super::code::{Code, Item};
 use super::facts::Facts;
 use super::finding::{Finding, Rule};
 use super::flow::{Flow, original};
-use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, breaches, hazards};
+use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub fn check(
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) -> usize {
-    let families = hazards(&question.program.target, question.program.wave_size);
-    if families.is_empty() {
+    let mut rows = Rows::new(&question.program.target, question.program.wave_size);
+    if rows.families().is_empty() {
         return 0;
     }
     let mut known: HashMap<*const Facts, Roles> = HashMap::new();
@@ -33,15 +33,16 @@ pub fn check(
         .items()
         .iter()
         .map(|item| {
-            let role = || Roles::of(families, &item.facts.inst);
+            let role = || rows.roles(&item.facts.inst);
             *known.entry(Arc::as_ptr(&item.facts)).or_insert_with(role)
         })
         .collect();
+    rows.narrow(&roles);
     let mut looked_at = 0;
     for (at, item) in (0..).zip(code.items()) {
         let inst = &item.facts.inst;
         let Some(own) = roles.get(at as usize).filter(|own| own.is_victim()) else { continue };
-        let mut search = Search { code, flow, roles: &roles, victim: *own, paths: 0 };
+        let mut search = Search { code, flow, rows: &rows, roles: &roles, victim: *own, paths: 0 };
         let mut path = Vec::new();
         let mut breach: Option<(String, u64)> = None;
         search.back(
@@ -50,7 +51,8 @@ pub fn check(
             0,
             &mut path,
             &mut |before: &[Preceding<'_>], items: &[&Item]| {
-                for found in families.iter().flat_map(|family| breaches(family, before, inst)) {
+                let families = rows.families().iter();
+                for found in families.flat_map(|family| breaches(family, before, inst)) {
                     let Some(trigger) = items.get(found.trigger) else { continue };
                     if item.is_inserted() || trigger.is_inserted() {
                         let what = format!(
@@ -76,6 +78,7 @@ pub fn check(
 struct Search<'a> {
     code: &'a Code,
     flow: &'a Flow,
+    rows: &'a Rows,
     roles: &'a [Roles],
     /// What may happen to the instruction.
     victim: Roles,
@@ -90,17 +93,19 @@ impl<'a> Search<'a> {
         at: u32,
         is_inserted: bool,
         distance: u8,
-        path: &mut Vec<(&'a Item, u8, Roles)>,
+        path: &mut Vec<(&'a Item, u8, &'a Roles)>,
         visit: &mut dyn FnMut(&[Preceding<'_>], &[&Item]),
     ) {
         let before = self.flow.predecessors(at);
         // What is further back matters only where wait states do not help; such hazards are
         // looked for as far back again.
-        let limit = if self.victim.has_far() { 2 * MOST_WAIT_STATES } else { MOST_WAIT_STATES };
+        let limit =
+            if self.rows.has_far(&self.victim) { 2 * MOST_WAIT_STATES } else { MOST_WAIT_STATES };
         if distance >= limit || before.is_empty() {
             self.paths += 1;
-            let matters = path.iter().any(|(item, _, own)| {
-                (is_inserted || item.is_inserted()) && self.victim.may_follow(*own)
+            let matters = path.iter().any(|(item, distance, own)| {
+                (is_inserted || item.is_inserted())
+                    && self.rows.may_meet(&self.victim, own, (*distance).into())
             });
             if matters {
                 let items: Vec<&Item> = path.iter().map(|(item, ..)| *item).collect();
@@ -119,7 +124,7 @@ impl<'a> Search<'a> {
             if self.paths >= MOST_PATHS {
                 return;
             }
-            let own = self.roles.get(*previous as usize).copied().unwrap_or_default();
+            let Some(own) = self.roles.get(*previous as usize) else { continue };
             path.push((item, distance, own));
             let further = distance.saturating_add(item.facts.wait_states);
             self.back(*previous, is_inserted, further, path, visit);

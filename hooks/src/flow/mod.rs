@@ -7,6 +7,7 @@ mod error;
 mod extent;
 mod loops;
 mod read;
+mod step;
 mod track;
 mod value;
 

@@ -2,6 +2,7 @@
 
 use super::block::{Blocks, Jump, LocalBlock};
 use super::draft::{Draft, Flow};
+use super::step::{Followed, Step, destination, register};
 use super::value::{Half, Origin, Part, State, Vector, constant};
 use flipwave_isa::{Generation, Inst, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ pub struct Findings {
 pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings {
     let mut tracker = Tracker {
         draft,
+        steps: draft.insts.iter().map(Step::of).collect(),
         around,
         sums: BTreeSet::new(),
         lost: BTreeSet::new(),
@@ -114,6 +116,8 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
 
 struct Tracker<'a> {
     draft: &'a Draft,
+    /// By instruction.
+    steps: Vec<Step>,
     around: &'a Surroundings<'a>,
     /// First additions to low halves, with their `s_getpc_b64`.
     sums: BTreeSet<(u32, u32)>,
@@ -154,10 +158,13 @@ impl Tracker<'_> {
 
     /// Carries what is known over an instruction.
     fn step(&mut self, state: &mut State, index: usize) {
-        let Some(inst) = self.draft.insts.get(index) else { return };
-        let carry = state.carry.filter(|_| !writes(inst, Register::Scc));
-        match (inst.operation.name(), destination(inst)) {
-            ("s_getpc_b64", Some(pair)) => {
+        let (Some(inst), Some(own)) = (self.draft.insts.get(index), self.steps.get(index).copied())
+        else {
+            return;
+        };
+        let carry = state.carry.filter(|_| !own.writes_scc);
+        match own.followed {
+            Followed::GetPc(pair) => {
                 let part = Part { origin: Origin::Pc(index as u32), offset: 0 };
                 self.write(state, inst);
                 state.set(pair.first, Half::Low(part));
@@ -165,62 +172,31 @@ impl Tracker<'_> {
                     state.set(high, Half::High(part));
                 }
             }
-            ("s_mov_b32" | "s_mov_b64" | "s_movk_i32", Some(to)) => self.copy(state, inst, to),
-            ("s_add_u32" | "s_sub_u32", Some(to)) => {
+            Followed::Copy(to) => self.copy(state, inst, to),
+            Followed::AddLow(to) => {
                 self.add_low(state, inst, index as u32, to.first);
                 return;
             }
-            ("s_addc_u32" | "s_subb_u32", Some(to)) => {
-                self.add_high(state, inst, index as u32, to.first);
-            }
-            (
-                "s_load_dwordx2" | "s_load_dwordx4" | "s_load_dwordx8" | "s_load_dwordx16",
-                Some(to),
-            ) => {
-                self.load(state, inst, to);
-            }
-            ("v_writelane_b32", Some(to)) => self.write_lane(state, inst, to),
-            ("v_readlane_b32", Some(to)) => {
+            Followed::AddHigh(to) => self.add_high(state, inst, index as u32, to.first),
+            Followed::Load(to) => self.load(state, inst, to),
+            Followed::WriteLane(to) => self.write_lane(state, inst, to),
+            Followed::ReadLane(to) => {
                 let half = lane(inst).map_or(Half::Unknown, |(from, lane)| state.lane(from, lane));
                 state.set(to.first, half);
             }
-            ("v_mov_b32" | "v_accvgpr_write_b32" | "v_accvgpr_read_b32", Some(to))
-                if state.all_lanes =>
-            {
-                let from = inst.source(0).and_then(register);
-                match from {
-                    Some(from) if from.is_per_lane() && inst.modifiers.dpp.is_none() => {
-                        state.copy_lanes(Vector::Register(from), Vector::Register(to.first));
-                    }
-                    _ => self.other(state, inst),
+            Followed::Lanes { from, to } if state.all_lanes => state.copy_lanes(from, to),
+            Followed::Call(to) => self.call(state, inst, index, to),
+            Followed::Jump => self.jump(state, inst, index),
+            Followed::Lanes { .. } | Followed::Nothing => {
+                inst.reads.iter().for_each(|range| self.consume(state, *range));
+                self.write(state, inst);
+                if let Followed::Lanes { to: to @ Vector::Slot(..), .. } = own.followed {
+                    state.copy_lanes(Vector::Register(Register::Null), to);
                 }
+                state.all_lanes = own.all_lanes.unwrap_or(state.all_lanes);
             }
-            _ if state.all_lanes && slot(inst).is_some() => {
-                if let Some((own, slot, is_store)) = slot(inst) {
-                    let own = Vector::Register(own);
-                    let (from, to) = if is_store { (own, slot) } else { (slot, own) };
-                    state.copy_lanes(from, to);
-                }
-            }
-            ("s_swappc_b64" | "s_call_b64", to) => self.call(state, inst, index, to),
-            ("s_setpc_b64", _) => self.jump(state, inst, index),
-            _ => self.other(state, inst),
         }
         state.carry = carry;
-    }
-
-    /// An instruction through which nothing is followed.
-    fn other(&mut self, state: &mut State, inst: &Inst) {
-        inst.reads.iter().for_each(|range| self.consume(state, *range));
-        self.write(state, inst);
-        if let Some(slot) = slot(inst).and_then(|(_, slot, is_store)| is_store.then_some(slot)) {
-            state.copy_lanes(Vector::Register(Register::Null), slot);
-        }
-        if inst.exec_change().is_some() {
-            let old = inst.operation.name().contains("_or_saveexec_")
-                || inst.operation.name().starts_with("s_mov_");
-            state.all_lanes = old && inst.source(0) == Some(&Value::Integer(-1));
-        }
     }
 
     fn write(&self, state: &mut State, inst: &Inst) {
@@ -431,7 +407,7 @@ impl Tracker<'_> {
     fn consume(&mut self, state: &State, range: RegisterRange) {
         for register in range.iter() {
             self.consume_half(state.get(register));
-            for (_, half) in state.lanes(Vector::Register(register)) {
+            for half in state.lanes(Vector::Register(register)) {
                 self.consume_half(half);
             }
         }
@@ -463,46 +439,11 @@ fn add(inst: &Inst, sum: u64, number: u64) -> u64 {
     }
 }
 
-fn destination(inst: &Inst) -> Option<RegisterRange> {
-    inst.destinations().find_map(|operand| match operand.value {
-        Value::Register(range) => Some(range),
-        _ => None,
-    })
-}
-
-fn writes(inst: &Inst, register: Register) -> bool {
-    inst.writes.iter().any(|range| range.first == register)
-}
-
 /// The lane that `v_readlane_b32` reads.
 fn lane(inst: &Inst) -> Option<(Vector, u8)> {
     let from = inst.source(0).and_then(register)?;
     let lane = inst.source(1).and_then(constant)?;
     Some((Vector::Register(from), u8::try_from(lane).ok()?))
-}
-
-/// The register that a source names.
-fn register(value: &Value) -> Option<Register> {
-    match value {
-        Value::Register(range) => Some(range.first),
-        _ => None,
-    }
-}
-
-/// The register and the place on the stack that an instruction moves a whole register between;
-/// whether it goes to the stack.
-fn slot(inst: &Inst) -> Option<(Register, Vector, bool)> {
-    let name = inst.operation.name();
-    let is_store = match name {
-        "scratch_store_dword" | "buffer_store_dword" => true,
-        "scratch_load_dword" | "buffer_load_dword" => false,
-        _ => return None,
-    };
-    let operand = inst.memory_operand().filter(|own| own.vaddr.is_none() && !own.to_lds)?;
-    let base = operand.saddr.or(operand.soffset)?;
-    let data = if is_store { operand.stored.first().copied() } else { operand.loaded };
-    let slot = Vector::Slot(base.first, *operand.offsets.first()?);
-    Some((data?.first, slot, is_store))
 }
 
 /// Registers that a function leaves as it found them (AMDGPUUsage, "Non-Kernel Functions"; LLVM's

@@ -89,8 +89,8 @@ pub enum Vector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     scalars: [Half; SCALARS],
-    /// Values in lanes, where `v_writelane_b32` put them first.
-    lanes: BTreeMap<(Vector, u8), Half>,
+    /// Values in lanes, where `v_writelane_b32` put them first; no vector without any.
+    lanes: BTreeMap<Vector, BTreeMap<u8, Half>>,
     /// The sum whose carry SCC is.
     pub carry: Option<Origin>,
     /// Whether EXEC selects all lanes.
@@ -129,34 +129,43 @@ impl State {
         if let Some(own) = place(register).and_then(|at| self.scalars.get_mut(at)) {
             *own = half;
         }
-        self.lanes.retain(|(vector, _), _| match vector {
-            Vector::Register(own) | Vector::Slot(own, _) => *own != register,
-        });
+        if register.is_per_lane() {
+            self.lanes.remove(&Vector::Register(register));
+        } else if !self.lanes.is_empty() {
+            self.lanes
+                .retain(|vector, _| !matches!(vector, Vector::Slot(base, _) if *base == register));
+        }
     }
 
     /// What a lane holds.
     pub fn lane(&self, vector: Vector, lane: u8) -> Half {
-        self.lanes.get(&(vector, lane)).copied().unwrap_or(Half::Unknown)
+        let lanes = self.lanes.get(&vector);
+        lanes.and_then(|lanes| lanes.get(&lane)).copied().unwrap_or(Half::Unknown)
     }
 
     /// What the lanes of a vector hold.
-    pub fn lanes(&self, vector: Vector) -> impl Iterator<Item = (u8, Half)> {
-        self.lanes.range((vector, 0)..=(vector, u8::MAX)).map(|((_, lane), half)| (*lane, *half))
+    pub fn lanes(&self, vector: Vector) -> impl Iterator<Item = Half> {
+        self.lanes.get(&vector).into_iter().flat_map(|lanes| lanes.values().copied())
     }
 
     /// Changes what a lane holds.
     pub fn set_lane(&mut self, vector: Vector, lane: u8, half: Half) {
+        let lanes = self.lanes.entry(vector).or_default();
         match half {
-            Half::Unknown => self.lanes.remove(&(vector, lane)),
-            half => self.lanes.insert((vector, lane), half),
+            Half::Unknown => lanes.remove(&lane),
+            half => lanes.insert(lane, half),
         };
+        if lanes.is_empty() {
+            self.lanes.remove(&vector);
+        }
     }
 
     /// Copies all lanes of a vector to another.
     pub fn copy_lanes(&mut self, from: Vector, to: Vector) {
-        let copied: Vec<(u8, Half)> = self.lanes(from).collect();
-        self.lanes.retain(|(vector, _), _| *vector != to);
-        self.lanes.extend(copied.into_iter().map(|(lane, half)| ((to, lane), half)));
+        match self.lanes.get(&from).cloned() {
+            Some(lanes) => self.lanes.insert(to, lanes),
+            None => self.lanes.remove(&to),
+        };
     }
 
     /// What an instruction's source is.
@@ -190,7 +199,7 @@ impl State {
                 *half = Half::Unknown;
             }
         }
-        self.lanes.retain(|(vector, _), _| match vector {
+        self.lanes.retain(|vector, _| match vector {
             Vector::Register(own) => keeps(*own),
             // What stands on the stack stays, and its pointer comes back as it was.
             Vector::Slot(..) => true,
@@ -200,7 +209,8 @@ impl State {
 
     /// All addresses that are known of.
     pub fn origins(&self) -> impl Iterator<Item = Origin> {
-        self.scalars.iter().chain(self.lanes.values()).filter_map(|half| half.origin())
+        let lanes = self.lanes.values().flat_map(BTreeMap::values);
+        self.scalars.iter().chain(lanes).filter_map(|half| half.origin())
     }
 
     /// Takes in what is known on another way here; gives whether that changed anything. Origins
@@ -219,17 +229,25 @@ impl State {
         for (own, other) in self.scalars.iter_mut().zip(&other.scalars) {
             meet(own, *other);
         }
-        for (place, own) in &mut self.lanes {
-            meet(own, other.lanes.get(place).copied().unwrap_or(Half::Unknown));
+        for (vector, lanes) in &mut self.lanes {
+            for (lane, own) in lanes {
+                meet(own, other.lane(*vector, *lane));
+            }
         }
-        self.lanes.retain(|_, half| *half != Half::Unknown);
-        lost.extend(
-            other
-                .lanes
-                .iter()
-                .filter(|(place, _)| !self.lanes.contains_key(place))
-                .filter_map(|(_, half)| half.origin()),
-        );
+        self.lanes.retain(|_, lanes| {
+            lanes.retain(|_, half| *half != Half::Unknown);
+            !lanes.is_empty()
+        });
+        for (vector, lanes) in &other.lanes {
+            let own = self.lanes.get(vector);
+            let is_gone = |lane| own.is_none_or(|own| !own.contains_key(lane));
+            lost.extend(
+                lanes
+                    .iter()
+                    .filter(|(lane, _)| is_gone(lane))
+                    .filter_map(|(_, half)| half.origin()),
+            );
+        }
         if self.carry != other.carry && self.carry.is_some() {
             self.carry = None;
             changed = true;

@@ -3,19 +3,19 @@
 use super::{Body, BodyInst, HookError, Indexed, Renaming};
 use crate::layout::{Code, Piece, Reference};
 use flipwave_isa::{Isa, Pc, Register};
-use std::collections::{BTreeSet, HashMap};
-use std::fmt;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Assembles, and remembers what it has assembled: the same few instructions come again and again.
 pub struct Assembler {
     isa: Isa,
-    known: HashMap<String, Vec<u8>>,
+    known: FxHashMap<String, Vec<u8>>,
 }
 
 impl Assembler {
     /// An assembler for what `isa` decodes.
     pub fn new(isa: Isa) -> Assembler {
-        Assembler { isa, known: HashMap::new() }
+        Assembler { isa, known: FxHashMap::default() }
     }
 
     /// What it assembles for.
@@ -41,53 +41,6 @@ impl Assembler {
             self.known.insert(text.to_owned(), bytes);
         }
         Ok(self.known.get(text).map_or(&[], Vec::as_slice))
-    }
-
-    /// The bytes of `text` followed by a number, which is any that lies in a field of its own: it
-    /// is put where another one was seen to go, since each site has numbers that no other has.
-    ///
-    /// # Errors
-    /// [`HookError::Assemble`].
-    pub fn assemble_number(&mut self, text: &str, number: Number) -> Result<Vec<u8>, HookError> {
-        let example = match number {
-            Number::Half(_) => Number::Half(0x6b2d),
-            Number::Word(_) => Number::Word(0x7a59_c36b),
-        };
-        let (seen, wanted) = (example.bytes(), number.bytes());
-        let mut bytes = self.assemble(&format!("{text}{example}"))?.to_vec();
-        let place = bytes.windows(seen.len()).position(|field| field == seen);
-        match place.and_then(|place| bytes.get_mut(place..place + wanted.len())) {
-            Some(field) => field.copy_from_slice(&wanted),
-            None => return Ok(self.assemble(&format!("{text}{number}"))?.to_vec()),
-        }
-        Ok(bytes)
-    }
-}
-
-/// A number in a field of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// 16 bits in the instruction.
-    Half(u16),
-    /// A literal behind it. It is not checked that it could have been shorter.
-    Word(u32),
-}
-
-impl Number {
-    fn bytes(self) -> Vec<u8> {
-        match self {
-            Number::Half(number) => number.to_le_bytes().to_vec(),
-            Number::Word(number) => number.to_le_bytes().to_vec(),
-        }
-    }
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Number::Half(number) => write!(f, "{number:#x}"),
-            Number::Word(number) => write!(f, "{number:#x}"),
-        }
     }
 }
 
@@ -115,7 +68,7 @@ impl Body {
             .collect();
         let mut code = Code::default();
         // The piece that each instruction begins, of those that are branched to.
-        let mut starts: HashMap<usize, usize> = HashMap::new();
+        let mut starts: FxHashMap<usize, usize> = FxHashMap::default();
         let mut branches = Vec::new();
         // Whether the last piece is instructions of the body, to which more may be added.
         let mut open = false;
@@ -133,7 +86,7 @@ impl Body {
                         Some(Piece::Bytes(run)) if continues => {
                             run.extend_from_slice(bytes);
                         }
-                        _ => code.pieces.push(Piece::Bytes(bytes.to_vec())),
+                        _ => code.pieces.push(Piece::bytes(bytes)),
                     }
                 }
                 BodyInst::Branch { word, to, .. } => {

@@ -32,7 +32,7 @@ pub use channel::{Channel, ChannelError, Record};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
 pub use data::{DataPointer, DataSymbol, HookData};
 pub use error::HookError;
-pub use instantiate::{Assembler, Number};
+pub use instantiate::Assembler;
 pub use lower::passing;
 pub use rename::Renaming;
 pub use signature::{CType, Parameter, Signature, TypeKind};

@@ -25,6 +25,7 @@ pub use relayout::relayout;
 use crate::flow::{FunctionIndex, InstIndex};
 use flipwave_codeobj::MovedCode;
 use flipwave_isa::{Inst, Pc, Sgpr};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -32,7 +33,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Whole instructions that mean the same everywhere.
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
     /// A SOPP branch within the same [`Code`].
     Branch {
         /// The instruction's word, its offset field zero.
@@ -58,6 +59,16 @@ pub enum Reference {
     Inst(InstIndex),
     /// The beginning of a routine of [`Edits::routines`].
     Routine(usize),
+}
+
+/// Bytes of an instruction or some, which mostly need no memory of their own.
+pub type Bytes = SmallVec<[u8; 16]>;
+
+impl Piece {
+    /// Whole instructions.
+    pub fn bytes(bytes: &[u8]) -> Piece {
+        Piece::Bytes(SmallVec::from_slice(bytes))
+    }
 }
 
 /// A run of pieces.

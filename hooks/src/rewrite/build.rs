@@ -18,7 +18,7 @@ use crate::hook::{
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
 use crate::liveness::{Live, Liveness, index_mode};
 use crate::seams;
-use crate::site::{self, Call, Dialect, Site, Weaver};
+use crate::site::{self, Call, Site, Weaver};
 use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
 use flipwave_isa::counter;
@@ -237,7 +237,7 @@ impl<'a> Build<'a> {
         data: &[(Pc, HookData)],
         liveness: &Liveness<'_>,
         address: Pc,
-    ) -> Result<Woven, RewriteError> {
+    ) -> Result<Woven<'a>, RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let state =
@@ -253,14 +253,14 @@ impl<'a> Build<'a> {
             }
         }
         let bound = std::mem::take(&mut self.bound);
-        let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'_>>> = BTreeMap::new();
+        let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'a>>> = BTreeMap::new();
         for own in &bound {
             if let Some(function) = program.function_of(own.at) {
                 by_function.entry(function).or_default().push(own);
             }
         }
         for component in &instrumentation.components {
-            let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'_>>> = BTreeMap::new();
+            let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'a>>> = BTreeMap::new();
             let mut wants = Wants::default();
             let functions = component.functions.iter();
             for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
@@ -283,15 +283,8 @@ impl<'a> Build<'a> {
                 data: first.unwrap_or(Pc(0)),
             };
             let kept = search.homes(&wants);
-            let mut weaver = Weaver {
-                target: &program.target,
-                dialect: Dialect {
-                    wave_size: program.wave_size,
-                    generation: program.target.generation(),
-                },
-                component,
-                assembler: &mut assembler,
-            };
+            let mut weaver =
+                Weaver::new(component, &mut assembler, &program.target, program.wave_size);
             let mut used = self.component(&sites, &state, &kept, &mut weaver, data, &mut woven);
             slide(&kept, program, &mut assembler, &mut woven)?;
             let far = far.iter().copied().filter(|own| component.functions.contains(own));
@@ -307,7 +300,7 @@ impl<'a> Build<'a> {
             woven.edits.replaced.remove(&at);
             for call in woven.calls.remove(&(at, When::Instead)).unwrap_or_default() {
                 let reason = "another hook in place of the instruction cannot be called";
-                self.refuse(at, When::Instead, &call.hook, reason.to_owned());
+                self.refuse(at, When::Instead, call.hook, reason.to_owned());
             }
         }
         Ok(woven)
@@ -316,16 +309,16 @@ impl<'a> Build<'a> {
     /// The code of the sites of the weaver's component; gives the registers that it uses.
     fn component(
         &mut self,
-        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
+        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'a>>>,
         state: &State<'_>,
         kept: &Kept,
         weaver: &mut Weaver<'_>,
         data: &[(Pc, HookData)],
-        woven: &mut Woven,
+        woven: &mut Woven<'a>,
     ) -> Used {
         let program = &self.instrumentation.program;
         let mut used = Used { registers: kept.registers(), scratch: None };
-        let functions = weaver.component.functions.iter();
+        let functions = weaver.component().functions.iter();
         let functions = functions.filter_map(|own| program.functions.get(own.0 as usize));
         for block in functions.flat_map(|function| function.blocks.clone()) {
             let mut visit = |at, when, under_way: &UnderWay| {
@@ -416,7 +409,7 @@ impl<'a> Build<'a> {
         kept: &Kept,
         used: Used,
         assembler: &mut Assembler,
-        woven: &mut Woven,
+        woven: &mut Woven<'_>,
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
@@ -447,7 +440,7 @@ impl<'a> Build<'a> {
     }
 
     /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
-    fn lay_out(&mut self, woven: &mut Woven, address: Pc) -> Result<Layout, RewriteError> {
+    fn lay_out(&mut self, woven: &mut Woven<'_>, address: Pc) -> Result<Layout, RewriteError> {
         let Instrumentation { object, program, .. } = self.instrumentation;
         let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
         loop {
@@ -502,7 +495,7 @@ impl<'a> Build<'a> {
 
     /// The site that is to blame for an instruction that cannot be displaced: itself or, where
     /// only padding stands before it, the nearest.
-    fn site(&self, woven: &Woven, pc: Pc) -> Option<InstIndex> {
+    fn site(&self, woven: &Woven<'_>, pc: Pc) -> Option<InstIndex> {
         let program = &self.instrumentation.program;
         let at = program.at(pc)?;
         let function = program.function(program.function_of(at)?)?;
@@ -510,7 +503,7 @@ impl<'a> Build<'a> {
     }
 
     /// Takes a site out that has turned out not to be reachable.
-    fn leave_out(&mut self, woven: &mut Woven, at: InstIndex, reason: &str) {
+    fn leave_out(&mut self, woven: &mut Woven<'_>, at: InstIndex, reason: &str) {
         for (when, edits) in [
             (When::Before, &mut woven.edits.before),
             (When::After, &mut woven.edits.after),
@@ -525,7 +518,7 @@ impl<'a> Build<'a> {
                 self.refuse(at, when, "", reason.to_owned());
             }
             for call in calls {
-                self.refuse(at, when, &call.hook, reason.to_owned());
+                self.refuse(at, when, call.hook, reason.to_owned());
             }
         }
     }
@@ -560,18 +553,18 @@ struct Used {
 
 /// All code of a rewrite.
 #[derive(Default)]
-struct Woven {
+struct Woven<'a> {
     edits: Edits,
     /// The calls at each site.
-    calls: BTreeMap<(InstIndex, When), Vec<Placed>>,
+    calls: BTreeMap<(InstIndex, When), Vec<Placed<'a>>>,
     /// Instructions that stay, because something in their place could not be had.
     broken: BTreeSet<InstIndex>,
     kernels: BTreeMap<usize, GrownKernel>,
 }
 
 /// A call that has its code.
-struct Placed {
-    hook: String,
+struct Placed<'a> {
+    hook: &'a str,
     /// What it was asked to change for good.
     changes: RegisterSet,
     /// Whether registers with wanted values had to make room.
@@ -587,10 +580,10 @@ struct GrownKernel {
     moves: usize,
 }
 
-impl Woven {
-    fn add(&mut self, bound: &Bound<'_>, call: site::Woven) {
+impl<'a> Woven<'a> {
+    fn add(&mut self, bound: &Bound<'a>, call: site::Woven) {
         self.calls.entry((bound.at, bound.when)).or_default().push(Placed {
-            hook: bound.call.function.clone(),
+            hook: &bound.call.function,
             changes: call.changes,
             saves: call.saved > 0,
         });
@@ -618,7 +611,7 @@ fn slide(
     kept: &Kept,
     program: &Program,
     assembler: &mut Assembler,
-    woven: &mut Woven,
+    woven: &mut Woven<'_>,
 ) -> Result<(), HookError> {
     for (at, own) in kept.moves() {
         let mut text = counter::waits(&program.target, &own.waits);
@@ -634,7 +627,7 @@ fn slide(
 fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
     let mut code = Code::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        code.pieces.push(Piece::Bytes(assembler.assemble(line)?.to_vec()));
+        code.pieces.push(Piece::bytes(assembler.assemble(line)?));
     }
     Ok(code)
 }
@@ -671,7 +664,7 @@ fn placement(instrumentation: &Instrumentation<'_>, layout: &Layout, kernel: usi
 }
 
 /// What the checker is told.
-fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven) -> Claims {
+fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven<'_>) -> Claims {
     let changed = |at: InstIndex, when| {
         let calls = woven.calls.get(&(at, when)).into_iter().flatten();
         let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));

@@ -1,6 +1,5 @@
 //! The few instructions that surround a hook, in the words of a target.
 
-use crate::hook::Number;
 use flipwave_isa::{Generation, Register, RegisterRange, Sgpr};
 
 /// How a target and a wave size spell lane masks.
@@ -39,7 +38,7 @@ impl Dialect {
 }
 
 /// A dword of each lane's scratch, `offset` bytes from its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// The offset.
     pub offset: u32,
@@ -49,27 +48,40 @@ impl Slot {
     /// A VGPR into the slot, the offset by way of a scalar register.
     pub fn store(self, dialect: Dialect, vgpr: Register, address: Register) -> [String; 2] {
         let name = if dialect.generation >= Generation::Gfx11 { "b32" } else { "dword" };
-        [
-            scalar_constant(address, self.offset),
-            format!("scratch_store_{name} off, {vgpr}, {address}"),
-        ]
+        [constant(address, self.offset), format!("scratch_store_{name} off, {vgpr}, {address}")]
     }
 
     /// A VGPR from the slot.
     pub fn load(self, dialect: Dialect, vgpr: Register, address: Register) -> [String; 2] {
         let name = if dialect.generation >= Generation::Gfx11 { "b32" } else { "dword" };
-        [
-            scalar_constant(address, self.offset),
-            format!("scratch_load_{name} {vgpr}, off, {address}"),
-        ]
+        [constant(address, self.offset), format!("scratch_load_{name} {vgpr}, off, {address}")]
     }
 }
 
 /// A number as the assembler takes it: short ones in decimal, as they may be inline constants.
 pub fn number(value: u32) -> String {
-    match value.cast_signed() {
-        small @ -16..=64 => small.to_string(),
-        _ => format!("{value:#x}"),
+    match is_inline(value) {
+        true => value.cast_signed().to_string(),
+        false => format!("{value:#x}"),
+    }
+}
+
+/// Whether a number is an inline constant.
+pub fn is_inline(value: u32) -> bool {
+    (-16..=64).contains(&value.cast_signed())
+}
+
+/// Whether `s_movk_i32` has a number in its own word.
+fn is_short(value: u32) -> bool {
+    i16::try_from(value.cast_signed()).is_ok()
+}
+
+/// A number whose instructions are those of `value` but for a field of its own.
+pub fn example(value: u32) -> u32 {
+    match value {
+        value if is_inline(value) => value,
+        value if is_short(value) => 0x6b2d,
+        _ => 0x7a59_c36b,
     }
 }
 
@@ -78,24 +90,15 @@ pub fn scalar_move(to: Register, from: &str) -> String {
     format!("s_mov_b32 {to}, {from}")
 }
 
-/// A constant into a register: text, and the number that follows it if that is no inline constant.
-pub fn constant(to: Register, value: u32) -> (String, Option<Number>) {
-    let name = match to {
-        Register::Vgpr(_) => "v_mov_b32_e32",
-        _ => "s_mov_b32",
-    };
-    match (to, value.cast_signed()) {
-        (_, -16..=64) => (format!("{name} {to}, {}", number(value)), None),
-        (Register::Vgpr(_), _) => (format!("{name} {to}, "), Some(Number::Word(value))),
-        (_, -32768..=32767) => (format!("s_movk_i32 {to}, "), Some(Number::Half(value as u16))),
-        _ => (format!("{name} {to}, "), Some(Number::Word(value))),
+/// A constant into a register.
+pub fn constant(to: Register, value: u32) -> String {
+    match to {
+        Register::Vgpr(_) => format!("v_mov_b32_e32 {to}, {}", number(value)),
+        _ if is_short(value) && !is_inline(value) => {
+            format!("s_movk_i32 {to}, {:#x}", value as u16)
+        }
+        _ => format!("s_mov_b32 {to}, {}", number(value)),
     }
-}
-
-/// A constant into a scalar register.
-fn scalar_constant(to: Register, value: u32) -> String {
-    let (text, number) = constant(to, value);
-    number.map_or(text.clone(), |number| format!("{text}{number}"))
 }
 
 /// SCC into a scalar register.

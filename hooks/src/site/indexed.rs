@@ -59,8 +59,8 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn text(&mut self, text: &str) -> Result<(), HookError> {
-        let bytes = self.assembler.assemble(text)?.to_vec();
-        self.code.pieces.push(Piece::Bytes(bytes));
+        let bytes = self.assembler.assemble(text)?;
+        self.code.pieces.push(Piece::bytes(bytes));
         Ok(())
     }
 

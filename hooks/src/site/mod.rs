@@ -2,10 +2,14 @@
 //! results.
 
 mod dialect;
+mod emission;
+mod homes;
 mod indexed;
+mod plan;
 mod pool;
+mod value;
 mod weave;
 
-pub use dialect::Dialect;
+pub use homes::{Home, Homes, Word};
 pub use pool::{Lanes, Pool};
-pub use weave::{Call, Home, Homes, Refusal, Site, Weaver, Word, Woven, asked};
+pub use weave::{Call, Refusal, Site, Weaver, Woven, asked};

@@ -100,21 +100,18 @@ impl<'a> Pool<'a> {
         wanted: RegisterSet,
         displace: bool,
     ) -> Option<Register> {
-        let never = self.forbidden.union(self.taken);
+        let free = self.component.allocatable.difference(self.forbidden).difference(self.taken);
         let mut best: Option<((u32, bool), Register)> = None;
         for first in candidates {
             let range = RegisterRange::new(first, words);
-            if range.iter().count() < words.into() {
+            if range.first.offset(words - 1).is_none() {
                 break;
             }
-            if !range
-                .iter()
-                .all(|own| self.component.allocatable.contains(own) && !never.contains(own))
-            {
+            if !free.contains_range(range) {
                 continue;
             }
             let costs = range.iter().filter(|own| wanted.contains(*own)).count() as u32;
-            let grows = !range.iter().all(|own| self.component.allocated.contains(own));
+            let grows = !self.component.allocated.contains_range(range);
             if (displace || costs == 0) && best.is_none_or(|(best, _)| (costs, grows) < best) {
                 best = Some(((costs, grows), first));
             }
@@ -123,12 +120,9 @@ impl<'a> Pool<'a> {
             }
         }
         let (_, first) = best?;
-        for own in RegisterRange::new(first, words).iter() {
-            self.taken.insert(own);
-            if wanted.contains(own) {
-                self.displaced.insert(own);
-            }
-        }
+        let range = RegisterRange::new(first, words);
+        self.taken.insert_range(range);
+        self.displaced = self.displaced.union(wanted.intersection([range].into_iter().collect()));
         Some(first)
     }
 }

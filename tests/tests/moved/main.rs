@@ -74,12 +74,12 @@ fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
 fn edits(program: &flow::Program, way: Way) -> Edits {
     let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("an ISA");
     let word = |text: &str| isa.assemble(text).expect(text);
-    let nop = Code { pieces: vec![Piece::Bytes(word("s_nop 0"))] };
+    let nop = Code { pieces: vec![Piece::bytes(&word("s_nop 0"))] };
     let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
     let far = Code {
         pieces: vec![
             Piece::Branch { word: branch, to: 2 },
-            Piece::Bytes(word("s_endpgm").repeat(10_000)),
+            Piece::bytes(&word("s_endpgm").repeat(10_000)),
         ],
     };
     let mut edits = Edits::default();

@@ -17,7 +17,7 @@ mod shift;
 pub use group::Group;
 pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
-pub use roles::Roles;
+pub use roles::{Roles, Rows};
 pub use shift::amount_in_last_register;
 
 use crate::{Generation, Inst, RegisterRange, Target};

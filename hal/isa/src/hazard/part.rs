@@ -35,6 +35,25 @@ pub enum Part {
 }
 
 impl Part {
+    /// Whether they are vector registers.
+    pub fn is_of_vectors(self) -> bool {
+        match self {
+            Part::VectorsWritten
+            | Part::VectorsRead
+            | Part::VgprsRead
+            | Part::Addend
+            | Part::Factors
+            | Part::StoredData => true,
+            Part::Nothing
+            | Part::ScalarsWritten
+            | Part::ScalarsRead
+            | Part::ScalarSources
+            | Part::ScalarDestinations
+            | Part::LaneSelect
+            | Part::Mask => false,
+        }
+    }
+
     /// These registers of `inst`.
     pub fn registers(self, inst: &Inst) -> Vec<RegisterRange> {
         let source = |index: usize| inst.sources().nth(index).and_then(|o| register(&o.value));

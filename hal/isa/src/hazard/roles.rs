@@ -1,61 +1,199 @@
 //! What an instruction can be in hazards, as a quick look before the exact one.
 
-use super::{Hazard, MOST_WAIT_STATES};
-use crate::Inst;
+use super::{Hazard, MOST_WAIT_STATES, Meeting, Part, hazards};
+use crate::{Inst, RegisterSet, Target};
 
-/// The rows of some tables, numbered through, in which an instruction is the trigger, and those in
-/// which it is the victim. Patterns of more than two instructions have no trigger of their own.
+/// The hazards of a target's waves, numbered through as rows. Rows beyond the last number share
+/// it.
+#[derive(Debug)]
+pub struct Rows {
+    families: &'static [&'static [Hazard]],
+    /// Rows whose two instructions need not meet in registers.
+    anywhere: u128,
+    /// Rows whose two instructions meet in vector registers.
+    vectors: u128,
+    /// Rows whose trigger may be any distance away.
+    far: u128,
+    /// Rows that demand a third instruction between the two.
+    across: u128,
+    /// By wait states between the two: rows that may need more.
+    reaching: [u128; MOST_WAIT_STATES as usize + 1],
+}
+
+/// Rows in which an instruction is the trigger, those in which it is the victim, and the registers
+/// of either; and rows whose third instruction it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     triggers: u128,
     victims: u128,
-    /// Of the victims' rows, those whose trigger may be any distance away.
-    far: u128,
+    across: u128,
+    trigger_registers: RegisterSet,
+    victim_registers: RegisterSet,
 }
 
-impl Roles {
-    /// The roles of `inst` in `families`.
-    pub fn of(families: &[&'static [Hazard]], inst: &Inst) -> Roles {
+impl Rows {
+    /// Those of [`hazards`].
+    pub fn new(target: &Target, wave_size: u8) -> Rows {
+        let families = hazards(target, wave_size);
+        let reaching = [0; MOST_WAIT_STATES as usize + 1];
+        let mut rows = Rows { families, anywhere: 0, vectors: 0, far: 0, across: 0, reaching };
+        for (bit, hazard) in numbered(families) {
+            if hazard.victim.part == Part::Nothing || matches!(hazard.meeting, Meeting::Pattern(_))
+            {
+                rows.anywhere |= bit;
+            }
+            if hazard.victim.part.is_of_vectors() {
+                rows.vectors |= bit;
+            }
+            if hazard.across.is_some() && bit != LAST {
+                rows.across |= bit;
+            }
+            let reach = hazard.reach();
+            if reach.is_none() {
+                rows.far |= bit;
+            }
+            for (states, rows) in (0..).zip(&mut rows.reaching) {
+                if reach.is_none_or(|reach| reach > states) {
+                    *rows |= bit;
+                }
+            }
+        }
+        rows
+    }
+
+    /// The hazards.
+    pub fn families(&self) -> &'static [&'static [Hazard]] {
+        self.families
+    }
+
+    /// The roles of `inst`.
+    pub fn roles(&self, inst: &Inst) -> Roles {
         let mut roles = Roles::default();
-        for (row, hazard) in families.iter().copied().flatten().enumerate() {
-            // Rows beyond the last bit share it.
-            let bit = 1u128 << row.min(127);
+        for (bit, hazard) in numbered(self.families) {
             if hazard.trigger.group.contains(inst) {
                 roles.triggers |= bit;
+                roles.trigger_registers = with(roles.trigger_registers, hazard.trigger.part, inst);
             }
             if hazard.victim.group.contains(inst) {
                 roles.victims |= bit;
-                if hazard.reach().is_none_or(|reach| reach > MOST_WAIT_STATES) {
-                    roles.far |= bit;
-                }
+                roles.victim_registers = with(roles.victim_registers, hazard.victim.part, inst);
+            }
+            if hazard.across.is_some_and(|group| group.contains(inst)) {
+                roles.across |= bit;
             }
         }
         roles
     }
 
+    /// Leaves rows aside that demand a third instruction which none of `all` is.
+    pub fn narrow<'r>(&mut self, all: impl IntoIterator<Item = &'r Roles>) {
+        let there = all.into_iter().fold(0, |there, own| there | own.across);
+        let missing = self.across & !there;
+        self.far &= !missing;
+        self.reaching.iter_mut().for_each(|rows| *rows &= !missing);
+    }
+
+    /// Whether an instruction may be the victim of a hazard that another one set up so many wait
+    /// states before it.
+    pub fn may_meet(&self, victim: &Roles, trigger: &Roles, wait_states: u32) -> bool {
+        let most = self.reaching.len() - 1;
+        self.meet(victim, trigger, self.reaching[most.min(wait_states as usize)])
+    }
+
+    /// Whether an instruction may be the victim of a hazard that another one set up however far
+    /// before it.
+    pub fn may_meet_far(&self, victim: &Roles, trigger: &Roles) -> bool {
+        self.meet(victim, trigger, self.far)
+    }
+
+    /// Whether an instruction is the victim of any hazard whose trigger may be any distance away.
+    pub fn has_far(&self, victim: &Roles) -> bool {
+        victim.victims & self.far != 0
+    }
+
+    fn meet(&self, victim: &Roles, trigger: &Roles, rows: u128) -> bool {
+        let common = victim.victims & trigger.triggers & rows;
+        if common & self.anywhere != 0 {
+            return true;
+        }
+        let registers = || victim.victim_registers.intersection(trigger.trigger_registers);
+        let vectors = || RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        (common & self.vectors != 0 && !registers().intersection(vectors()).is_empty())
+            || (common & !self.vectors != 0 && !registers().difference(vectors()).is_empty())
+    }
+}
+
+impl Roles {
     /// Whether it is the victim of any hazard.
-    pub fn is_victim(self) -> bool {
+    pub fn is_victim(&self) -> bool {
         self.victims != 0
-    }
-
-    /// Whether it is the victim of any hazard whose trigger may be any distance away.
-    pub fn has_far(self) -> bool {
-        self.far != 0
-    }
-
-    /// Whether it is the victim of a hazard that the other sets up.
-    pub fn may_follow(self, other: Roles) -> bool {
-        self.victims & other.triggers != 0
-    }
-
-    /// Whether it is the victim of a hazard that the other sets up however far away it is.
-    pub fn may_follow_far(self, other: Roles) -> bool {
-        self.far & other.triggers != 0
     }
 
     /// These roles, and the other's as a trigger.
     #[must_use]
-    pub fn with_triggers(self, other: Roles) -> Roles {
-        Roles { triggers: self.triggers | other.triggers, ..self }
+    pub fn with_triggers(self, other: &Roles) -> Roles {
+        Roles {
+            triggers: self.triggers | other.triggers,
+            trigger_registers: self.trigger_registers.union(other.trigger_registers),
+            ..self
+        }
+    }
+}
+
+/// The bit that rows beyond it share.
+const LAST: u128 = 1 << 127;
+
+/// Hazards with the bits of their rows.
+fn numbered(
+    families: &'static [&'static [Hazard]],
+) -> impl Iterator<Item = (u128, &'static Hazard)> {
+    let rows = families.iter().copied().flatten().enumerate();
+    rows.map(|(row, hazard)| (LAST.min(1u128.checked_shl(row as u32).unwrap_or(LAST)), hazard))
+}
+
+fn with(registers: RegisterSet, part: Part, inst: &Inst) -> RegisterSet {
+    registers.union(part.registers(inst).into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Isa, Pc};
+
+    #[test]
+    fn the_quick_look_rules_out_other_registers_and_what_is_far_apart() {
+        let target = "gfx90a".parse().expect("a target");
+        let isa = Isa::new(&target).expect("LLVM has it");
+        let rows = Rows::new(&target, 64);
+        let roles = |text| {
+            let bytes = isa.assemble(text).expect(text);
+            rows.roles(&isa.decode(&bytes, Pc(0)).expect(text))
+        };
+        let trigger = roles("v_readlane_b32 s4, v0, 0");
+        let victim = roles("global_load_dword v1, v0, s[4:5]");
+        assert!(rows.may_meet(&victim, &trigger, 0) && rows.may_meet(&victim, &trigger, 4));
+        assert!(!rows.may_meet(&victim, &trigger, 5) && !rows.may_meet_far(&victim, &trigger));
+        assert!(!rows.may_meet(&roles("global_load_dword v4, v0, s[6:7]"), &trigger, 0));
+        assert!(!rows.may_meet(&victim, &roles("s_mov_b32 s4, 0"), 0));
+    }
+
+    #[test]
+    fn a_hazard_across_an_instruction_that_is_nowhere_is_ruled_out() {
+        let target = "gfx90a".parse().expect("a target");
+        let isa = Isa::new(&target).expect("LLVM has it");
+        let mut rows = Rows::new(&target, 64);
+        let all = [
+            "v_mov_b32 v2, 0",
+            "v_mfma_f64_16x16x4f64 a[0:7], v[4:5], v[6:7], a[0:7]",
+            "global_load_dword v4, v2, s[4:5]",
+        ];
+        let all = all.map(|text| {
+            let bytes = isa.assemble(text).expect(text);
+            rows.roles(&isa.decode(&bytes, Pc(0)).expect(text))
+        });
+        rows.narrow(&all);
+        assert!(rows.may_meet(&all[2], &all[0], 0));
+        rows.narrow([&all[0], &all[2]]);
+        assert!(!rows.may_meet(&all[2], &all[0], 0));
     }
 }

@@ -26,7 +26,7 @@ impl Stay {
         let sample = Sample::new("gfx90a", &[("k", body.to_owned())], "", "");
         let program = Program::read(&sample.object).expect("a program");
         let nop =
-            Code { pieces: vec![Piece::Bytes(sample.isa.assemble("s_nop 7").expect("a nop"))] };
+            Code { pieces: vec![Piece::bytes(&sample.isa.assemble("s_nop 7").expect("a nop"))] };
         let edits = Edits {
             before: edited.iter().map(|index| (InstIndex(*index), nop.clone())).collect(),
             placements: [(FunctionIndex(0), Placement::Trampoline)].into(),

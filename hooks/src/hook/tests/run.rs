@@ -60,7 +60,7 @@ impl Bench {
                 (false, _) => format!("v_mov_b32 {}, v6", access.value),
                 (true, _) => format!("v_mov_b32 v6, {}", access.value),
             };
-            Ok(Code { pieces: vec![Piece::Bytes(assembler.assemble(&text)?.to_vec())] })
+            Ok(Code { pieces: vec![Piece::bytes(assembler.assemble(&text)?)] })
         };
         let code = body.instantiate(names, &mut assembler, Pc(0), expand).expect("renamed");
         let text = self.kernel(compiled, body, names, values, &code);

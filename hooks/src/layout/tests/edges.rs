@@ -189,7 +189,7 @@ fn no_branch_of_gfx1010_goes_over_63_words() {
 fn inserted_code_finds_data_instructions_and_routines() {
     let sample = sample("gfx90a", "s_nop 1\ns_nop 2\ns_endpgm\n");
     let data = Pc(0x1234_5678_9abc);
-    let word = |text: &str| Piece::Bytes(sample.isa.assemble(text).expect(text));
+    let word = |text: &str| Piece::bytes(&sample.isa.assemble(text).expect(text));
     let address = |of| Piece::Address { destination: Sgpr(92), of };
     let call = [
         address(Reference::Routine(0)),
@@ -276,7 +276,7 @@ fn a_trampoline_that_is_too_far_is_refused_with_its_site() {
 #[test]
 fn malformed_code_is_refused() {
     let sample = sample("gfx90a", "s_nop 0\ns_endpgm\n");
-    for piece in [Piece::Bytes(vec![0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
+    for piece in [Piece::bytes(&[0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
         let code = Code { pieces: vec![piece] };
         let edits = Edits { before: [(InstIndex(0), code)].into(), ..Edits::default() };
         let error = refused(&sample, &edits, sample.free_address(0));

@@ -32,10 +32,10 @@ const MARKER: u8 = 90;
 pub fn marking(sample: &Sample, marker: u16, filling: usize) -> Code {
     let word = |text: &str| sample.isa.assemble(text).expect(text);
     let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
-    let mut pieces = vec![Piece::Bytes(word(&format!("s_movk_i32 s{MARKER}, {}", marker as i16)))];
+    let mut pieces = vec![Piece::bytes(&word(&format!("s_movk_i32 s{MARKER}, {}", marker as i16)))];
     if filling > 0 {
         pieces.push(Piece::Branch { word: branch, to: 3 });
-        pieces.push(Piece::Bytes(word("s_nop 0").repeat(filling / 4)));
+        pieces.push(Piece::bytes(&word("s_nop 0").repeat(filling / 4)));
     }
     Code { pieces }
 }

@@ -1,0 +1,339 @@
+//! Plans as code.
+
+use super::dialect::{self, Dialect};
+use super::homes::Word;
+use super::indexed;
+use super::plan::{Plan, Refuge};
+use super::value::Value;
+use super::weave::{Call, Refusal};
+use crate::component::Component;
+use crate::hook::{Assembler, Body, Mask, Renaming};
+use crate::layout::{Code, Piece, Reference};
+use flipwave_isa::counter::{self, Counter};
+use flipwave_isa::{Register, RegisterRange, Target};
+use std::ops::Range;
+
+/// All that the code of a call in a component depends on, but for the numbers that it is given: in
+/// their place are examples.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    /// Where the body lies: its identity, since bodies stay while code is made.
+    pub body: *const Body,
+    /// A place for each output of the body.
+    pub results: Vec<RegisterRange>,
+    /// The lanes that the hook runs in.
+    pub mask: Mask,
+    /// What counters must come to first.
+    pub waits: Vec<(Counter, u8)>,
+    /// Whether vector instructions index registers at the site.
+    pub in_index_mode: bool,
+    /// Registers.
+    pub plan: Plan,
+}
+
+/// The code of a pattern.
+#[derive(Clone, Debug, Default)]
+pub struct Template {
+    code: Code,
+    holes: Vec<Hole>,
+}
+
+/// Where a number goes.
+#[derive(Clone, Debug)]
+struct Hole {
+    piece: usize,
+    /// The bytes of the piece.
+    field: Range<usize>,
+    /// The input of the body whose number it is, and which word.
+    word: (usize, u8),
+}
+
+impl Template {
+    /// The code with the numbers of `values`, which are of its pattern.
+    pub fn fill(&self, values: &[Value]) -> Code {
+        let mut code = self.code.clone();
+        for Hole { piece, field, word: (input, word) } in &self.holes {
+            let Some(value) = values.get(*input) else { continue };
+            if let Some(Piece::Bytes(bytes)) = code.pieces.get_mut(*piece)
+                && let Some(field) = bytes.get_mut(field.clone())
+            {
+                field.copy_from_slice(&value.number(*word).to_le_bytes()[..field.len()]);
+            }
+        }
+        code
+    }
+}
+
+/// What the code of a pattern is made with.
+pub struct Emission<'a> {
+    /// The target.
+    pub target: &'a Target,
+    /// How it spells lane masks.
+    pub dialect: Dialect,
+    /// The functions that the site belongs to.
+    pub component: &'a Component,
+    /// A call of the pattern.
+    pub call: &'a Call<'a>,
+    /// The pattern.
+    pub pattern: &'a Pattern,
+    /// The body's registers by those of the pattern.
+    pub renaming: Renaming,
+}
+
+impl Emission<'_> {
+    /// The code of the pattern.
+    ///
+    /// # Errors
+    /// [`Refusal`] where a value cannot be had, or an instruction does not take its registers.
+    pub fn template(&self, assembler: &mut Assembler) -> Result<Template, Refusal> {
+        let mut out = Emitter { assembler, template: Template::default() };
+        self.whole(&mut out)?;
+        Ok(out.template)
+    }
+
+    /// All of it.
+    fn whole(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+        let pattern = self.pattern;
+        if !pattern.waits.is_empty() {
+            for wait in counter::waits(self.target, &pattern.waits).lines() {
+                out.text(wait)?;
+            }
+        }
+        if pattern.in_index_mode {
+            out.text("s_set_gpr_idx_off")?;
+        }
+        self.before(out)?;
+        let named = self.component.named;
+        let body = self.call.body.instantiate(
+            &self.renaming,
+            out.assembler,
+            self.call.data,
+            |access, assembler| {
+                indexed::access(access, indexed::reachable(access.file, named), assembler)
+            },
+        )?;
+        out.template.code.append(body);
+        self.behind(out)?;
+        if pattern.in_index_mode {
+            // The one bit of MODE: what is indexed, and by how much, is still in M0.
+            out.text("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1")?;
+        }
+        Ok(())
+    }
+
+    /// Saves, EXEC as the hook wants it, and arguments.
+    fn before(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+        let (plan, dialect) = (&self.pattern.plan, self.dialect);
+        for (sgpr, vgpr, lane) in &plan.sgprs {
+            out.text(&format!(
+                "v_writelane_b32 {}, {}, {lane}",
+                Register::Vgpr(*vgpr),
+                Register::Sgpr(*sgpr)
+            ))?;
+        }
+        if let Some(place) = plan.scc {
+            out.text(&dialect::save_scc(place))?;
+        }
+        if let Some(place) = plan.exec {
+            out.text(&dialect.move_mask(place, &dialect.exec().to_string()))?;
+        }
+        for (register, place) in &plan.special {
+            out.word(*place, *register)?;
+        }
+        if !plan.vgprs.is_empty() {
+            out.text(&dialect.move_mask(dialect.exec(), "-1"))?;
+            for (vgpr, place) in &plan.vgprs {
+                let vgpr = Register::Vgpr(*vgpr);
+                match (place, plan.address) {
+                    (Refuge::AccVgpr(place), _) => out.word(Register::AccVgpr(*place), vgpr)?,
+                    (Refuge::Scratch(slot), Some(address)) => {
+                        out.lines(&slot.store(dialect, vgpr, address))?;
+                    }
+                    (Refuge::Scratch(_), None) => {}
+                }
+            }
+        }
+        let mask = match self.pattern.mask {
+            Mask::Single => Some("1".to_owned()),
+            Mask::Whole => Some("-1".to_owned()),
+            Mask::Guest if plan.vgprs.is_empty() => None,
+            Mask::Guest => plan.exec.map(|place| place.to_string()),
+        };
+        if let Some(mask) = mask {
+            out.text(&dialect.move_mask(dialect.exec(), &mask))?;
+        }
+        // SCC is read before other arguments may lose it.
+        let is_scc = |value: &Value| matches!(value, Value::Registers(range) if range.first == Register::Scc);
+        let mut inputs: Vec<usize> = (0..plan.values.len()).collect();
+        inputs.sort_by_key(|input| !is_scc(&plan.values[*input]));
+        for input in inputs {
+            if let Some(to) = self.call.body.inputs.get(input) {
+                self.input(out, input, self.renaming.range(*to))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of an input into the registers where the body expects it.
+    fn input(&self, out: &mut Emitter<'_>, input: usize, to: RegisterRange) -> Result<(), Refusal> {
+        let words = || to.iter().zip(0u8..);
+        let value = self.pattern.plan.values[input];
+        match value {
+            Value::Registers(from) if from == to => {}
+            // EXEC may be another by now.
+            Value::Registers(from) => {
+                let from = match (from.first, self.pattern.plan.exec) {
+                    (Register::ExecLo, Some(exec)) => exec,
+                    _ => from,
+                };
+                for (to, at) in words() {
+                    match from.first.offset(at).filter(|_| at < from.words) {
+                        Some(from) => out.word(to, from)?,
+                        None => out.text(&dialect::constant(to, 0))?,
+                    }
+                }
+            }
+            Value::Constant(_) => {
+                for (to, word) in words() {
+                    let number = value.number(word);
+                    out.number(&dialect::constant(to, number), number, (input, word))?;
+                }
+            }
+            Value::Home(home) => {
+                for (to, from) in to.iter().zip(home.words()) {
+                    match from {
+                        Word::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
+                        Word::Lane(vgpr, lane) => {
+                            let from = Register::Vgpr(vgpr);
+                            out.text(&format!("v_readlane_b32 {to}, {from}, {lane}"))?;
+                        }
+                    }
+                }
+            }
+            Value::Beyond { base, distance } => {
+                let (low, high) = pair(to)?;
+                let (base_low, base_high) = pair(base)?;
+                let text = format!("s_add_u32 {low}, {base_low}, {}", dialect::number(distance));
+                out.number(&text, distance, (input, 0))?;
+                out.text(&format!("s_addc_u32 {high}, {base_high}, 0"))?;
+            }
+            Value::Address(of) => match to.first {
+                Register::Sgpr(destination) => {
+                    let of = Reference::Data(of);
+                    out.template.code.pieces.push(Piece::Address { destination, of });
+                }
+                _ => return Err(Refusal::Value("an address is passed in SGPRs".into())),
+            },
+        }
+        Ok(())
+    }
+
+    /// Results, and everything back.
+    fn behind(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+        let (plan, dialect) = (&self.pattern.plan, self.dialect);
+        let mut exec = plan.exec.map(|place| place.to_string());
+        if let Some(exec) = &exec {
+            out.text(&dialect.move_mask(dialect.exec(), exec))?;
+        }
+        // SCC and EXEC come last: what gives the others back needs them.
+        let mut last = Vec::new();
+        for (output, place) in self.call.body.outputs.iter().zip(&self.pattern.results) {
+            let from = self.renaming.range(*output);
+            for (to, from) in place.iter().zip(from.iter()) {
+                match to {
+                    Register::Scc | Register::ExecLo | Register::ExecHi => last.push((to, from)),
+                    _ => out.word(to, from)?,
+                }
+            }
+        }
+        if !plan.vgprs.is_empty() {
+            out.text(&dialect.move_mask(dialect.exec(), "-1"))?;
+            for (vgpr, place) in &plan.vgprs {
+                let vgpr = Register::Vgpr(*vgpr);
+                match (place, plan.address) {
+                    (Refuge::AccVgpr(place), _) => out.word(vgpr, Register::AccVgpr(*place))?,
+                    (Refuge::Scratch(slot), Some(address)) => {
+                        out.lines(&slot.load(dialect, vgpr, address))?;
+                    }
+                    (Refuge::Scratch(_), None) => {}
+                }
+            }
+            if plan.address.is_some() {
+                for wait in counter::waits(self.target, &[(Counter::Vmcnt, 0)]).lines() {
+                    out.text(wait)?;
+                }
+            }
+            if let Some(exec) = exec.take() {
+                out.text(&dialect.move_mask(dialect.exec(), &exec))?;
+            }
+        }
+        for (register, place) in &plan.special {
+            out.word(*register, *place)?;
+        }
+        for (to, from) in last {
+            out.word(to, from)?;
+        }
+        if let Some(place) = plan.scc {
+            out.text(&dialect::restore_scc(place))?;
+        }
+        for (sgpr, vgpr, lane) in &plan.sgprs {
+            out.text(&format!(
+                "v_readlane_b32 {}, {}, {lane}",
+                Register::Sgpr(*sgpr),
+                Register::Vgpr(*vgpr)
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+fn pair(range: RegisterRange) -> Result<(Register, Register), Refusal> {
+    let mut words = range.iter();
+    match (words.next(), words.next()) {
+        (Some(low), Some(high)) => Ok((low, high)),
+        _ => Err(Refusal::Value(format!("an address takes two registers, {range} is one"))),
+    }
+}
+
+/// A template as it grows, one instruction a piece.
+struct Emitter<'a> {
+    assembler: &'a mut Assembler,
+    template: Template,
+}
+
+impl Emitter<'_> {
+    fn text(&mut self, text: &str) -> Result<(), Refusal> {
+        let bytes = self.assembler.assemble(text)?;
+        self.template.code.pieces.push(Piece::bytes(bytes));
+        Ok(())
+    }
+
+    /// An instruction with a number that is given by a word of an input.
+    fn number(&mut self, text: &str, number: u32, word: (usize, u8)) -> Result<(), Refusal> {
+        self.text(text)?;
+        let piece = self.template.code.pieces.len() - 1;
+        if dialect::is_inline(number) {
+            return Ok(());
+        }
+        let Some(Piece::Bytes(bytes)) = self.template.code.pieces.last() else { return Ok(()) };
+        // In the instruction's word, or a literal behind it.
+        let field =
+            if bytes.len() == 4 { 0..2 } else { bytes.len().saturating_sub(4)..bytes.len() };
+        if bytes.get(field.clone()) != number.to_le_bytes().get(..field.len()) {
+            return Err(Refusal::Value(format!("`{text}` has its number in an unexpected place")));
+        }
+        self.template.holes.push(Hole { piece, field, word });
+        Ok(())
+    }
+
+    fn lines(&mut self, lines: &[String]) -> Result<(), Refusal> {
+        lines.iter().try_for_each(|line| self.text(line))
+    }
+
+    fn word(&mut self, to: Register, from: Register) -> Result<(), Refusal> {
+        match dialect::word_move(to, from) {
+            Some(text) => self.text(&text),
+            None => Err(Refusal::Value(format!("{from} cannot be moved to {to}"))),
+        }
+    }
+}
