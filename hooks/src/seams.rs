@@ -230,7 +230,7 @@ impl<'a> Streams<'a> {
     ) -> Result<Streams<'a>, SeamError> {
         let mut streams = Vec::new();
         for block in &program.blocks {
-            let mut stream = Vec::new();
+            let mut stream = Vec::with_capacity(8 * block.instructions.len());
             for index in block.instructions.clone() {
                 let at = InstIndex(index);
                 if let Some(code) = edits.before.get(&at) {

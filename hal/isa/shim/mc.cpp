@@ -12,6 +12,7 @@
 #include "llvm/MC/MCInstPrinter.h"
 #include "llvm/MC/MCInstrDesc.h"
 #include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCParser/AsmLexer.h"
 #include "llvm/MC/MCParser/MCAsmParser.h"
 #include "llvm/MC/MCParser/MCTargetAsmParser.h"
 #include "llvm/MC/MCRegisterInfo.h"
@@ -70,6 +71,16 @@ public:
       : MCStreamer(Context), Emitter(Emitter), Sources(Sources), Problem(Problem) {}
 
   SmallVector<char, 64> Bytes;
+
+  // Forgets the last text.
+  void clear() {
+    Bytes.clear();
+    Pending.clear();
+    Labels.clear();
+  }
+
+  // Whether the text has labels or refers to some, which the context does not forget.
+  bool hasSymbols() const { return !Pending.empty() || !Labels.empty(); }
 
   void emitInstruction(const MCInst &Inst, const MCSubtargetInfo &Subtarget) override {
     SmallVector<MCFixup, 2> Fixups;
@@ -134,6 +145,25 @@ private:
   }
 };
 
+// LLVM's parser of assembler text. To open it takes many times as long as an instruction, so it is
+// kept for the texts that follow.
+struct TextParser {
+  SourceMgr Sources;
+  MCContext Context;
+  std::unique_ptr<MCCodeEmitter> Emitter;
+  ByteStreamer Streamer;
+  std::unique_ptr<MCAsmParser> Parser;
+  std::unique_ptr<MCTargetAsmParser> TargetParser;
+  unsigned Texts = 0;
+
+  explicit TextParser(FlipwaveSession &Session);
+  // Whether the text could be parsed. Its bytes are in the streamer.
+  bool parse(StringRef Text);
+};
+
+// The sources that a parser has seen stay in memory.
+constexpr unsigned MostTexts = 4096;
+
 } // namespace
 
 struct FlipwaveSession {
@@ -152,6 +182,7 @@ struct FlipwaveSession {
   std::vector<FlipwaveOperand> Operands;
   SmallVector<char, 64> Bytes;
   Complaint Problem;
+  std::unique_ptr<TextParser> Assembler;
 };
 
 FlipwaveSession *flipwave_open(const char *Processor, const char *Features) {
@@ -268,38 +299,56 @@ int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Lengt
   return 1;
 }
 
-static void assemble(FlipwaveSession &Session, StringRef Text) {
+TextParser::TextParser(FlipwaveSession &Session)
+    : Context(Session.TheTriple, Session.AsmInfo.get(), Session.Registers.get(),
+              Session.Subtarget.get(), &Sources, &Session.Options),
+      Emitter(Session.TheTarget->createMCCodeEmitter(*Session.Instructions, Context)),
+      Streamer(Context, *Emitter, Sources, Session.Problem) {
   Complaint &Problem = Session.Problem;
-  SourceMgr Sources;
   Sources.setDiagHandler(
       [](const SMDiagnostic &Diagnostic, void *Problem) {
         static_cast<Complaint *>(Problem)->set(Diagnostic);
       },
       &Problem);
-  Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text, "text"), SMLoc());
-
-  MCContext Context(Session.TheTriple, Session.AsmInfo.get(), Session.Registers.get(),
-                    Session.Subtarget.get(), &Sources, &Session.Options);
   Context.setDiagnosticHandler([&](const SMDiagnostic &Diagnostic, bool, const SourceMgr &,
                                    std::vector<const MDNode *> &) { Problem.set(Diagnostic); });
+  Sources.AddNewSourceBuffer(MemoryBuffer::getMemBuffer("", "text"), SMLoc());
   const Target &T = *Session.TheTarget;
-  std::unique_ptr<MCCodeEmitter> Emitter(T.createMCCodeEmitter(*Session.Instructions, Context));
-  ByteStreamer Streamer(Context, *Emitter, Sources, Problem);
   T.createNullTargetStreamer(Streamer);
-
-  std::unique_ptr<MCAsmParser> Parser(
-      createMCAsmParser(Sources, Context, Streamer, *Session.AsmInfo));
-  std::unique_ptr<MCTargetAsmParser> TargetParser(
-      T.createMCAsmParser(*Session.Subtarget, *Parser, *Session.Instructions, Session.Options));
+  Parser.reset(createMCAsmParser(Sources, Context, Streamer, *Session.AsmInfo));
+  TargetParser.reset(T.createMCAsmParser(*Session.Subtarget, *Parser, *Session.Instructions,
+                                         Session.Options));
   Parser->setTargetParser(*TargetParser);
-  // One section of our own: MCObjectFileInfo would make dozens for every text.
+  // One section of our own: MCObjectFileInfo would make dozens.
   Streamer.switchSection(Context.getELFSection(".text", ELF::SHT_PROGBITS, ELF::SHF_EXECINSTR));
-  bool Failed = Parser->Run(/*NoInitialTextSection=*/true, /*NoFinalize=*/true);
-  if (!Failed && !Problem.Present)
+}
+
+bool TextParser::parse(StringRef Text) {
+  ++Texts;
+  Streamer.clear();
+  unsigned Buffer =
+      Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text, "text"), SMLoc());
+  // The lexer of createMCAsmParser is one of these.
+  auto &Lexer = static_cast<AsmLexer &>(Parser->getLexer());
+  Lexer.setBuffer(Sources.getMemoryBuffer(Buffer)->getBuffer());
+  return !Parser->Run(/*NoInitialTextSection=*/true, /*NoFinalize=*/true);
+}
+
+static void assemble(FlipwaveSession &Session, StringRef Text) {
+  Complaint &Problem = Session.Problem;
+  std::unique_ptr<TextParser> Own = std::move(Session.Assembler);
+  if (!Own)
+    Own = std::make_unique<TextParser>(Session);
+  bool Parsed = Own->parse(Text);
+  ByteStreamer &Streamer = Own->Streamer;
+  if (Parsed && !Problem.Present)
     Streamer.resolve();
-  if (Failed)
+  if (!Parsed)
     Problem.set("the text does not assemble", 0, 0);
   Session.Bytes.assign(Streamer.Bytes.begin(), Streamer.Bytes.end());
+  // What errors and labels leave behind is not for the next text.
+  if (!Problem.Present && !Streamer.hasSymbols() && Own->Texts < MostTexts)
+    Session.Assembler = std::move(Own);
 }
 
 int flipwave_assemble(FlipwaveSession *Session, const char *Text, size_t Length,

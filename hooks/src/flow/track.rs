@@ -57,12 +57,12 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
         draft,
         steps: draft.insts.iter().map(Step::of).collect(),
         around,
-        sums: BTreeSet::new(),
         lost: BTreeSet::new(),
-        escaped: BTreeSet::new(),
-        findings: Findings::default(),
+        found: Found::default(),
     };
     let count = blocks.blocks.len();
+    // What was found in a block counts when what is known at its entry is final.
+    let mut found = vec![Found::default(); count];
     let mut entries: Vec<Option<State>> = vec![None; count];
     if let Some(first) = entries.first_mut() {
         *first = Some(around.return_pair.map_or_else(State::unknown, State::entry));
@@ -75,6 +75,9 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
                 continue;
             };
             let state = tracker.run(block, entry.clone());
+            if let Some(own) = found.get_mut(at) {
+                *own = std::mem::take(&mut tracker.found);
+            }
             for (next, _) in &block.successors {
                 let Some(known) = entries.get_mut(*next) else { continue };
                 let changed = match known {
@@ -99,18 +102,13 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
             blocks.blocks.get(before).zip(entries.get(before).cloned().flatten())
         });
         let state = before.map_or_else(State::unknown, |(block, entry)| tracker.run(block, entry));
+        tracker.found = Found::default();
         if let Some(entry) = entries.get_mut(at) {
             *entry = Some(state);
         }
         open.insert(at);
     }
-    // On the way states were not yet final; what was found then does not count.
-    tracker.findings = Findings::default();
-    tracker.sums.clear();
-    tracker.escaped.clear();
-    for (block, entry) in blocks.blocks.iter().zip(entries) {
-        tracker.run(block, entry.unwrap_or_else(State::unknown));
-    }
+    found.into_iter().for_each(|own| tracker.found.add(own));
     tracker.finish()
 }
 
@@ -119,33 +117,54 @@ struct Tracker<'a> {
     /// By instruction.
     steps: Vec<Step>,
     around: &'a Surroundings<'a>,
-    /// First additions to low halves, with their `s_getpc_b64`.
-    sums: BTreeSet<(u32, u32)>,
     /// Addresses that two ways differ in.
     lost: BTreeSet<Origin>,
+    found: Found,
+}
+
+/// What was found in some blocks.
+#[derive(Clone, Default)]
+struct Found {
+    findings: Findings,
+    /// First additions to low halves, with their `s_getpc_b64`.
+    sums: BTreeSet<(u32, u32)>,
     /// Addresses that are used for something else than a call or a load.
     escaped: BTreeSet<Origin>,
-    findings: Findings,
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        let Findings { chains, calls, jumps, unresolved, escaped } = other.findings;
+        self.findings.chains.extend(chains);
+        self.findings.calls.extend(calls);
+        self.findings.jumps.extend(jumps);
+        self.findings.unresolved.extend(unresolved);
+        self.findings.escaped.extend(escaped);
+        self.sums.extend(other.sums);
+        self.escaped.extend(other.escaped);
+    }
 }
 
 impl Tracker<'_> {
     fn finish(mut self) -> Findings {
-        for (getpc, low) in std::mem::take(&mut self.sums) {
-            if !self.findings.chains.iter().any(|own| own.getpc == getpc && own.low == low) {
+        for (getpc, low) in std::mem::take(&mut self.found.sums) {
+            let chains = &self.found.findings.chains;
+            if !chains.iter().any(|own| own.getpc == getpc && own.low == low) {
                 self.refuse(getpc, "something is added to the low half alone of its result");
             }
         }
-        let chains = self.findings.chains.iter();
+        let Found { mut findings, escaped, .. } = self.found;
+        let chains = findings.chains.iter();
         let targets: BTreeMap<Origin, u64> = chains
             .map(|own| (Origin::Sum { getpc: own.getpc, low: own.low }, own.target.0))
             .collect();
-        for origin in self.lost.iter().chain(&self.escaped) {
+        for origin in self.lost.iter().chain(&escaped) {
             match origin {
-                Origin::Loaded(address) => _ = self.findings.escaped.insert(*address),
-                origin => self.findings.escaped.extend(targets.get(origin)),
+                Origin::Loaded(address) => _ = findings.escaped.insert(*address),
+                origin => findings.escaped.extend(targets.get(origin)),
             }
         }
-        self.findings
+        findings
     }
 
     /// Carries what is known over a block.
@@ -245,7 +264,7 @@ impl Tracker<'_> {
             Some((Half::Low(part), number, in_inst)) => {
                 let origin = match part.origin {
                     Origin::Pc(getpc) if in_inst => {
-                        self.sums.insert((getpc, index));
+                        self.found.sums.insert((getpc, index));
                         Some(Origin::Sum { getpc, low: index })
                     }
                     Origin::Pc(_) => {
@@ -304,7 +323,7 @@ impl Tracker<'_> {
         let Some(pc) = self.base(Origin::Pc(getpc)) else { return };
         let target = Pc(add(add_low, pc, u64::from(number)).wrapping_add(offset));
         let register = to.first;
-        self.findings.chains.insert(LocalChain { getpc, low, high, register, target });
+        self.found.findings.chains.insert(LocalChain { getpc, low, high, register, target });
     }
 
     /// The address that an origin begins with.
@@ -377,9 +396,9 @@ impl Tracker<'_> {
             Register::Sgpr(sgpr) => Some(sgpr),
             _ => None,
         });
-        self.findings.calls.insert(index, LocalCall { target, pair });
+        self.found.findings.calls.insert(index, LocalCall { target, pair });
         // The callee finds what registers hold, and may call it.
-        self.escaped.extend(state.origins());
+        self.found.escaped.extend(state.origins());
         let written = target.and_then(|target| self.around.written.get(&target.0));
         state.retain(|register| {
             written.is_some_and(|written| !written.contains(register)) || is_preserved(register)
@@ -399,14 +418,16 @@ impl Tracker<'_> {
                 Jump::Unknown
             }
         };
-        self.escaped.extend(state.origins());
-        self.findings.jumps.insert(index, jump);
+        self.found.escaped.extend(state.origins());
+        self.found.findings.jumps.insert(index, jump);
     }
 
     /// Registers are read for a purpose that is not followed.
     fn consume(&mut self, state: &State, range: RegisterRange) {
         for register in range.iter() {
-            self.consume_half(state.get(register));
+            if !register.is_per_lane() {
+                self.consume_half(state.get(register));
+            }
             for half in state.lanes(Vector::Register(register)) {
                 self.consume_half(half);
             }
@@ -420,13 +441,13 @@ impl Tracker<'_> {
             | Half::High(Part { origin: Origin::Pc(getpc), .. }) => {
                 self.refuse(getpc, "its result is used other than in a sum with a constant");
             }
-            Half::Low(part) | Half::High(part) => _ = self.escaped.insert(part.origin),
+            Half::Low(part) | Half::High(part) => _ = self.found.escaped.insert(part.origin),
             _ => {}
         }
     }
 
     fn refuse(&mut self, getpc: u32, reason: &str) {
-        self.findings.unresolved.insert(getpc as usize, reason.to_owned());
+        self.found.findings.unresolved.insert(getpc as usize, reason.to_owned());
     }
 }
 

@@ -91,6 +91,10 @@ impl Code {
     /// Puts other code behind this.
     pub fn append(&mut self, code: Code) {
         let base = self.pieces.len();
+        if base == 0 {
+            *self = code;
+            return;
+        }
         self.pieces.extend(code.pieces.into_iter().map(|piece| match piece {
             Piece::Branch { word, to } => Piece::Branch { word, to: base + to },
             other => other,

@@ -67,7 +67,7 @@ pub struct Liveness<'a> {
 }
 
 /// Between two kept points so many instructions are gone through again.
-const STRIDE: u32 = 16;
+const STRIDE: u32 = 4;
 
 impl<'a> Liveness<'a> {
     /// Analyses a program.

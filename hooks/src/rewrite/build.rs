@@ -23,7 +23,8 @@ use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
 use flipwave_isa::counter;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// A hook call whose values are known to the instruction.
@@ -57,7 +58,7 @@ impl<'a> Build<'a> {
             report: Report::default(),
         };
         let start = Instant::now();
-        let mut entries: Vec<(Vec<EntryPoint>, HashMap<EntryPoint, usize>)> =
+        let mut entries: Vec<(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)> =
             vec![Default::default(); instrumentation.sources.len()];
         for (at, requests) in &instrumentation.requests {
             for (when, call) in calls(requests) {
@@ -79,7 +80,7 @@ impl<'a> Build<'a> {
         at: InstIndex,
         when: When,
         call: &'a HookCall,
-        entries: &mut [(Vec<EntryPoint>, HashMap<EntryPoint, usize>)],
+        entries: &mut [(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)],
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;

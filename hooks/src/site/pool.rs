@@ -52,8 +52,8 @@ impl<'a> Pool<'a> {
 
     /// `words` SGPRs in a row, the first a multiple of `alignment`.
     pub fn sgprs(&mut self, words: u8, alignment: u8) -> Option<Sgpr> {
-        let first = numbers(alignment).take_while(|n| *n < SGPRS).map(Sgpr).map(Register::Sgpr);
-        match self.take(first, words, self.live.active, true)? {
+        let run = Run { file: RegisterSet::SGPRS, words, alignment };
+        match self.take(run, self.live.active, true)? {
             Register::Sgpr(sgpr) => Some(sgpr),
             _ => None,
         }
@@ -61,8 +61,8 @@ impl<'a> Pool<'a> {
 
     /// `words` VGPRs in a row, the first a multiple of `alignment`.
     pub fn vgprs(&mut self, words: u8, alignment: u8, lanes: Lanes) -> Option<Vgpr> {
-        let first = numbers(alignment).map(Vgpr).map(Register::Vgpr);
-        match self.take(first, words, self.wanted(lanes), true)? {
+        let run = Run { file: RegisterSet::VGPRS, words, alignment };
+        match self.take(run, self.wanted(lanes), true)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
@@ -70,8 +70,8 @@ impl<'a> Pool<'a> {
 
     /// `words` AccVGPRs in a row without wanted values, the first a multiple of `alignment`.
     pub fn acc_vgprs(&mut self, words: u8, alignment: u8, lanes: Lanes) -> Option<AccVgpr> {
-        let first = numbers(alignment).map(AccVgpr).map(Register::AccVgpr);
-        match self.take(first, words, self.wanted(lanes), false)? {
+        let run = Run { file: RegisterSet::ACC_VGPRS, words, alignment };
+        match self.take(run, self.wanted(lanes), false)? {
             Register::AccVgpr(acc_vgpr) => Some(acc_vgpr),
             _ => None,
         }
@@ -79,8 +79,8 @@ impl<'a> Pool<'a> {
 
     /// A VGPR without a wanted value in any lane.
     pub fn dead_vgpr(&mut self) -> Option<Vgpr> {
-        let first = numbers(1).map(Vgpr).map(Register::Vgpr);
-        match self.take(first, 1, self.wanted(Lanes::All), false)? {
+        let run = Run { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
+        match self.take(run, self.wanted(Lanes::All), false)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
@@ -93,44 +93,67 @@ impl<'a> Pool<'a> {
         }
     }
 
-    fn take(
-        &mut self,
-        candidates: impl Iterator<Item = Register>,
-        words: u8,
-        wanted: RegisterSet,
-        displace: bool,
-    ) -> Option<Register> {
+    fn take(&mut self, run: Run, wanted: RegisterSet, displace: bool) -> Option<Register> {
         let free = self.component.allocatable.difference(self.forbidden).difference(self.taken);
-        let mut best: Option<((u32, bool), Register)> = None;
-        for first in candidates {
-            let range = RegisterRange::new(first, words);
-            if range.first.offset(words - 1).is_none() {
-                break;
-            }
-            if !free.contains_range(range) {
-                continue;
-            }
-            let costs = range.iter().filter(|own| wanted.contains(*own)).count() as u32;
-            let grows = !self.component.allocated.contains_range(range);
-            if (displace || costs == 0) && best.is_none_or(|(best, _)| (costs, grows) < best) {
-                best = Some(((costs, grows), first));
-            }
-            if best.is_some_and(|(best, _)| best == (0, false)) {
-                break;
-            }
-        }
-        let (_, first) = best?;
-        let range = RegisterRange::new(first, words);
-        self.taken.insert_range(range);
-        self.displaced = self.displaced.union(wanted.intersection([range].into_iter().collect()));
-        Some(first)
+        let dead = free.difference(wanted);
+        let found = run
+            .first(dead.intersection(self.component.allocated))
+            .or_else(|| run.first(dead))
+            .or_else(|| {
+                run.cheapest(free, wanted, self.component.allocated).filter(|_| displace)
+            })?;
+        let range = [RegisterRange::new(found, run.words)].into_iter().collect();
+        self.taken = self.taken.union(range);
+        self.displaced = self.displaced.union(wanted.intersection(range));
+        Some(found)
     }
 }
 
-/// SGPRs that instructions of any target can name.
-const SGPRS: u8 = 106;
+/// Registers in a row that are looked for.
+#[derive(Clone, Copy)]
+struct Run {
+    file: RegisterSet,
+    words: u8,
+    alignment: u8,
+}
 
-/// The numbers of registers that are multiples of `alignment`.
-fn numbers(alignment: u8) -> impl Iterator<Item = u8> {
-    (0..=u8::MAX).step_by(alignment.max(1).into())
+impl Run {
+    /// Where such runs begin in a set.
+    fn all(self, set: RegisterSet) -> impl Iterator<Item = Register> {
+        let is_aligned = move |register: &Register| {
+            let number = match *register {
+                Register::Vgpr(Vgpr(n))
+                | Register::AccVgpr(AccVgpr(n))
+                | Register::Sgpr(Sgpr(n)) => n,
+                _ => 0,
+            };
+            number.is_multiple_of(self.alignment.max(1))
+        };
+        let is_whole = move |first: &Register| {
+            first.offset(self.words.saturating_sub(1)).is_some()
+                && set.contains_range(RegisterRange::new(*first, self.words))
+        };
+        set.intersection(self.file).iter().filter(is_aligned).filter(is_whole)
+    }
+
+    /// Where the first in a set begins.
+    fn first(self, set: RegisterSet) -> Option<Register> {
+        self.all(set).next()
+    }
+
+    /// Where the one with the fewest wanted registers begins, of those rather one that is
+    /// allocated.
+    fn cheapest(
+        self,
+        set: RegisterSet,
+        wanted: RegisterSet,
+        allocated: RegisterSet,
+    ) -> Option<Register> {
+        let cost = |first: &Register| {
+            let range = RegisterRange::new(*first, self.words);
+            let costs = range.iter().filter(|own| wanted.contains(*own)).count();
+            (costs, !allocated.contains_range(range))
+        };
+        self.all(set).min_by_key(cost)
+    }
 }

@@ -6,13 +6,16 @@ use crate::layout::encoding::ADDRESS_CHAIN_SIZE;
 use crate::layout::stream::{Address, Label};
 use crate::layout::{Code, LayoutError, Piece, Purpose, Reference};
 use flipwave_isa::Pc;
+use std::cell::LazyCell;
 
 impl<'a> Emitter<'a> {
     /// Inserted code.
     pub(super) fn code(&mut self, code: &Code, purpose: Purpose) -> Result<(), LayoutError> {
         let start = self.stream.position();
-        let positions = positions(code, start)
-            .map_err(|reason| LayoutError::Piece { place: self.name(purpose), reason })?;
+        if let Some(reason) = code.pieces.iter().find_map(|piece| wrong(piece, code)) {
+            return Err(LayoutError::Piece { place: self.name(purpose), reason });
+        }
+        let positions = LazyCell::new(|| positions(code, start));
         for piece in &code.pieces {
             match piece {
                 Piece::Bytes(bytes) => self.stream.bytes.extend_from_slice(bytes),
@@ -55,23 +58,30 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Positions of the pieces of code that begins at `start`, and its end. Or what is wrong with it.
-fn positions(code: &Code, start: usize) -> Result<Vec<usize>, String> {
+/// Positions of the pieces of code that begins at `start`, and its end.
+fn positions(code: &Code, start: usize) -> Vec<usize> {
     let mut positions = vec![start];
     let mut position = start;
     for piece in &code.pieces {
         position += match piece {
-            Piece::Bytes(bytes) if !bytes.len().is_multiple_of(4) => {
-                return Err(format!("{} bytes are no whole words", bytes.len()));
-            }
             Piece::Bytes(bytes) => bytes.len(),
-            Piece::Branch { to, .. } if *to > code.pieces.len() => {
-                return Err(format!("a branch to piece {to} of {}", code.pieces.len()));
-            }
             Piece::Branch { .. } => 4,
             Piece::Address { .. } => ADDRESS_CHAIN_SIZE,
         };
         positions.push(position);
     }
-    Ok(positions)
+    positions
+}
+
+/// What is wrong with a piece of some code.
+fn wrong(piece: &Piece, code: &Code) -> Option<String> {
+    match piece {
+        Piece::Bytes(bytes) if !bytes.len().is_multiple_of(4) => {
+            Some(format!("{} bytes are no whole words", bytes.len()))
+        }
+        Piece::Branch { to, .. } if *to > code.pieces.len() => {
+            Some(format!("a branch to piece {to} of {}", code.pieces.len()))
+        }
+        _ => None,
+    }
 }
