@@ -4,7 +4,7 @@ use crate::flow::traps_for_good;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
 use flipwave_isa::hazard::wait_states;
 use flipwave_isa::{DecodeError, Inst, Isa, Pc, RegisterSet, Target};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What the rules ask of an instruction, wherever it stands.
@@ -68,14 +68,14 @@ impl Facts {
 /// first word whatever follows, and one of eight by its first two.
 pub struct Decoder {
     isa: Isa,
-    short: HashMap<[u8; 4], Arc<Facts>>,
-    long: HashMap<[u8; 8], Arc<Facts>>,
+    short: FxHashMap<[u8; 4], Arc<Facts>>,
+    long: FxHashMap<[u8; 8], Arc<Facts>>,
 }
 
 impl Decoder {
     /// A decoder that remembers nothing yet.
     pub fn new(isa: Isa) -> Decoder {
-        Decoder { isa, short: HashMap::new(), long: HashMap::new() }
+        Decoder { isa, short: FxHashMap::default(), long: FxHashMap::default() }
     }
 
     /// The instruction at the beginning of `bytes`, which lie at `pc`.

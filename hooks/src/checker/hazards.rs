@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::finding::{Finding, Rule};
 use super::flow::{Flow, original};
 use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Paths back from one instruction that are looked at. What inserted code adds to a program has
@@ -28,7 +28,7 @@ pub fn check(
     if rows.families().is_empty() {
         return 0;
     }
-    let mut known: HashMap<*const Facts, Roles> = HashMap::new();
+    let mut known: FxHashMap<*const Facts, Roles> = FxHashMap::default();
     let roles: Vec<Roles> = code
         .items()
         .iter()

@@ -186,7 +186,11 @@ impl Pending {
             if !item.is_inserted() && !other.is_inserted() {
                 continue;
             }
+            let is_guarded = counts.iter().any(|count| count.counter == Counter::Expcnt);
             let delivered = other.facts.writes;
+            if delivered.is_empty() && !is_guarded {
+                continue;
+            }
             let meeting = if follows_in_order(item, other, counts) {
                 item.facts.reads.difference(item.facts.writes).intersection(delivered)
             } else {
@@ -199,7 +203,6 @@ impl Pending {
                 );
                 report(register, what);
             }
-            let is_guarded = counts.iter().any(|count| count.counter == Counter::Expcnt);
             let sources = other.facts.reads.intersection(item.facts.writes);
             if let Some(register) = sources.iter().find(|own| own.is_per_lane() && is_guarded) {
                 let what = format!(
