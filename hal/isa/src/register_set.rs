@@ -176,7 +176,7 @@ impl RegisterSet {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        *self == RegisterSet::EMPTY
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// How many there are.
