@@ -2,6 +2,7 @@
 
 mod canonical;
 pub mod clause;
+mod control;
 pub mod counter;
 mod decode;
 mod exec;
@@ -21,6 +22,7 @@ mod source;
 mod target;
 mod text;
 
+pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use inst::{
     BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, Modifiers, Operand, OutputScale, Pc,

@@ -1,6 +1,5 @@
 //! Instructions with what the rules ask of them, decoded once for each encoding.
 
-use crate::flow::traps_for_good;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
 use flipwave_isa::hazard::wait_states;
 use flipwave_isa::{DecodeError, Inst, Isa, Pc, RegisterSet, Target};
@@ -31,14 +30,11 @@ pub struct Facts {
 impl Facts {
     /// The facts of an instruction of a target.
     pub fn of(target: &Target, inst: Inst) -> Facts {
-        let ends = inst.flags.barrier
-            || inst.operation.name().starts_with("s_endpgm")
-            || traps_for_good(&inst, target.generation());
         Facts {
             reads: inst.reads.iter().copied().collect(),
             writes: inst.writes.iter().copied().collect(),
             branch: inst.branch_target.map(|target| target.0.wrapping_sub(inst.pc.0).cast_signed()),
-            falls_through: !ends || inst.flags.call,
+            falls_through: inst.control(target.generation()).may_go_on(),
             counted: counted(target, &inst),
             waits: WaitCounts::of(target, &inst),
             wait_states: wait_states(&inst),

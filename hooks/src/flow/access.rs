@@ -1,7 +1,7 @@
 //! Questions to a program.
 
 use super::{Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, Program, Unresolved};
-use flipwave_isa::{Generation, Inst, Pc, RegisterSet};
+use flipwave_isa::{Control, Generation, Inst, Pc, RegisterSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -9,6 +9,11 @@ impl Program {
     /// An instruction.
     pub fn inst(&self, index: InstIndex) -> Option<&Inst> {
         self.instructions.get(index.0 as usize)
+    }
+
+    /// Where control goes behind an instruction of the program.
+    pub fn control(&self, inst: &Inst) -> Control {
+        inst.control(self.target.generation())
     }
 
     /// The instruction that begins at an address.

@@ -1,8 +1,8 @@
 //! Divides a function into basic blocks.
 
-use super::draft::{Draft, Flow};
+use super::draft::Draft;
 use super::{BlockEnd, EdgeKind};
-use flipwave_isa::{Generation, Pc};
+use flipwave_isa::{Control, Generation, Pc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -44,18 +44,21 @@ impl Blocks {
         jumps: &BTreeMap<usize, Jump>,
         is_entry: impl Fn(Pc) -> bool,
     ) -> Blocks {
-        let flows: Vec<Flow> = draft.insts.iter().map(|inst| Flow::of(inst, generation)).collect();
-        let target = |index: usize, flow: Flow| match (flow, jumps.get(&index)) {
-            (Flow::Branch(target) | Flow::Conditional(target), _) => Some(target),
-            (Flow::Jump, Some(Jump::To(target))) => Some(*target),
+        let controls: Vec<Control> =
+            draft.insts.iter().map(|inst| inst.control(generation)).collect();
+        let target = |index: usize, control: Control| match (control, jumps.get(&index)) {
+            (Control::Branch | Control::Conditional, _) => {
+                draft.insts.get(index).and_then(|inst| inst.branch_target)
+            }
+            (Control::Jump, Some(Jump::To(target))) => Some(*target),
             _ => None,
         };
         let mut leaders = BTreeSet::from([0]);
-        for (index, flow) in flows.iter().enumerate() {
-            if *flow != Flow::Next || draft.gaps.contains(&index) {
+        for (index, control) in controls.iter().enumerate() {
+            if *control != Control::Next || draft.gaps.contains(&index) {
                 leaders.insert(index + 1);
             }
-            leaders.extend(target(index, *flow).and_then(|target| draft.at(target)));
+            leaders.extend(target(index, *control).and_then(|target| draft.at(target)));
         }
         leaders.retain(|leader| *leader < draft.insts.len());
         let starts: Vec<usize> = leaders.into_iter().collect();
@@ -65,7 +68,7 @@ impl Blocks {
         let mut result = Blocks::default();
         for (start, end) in starts.iter().copied().zip(ends) {
             let last = end - 1;
-            let flow = flows.get(last).copied().unwrap_or(Flow::End);
+            let control = controls.get(last).copied().unwrap_or(Control::End);
             let next = block_at(end).filter(|_| !draft.gaps.contains(&last));
             let mut successors = Vec::new();
             let mut unresolved = None;
@@ -79,19 +82,19 @@ impl Blocks {
                     )
                 }
             };
-            match flow {
-                Flow::Next => fall_through(&mut successors, &mut unresolved),
-                Flow::End => kind = BlockEnd::EndOfProgram,
-                Flow::Call(_) => {
+            match control {
+                Control::Next => fall_through(&mut successors, &mut unresolved),
+                Control::End => kind = BlockEnd::EndOfProgram,
+                Control::Call => {
                     kind = BlockEnd::Call;
                     successors.extend(next.map(|next| (next, EdgeKind::Return)));
                 }
-                Flow::Unknown(reason) => unresolved = Some(reason.to_owned()),
-                Flow::Branch(_) | Flow::Conditional(_) | Flow::Jump => {
-                    if matches!(flow, Flow::Conditional(_)) {
+                Control::Unknown(reason) => unresolved = Some(reason.to_owned()),
+                Control::Branch | Control::Conditional | Control::Jump => {
+                    if control == Control::Conditional {
                         fall_through(&mut successors, &mut unresolved);
                     }
-                    match (target(last, flow), jumps.get(&last)) {
+                    match (target(last, control), jumps.get(&last)) {
                         (Some(target), _) => match draft.at(target).and_then(block_at) {
                             Some(block) => successors.push((block, EdgeKind::Taken)),
                             None if is_entry(target) && successors.is_empty() => {

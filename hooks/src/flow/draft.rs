@@ -2,7 +2,7 @@
 
 use super::extent::Extent;
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{Generation, Inst, Isa, Pc};
+use flipwave_isa::{Control, Generation, Inst, Isa, Pc};
 
 /// A function on the way to being understood.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Draft {
         };
         let padding = self.insts.iter().rev().take_while(|inst| is_padding(inst)).count();
         let kept = self.insts.len() - padding;
-        let may_end = |inst: &Inst| Flow::of(inst, generation).may_end();
+        let may_end = |inst: &Inst| !may_run_on(inst.control(generation));
         if kept.checked_sub(1).and_then(|last| self.insts.get(last)).is_some_and(may_end) {
             self.insts.truncate(kept);
             let end = self.insts.last().map_or(self.extent.start, |i| i.pc.0 + u64::from(i.size));
@@ -68,56 +68,7 @@ impl Draft {
     }
 }
 
-/// Where control goes behind an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// To the next instruction.
-    Next,
-    /// To an address.
-    Branch(Pc),
-    /// To an address or to the next instruction.
-    Conditional(Pc),
-    /// To the address in a register pair.
-    Jump,
-    /// To a function that comes back, at an address or at that in a register pair.
-    Call(Option<Pc>),
-    /// Nowhere.
-    End,
-    /// It is not said where.
-    Unknown(&'static str),
-}
-
-/// Whether an instruction is a trap that the wave does not come back from. From gfx11 on it may not
-/// be taken, and LLVM puts code behind it that halts the wave (LLVM's
-/// `SIInstrInfo::insertSimulatedTrap`).
-pub fn traps_for_good(inst: &Inst, generation: Generation) -> bool {
-    let is_trap = inst.operation.name() == "s_trap" && inst.immediate == Some(2);
-    is_trap && generation < Generation::Gfx11
-}
-
-impl Flow {
-    /// Where control goes behind `inst`.
-    pub fn of(inst: &Inst, generation: Generation) -> Flow {
-        let name = inst.operation.name();
-        match (name, inst.branch_target) {
-            ("s_setpc_b64", _) => Flow::Jump,
-            ("s_swappc_b64", _) => Flow::Call(None),
-            ("s_call_b64", target) => Flow::Call(target),
-            ("s_branch", Some(target)) => Flow::Branch(target),
-            ("s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join", _) => {
-                Flow::Unknown("where a fork or join goes depends on the stack of forks")
-            }
-            ("s_rfe_b64", _) => Flow::Unknown("it returns from a trap handler"),
-            _ if traps_for_good(inst, generation) => Flow::End,
-            (_, Some(target)) if inst.flags.branch => Flow::Conditional(target),
-            _ if inst.flags.branch => Flow::Unknown("it is no branch that is known"),
-            _ if name.starts_with("s_endpgm") || name == "s_code_end" => Flow::End,
-            _ => Flow::Next,
-        }
-    }
-
-    /// Whether a function may end with it.
-    pub fn may_end(self) -> bool {
-        !matches!(self, Flow::Next | Flow::Conditional(_))
-    }
+/// Whether a function cannot end behind an instruction.
+fn may_run_on(control: Control) -> bool {
+    matches!(control, Control::Next | Control::Conditional)
 }

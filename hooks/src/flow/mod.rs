@@ -14,7 +14,6 @@ mod value;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use draft::traps_for_good;
 pub use error::FlowError;
 
 use flipwave_isa::{Inst, Pc, Register, Target};

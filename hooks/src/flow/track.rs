@@ -1,7 +1,7 @@
 //! Follows addresses through the scalar registers of a function.
 
 use super::block::{Blocks, Jump, LocalBlock};
-use super::draft::{Draft, Flow};
+use super::draft::Draft;
 use super::step::{Followed, Step, destination, register};
 use super::value::{Half, Origin, Part, State, Vector, constant};
 use flipwave_isa::{Generation, Inst, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr};
@@ -382,8 +382,8 @@ impl Tracker<'_> {
     }
 
     fn call(&mut self, state: &mut State, inst: &Inst, index: usize, to: Option<RegisterRange>) {
-        let target = match (Flow::of(inst, self.around.generation), inst.source(0)) {
-            (Flow::Call(Some(target)), _) => Some(target),
+        let target = match (inst.branch_target, inst.source(0)) {
+            (Some(target), _) => Some(target),
             (_, Some(Value::Register(pair))) => {
                 state.address(*pair, |origin| self.base(origin)).map(Pc)
             }

@@ -364,9 +364,7 @@ fn refusal(inst: &Inst) -> Option<&'static str> {
             Some("traps: hooks must not end the kernel")
         }
         Class::Message if name == "s_sethalt" => Some("halts: hooks must not end the kernel"),
-        Class::Branch if name.starts_with("s_endpgm") => {
-            Some("ends the wave: hooks must not end the kernel")
-        }
+        Class::Branch if inst.ends_wave() => Some("ends the wave: hooks must not end the kernel"),
         Class::Branch if inst.branch_target.is_none() && !is_return(inst) => {
             Some("calls a function that is not inlined: recursive, noinline, or by a pointer")
         }

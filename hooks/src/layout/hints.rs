@@ -7,7 +7,7 @@
 //! - `s_sendmsg` of MSG_DEALLOC_VGPRS gives the wave's VGPRs back before its end (RDNA 3 ISA,
 //!   "S_SENDMSG"); code behind it has none.
 
-use super::{Edits, Placement, falls_through};
+use super::{Edits, Placement};
 use crate::flow::{InstIndex, Program};
 use flipwave_isa::{Encoding, Generation, Inst};
 use std::collections::BTreeSet;
@@ -95,11 +95,11 @@ fn gives_registers_back(inst: &Inst, program: &Program) -> bool {
 /// Whether code is inserted between an instruction and the end of the wave, which follows without
 /// a branch wherever a compiler gives registers back.
 fn is_edited_before_end(program: &Program, edits: &Edits, index: u32, end: u32) -> bool {
-    let is_end = |inst: &Inst| inst.operation.name().starts_with("s_endpgm");
+    let goes_on = |inst: &Inst| program.control(inst).may_go_on();
     let rest = program.instructions.get(index as usize + 1..end as usize).unwrap_or_default();
-    let last = rest.iter().position(|inst| inst.flags.branch || !falls_through(inst));
+    let last = rest.iter().position(|inst| inst.flags.branch || !goes_on(inst));
     match last.and_then(|last| Some((last, rest.get(last)?))) {
-        Some((last, inst)) if is_end(inst) => {
+        Some((last, inst)) if inst.ends_wave() => {
             edits.after.contains_key(&InstIndex(index))
                 || edits.touches_any(index + 1..index + 2 + last as u32)
         }

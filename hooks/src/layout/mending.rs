@@ -2,6 +2,7 @@
 //! stays.
 
 use super::LayoutError;
+use super::Placement;
 use super::chains::{self, Chain, Chains};
 use super::encoding::{self, Encoding};
 use super::far::{Jump, Room};
@@ -9,7 +10,6 @@ use super::finish::Text;
 use super::lookup::Lookup;
 use super::reach::{At, Hop, Reach};
 use super::stream::{Label, Labels, Spot, distance};
-use super::{Placement, falls_through};
 use crate::flow::{InstIndex, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
@@ -103,7 +103,9 @@ impl Mending<'_> {
         for function in &self.program.functions {
             let last = function.instructions.end.checked_sub(1);
             let last = last.and_then(|last| self.program.instructions.get(last as usize));
-            let Some(last) = last.filter(|last| !falls_through(last)) else { continue };
+            let Some(last) = last.filter(|last| !self.program.control(last).may_go_on()) else {
+                continue;
+            };
             let mut pc = last.pc.0.saturating_add(last.size.into());
             let is_padding = |pc| {
                 let word = self.object.bytes_at(Pc(pc), 4).and_then(encoding::first_word);

@@ -24,7 +24,7 @@ pub use relayout::relayout;
 
 use crate::flow::{FunctionIndex, InstIndex};
 use flipwave_codeobj::MovedCode;
-use flipwave_isa::{Inst, Pc, Sgpr};
+use flipwave_isa::{Pc, Sgpr};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -108,7 +108,7 @@ pub struct Edits {
     /// Code that runs before an instruction, from wherever control comes.
     pub before: BTreeMap<InstIndex, Code>,
     /// Code that runs after an instruction, wherever control goes: behind a conditional branch on
-    /// both ways, behind a call when it has come back. See [`has_after`].
+    /// both ways, behind a call when it has come back. See [`Control::has_after`](flipwave_isa::Control::has_after).
     pub after: BTreeMap<InstIndex, Code>,
     /// Code in place of an instruction; none removes it. Control leaves it at its end.
     pub replaced: BTreeMap<InstIndex, Code>,
@@ -276,18 +276,4 @@ impl Layout {
     pub fn keeps_old_text(&self) -> bool {
         self.placements.contains(&Placement::Trampoline)
     }
-}
-
-/// Whether control may go from an instruction to the one behind it.
-pub fn falls_through(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    let leaves = ["s_branch", "s_setpc_b64", "s_endpgm", "s_rfe_", "s_cbranch_g_fork"];
-    !leaves.iter().any(|prefix| name.starts_with(prefix))
-}
-
-/// Whether something can run after an instruction: not behind the end of a wave, a return, or a
-/// trap that ends the wave (`s_trap 2`).
-pub fn has_after(inst: &Inst) -> bool {
-    let ends = inst.operation.name() == "s_trap" && inst.immediate == Some(2);
-    !ends && (falls_through(inst) || inst.branch_target.is_some())
 }

@@ -1,6 +1,7 @@
 //! What is compared before each original instruction.
 
 use super::{Lockstep, LockstepError};
+use crate::allocation::Allocation;
 use crate::component::components;
 use crate::flow::InstIndex;
 use crate::liveness::Live;
@@ -21,8 +22,9 @@ pub struct Registers {
 pub struct Compared<'a> {
     wanted: &'a dyn Fn(InstIndex) -> Live,
     changed: RegisterSet,
-    /// Registers that code which runs with the kernel can get at. What code outside the code
-    /// object might find in others is nobody's: there hooks keep what is their own.
+    /// Registers of the original's waves that code which runs with the kernel can get at. What
+    /// code outside the code object might find in others is nobody's: there hooks keep what is
+    /// their own.
     touched: RegisterSet,
     /// Second halves of address computations: the carry of the first depends on the address.
     carries: HashSet<InstIndex>,
@@ -40,12 +42,17 @@ impl<'a> Compared<'a> {
         let kernel = kernels.iter().position(|own| *own.name == *lockstep.original.kernel);
         let mut components = components(object, program).into_iter();
         let component = components.find(|own| kernel.is_some_and(|at| own.kernels.contains(&at)));
+        let files = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS);
+        let allocated = kernel
+            .and_then(|at| kernels.get(at))
+            .map_or(files, |kernel| Allocation::of(kernel, &program.target).registers());
+        let missing = files.difference(allocated);
         let mut known = Vec::new();
         known.resize_with(program.instructions.len(), OnceCell::new);
         Ok(Compared {
             wanted: lockstep.wanted,
             changed: lockstep.changed,
-            touched: component.map_or(RegisterSet::EMPTY, |own| own.touched),
+            touched: component.map_or(RegisterSet::EMPTY, |own| own.touched.difference(missing)),
             carries: program
                 .addresses
                 .iter()

@@ -90,7 +90,7 @@ impl<'a> Build<'a> {
         let (Some(source), Some((points, known))) = (source, entries.get_mut(call.source.0)) else {
             return Err(RewriteError::NoSource { index: call.source.0 });
         };
-        if when == When::After && !layout::has_after(inst) {
+        if when == When::After && !program.control(inst).has_after() {
             self.refuse(at, when, &call.function, "control does not come back behind it".into());
             return Ok(());
         }

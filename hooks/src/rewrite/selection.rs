@@ -66,9 +66,7 @@ impl Selection {
                     Position::KernelEntry => {
                         function.kernel.is_some() && index == function.instructions.start
                     }
-                    Position::KernelExit => {
-                        function.kernel.is_some() && inst.operation.name().starts_with("s_endpgm")
-                    }
+                    Position::KernelExit => function.kernel.is_some() && inst.ends_wave(),
                 };
                 if stands && self.fits(inst, lines) {
                     sites.push(InstIndex(index));

@@ -62,10 +62,6 @@ impl Record for Reading {
     }
 }
 
-fn ends_wave(inst: &Inst) -> bool {
-    inst.operation.name().starts_with("s_endpgm")
-}
-
 impl Tool for KernelClock {
     /// By ascending number of the wave. A wave that does not come to an `s_endpgm` has no row.
     type Row = (Wave, WaveClock);
@@ -77,7 +73,7 @@ impl Tool for KernelClock {
         let begins = kernels.map(|function| InstIndex(function.instructions.start));
         let mut sites: Vec<(InstIndex, u64)> =
             begins.filter(|at| scope.contains(*at)).map(|at| (at, 0)).collect();
-        sites.extend(scope.select(ends_wave).into_iter().map(|at| (at, 1)));
+        sites.extend(scope.select(Inst::ends_wave).into_iter().map(|at| (at, 1)));
         let records = asking.options().records.max(1).into();
         let source = asking.source("kernel_clock", &[("RECORDS", records)])?;
         for (at, is_end) in sites {

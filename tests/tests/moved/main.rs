@@ -14,7 +14,7 @@ mod pressure;
 
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_hooks::flow::{self, FunctionIndex, InstIndex};
-use flipwave_hooks::layout::{Code, Edits, Layout, Piece, Placement, Purpose, has_after, relayout};
+use flipwave_hooks::layout::{Code, Edits, Layout, Piece, Placement, Purpose, relayout};
 use flipwave_isa::{Isa, Pc};
 use flipwave_tests::{MACHINES, Program, compile_for, rewritten_levels};
 
@@ -83,6 +83,7 @@ fn edits(program: &flow::Program, way: Way) -> Edits {
         ],
     };
     let mut edits = Edits::default();
+    let has_after = |inst| program.control(inst).has_after();
     for (index, inst) in program.instructions.iter().enumerate() {
         let at = InstIndex(index as u32);
         match way {

@@ -14,7 +14,7 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static
     }
     match facts.name() {
         "s_barrier" => return Err("inserted code meets a barrier"),
-        name if name.starts_with("s_endpgm") => return Err("inserted code ends the wave"),
+        _ if facts.inst.ends_wave() => return Err("inserted code ends the wave"),
         "s_setpc_b64" | "s_cbranch_g_fork" | "s_cbranch_i_fork" | "s_cbranch_join" => {
             return Err("inserted code goes somewhere that cannot be followed");
         }

@@ -3,8 +3,8 @@
 use super::{Emitter, Source};
 use crate::flow::{Function, FunctionIndex, InstIndex};
 use crate::layout::stream::{Address, Label, Spot};
-use crate::layout::{LayoutError, Purpose, falls_through, far, hints, preload};
-use flipwave_isa::Pc;
+use crate::layout::{LayoutError, Purpose, far, hints, preload};
+use flipwave_isa::{Inst, Pc};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -71,11 +71,12 @@ impl<'a> Emitter<'a> {
     fn widen(&self, range: &Range<u32>, displaced: &mut BTreeSet<u32>) {
         let Source { program, edits, chains, joined, .. } = self.source;
         let is_joined = |at: u32| joined.contains(&InstIndex(at));
+        let may_go_on = |inst: &Inst| program.control(inst).may_go_on();
         let has_pair = |at: u32| edits.free_pairs.contains_key(&InstIndex(at));
         let goes_along = |at: u32| {
             range.contains(&at)
                 && program.inst(InstIndex(at)).is_some_and(|inst| {
-                    let is_plain = falls_through(inst) && inst.branch_target.is_none();
+                    let is_plain = may_go_on(inst) && inst.branch_target.is_none();
                     is_plain
                         && !inst.flags.call
                         && self.tie(InstIndex(at), inst).is_none()
@@ -95,7 +96,7 @@ impl<'a> Emitter<'a> {
                 run.start -= 1;
             }
             let falls = run.end.checked_sub(1).and_then(|last| program.inst(InstIndex(last)));
-            while falls.is_some_and(falls_through)
+            while falls.is_some_and(may_go_on)
                 && (!has_pair(run.end) || splits(run.end) || size(&run) < far::ROOM)
                 && !is_joined(run.end)
                 && goes_along(run.end)

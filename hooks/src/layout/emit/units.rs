@@ -4,7 +4,7 @@ use super::{Emitter, Stub};
 use crate::flow::InstIndex;
 use crate::layout::encoding::{first_word, with_literal_source};
 use crate::layout::stream::{Label, Unit};
-use crate::layout::{LayoutError, Purpose, falls_through, has_after, hints};
+use crate::layout::{LayoutError, Purpose, hints};
 use flipwave_isa::{Inst, Pc};
 use std::ops::Range;
 
@@ -48,6 +48,7 @@ impl<'a> Emitter<'a> {
         if let Some(code) = edits.before.get(&index) {
             self.code(code, Purpose::Before(index))?;
         }
+        let control = self.source.program.control(inst);
         let mut place = None;
         let mut taken = None;
         if let Some(code) = edits.replaced.get(&index) {
@@ -58,7 +59,7 @@ impl<'a> Emitter<'a> {
         } else {
             place = Some(self.stream.position());
             taken = self.original(index, inst, site)?;
-            self.falls = falls_through(inst);
+            self.falls = control.may_go_on();
             self.whole_until = self.whole_until.max(index.0 + 1 + hints::group(inst));
         }
         let has_code = edits.after.contains_key(&index);
@@ -69,7 +70,7 @@ impl<'a> Emitter<'a> {
             self.stubs.push(Stub { branch, at: index, to, site });
         }
         if let Some(code) = edits.after.get(&index) {
-            if place.is_some() && !has_after(inst) {
+            if place.is_some() && !control.has_after() {
                 return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
             }
             if self.falls {

@@ -3,7 +3,7 @@
 use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
 use crate::flow::{FunctionIndex, InstIndex};
-use crate::layout::{Edits, Layout, LayoutError, Placement, Purpose, has_after, relayout};
+use crate::layout::{Edits, Layout, LayoutError, Placement, Purpose, relayout};
 use flipwave_isa::{Pc, Sgpr};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -93,6 +93,7 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
         let Range { start, end } = dose.filling;
         (start + dice.below(end - start)) as usize / 4 * 4
     };
+    let has_after = |inst| sample.program.control(inst).has_after();
     for (index, inst) in sample.program.instructions.iter().enumerate() {
         let index = InstIndex(index as u32);
         if dice.below(dose.one_in) == 0 {
@@ -264,7 +265,7 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
         if is_chained || edits.before.len() + edits.after.len() > 8 || dice.below(3) > 0 {
             continue;
         }
-        let after = has_after(inst) && dice.below(2) == 0;
+        let after = sample.program.control(inst).has_after() && dice.below(2) == 0;
         let purpose = if after { Purpose::After(index) } else { Purpose::Before(index) };
         let code = marking(sample, marker(purpose), 0);
         if after {

@@ -1,0 +1,75 @@
+//! Where control goes behind an instruction.
+
+use crate::{Generation, Inst};
+
+/// Where control goes behind an instruction. Targets of direct branches and calls are
+/// [`Inst::branch_target`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// To the next instruction.
+    Next,
+    /// To its target.
+    Branch,
+    /// To its target or to the next instruction.
+    Conditional,
+    /// To the address in a register pair.
+    Jump,
+    /// To a function that comes back: its target, or the address in a register pair.
+    Call,
+    /// Nowhere: the wave ends.
+    End,
+    /// It is not said where.
+    Unknown(&'static str),
+}
+
+impl Control {
+    /// Whether the next instruction may follow, behind a call when it has come back.
+    pub fn may_go_on(self) -> bool {
+        match self {
+            Control::Next | Control::Conditional | Control::Call | Control::Unknown(_) => true,
+            Control::Branch | Control::Jump | Control::End => false,
+        }
+    }
+
+    /// Whether control leaves it for a place where code that runs behind it can stand: its target,
+    /// or the next instruction.
+    pub fn has_after(self) -> bool {
+        match self {
+            Control::Next | Control::Branch | Control::Conditional | Control::Call => true,
+            Control::Jump | Control::End | Control::Unknown(_) => false,
+        }
+    }
+}
+
+impl Inst {
+    /// Where control goes behind it.
+    pub fn control(&self, generation: Generation) -> Control {
+        let name = self.operation.name();
+        match (name, self.branch_target) {
+            ("s_setpc_b64", _) => Control::Jump,
+            ("s_swappc_b64" | "s_call_b64", _) => Control::Call,
+            ("s_branch", Some(_)) => Control::Branch,
+            ("s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join", _) => {
+                Control::Unknown("where a fork or join goes depends on the stack of forks")
+            }
+            ("s_rfe_b64", _) => Control::Unknown("it returns from a trap handler"),
+            ("s_trap", _) if self.traps_for_good(generation) => Control::End,
+            (_, Some(_)) if self.flags.branch => Control::Conditional,
+            _ if self.flags.branch => Control::Unknown("it is no branch that is known"),
+            _ if self.ends_wave() || name == "s_code_end" => Control::End,
+            _ => Control::Next,
+        }
+    }
+
+    /// Whether it is one of the instructions that a wave ends with.
+    pub fn ends_wave(&self) -> bool {
+        self.operation.name().starts_with("s_endpgm")
+    }
+
+    /// Whether it is a trap that the wave does not come back from. From gfx11 on it may not be
+    /// taken, and LLVM puts code behind it that halts the wave (LLVM's
+    /// `SIInstrInfo::insertSimulatedTrap`).
+    fn traps_for_good(&self, generation: Generation) -> bool {
+        self.immediate == Some(2) && generation < Generation::Gfx11
+    }
+}
