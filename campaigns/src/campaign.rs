@@ -4,9 +4,11 @@ use crate::buffers::Init;
 use crate::check::check;
 use crate::compare::Tolerance;
 use crate::element::ElementType;
+use crate::error::CampaignError;
 use crate::schema;
 use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
+use flipwave_emulator::Instruction;
 use flipwave_injector::{FaultModel, Group};
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
@@ -26,8 +28,12 @@ pub struct Campaign {
     pub buffers: Vec<Buffer>,
     /// What to launch, in order.
     pub launches: Vec<Launch>,
-    /// What to inject.
-    pub faults: Faults,
+    /// What to inject; nothing where the file says nothing of faults.
+    pub faults: Option<Faults>,
+    /// Instructions that the target lacks.
+    pub instructions: Vec<Instruction>,
+    /// The same work without them, to be compared.
+    pub software: Vec<Launch>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
 }
@@ -149,6 +155,19 @@ impl Buffer {
 }
 
 impl Campaign {
+    /// What to inject.
+    ///
+    /// # Errors
+    /// [`CampaignError::NoFaults`], and [`CampaignError::FaultsInEmulation`] where the program
+    /// has instructions that are emulated.
+    pub fn faults(&self) -> Result<&Faults, CampaignError> {
+        match &self.faults {
+            None => Err(CampaignError::NoFaults),
+            Some(_) if !self.instructions.is_empty() => Err(CampaignError::FaultsInEmulation),
+            Some(faults) => Ok(faults),
+        }
+    }
+
     /// Reads a campaign file. Paths in it are relative to the file.
     ///
     /// # Errors
@@ -255,8 +274,9 @@ compare: {sum: {relative: 1.0e-5}}
                 Argument::LocalMemory(64)
             ]
         );
-        assert_eq!(campaign.faults.groups, [Group::Valu, Group::Vmem]);
-        assert_eq!(campaign.faults.size, SampleSize::Count(100));
+        let faults = campaign.faults().expect("faults");
+        assert_eq!(faults.groups, [Group::Valu, Group::Vmem]);
+        assert_eq!(faults.size, SampleSize::Count(100));
     }
 
     #[test]

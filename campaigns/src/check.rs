@@ -7,6 +7,8 @@ use crate::location::Field;
 use crate::schema;
 use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
+use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
+use flipwave_hooks::hook::Source;
 use flipwave_injector::Group;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
@@ -66,16 +68,78 @@ pub(crate) fn check(
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
     let mut program = Program::default();
-    program.check(file.workload, directory)?;
+    program.check(file.workload, directory, &root.key("workload"))?;
     program.check_outputs(file.compare)?;
+    let own = program.launches.len();
+    if let Some(software) = file.software {
+        program.check(software, directory, &root.key("software"))?;
+    }
+    let software = program.launches.split_off(own);
     Ok(Campaign {
         name: file.name,
         seed: file.seed,
         target,
         buffers: program.buffers,
         launches: program.launches,
-        faults: check_faults(file.faults)?,
+        faults: file.faults.map(check_faults).transpose()?,
+        instructions: check_instructions(file.instructions, directory)?,
+        software,
         digest,
+    })
+}
+
+fn check_instructions(
+    instructions: Vec<schema::Instruction>,
+    directory: &Path,
+) -> Result<Vec<Instruction>, Wrong> {
+    let field = Field::root().key("instructions");
+    let mut checked = Vec::new();
+    for (index, own) in instructions.into_iter().enumerate() {
+        checked.push(check_instruction(own, directory, &field.index(index))?);
+    }
+    Ok(checked)
+}
+
+fn check_instruction(
+    own: schema::Instruction,
+    directory: &Path,
+    field: &Field,
+) -> Result<Instruction, Wrong> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if own.name.is_empty() || !own.name.chars().all(is_plain) {
+        return wrong(
+            &field.key("name"),
+            format!("`{}` is no name of an instruction; use letters, digits and `_`", own.name),
+        );
+    }
+    let mut operands = Vec::new();
+    for (name, binding) in own.operands {
+        match binding.parse::<Binding>() {
+            Ok(binding) => operands.push((name, binding)),
+            Err(error) => {
+                return wrong(&field.key("operands").key(&name), error.to_string());
+            }
+        }
+    }
+    let path = directory.join(&own.hook.source);
+    let source = match Source::read(&path) {
+        Ok(source) => source,
+        Err(error) => return wrong(&field.key("hook").key("source"), error.to_string()),
+    };
+    Ok(Instruction {
+        name: own.name,
+        proxy: own.proxy,
+        operands,
+        source,
+        function: own.hook.function,
+        lanes: match own.lanes {
+            schema::Lanes::Active => Lanes::Active,
+            schema::Lanes::All => Lanes::All,
+        },
+        matching: match own.matching {
+            schema::Matching::Marked => Matching::Marked,
+            schema::Matching::All => Matching::All,
+        },
     })
 }
 
@@ -146,8 +210,12 @@ struct Program {
 }
 
 impl Program {
-    fn check(&mut self, workload: schema::Workload, directory: &Path) -> Result<(), Wrong> {
-        let field = Field::root().key("workload");
+    fn check(
+        &mut self,
+        workload: schema::Workload,
+        directory: &Path,
+        field: &Field,
+    ) -> Result<(), Wrong> {
         match (workload.kernel, workload.dispatches) {
             (Some(launch), None) => self.add_launch(launch, directory, &field.key("kernel")),
             (None, Some(launches)) if launches.is_empty() => {
@@ -161,7 +229,7 @@ impl Program {
                 Ok(())
             }
             _ => wrong(
-                &field,
+                field,
                 "expected either `kernel` (one launch) or `dispatches` (a list of launches)",
             ),
         }

@@ -6,10 +6,12 @@
 
 use crate::device_libraries;
 use crate::digest::hexadecimal;
+use flipwave_hooks::hook::HEADER;
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -108,6 +110,8 @@ pub struct Compiler {
     device_libraries: PathBuf,
     rocm: PathBuf,
     cache: PathBuf,
+    /// The folder of the header that kernels may include.
+    include: PathBuf,
 }
 
 impl Compiler {
@@ -123,12 +127,15 @@ impl Compiler {
             Some(folder) => vec![folder.into()],
             None => device_libraries::usual_folders(),
         };
+        let cache = cache_folder(|name| std::env::var_os(name));
+        let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
             version: clang_version(&clang)?,
             clang,
             device_libraries: device_libraries::find(candidates)?,
             rocm: find_rocm(),
-            cache: cache_folder(|name| std::env::var_os(name)),
+            include: cache.join(format!("include-{}", &digest[..16])),
+            cache,
         })
     }
 
@@ -158,6 +165,7 @@ impl Compiler {
             &self.clang,
             &self.cache,
         )?;
+        self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
         let kept = self.cache.join(format!("{}.co", self.digest(source, &arguments)?));
         let failed = |reason| CompileError::Cache { path: kept.clone(), reason };
@@ -211,8 +219,26 @@ impl Compiler {
         // Line tables tell where a fault struck and leave the code as it is. They name files
         // relative to the source, so that the code object does not depend on where it lies.
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
+        // flipwave.h, for those that include it.
+        arguments.extend(["-idirafter".into(), self.include.clone().into()]);
         arguments.extend(options.iter().map(OsString::from));
         arguments
+    }
+
+    /// Puts the header where kernels find it.
+    fn write_header(&self) -> Result<(), CompileError> {
+        let path = self.include.join("flipwave.h");
+        if std::fs::read(&path).is_ok_and(|kept| kept == HEADER.as_bytes()) {
+            return Ok(());
+        }
+        let write = || -> std::io::Result<()> {
+            std::fs::create_dir_all(&self.include)?;
+            let mut unfinished = tempfile::NamedTempFile::new_in(&self.include)?;
+            unfinished.write_all(HEADER.as_bytes())?;
+            unfinished.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(|reason| CompileError::Cache { path: path.clone(), reason })
     }
 
     /// Digest of everything a code object is made from.

@@ -4,6 +4,7 @@ use crate::campaign::FileError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
 use flipwave_analysis::StatisticsError;
+use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{GoldenError, InjectionError, PlanError};
 
@@ -13,6 +14,21 @@ pub enum CampaignError {
     /// The campaign file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Nothing to inject.
+    #[error("the campaign file has no `faults`: say what is to be injected")]
+    NoFaults,
+    /// Faults in a program that is not what its instructions say.
+    #[error(
+        "faults are injected into programs whose instructions the target has; this one has \
+         `instructions` to be emulated: use `flipwave emulate` or `flipwave tool`"
+    )]
+    FaultsInEmulation,
+    /// No instruction to emulate.
+    #[error("the file has no `instructions`: say which are to be emulated")]
+    NoInstructions,
+    /// An instruction cannot be emulated.
+    #[error(transparent)]
+    Emulate(#[from] Box<EmulateError>),
     /// The program cannot be put together.
     #[error(transparent)]
     Prepare(#[from] PrepareError),

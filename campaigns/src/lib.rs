@@ -13,6 +13,7 @@ mod compile;
 mod device_libraries;
 mod digest;
 mod element;
+mod emulate;
 mod error;
 mod folder;
 mod location;
@@ -35,6 +36,7 @@ pub use campaign::{Argument, Buffer, Campaign, Code, Faults, FileError, Launch, 
 pub use compare::{Difference, Tolerance, compare};
 pub use compile::{CompileError, Compiler, Language};
 pub use element::{ElementType, Number};
+pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
 pub use error::CampaignError;
 pub use folder::FolderError;
 pub use outcome::{Verdict, classify};

@@ -23,6 +23,8 @@ const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
 pub struct Prepared {
     /// The device with everything in place, and the launches.
     pub workload: Workload,
+    /// The launches of the same work without emulated instructions, on the same device.
+    pub software: Vec<Dispatch>,
     /// How each of the workload's outputs is read and compared, in their order.
     pub formats: Vec<OutputFormat>,
     /// The compiler's version, if one was needed.
@@ -113,7 +115,7 @@ fn kernel_list(present: &[String]) -> String {
 pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
     let mut modules = Modules::default();
-    for launch in &campaign.launches {
+    for launch in campaign.launches.iter().chain(&campaign.software) {
         modules.load(&launch.code, &campaign.target, &mut device)?;
     }
 
@@ -133,12 +135,13 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
         }
     }
 
-    let mut dispatches = Vec::new();
-    for (index, launch) in campaign.launches.iter().enumerate() {
-        dispatches.push(modules.dispatch(index, launch, &addresses)?);
-    }
+    let dispatches = |launches: &[Launch]| -> Result<Vec<Dispatch>, PrepareError> {
+        let launches = launches.iter().enumerate();
+        launches.map(|(index, launch)| modules.dispatch(index, launch, &addresses)).collect()
+    };
+    let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    Ok(Prepared { workload: Workload { device, dispatches, outputs }, formats, compiler })
+    Ok(Prepared { workload: Workload { device, dispatches, outputs }, software, formats, compiler })
 }
 
 /// The code objects loaded so far.

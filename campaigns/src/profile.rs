@@ -10,7 +10,7 @@ use flipwave_injector::Profile;
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together or does not complete.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
+    let faults = campaign.faults()?;
     let prepared = prepare(campaign)?;
-    let faults = &campaign.faults;
     Ok(flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)?)
 }

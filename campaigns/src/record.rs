@@ -1,7 +1,7 @@
 //! `run.json`: how a run of a campaign went. The only result file that depends on time and
 //! host.
 
-use crate::campaign::Campaign;
+use crate::campaign::{Campaign, Faults};
 use crate::folder::{FolderError, RECORD};
 use flipwave_injector::{Golden, Population};
 use serde::Serialize;
@@ -71,13 +71,13 @@ pub struct CampaignIdentity {
 }
 
 impl CampaignIdentity {
-    pub(crate) fn of(campaign: &Campaign) -> CampaignIdentity {
+    pub(crate) fn of(campaign: &Campaign, faults: &Faults) -> CampaignIdentity {
         CampaignIdentity {
             name: campaign.name.clone(),
             seed: campaign.seed,
             target: campaign.target.to_string(),
-            model: campaign.faults.model.to_string(),
-            groups: campaign.faults.groups.iter().map(|group| group.to_string()).collect(),
+            model: faults.model.to_string(),
+            groups: faults.groups.iter().map(|group| group.to_string()).collect(),
             sha256: campaign.digest.clone(),
         }
     }

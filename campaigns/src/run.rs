@@ -1,6 +1,6 @@
 //! A campaign from its file to its results.
 
-use crate::campaign::{Campaign, SampleSize};
+use crate::campaign::{Campaign, Faults, SampleSize};
 use crate::check::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
@@ -55,12 +55,13 @@ pub fn run(
     progress: &mut dyn Progress,
     interrupt: &AtomicBool,
 ) -> Result<Report, CampaignError> {
+    let faults = campaign.faults()?;
     if !options.force {
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
-    let experiment = Experiment::new(campaign, progress)?;
+    let experiment = Experiment::new(campaign, faults, progress)?;
     folder::clear(&options.folder)?;
-    let mut record = experiment.record(campaign, options);
+    let mut record = experiment.record(campaign, faults, options);
     record.write(&options.folder)?;
 
     progress.phase(Phase::Injecting { count: record.planned });
@@ -108,14 +109,17 @@ struct Experiment {
 }
 
 impl Experiment {
-    fn new(campaign: &Campaign, progress: &mut dyn Progress) -> Result<Experiment, CampaignError> {
+    fn new(
+        campaign: &Campaign,
+        faults: &Faults,
+        progress: &mut dyn Progress,
+    ) -> Result<Experiment, CampaignError> {
         let mut timings = Timings::default();
         progress.phase(Phase::Preparing);
         let prepared = timed(&mut timings.prepare, || prepare(campaign))?;
         progress.phase(Phase::Golden);
         let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
         progress.phase(Phase::Profiling);
-        let faults = &campaign.faults;
         let profile = timed(&mut timings.profile, || {
             flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)
         })?;
@@ -153,11 +157,11 @@ impl Experiment {
         Ok(row(index, planned, &injection, &verdict))
     }
 
-    fn record(&self, campaign: &Campaign, options: &RunOptions) -> Record {
+    fn record(&self, campaign: &Campaign, faults: &Faults, options: &RunOptions) -> Record {
         Record {
             status: Status::Running,
             error: None,
-            campaign: CampaignIdentity::of(campaign),
+            campaign: CampaignIdentity::of(campaign, faults),
             versions: Versions {
                 flipwave: env!("CARGO_PKG_VERSION"),
                 compiler: self.prepared.compiler.clone(),

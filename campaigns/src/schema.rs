@@ -18,7 +18,10 @@ pub(crate) struct File {
     #[serde(default = "default_target")]
     pub target: String,
     pub workload: Workload,
-    pub faults: Faults,
+    pub faults: Option<Faults>,
+    #[serde(default)]
+    pub instructions: Vec<Instruction>,
+    pub software: Option<Workload>,
     #[serde(default, deserialize_with = "unique_keys")]
     pub compare: BTreeMap<String, Tolerance>,
 }
@@ -83,6 +86,43 @@ pub(crate) struct Range {
 
 fn some_init<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Init>, D::Error> {
     serde_yaml::with::singleton_map::deserialize(deserializer).map(Some)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Instruction {
+    pub name: String,
+    pub proxy: String,
+    #[serde(default, deserialize_with = "unique_keys")]
+    pub operands: BTreeMap<String, String>,
+    pub hook: Hook,
+    #[serde(default)]
+    pub lanes: Lanes,
+    #[serde(default, rename = "match")]
+    pub matching: Matching,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hook {
+    pub source: PathBuf,
+    pub function: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Lanes {
+    #[default]
+    Active,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Matching {
+    #[default]
+    Marked,
+    All,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,10 +3,12 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::prepare::prepare;
+use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::tools::{self, Measurement, Options, Tool, ToolError};
+use flipwave_hooks::tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
 
-/// Runs a campaign's program once without faults, with a tool in its kernels.
+/// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
+/// are emulated are single instructions to it.
 ///
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together or does not complete, or the tool
@@ -19,7 +21,10 @@ pub fn measure<T: Tool>(
     let mut device = workload.device.clone();
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);
+    let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
+    let beside = (!campaign.instructions.is_empty()).then_some(&emulator as &dyn Beside);
+    let dispatches = &workload.dispatches;
     let found =
-        tools::measure::<T, _>(&mut device, code_of, &workload.dispatches, options, &compiler);
+        measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);
     Ok(found.map_err(Box::new)?)
 }

@@ -36,6 +36,24 @@ pub enum Command {
     Inspect(InspectArguments),
     /// Run a campaign's program once, without faults, with a tool in its kernels; print a table
     Tool(ToolArguments),
+    /// Run a program whose instructions the target lacks, each in the place of a proxy
+    Emulate(EmulateArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints how often each emulated instruction ran, and what waves executed in all, an emulated \
+instruction counted as one; beside it the version in software, if the file has one, and whether \
+its outputs are the same.")]
+pub struct EmulateArguments {
+    /// The file with the program and its instructions (YAML)
+    pub file: PathBuf,
+    /// Folder for the tables, instructions.csv and executed.csv
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed in place of the file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]

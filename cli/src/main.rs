@@ -2,6 +2,7 @@
 
 mod arguments;
 mod display;
+mod emulate;
 mod inspect;
 mod profile;
 mod replay;
@@ -14,7 +15,8 @@ use clap::Parser;
 use flipwave_campaigns::CampaignError;
 use std::process::ExitCode;
 
-/// The exit code of a program that does not keep the rules of the hardware.
+/// The exit code of a program that does not keep the rules of the hardware, or computes something
+/// else than its other version.
 const BROKEN: u8 = 1;
 /// The exit code of everything that was not done as asked.
 const FAILED: u8 = 2;
@@ -26,13 +28,14 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Tool(arguments) => tool::tool(&arguments),
+        Command::Emulate(arguments) => emulate::emulate(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("flipwave: {failure}");
             ExitCode::from(match failure {
-                Failure::RulesBroken { .. } => BROKEN,
+                Failure::RulesBroken { .. } | Failure::NotSame { .. } => BROKEN,
                 _ => FAILED,
             })
         }
@@ -48,6 +51,9 @@ enum Failure {
     /// A program that does not keep the rules of the hardware.
     #[error("the program breaks rules of the hardware (places: {count}); nothing was injected")]
     RulesBroken { count: usize },
+    /// A version in software that computes something else.
+    #[error("the version in software computes something else: {outputs}")]
+    NotSame { outputs: String },
     /// A campaign that was asked to stop.
     #[error("interrupted after {done} of {planned} injections; their results are in {folder}")]
     Interrupted { done: u64, planned: u64, folder: String },

@@ -1,4 +1,4 @@
-/* What hooks are written with.
+/* What hooks are written with, and in kernels (OpenCL C, HIP) what proxies are.
  *
  * A hook is a C function. It runs before or after an instruction of a kernel, on the lanes that
  * the instruction runs on, with arguments that the request for it names. What it returns goes to
@@ -6,9 +6,46 @@
  * no traps; variables outside of functions lie in device memory, and start as zero unless the
  * source says otherwise.
  *
- * This file is included before every source of hooks. */
+ * This file is included before every source of hooks. A kernel includes it for FLIPWAVE_PROXY. */
 
 #pragma once
+
+#if defined(__OPENCL_C_VERSION__) || defined(__HIP__)
+
+/* A proxy: an instruction of the target in the place of one that no chip has. `text` is in the
+ * assembler's words, `%0` in place of the destination and `%1`, `%2` and so on in place of the
+ * sources, which are given as for inline assembly: "v"(x) in VGPRs, "s"(x) in SGPRs, "n"(3) for a
+ * number. The value is the destination's, of type `type`, in VGPRs.
+ *
+ *     #define saturating_add(a, b) \
+ *         FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "v_and_or_b32 %0, %1, %2, 57", "v"(a), "v"(b))
+ *
+ * Each proxy leaves a mark, so that the same instruction where no proxy was meant is not taken for
+ * one. */
+#define FLIPWAVE_PROXY(name, type, text, ...) FLIPWAVE_PROXY_TO("=v", name, type, text, __VA_ARGS__)
+
+/* The same with the destination in SGPRs. */
+#define FLIPWAVE_SCALAR_PROXY(name, type, text, ...) \
+    FLIPWAVE_PROXY_TO("=s", name, type, text, __VA_ARGS__)
+
+#define FLIPWAVE_PROXY_TO(constraint, name, type, text, ...) \
+    ({ \
+        type flipwave_result; \
+        __asm__ volatile(FLIPWAVE_MARK(name) text \
+                         : constraint(flipwave_result) : __VA_ARGS__ : "scc"); \
+        flipwave_result; \
+    })
+
+/* A proxy whose destination, `%0`, is read, too: the variable `variable`, in VGPRs. */
+#define FLIPWAVE_UPDATING_PROXY(name, variable, text, ...) \
+    __asm__ volatile(FLIPWAVE_MARK(name) text : "+v"(variable) : __VA_ARGS__ : "scc")
+
+/* Puts the address of the instruction behind it into a section that is not loaded. */
+#define FLIPWAVE_MARK(name) \
+    "1:\n\t.pushsection .flipwave.proxy." #name ",\"\",@progbits\n\t.quad 1b\n\t" \
+    ".popsection\n\t"
+
+#else
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -181,3 +218,5 @@ static inline void flipwave_write_sgpr(uint32_t index, uint32_t value)
 #pragma GCC poison __builtin_amdgcn_dispatch_ptr __builtin_amdgcn_queue_ptr
 #pragma GCC poison __builtin_amdgcn_kernarg_segment_ptr __builtin_amdgcn_implicitarg_ptr
 #pragma GCC poison __builtin_amdgcn_dispatch_id __builtin_amdgcn_endpgm
+
+#endif

@@ -17,6 +17,9 @@ pub enum ToolError {
         /// The name.
         wanted: String,
     },
+    /// What was to be put into the code beside the tool.
+    #[error(transparent)]
+    Beside(Box<dyn std::error::Error + Send + Sync>),
     /// The code.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),

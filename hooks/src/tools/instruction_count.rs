@@ -48,9 +48,7 @@ impl Tool for InstructionCount {
                 let blocks = scope.program().blocks.iter().map(|block| block.instructions.clone());
                 blocks.filter(|range| scope.contains(InstIndex(range.start))).collect()
             }
-            Per::Instruction => {
-                scope.select(|_| true).into_iter().map(|at| at.0..at.0 + 1).collect()
-            }
+            Per::Instruction => scope.all().into_iter().map(|at| at.0..at.0 + 1).collect(),
         };
         let source = asking.source("count", &[("COUNTERS", room(counted.len()))])?;
         for (range, number) in counted.iter().zip(0u64..) {

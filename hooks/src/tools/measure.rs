@@ -1,6 +1,6 @@
 //! A tool in all code of a list of dispatches.
 
-use super::{Asking, Options, Scope, Tool, ToolError};
+use super::{Asking, Beside, Options, Scope, Substitutes, Tool, ToolError};
 use crate::flow::Program;
 use crate::hook::HookCompiler;
 use crate::rewrite::{Instrumentation, Rewritten};
@@ -49,6 +49,7 @@ struct Running<'a, T> {
     tool: T,
     object: &'a CodeObject,
     program: Program,
+    substitutes: Substitutes,
     code: Instrumented,
 }
 
@@ -67,6 +68,21 @@ pub fn measure<'a, T: Tool, D: Device>(
     options: &Options,
     compiler: &HookCompiler,
 ) -> Result<Measurement<T::Row>, ToolError> {
+    measure_beside::<T, D>(device, code_of, dispatches, options, compiler, None)
+}
+
+/// The same with something else put into the code, too, that of all kernels.
+///
+/// # Errors
+/// [`ToolError`].
+pub fn measure_beside<'a, T: Tool, D: Device>(
+    device: &mut D,
+    code_of: impl Fn(ModuleId) -> Option<&'a CodeObject>,
+    dispatches: &[Dispatch],
+    options: &Options,
+    compiler: &HookCompiler,
+    beside: Option<&dyn Beside>,
+) -> Result<Measurement<T::Row>, ToolError> {
     let is_wanted = |dispatch: &Dispatch| {
         options.kernel.as_ref().is_none_or(|kernel| *kernel == dispatch.kernel)
     };
@@ -81,7 +97,7 @@ pub fn measure<'a, T: Tool, D: Device>(
     let mut running: BTreeMap<u32, Running<'a, T>> = BTreeMap::new();
     let mut tables = Vec::new();
     for (index, dispatch) in dispatches.iter().enumerate() {
-        if !is_wanted(dispatch) {
+        if !is_wanted(dispatch) && beside.is_none() {
             complete(index, dispatch, device.dispatch(dispatch)?, |fault| fault)?;
             continue;
         }
@@ -91,10 +107,10 @@ pub fn measure<'a, T: Tool, D: Device>(
             None => {
                 let object = code_of(dispatch.module)
                     .ok_or(ToolError::NoCode { dispatch: index, module })?;
-                instrument(device, dispatch.module, object, options, compiler)?
+                instrument(device, dispatch.module, object, options, compiler, beside)?
             }
         };
-        tables.push(own.run(device, index, dispatch)?);
+        tables.extend(Some(own.run(device, index, dispatch)?).filter(|_| is_wanted(dispatch)));
         running.insert(module, own);
     }
     let instrumented = running.into_values().map(|own| own.code).collect();
@@ -107,17 +123,28 @@ fn instrument<'a, T: Tool>(
     object: &'a CodeObject,
     options: &Options,
     compiler: &HookCompiler,
+    beside: Option<&dyn Beside>,
 ) -> Result<Running<'a, T>, ToolError> {
     let mut instrumentation = Instrumentation::new(object)?;
     if let Some(placement) = options.placement {
         instrumentation.place_all(placement);
     }
     let program = instrumentation.program().clone();
-    let scope = Scope::new(object, &program, options.kernel.as_deref());
+    let replacement = beside.map(|beside| beside.read(object, &program)).transpose()?;
+    let substitutes = replacement.as_ref().map(|own| own.substitutes()).unwrap_or_default();
+    let scope = Scope::new(object, &program, options.kernel.as_deref()).with(&substitutes);
+    // The tool's source comes first: its variables are found there.
     let tool = T::ask(&mut Asking::new(&mut instrumentation, compiler, options, scope))?;
+    if let Some(own) = &replacement {
+        own.ask(&mut instrumentation);
+    }
     let rewritten = instrumentation.rewrite(compiler)?;
+    if let Some(own) = &replacement {
+        own.look_at(&program, &rewritten.report)?;
+    }
     let module = device.load(&rewritten.object)?;
-    Ok(Running { tool, object, program, code: Instrumented { original, module, rewritten } })
+    let code = Instrumented { original, module, rewritten };
+    Ok(Running { tool, object, program, substitutes, code })
 }
 
 impl<T: Tool> Running<'_, T> {
@@ -141,6 +168,7 @@ impl<T: Tool> Running<'_, T> {
             statistics,
         };
         let scope = Scope::new(self.object, &self.program, Some(&dispatch.kernel));
+        let scope = scope.with(&self.substitutes);
         let read = |data| Variables::read(device, self.code.module, data);
         let variables = self.code.rewritten.data.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         table.rows = self.tool.rows(&scope, &variables)?;

@@ -14,6 +14,7 @@ mod memory_trace;
 mod opcode_histogram;
 mod place;
 mod scope;
+mod substitute;
 
 pub use address_divergence::{AddressDivergence, Lines};
 pub use bank_conflicts::{BankConflicts, Conflicts};
@@ -21,11 +22,12 @@ pub use branch_divergence::{BranchDivergence, Branches};
 pub use error::ToolError;
 pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
-pub use measure::{Instrumented, Measurement, Table, measure};
+pub use measure::{Instrumented, Measurement, Table, measure, measure_beside};
 pub use memory_trace::{Access, MemoryTrace};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
 pub use place::{Place, Wave};
 pub use scope::{Asking, Scope};
+pub use substitute::{Beside, Replacement, Substitute, Substitutes};
 
 use crate::layout::Placement;
 use crate::variables::Variables;

@@ -34,8 +34,8 @@ impl Tool for OpcodeHistogram {
     ) -> Result<Vec<OpcodeCount>, ToolError> {
         let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
         for (at, count) in self.count.counts(scope, variables)? {
-            if let Some(inst) = scope.program().inst(at).filter(|_| count > 0) {
-                *operations.entry(inst.operation.name()).or_default() += count;
+            if let Some(operation) = scope.operation(at).filter(|_| count > 0) {
+                *operations.entry(operation).or_default() += count;
             }
         }
         let row = |(operation, executions): (&str, u64)| OpcodeCount {

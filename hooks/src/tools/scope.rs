@@ -1,6 +1,6 @@
 //! Which code a tool looks at, and how it asks for hooks there.
 
-use super::{Options, Place, ToolError};
+use super::{Options, Place, Substitute, Substitutes, ToolError};
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::hook::{Argument, HookCompiler, Mask, library};
 use crate::rewrite::{HookCall, Instrumentation, SourceIndex, When};
@@ -13,6 +13,7 @@ use flipwave_isa::Inst;
 pub struct Scope<'a> {
     program: &'a Program,
     functions: Vec<FunctionIndex>,
+    substitutes: Option<&'a Substitutes>,
 }
 
 impl<'a> Scope<'a> {
@@ -25,7 +26,17 @@ impl<'a> Scope<'a> {
             let function = index.and_then(|index| program.kernel(index));
             function.map(|function| program.reachable(function)).unwrap_or_default()
         });
-        Scope { program, functions }
+        Scope { program, functions, substitutes: None }
+    }
+
+    /// The same code, in which some instructions stand for others.
+    #[must_use]
+    pub fn with(self, substitutes: &'a Substitutes) -> Scope<'a> {
+        Scope { substitutes: Some(substitutes), ..self }
+    }
+
+    fn substitute(&self, at: InstIndex) -> Option<&'a Substitute> {
+        self.substitutes?.get(&at)
     }
 
     /// The code.
@@ -39,10 +50,23 @@ impl<'a> Scope<'a> {
         function.is_some_and(|function| self.functions.binary_search(&function).is_ok())
     }
 
-    /// Its instructions that fit, by ascending address.
+    /// All its instructions, by ascending address.
+    pub fn all(&self) -> Vec<InstIndex> {
+        let within = self.program.insts().map(|(at, _)| at).filter(|at| self.contains(*at));
+        within.collect()
+    }
+
+    /// Its instructions that fit and stand for no others, by ascending address.
     pub fn select(&self, fits: impl Fn(&Inst) -> bool) -> Vec<InstIndex> {
-        let within = self.program.insts().filter(|(at, inst)| self.contains(*at) && fits(inst));
+        let is_itself = |at| self.contains(at) && self.substitute(at).is_none();
+        let within = self.program.insts().filter(|(at, inst)| is_itself(*at) && fits(inst));
         within.map(|(at, _)| at).collect()
+    }
+
+    /// The operation of an instruction.
+    pub fn operation(&self, at: InstIndex) -> Option<&'a str> {
+        let own = || Some(self.program.inst(at)?.operation.name());
+        self.substitute(at).map(|own| own.operation.as_str()).or_else(own)
     }
 
     /// An instruction as rows name it; nothing where it is not in the scope.
@@ -50,7 +74,8 @@ impl<'a> Scope<'a> {
         let function = self.program.function_of(at).filter(|_| self.contains(at))?;
         let function = self.program.function(function)?.name.to_string();
         let inst = self.program.inst(at)?;
-        let instruction = inst.text.trim().to_owned();
+        let text = self.substitute(at).map_or(inst.text.trim(), |own| &own.text);
+        let instruction = text.to_owned();
         Some(Place { function, pc: inst.pc, instruction })
     }
 }

@@ -1,0 +1,233 @@
+//! A program with instructions that its target lacks.
+
+use crate::campaign::Campaign;
+use crate::compare::{Difference, compare};
+use crate::error::CampaignError;
+use crate::prepare::{Prepared, prepare};
+use flipwave_codeobj::LineTable;
+use flipwave_device::{Device, ModuleId};
+use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
+use flipwave_hooks::flow::Program;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::tools::{
+    Executions, InstructionCount, Options, Place, ToolError, measure_beside,
+};
+use flipwave_injector::Workload;
+use flipwave_isa::Pc;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What came of an emulated program.
+#[derive(Clone, Debug)]
+pub struct Emulation {
+    /// Each proxy in each dispatch.
+    pub instructions: Vec<EmulatedInstruction>,
+    /// What each dispatch executed, emulated ones first.
+    pub executed: Vec<Executed>,
+    /// The outputs' contents, in their order in the campaign.
+    pub outputs: Vec<Vec<u8>>,
+    /// How the software version's outputs differ, by their names.
+    pub differences: Vec<(String, Difference)>,
+}
+
+/// How often an emulated instruction was executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EmulatedInstruction {
+    /// Its name.
+    pub instruction: String,
+    /// The dispatch.
+    pub dispatch: usize,
+    /// Its kernel.
+    pub kernel: String,
+    /// The kernel or device function that the proxy is in.
+    pub function: String,
+    /// Where the proxy was in the code object.
+    pub pc: String,
+    /// The source line, as `file:line`; empty where it is not known.
+    pub line: String,
+    /// Executions by waves.
+    pub executions: u64,
+}
+
+/// What a dispatch executed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Executed {
+    /// `emulated` or `software`.
+    pub version: &'static str,
+    /// The dispatch.
+    pub dispatch: usize,
+    /// Its kernel.
+    pub kernel: String,
+    /// Waves.
+    pub waves: u64,
+    /// Instructions that waves executed; an emulated one counts as one.
+    pub instructions: u64,
+    /// The same for one wave, on average.
+    pub per_wave: f64,
+}
+
+impl Executed {
+    fn new(
+        version: &'static str,
+        (dispatch, kernel): (usize, &str),
+        waves: u64,
+        instructions: u64,
+    ) -> Executed {
+        let per_wave = instructions as f64 / waves.max(1) as f64;
+        Executed { version, dispatch, kernel: kernel.to_owned(), waves, instructions, per_wave }
+    }
+}
+
+/// Runs a program with its emulated instructions, and the software version, if there is one.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together, an instruction cannot be emulated, or
+/// a dispatch does not complete.
+pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
+    if campaign.instructions.is_empty() {
+        return Err(CampaignError::NoInstructions);
+    }
+    let prepared = prepare(campaign)?;
+    let workload = &prepared.workload;
+    let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
+    let places = scan(campaign, workload, &compiler).map_err(Box::new)?;
+    let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
+    let mut device = workload.device.clone();
+    let found = measure_beside::<InstructionCount, _>(
+        &mut device,
+        |module| workload.device.code_object(module),
+        &workload.dispatches,
+        &Options::default(),
+        &compiler,
+        Some(&emulator),
+    )
+    .map_err(Box::new)?;
+    let mut emulation = Emulation {
+        instructions: Vec::new(),
+        executed: Vec::new(),
+        outputs: outputs(workload, &device)?,
+        differences: Vec::new(),
+    };
+    for table in &found.tables {
+        let of = (table.dispatch, table.kernel.as_str());
+        let counted = table.rows.iter().map(|(_, own)| own.executions).sum();
+        emulation.executed.push(Executed::new("emulated", of, table.statistics.waves, counted));
+        let module = workload.dispatches.get(table.dispatch).map(|own| own.module);
+        let emulated = module.and_then(|module| places.get(&module.0));
+        emulation.instructions.extend(table.rows.iter().filter_map(|(place, own)| {
+            let (instruction, line) = emulated?.get(&place.pc)?;
+            Some(row((instruction, line), of, place, *own))
+        }));
+    }
+    compare_software(campaign, &prepared, &mut emulation)?;
+    Ok(emulation)
+}
+
+fn row(
+    (instruction, line): (&str, &str),
+    (dispatch, kernel): (usize, &str),
+    place: &Place,
+    counted: Executions,
+) -> EmulatedInstruction {
+    EmulatedInstruction {
+        instruction: instruction.to_owned(),
+        dispatch,
+        kernel: kernel.to_owned(),
+        function: place.function.clone(),
+        pc: place.pc.to_string(),
+        line: line.to_owned(),
+        executions: counted.executions,
+    }
+}
+
+/// Proxies of a code object: the instruction and its source line, by address.
+type Proxies = BTreeMap<Pc, (String, String)>;
+
+/// Finds the proxies of all code, by module; each instruction must be somewhere.
+fn scan(
+    campaign: &Campaign,
+    workload: &Workload,
+    compiler: &HookCompiler,
+) -> Result<BTreeMap<u32, Proxies>, EmulateError> {
+    let mut found = BTreeMap::new();
+    let mut nearest: BTreeMap<String, Option<NearMiss>> = BTreeMap::new();
+    let modules: Vec<ModuleId> = workload.dispatches.iter().map(|own| own.module).collect();
+    for module in modules {
+        let Some(object) = workload.device.code_object(module) else { continue };
+        if found.contains_key(&module.0) {
+            continue;
+        }
+        let program = Program::read(object).map_err(flipwave_hooks::rewrite::RewriteError::from)?;
+        let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
+        let lines = object.lines().unwrap_or_default();
+        let mut proxies = Proxies::new();
+        for own in scan.emulated() {
+            nearest.insert(own.instruction.name.clone(), None);
+            if let Some(inst) = program.inst(own.at) {
+                let line = line(&lines, inst.pc);
+                proxies.insert(inst.pc, (own.instruction.name.clone(), line));
+            }
+        }
+        for instruction in &campaign.instructions {
+            let near = scan.nearest(&instruction.name).cloned();
+            let near = near.unwrap_or(NearMiss::NoOperation);
+            let known = nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
+            if matches!(known, Some(NearMiss::NoOperation)) {
+                *known = Some(near);
+            }
+        }
+        found.insert(module.0, proxies);
+    }
+    for instruction in &campaign.instructions {
+        if let Some(Some(nearest)) = nearest.remove(&instruction.name) {
+            return Err(EmulateError::NothingFits {
+                instruction: instruction.name.clone(),
+                proxy: instruction.proxy.clone(),
+                nearest,
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn line(lines: &LineTable, pc: Pc) -> String {
+    let line = lines.lookup(pc);
+    line.map(|own| format!("{}:{}", own.file, own.line)).unwrap_or_default()
+}
+
+/// Runs the software version and compares its outputs.
+fn compare_software(
+    campaign: &Campaign,
+    prepared: &Prepared,
+    emulation: &mut Emulation,
+) -> Result<(), CampaignError> {
+    if prepared.software.is_empty() {
+        return Ok(());
+    }
+    let dispatches = prepared.software.clone();
+    let software = Workload { dispatches, ..prepared.workload.clone() };
+    let golden = software.golden()?;
+    for (index, (dispatch, own)) in software.dispatches.iter().zip(&golden.statistics).enumerate() {
+        let of = (index, dispatch.kernel.as_str());
+        let executed = Executed::new("software", of, own.waves, own.wave_instructions);
+        emulation.executed.push(executed);
+    }
+    let outputs = campaign.buffers.iter().filter(|buffer| buffer.output.is_some());
+    let both = golden.outputs.iter().zip(&emulation.outputs);
+    for ((buffer, format), (software, emulated)) in outputs.zip(&prepared.formats).zip(both) {
+        let difference = compare(format.element, &format.tolerance, software, emulated);
+        emulation.differences.push((buffer.name.clone(), difference));
+    }
+    Ok(())
+}
+
+fn outputs(workload: &Workload, device: &impl Device) -> Result<Vec<Vec<u8>>, CampaignError> {
+    let mut outputs = Vec::new();
+    for output in &workload.outputs {
+        let mut bytes = vec![0; output.bytes];
+        let read = device.read(output.address, &mut bytes);
+        read.map_err(|error| Box::new(ToolError::Device(error)))?;
+        outputs.push(bytes);
+    }
+    Ok(outputs)
+}

@@ -1,0 +1,96 @@
+//! `flipwave emulate`.
+
+use crate::Failure;
+use crate::arguments::EmulateArguments;
+use flipwave_campaigns::{Campaign, CampaignError, EmulatedInstruction, Emulation, Executed};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
+    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
+    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let emulation = flipwave_campaigns::emulate(&campaign)?;
+    if let Some(folder) = &arguments.out {
+        std::fs::create_dir_all(folder).map_err(|reason| Failure::File {
+            file: folder.display().to_string(),
+            reason: reason.to_string(),
+        })?;
+        write(&folder.join("instructions.csv"), &emulation.instructions)?;
+        write(&folder.join("executed.csv"), &emulation.executed)?;
+    }
+    let text = instructions(&emulation.instructions) + "\n" + &executed(&emulation.executed);
+    std::io::stdout().write_all(text.as_bytes())?;
+    same(&emulation)
+}
+
+fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
+    let write = || -> Result<(), csv::Error> {
+        let mut writer = csv::Writer::from_path(file)?;
+        rows.iter().try_for_each(|row| writer.serialize(row))?;
+        Ok(writer.flush()?)
+    };
+    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })
+}
+
+/// Columns as wide as what is in them, the first lines of which are their names; numbers to the
+/// right.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let is_number = |column: usize| {
+        let cells = rows.iter().skip(1).filter_map(|row| row.get(column));
+        cells.into_iter().all(|cell| cell.parse::<f64>().is_ok())
+    };
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate().take(columns) {
+            let width = width(column);
+            // Writing to a string cannot fail.
+            let _ = match is_number(column) {
+                true => write!(line, "{cell:>width$}  "),
+                false => write!(line, "{cell:<width$}  "),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn row(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(|cell| (*cell).to_owned()).collect()
+}
+
+fn instructions(rows: &[EmulatedInstruction]) -> String {
+    let mut cells = vec![row(&["instruction", "kernel", "pc", "line", "executions"])];
+    cells.extend(rows.iter().map(|own| {
+        row(&[&own.instruction, &own.kernel, &own.pc, &own.line, &own.executions.to_string()])
+    }));
+    table(&cells)
+}
+
+fn executed(rows: &[Executed]) -> String {
+    let mut cells = vec![row(&["version", "kernel", "waves", "instructions", "per wave"])];
+    cells.extend(rows.iter().map(|own| {
+        let (waves, instructions) = (own.waves.to_string(), own.instructions.to_string());
+        row(&[own.version, &own.kernel, &waves, &instructions, &format!("{:.1}", own.per_wave)])
+    }));
+    table(&cells)
+}
+
+/// Demands that the version in software computes the same.
+fn same(emulation: &Emulation) -> Result<(), Failure> {
+    let differs = emulation.differences.iter().filter(|(_, own)| own.elements_wrong > 0);
+    let differs = differs.map(|(name, own)| format!("{} elements of `{name}`", own.elements_wrong));
+    let outputs: Vec<String> = differs.collect();
+    match outputs.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::NotSame { outputs: outputs.join(", ") }),
+    }
+}
