@@ -9,6 +9,7 @@ use flipwave_device::{Device, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::rewrite::RewriteError;
 use flipwave_hooks::tools::{
     Executions, InstructionCount, Options, Place, ToolError, measure_beside,
 };
@@ -157,7 +158,7 @@ fn scan(
         if found.contains_key(&module.0) {
             continue;
         }
-        let program = Program::read(object).map_err(flipwave_hooks::rewrite::RewriteError::from)?;
+        let program = Program::read(object).map_err(|error| Box::new(RewriteError::from(error)))?;
         let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();
@@ -183,7 +184,7 @@ fn scan(
             return Err(EmulateError::NothingFits {
                 instruction: instruction.name.clone(),
                 proxy: instruction.proxy.clone(),
-                nearest,
+                nearest: Box::new(nearest),
             });
         }
     }

@@ -15,7 +15,7 @@ pub enum EmulateError {
         /// The instruction.
         instruction: String,
         /// What is wrong.
-        reason: PatternError,
+        reason: Box<PatternError>,
     },
     /// The hook.
     #[error("instruction `{instruction}`: {reason}")]
@@ -23,7 +23,7 @@ pub enum EmulateError {
         /// The instruction.
         instruction: String,
         /// What is wrong.
-        reason: HookError,
+        reason: Box<HookError>,
     },
     /// A hook whose parameters or result are not the proxy's operands.
     #[error("instruction `{instruction}`: hook `{prototype}` {reason}")]
@@ -49,7 +49,7 @@ pub enum EmulateError {
         /// Its proxy.
         proxy: String,
         /// What comes nearest.
-        nearest: NearMiss,
+        nearest: Box<NearMiss>,
     },
     /// A native instruction that looks like a proxy.
     #[error(
@@ -111,7 +111,7 @@ pub enum EmulateError {
     },
     /// The engine.
     #[error(transparent)]
-    Rewrite(#[from] RewriteError),
+    Rewrite(#[from] Box<RewriteError>),
     /// A target that has no decoder.
     #[error(transparent)]
     Isa(#[from] IsaError),

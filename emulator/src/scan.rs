@@ -210,11 +210,14 @@ impl<'a> Ready<'a> {
         compiler: &HookCompiler,
     ) -> Result<Ready<'a>, EmulateError> {
         let name = || instruction.name.clone();
-        let pattern = Pattern::new(&instruction.proxy, &instruction.operands, isa)
-            .map_err(|reason| EmulateError::Pattern { instruction: name(), reason })?;
-        let source = compiler
-            .read(&instruction.source, &program.target, program.wave_size)
-            .map_err(|reason| EmulateError::Hook { instruction: name(), reason })?;
+        let pattern =
+            Pattern::new(&instruction.proxy, &instruction.operands, isa).map_err(|reason| {
+                EmulateError::Pattern { instruction: name(), reason: Box::new(reason) }
+            })?;
+        let source =
+            compiler.read(&instruction.source, &program.target, program.wave_size).map_err(
+                |reason| EmulateError::Hook { instruction: name(), reason: Box::new(reason) },
+            )?;
         let calling = Calling::new(instruction, &pattern, &source)?;
         Ok(Ready { instruction, pattern, source, calling })
     }

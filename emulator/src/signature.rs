@@ -26,9 +26,9 @@ impl Calling {
         source: &HookSource,
     ) -> Result<Calling, EmulateError> {
         let name = || instruction.name.clone();
-        let signature = source
-            .function(&instruction.function)
-            .map_err(|reason| EmulateError::Hook { instruction: name(), reason })?;
+        let signature = source.function(&instruction.function).map_err(|reason| {
+            EmulateError::Hook { instruction: name(), reason: Box::new(reason) }
+        })?;
         let wrong = |reason: String| EmulateError::Signature {
             instruction: name(),
             prototype: signature.to_string(),
