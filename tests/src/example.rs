@@ -14,7 +14,21 @@ pub fn examples_folder() -> PathBuf {
 
 /// All of them, by name.
 pub fn examples() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(examples_folder())
+    yaml_files(&examples_folder())
+}
+
+/// The folder of programs with emulated instructions.
+pub fn emulated_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../emulator/examples")
+}
+
+/// All of these, by name.
+pub fn emulated_examples() -> Vec<PathBuf> {
+    yaml_files(&emulated_folder())
+}
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder of examples")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))

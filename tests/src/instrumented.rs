@@ -5,7 +5,7 @@ use flipwave_device::{Device, ModuleId};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Source};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::Workload;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// A workload and its instrumented twin: the same device with the rewritten code loaded besides,
@@ -71,7 +71,7 @@ impl Instrumented {
         let pairs = self.original.dispatches.iter().zip(&self.workload.dispatches);
         pairs.filter_map(|(original, instrumented)| {
             let (_, rewritten) = self.rewritten.get(&original.module.0)?;
-            Some(Twins { original, instrumented, rewritten })
+            Some(Twins { original, instrumented, rewritten, substituted: BTreeSet::new() })
         })
     }
 }

@@ -17,7 +17,9 @@ pub use assembly::{Assembly, assemble, assemble_for};
 pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, program};
 pub use element::{Element, to_bytes, to_values};
-pub use example::{example, examples, examples_folder, rows, workload};
+pub use example::{
+    emulated_examples, emulated_folder, example, examples, examples_folder, rows, workload,
+};
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};

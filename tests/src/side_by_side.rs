@@ -1,12 +1,13 @@
 //! Original and rewritten code side by side.
 
 use flipwave_device::{Device, Dispatch};
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::liveness::Liveness;
 use flipwave_hooks::lockstep::{Lockstep, LockstepReport};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::RegisterSet;
 use flipwave_sim::EmbeddedGpu;
+use std::collections::BTreeSet;
 
 /// A launch of original code, and the same of code made from it.
 pub struct Twins<'a> {
@@ -16,6 +17,8 @@ pub struct Twins<'a> {
     pub instrumented: &'a Dispatch,
     /// How the new code was made.
     pub rewritten: &'a Rewritten,
+    /// Instructions that hooks stand in for.
+    pub substituted: BTreeSet<InstIndex>,
 }
 
 impl Twins<'_> {
@@ -32,6 +35,7 @@ impl Twins<'_> {
             original: self.original,
             instrumented: self.instrumented,
             changed: RegisterSet::EMPTY,
+            substituted: self.substituted.clone(),
             ignored: Vec::new(),
             is_strict,
         };

@@ -41,7 +41,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
     for machine in MACHINES.into_iter().skip(1) {
         println!("{machine}");
         let mut campaign = campaign(machine);
-        campaign.faults.size = SampleSize::Count(60);
+        campaign.faults.as_mut().expect("faults").size = SampleSize::Count(60);
         let (one, rows) = results(&campaign, 1);
         let (two, _) = results(&campaign, 2);
         assert!(one == two, "{machine}: another results.csv on 2 workers");

@@ -111,7 +111,8 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
         let mut device = pair.original.device.clone();
         let module = device.load(&broken).expect("loads");
         let instrumented = &Dispatch { module, ..pair.workload.dispatches[0].clone() };
-        let twins = Twins { original: dispatch, instrumented, rewritten };
+        let substituted = Default::default();
+        let twins = Twins { original: dispatch, instrumented, rewritten, substituted };
         let report = twins.side_by_side(&device, rule == Rule::Waits);
         if !report.is_clean() {
             println!("{operation} at {pc:#x}: {}", findings[0]);

@@ -16,6 +16,7 @@ mod compared;
 mod difference;
 mod memory;
 mod recorder;
+mod substituted;
 
 pub use difference::{Difference, LockstepError};
 
@@ -28,8 +29,10 @@ use flipwave_device::{Address, Completion, Dispatch, Statistics, WaveId};
 use flipwave_isa::{Pc, RegisterSet};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{EmbeddedGpu, Policy, Progress};
-use recorder::Recorder;
+use recorder::{Recorder, Role};
+use std::collections::BTreeSet;
 use std::ops::Range;
+use substituted::Substituted;
 
 /// What is run side by side.
 pub struct Lockstep<'a> {
@@ -47,6 +50,8 @@ pub struct Lockstep<'a> {
     pub instrumented: &'a Dispatch,
     /// Registers that hooks were asked to change, which are not compared.
     pub changed: RegisterSet,
+    /// Instructions that hooks stand in for: their results are whatever the hooks make them.
+    pub substituted: BTreeSet<InstIndex>,
     /// Memory that hooks write, which is not compared.
     pub ignored: Vec<Range<Address>>,
     /// Whether both sides run once more on the strict level.
@@ -94,10 +99,12 @@ impl Lockstep<'_> {
     pub fn run(&self) -> Result<LockstepReport, LockstepError> {
         let addresses = Addresses::new(self)?;
         let compared = Compared::new(self)?;
+        let substituted = Substituted::new(self);
+        let seen = Seen { addresses: &addresses, compared: &compared, substituted: &substituted };
         let mut report = LockstepReport::default();
-        let mut sides = Sides::new(self, &addresses, &compared, None)?;
+        let mut sides = Sides::new(self, seen, None)?;
         if let Some((wave, number)) = sides.run(&mut report)? {
-            report.difference = Some(self.look_at(wave, number, &addresses, &compared)?);
+            report.difference = Some(self.look_at(wave, number, seen)?);
             return Ok(report);
         }
         report.difference = match sides.ends() {
@@ -121,10 +128,9 @@ impl Lockstep<'_> {
         &self,
         wave: WaveId,
         number: u64,
-        addresses: &Addresses,
-        compared: &Compared<'_>,
+        seen: Seen<'_>,
     ) -> Result<Difference, LockstepError> {
-        let mut sides = Sides::new(self, addresses, compared, Some((wave, number)))?;
+        let mut sides = Sides::new(self, seen, Some((wave, number)))?;
         sides.run(&mut LockstepReport::default())?;
         let place = |recorder: &Recorder<'_>| recorder.seen.as_ref().map(|(index, _)| *index);
         let (one, two) = (&sides.original.recorder, &sides.new.recorder);
@@ -238,15 +244,22 @@ impl<'a> Side<'a> {
     }
 }
 
+/// What both sides look at.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    addresses: &'a Addresses,
+    compared: &'a Compared<'a>,
+    substituted: &'a Substituted,
+}
+
 impl<'a> Sides<'a> {
     fn new(
         lockstep: &Lockstep<'_>,
-        addresses: &'a Addresses,
-        compared: &'a Compared<'_>,
+        seen: Seen<'a>,
         wanted: Option<(WaveId, u64)>,
     ) -> Result<Sides<'a>, LockstepError> {
-        let original = Recorder::new(addresses.originals(), compared, addresses, wanted);
-        let new = Recorder::new(addresses.places(), compared, addresses, wanted);
+        let original = Recorder::new(Role::Original, seen, wanted);
+        let new = Recorder::new(Role::Instrumented, seen, wanted);
         Ok(Sides {
             original: Side::new(lockstep, lockstep.original, original)?,
             new: Side::new(lockstep, lockstep.instrumented, new)?,
@@ -260,6 +273,12 @@ impl<'a> Sides<'a> {
     /// Runs to the end; gives the wave and the number of the instruction at which the two first
     /// differ.
     fn run(&mut self, report: &mut LockstepReport) -> Result<Option<(WaveId, u64)>, LockstepError> {
+        if self.new.recorder.gives() {
+            while self.new.end.is_none() {
+                self.new.advance()?;
+            }
+            self.original.recorder.take(&mut self.new.recorder);
+        }
         loop {
             self.original.advance()?;
             self.new.advance()?;

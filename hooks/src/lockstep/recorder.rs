@@ -1,8 +1,9 @@
 //! What a side executes, as one number for each original instruction.
 
-use super::LockstepReport;
 use super::addresses::Addresses;
 use super::compared::{Compared, Registers as Names};
+use super::substituted::{Results, Substituted};
+use super::{LockstepReport, Seen};
 use crate::flow::InstIndex;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, Register};
@@ -25,8 +26,19 @@ struct Stream {
     waiting: VecDeque<(InstIndex, u64)>,
 }
 
+/// Which side is watched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Original,
+    Instrumented,
+}
+
 /// Watches a side.
 pub struct Recorder<'a> {
+    role: Role,
+    substituted: &'a Substituted,
+    /// Of instructions that hooks stand in for.
+    results: Results,
     /// Original instructions by their addresses on this side.
     instructions: &'a BTreeMap<u64, InstIndex>,
     compared: &'a Compared<'a>,
@@ -42,14 +54,16 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub fn new(
-        instructions: &'a BTreeMap<u64, InstIndex>,
-        compared: &'a Compared<'a>,
-        addresses: &'a Addresses,
-        wanted: Option<(WaveId, u64)>,
-    ) -> Recorder<'a> {
+    pub fn new(role: Role, seen: Seen<'a>, wanted: Option<(WaveId, u64)>) -> Recorder<'a> {
+        let Seen { addresses, compared, substituted } = seen;
         Recorder {
-            instructions,
+            role,
+            substituted,
+            results: Results::default(),
+            instructions: match role {
+                Role::Original => addresses.originals(),
+                Role::Instrumented => addresses.places(),
+            },
             compared,
             addresses,
             streams: BTreeMap::new(),
@@ -57,6 +71,16 @@ impl<'a> Recorder<'a> {
             wanted,
             seen: None,
         }
+    }
+
+    /// Whether the other side needs results of this one.
+    pub fn gives(&self) -> bool {
+        !self.substituted.is_empty()
+    }
+
+    /// Takes the results that the other side has left.
+    pub fn take(&mut self, other: &mut Recorder<'_>) {
+        self.results = std::mem::take(&mut other.results);
     }
 
     /// Visits all values that are compared.
@@ -92,6 +116,9 @@ impl Observer for Recorder<'_> {
     }
 
     fn before(&mut self, inst: &Inst, wave: WaveId, registers: &Registers<'_>) {
+        if self.role == Role::Instrumented && !self.substituted.is_empty() {
+            self.results.see(self.substituted, wave, inst.pc.0, registers);
+        }
         let Some(index) = self.instructions.get(&inst.pc.0).copied() else { return };
         let Some(names) = self.compared.before(index) else { return };
         let number = self
@@ -111,7 +138,10 @@ impl Observer for Recorder<'_> {
         self.streams.entry(wave).or_default().waiting.push_back((index, digest));
     }
 
-    fn after(&mut self, _: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+        if self.role == Role::Original && !self.substituted.is_empty() {
+            self.results.give(self.substituted, executed.wave, executed.inst.pc.0, registers);
+        }
         Watch::On
     }
 }

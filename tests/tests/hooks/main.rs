@@ -51,6 +51,7 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
                         original,
                         instrumented,
                         rewritten,
+                        substituted: Default::default(),
                     }),
                 );
             }));

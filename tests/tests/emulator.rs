@@ -1,0 +1,191 @@
+//! Instructions that no chip has: what stands in their places computes what they mean, and nothing
+//! else of the program changes. What cannot be emulated is told once, with what to do.
+
+use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_device::Device;
+use flipwave_emulator::Scan;
+use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
+use flipwave_injector::Workload;
+use flipwave_tests::{
+    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler,
+};
+use std::collections::BTreeSet;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// An example, compiled at a level.
+fn campaign(file: &Path, level: &str) -> Campaign {
+    let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    for launch in campaign.launches.iter_mut().chain(&mut campaign.software) {
+        if let Code::Source { options, .. } = &mut launch.code {
+            *options = vec![level.to_owned()];
+        }
+    }
+    campaign
+}
+
+/// The code of a workload's only module with its proxies replaced, and where they are.
+fn emulated(
+    campaign: &Campaign,
+    workload: &Workload,
+) -> (Rewritten, BTreeSet<flipwave_hooks::flow::InstIndex>) {
+    let object = workload.device.code_object(workload.dispatches[0].module).expect("loaded");
+    let mut instrumentation = Instrumentation::new(object).unwrap_or_else(|e| panic!("{e}"));
+    let program = instrumentation.program().clone();
+    let scan = Scan::new(object, &program, &campaign.instructions, hook_compiler());
+    let scan = scan.unwrap_or_else(|error| panic!("{error}"));
+    scan.replace(&mut instrumentation);
+    let rewritten = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|e| panic!("{e}"));
+    scan.demand(&program, &rewritten.report).unwrap_or_else(|error| panic!("{error}"));
+    (rewritten, scan.emulated().map(|own| own.at).collect())
+}
+
+#[test]
+fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broken() {
+    for file in emulated_examples() {
+        for level in ["-O0", "-O3"] {
+            println!("{} {level}", file.display());
+            let campaign = campaign(&file, level);
+            let workload = prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload;
+            let (rewritten, substituted) = emulated(&campaign, &workload);
+            assert!(rewritten.report.proof.is_some(), "not checked");
+            let mut device = workload.device.clone();
+            let module = device.load(&rewritten.object).unwrap_or_else(|error| panic!("{error}"));
+            let mut emulated = Workload { device: device.clone(), ..workload.clone() };
+            emulated.dispatches.iter_mut().for_each(|own| own.module = module);
+            clean(&emulated);
+            for (original, instrumented) in workload.dispatches.iter().zip(&emulated.dispatches) {
+                let (rewritten, substituted) = (&rewritten, substituted.clone());
+                let twins = Twins { original, instrumented, rewritten, substituted };
+                let report = twins.side_by_side(&device, true);
+                assert!(report.is_clean(), "{:?} {:?}", report.difference, report.violations);
+                assert!(report.instructions > 0);
+                // The negative control: what the proxies themselves compute is something else.
+                let alone = Twins { substituted: BTreeSet::new(), ..twins };
+                let report = alone.side_by_side(&device, false);
+                assert!(report.difference.is_some(), "the proxies compute the same");
+                device.dispatch(instrumented).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+    }
+}
+
+/// A folder with an example that works.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in ["packed_i4.yaml", "kernels/packed_i4.cl", "hooks/packed_i4.c"] {
+            let to = folder.path().join(file);
+            std::fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+            std::fs::copy(emulated_folder().join(file), to).expect(file);
+        }
+        Bench { folder }
+    }
+
+    /// Runs it with `from` replaced by `to` in a file.
+    fn run_with(&self, file: &str, from: &str, to: &str) -> Finished {
+        let path = self.folder.path().join(file);
+        let text = std::fs::read_to_string(&path).expect(file);
+        assert!(text.contains(from), "`{from}` is not in {file}:\n{text}");
+        std::fs::write(&path, text.replace(from, to)).expect(file);
+        flipwave(self.folder.path(), &["emulate", "packed_i4.yaml"], &[])
+    }
+}
+
+/// Demands one message with all these words, and exit code 2.
+#[track_caller]
+fn assert_refused(file: &str, from: &str, to: &str, words: &[&str]) {
+    let Finished { code, stdout, stderr } = Bench::new().run_with(file, from, to);
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+    }
+}
+
+const YAML: &str = "packed_i4.yaml";
+const KERNEL: &str = "kernels/packed_i4.cl";
+const HOOK: &str = "hooks/packed_i4.c";
+
+#[test]
+fn a_proxy_that_nothing_fits_is_told_with_what_is_nearest() {
+    let plain = "#define pk_add_sat_i4(a, b) (__builtin_amdgcn_ubfe(a, b, 3))\n#define old(a, b) ";
+    let words = ["v_pk_add_sat_i4", "nothing in the program fits", "v_and_or_b32"];
+    assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", plain, &words);
+    let near = ["nothing in the program", "nearest is `v_and_or_b32", "operand 3 is 58, not 57"];
+    let unmarked = "#define pk_add_sat_i4(a, b) __extension__({ uint x; __asm__ volatile(\
+        \"v_and_or_b32 %0, %1, %2, 58\" : \"=v\"(x) : \"v\"(a), \"v\"(b)); x; })\n#define old(a, b) ";
+    assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", unmarked, &near);
+}
+
+#[test]
+fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
+    let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);";
+    let words = ["fits `v_and_or_b32 dst, a, b, 57`", "no mark", "packed_i4.cl:13", "match: all"];
+    assert_refused(KERNEL, "sum[i] = pk_add_sat_i4(a[i], b[i]);", native, &words);
+}
+
+#[test]
+fn a_marked_proxy_that_does_not_fit_is_told() {
+    let words = ["is marked as its proxy and does not fit", "operand 3 is 57, not 58"];
+    assert_refused(YAML, "a, b, 57", "a, b, 58", &words);
+    let words = ["marked as a proxy of `v_other`", "not defined", "v_pk_add_sat_i4"];
+    assert_refused(KERNEL, "FLIPWAVE_PROXY(v_pk_add_sat_i4", "FLIPWAVE_PROXY(v_other", &words);
+}
+
+#[test]
+fn a_hook_that_does_not_fit_the_operands_is_refused() {
+    let takes = "(uint32_t a, uint32_t b)";
+    let words = ["no parameter for the source `b`"];
+    assert_refused(
+        HOOK,
+        takes,
+        "(uint32_t a) { uint32_t b = 0; (void)b; return a; }\nuint32_t g(uint32_t b, uint32_t a)",
+        &words,
+    );
+    let words = ["has a parameter `uint32_t c`", "sources are: a, b"];
+    assert_refused(HOOK, takes, "(uint32_t a, uint32_t b, uint32_t c)", &words);
+    assert_refused(
+        HOOK,
+        "\nuint32_t pk_add",
+        "\nuint64_t pk_add",
+        &["returns uint64_t, 2 registers"],
+    );
+    assert_refused(HOOK, takes, "(uint64_t a, uint32_t b)", &["uint64_t a"]);
+    assert_refused(
+        HOOK,
+        "\nuint32_t pk_add",
+        "\nuint32_t no",
+        &["no function", "it has no_sat_i4"],
+    );
+    assert_refused(HOOK, "packed = 0;", "packed = nothing;", &["does not compile", "nothing"]);
+}
+
+#[test]
+fn an_operand_that_cannot_be_bound_is_refused_where_it_stands() {
+    let operands = "{dst: vgpr, a: vgpr, b: vgpr}";
+    let wide = "{dst: vgpr x2, a: vgpr, b: vgpr}";
+    assert_refused(YAML, operands, wide, &["does not assemble for gfx90a", "v[40:41]"]);
+    let odd = "{dst: vgpr, a: vgpr, b: register}";
+    assert_refused(
+        YAML,
+        operands,
+        odd,
+        &["packed_i4.yaml:19:39:", "`register` is no kind of operand"],
+    );
+    let more = "{dst: vgpr, a: vgpr, b: vgpr, c: imm}";
+    assert_refused(YAML, operands, more, &["operand `c` (imm) is not in the proxy"]);
+    let scalar = "{dst: vgpr, a: sgpr, b: vgpr}";
+    assert_refused(YAML, operands, scalar, &["operand 1 is no sgpr, as `a` must be"]);
+    assert_refused(
+        YAML,
+        "v_and_or_b32 dst, a, b, 57",
+        "v_nothing dst, a, b",
+        &["does not assemble"],
+    );
+    assert_refused(YAML, "v_and_or_b32 dst, a, b, 57", "s_branch dst", &["does not assemble"]);
+}
