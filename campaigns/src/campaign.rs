@@ -158,14 +158,9 @@ impl Campaign {
     /// What to inject.
     ///
     /// # Errors
-    /// [`CampaignError::NoFaults`], and [`CampaignError::FaultsInEmulation`] where the program
-    /// has instructions that are emulated.
+    /// [`CampaignError::NoFaults`].
     pub fn faults(&self) -> Result<&Faults, CampaignError> {
-        match &self.faults {
-            None => Err(CampaignError::NoFaults),
-            Some(_) if !self.instructions.is_empty() => Err(CampaignError::FaultsInEmulation),
-            Some(faults) => Ok(faults),
-        }
+        self.faults.as_ref().ok_or(CampaignError::NoFaults)
     }
 
     /// Reads a campaign file. Paths in it are relative to the file.

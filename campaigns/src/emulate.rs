@@ -4,12 +4,13 @@ use crate::campaign::Campaign;
 use crate::compare::{Difference, compare};
 use crate::error::CampaignError;
 use crate::prepare::{Prepared, prepare};
-use flipwave_codeobj::LineTable;
+use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
 use flipwave_hooks::flow::Program;
+use flipwave_hooks::guest::Guest;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::rewrite::RewriteError;
+use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_hooks::tools::{
     Executions, InstructionCount, Options, Place, ToolError, measure_beside,
 };
@@ -17,6 +18,7 @@ use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What came of an emulated program.
 #[derive(Clone, Debug)]
@@ -194,6 +196,48 @@ fn scan(
 fn line(lines: &LineTable, pc: Pc) -> String {
     let line = lines.lookup(pc);
     line.map(|own| format!("{}:{}", own.file, own.line)).unwrap_or_default()
+}
+
+/// Puts emulated code in the place of a workload's own.
+///
+/// # Errors
+/// [`CampaignError`] where an instruction cannot be emulated.
+pub(crate) fn install(campaign: &Campaign, workload: &mut Workload) -> Result<(), CampaignError> {
+    let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
+    scan(campaign, workload, &compiler).map_err(Box::new)?;
+    let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
+    for index in 0..workload.dispatches.len() {
+        let module = workload.dispatches[index].module;
+        if let Some(emulated) = modules.get(&module.0) {
+            workload.dispatches[index].module = *emulated;
+            continue;
+        }
+        let Some(object) = workload.device.code_object(module) else { continue };
+        let (rewritten, guest) = replaced(campaign, object, &compiler).map_err(Box::new)?;
+        let loaded = workload.device.load(&rewritten.object);
+        let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
+        workload.guests.insert(loaded.0, Arc::new(guest));
+        modules.insert(module.0, loaded);
+        workload.dispatches[index].module = loaded;
+    }
+    Ok(())
+}
+
+/// A code object with its proxies replaced, and what it was.
+fn replaced(
+    campaign: &Campaign,
+    object: &CodeObject,
+    compiler: &HookCompiler,
+) -> Result<(Rewritten, Guest), EmulateError> {
+    let mut instrumentation = Instrumentation::new(object).map_err(Box::new)?;
+    let program = instrumentation.program().clone();
+    let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
+    scan.replace(&mut instrumentation);
+    let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
+    scan.demand(&program, &rewritten.report)?;
+    let results = |at| scan.results(&program, at);
+    let guest = Guest::new(&program, &rewritten, &scan.substitutes(&program), results);
+    Ok((rewritten, guest))
 }
 
 /// Runs the software version and compares its outputs.

@@ -17,12 +17,6 @@ pub enum CampaignError {
     /// Nothing to inject.
     #[error("the campaign file has no `faults`: say what is to be injected")]
     NoFaults,
-    /// Faults in a program that is not what its instructions say.
-    #[error(
-        "faults are injected into programs whose instructions the target has; this one has \
-         `instructions` to be emulated: use `flipwave emulate` or `flipwave tool`"
-    )]
-    FaultsInEmulation,
     /// No instruction to emulate.
     #[error("the file has no `instructions`: say which are to be emulated")]
     NoInstructions,

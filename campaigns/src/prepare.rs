@@ -5,6 +5,7 @@ use crate::campaign::{Argument, Campaign, Code, Launch};
 use crate::compare::Tolerance;
 use crate::compile::{CompileError, Compiler};
 use crate::element::ElementType;
+use crate::error::CampaignError;
 use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
@@ -12,6 +13,7 @@ use flipwave_device::{
 use flipwave_injector::{Output, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The watchdog of fault-free runs, in wave instructions per dispatch: an hour or more on the
@@ -141,7 +143,21 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     };
     let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    Ok(Prepared { workload: Workload { device, dispatches, outputs }, software, formats, compiler })
+    let workload = Workload { device, dispatches, outputs, guests: BTreeMap::new() };
+    Ok(Prepared { workload, software, formats, compiler })
+}
+
+/// Puts a campaign's program together, its instructions that the target lacks replaced by what
+/// emulates them.
+///
+/// # Errors
+/// [`CampaignError::Prepare`], [`CampaignError::Emulate`].
+pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
+    let mut prepared = prepare(campaign)?;
+    if !campaign.instructions.is_empty() {
+        crate::emulate::install(campaign, &mut prepared.workload)?;
+    }
+    Ok(prepared)
 }
 
 /// The code objects loaded so far.

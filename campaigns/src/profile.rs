@@ -2,7 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::prepare::prepare;
+use crate::prepare::prepare_emulated;
 use flipwave_injector::Profile;
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
@@ -11,6 +11,6 @@ use flipwave_injector::Profile;
 /// [`CampaignError`] if the program cannot be put together or does not complete.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     let faults = campaign.faults()?;
-    let prepared = prepare(campaign)?;
+    let prepared = prepare_emulated(campaign)?;
     Ok(flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)?)
 }

@@ -3,7 +3,7 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::outcome::{Verdict, classify};
-use crate::prepare::prepare;
+use crate::prepare::prepare_emulated;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Ending, Site, inject};
 
@@ -26,7 +26,7 @@ pub struct Replay {
 /// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
 /// or never comes to the site.
 pub fn replay(campaign: &Campaign, site: &Site) -> Result<Replay, CampaignError> {
-    let prepared = prepare(campaign)?;
+    let prepared = prepare_emulated(campaign)?;
     let golden = prepared.workload.golden()?;
     let injection =
         inject(&prepared.workload, site, &golden.instruction_limits()).map_err(Box::new)?;

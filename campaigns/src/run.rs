@@ -5,7 +5,7 @@ use crate::check::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
 use crate::outcome::{Verdict, classify};
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{Prepared, prepare_emulated};
 use crate::progress::{Phase, Progress};
 use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
@@ -116,7 +116,7 @@ impl Experiment {
     ) -> Result<Experiment, CampaignError> {
         let mut timings = Timings::default();
         progress.phase(Phase::Preparing);
-        let prepared = timed(&mut timings.prepare, || prepare(campaign))?;
+        let prepared = timed(&mut timings.prepare, || prepare_emulated(campaign))?;
         progress.phase(Phase::Golden);
         let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
         progress.phase(Phase::Profiling);

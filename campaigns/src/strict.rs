@@ -2,7 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::prepare::prepare;
+use crate::prepare::prepare_emulated;
 use flipwave_sim::strict::Violation;
 
 /// Runs a campaign's program once without faults, and gives what breaks the rules of the hardware.
@@ -11,6 +11,6 @@ use flipwave_sim::strict::Violation;
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together or does not complete.
 pub fn strict(campaign: &Campaign) -> Result<Vec<Violation>, CampaignError> {
-    let (_, violations) = prepare(campaign)?.workload.golden_strict()?;
+    let (_, violations) = prepare_emulated(campaign)?.workload.golden_strict()?;
     Ok(violations)
 }

@@ -184,6 +184,12 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// The registers that the result of a proxy goes to.
+    pub fn results(&self, program: &Program, at: InstIndex) -> Vec<RegisterRange> {
+        let own = self.sites.get(&at).and_then(|index| self.instructions.get(*index));
+        own.zip(program.inst(at)).map(|(own, inst)| own.results(inst)).unwrap_or_default()
+    }
+
     /// Demands that every proxy was replaced.
     ///
     /// # Errors

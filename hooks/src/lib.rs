@@ -13,6 +13,7 @@ pub mod component;
 pub mod control;
 mod entry;
 pub mod flow;
+pub mod guest;
 pub mod hook;
 pub mod inspect;
 pub mod layout;

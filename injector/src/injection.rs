@@ -155,13 +155,16 @@ fn run(
     for (index, (dispatch, limit)) in (0..).zip(workload.dispatches.iter().zip(limits)) {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
         let completion = if index == strike.site.dispatch {
-            device.dispatch_observed(&dispatch, strike)?
+            workload.observe(&mut device, &dispatch, strike)?
         } else {
             device.dispatch(&dispatch)?
         };
         match completion {
             Completion::Completed(executed) => statistics.push(executed),
-            Completion::Faulted(fault) => return Ok(Ending::Faulted { dispatch: index, fault }),
+            Completion::Faulted(fault) => {
+                let fault = workload.fault(&dispatch, fault);
+                return Ok(Ending::Faulted { dispatch: index, fault });
+            }
         }
     }
     Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })

@@ -76,7 +76,7 @@ pub fn plan(
             return device.dispatch(dispatch);
         };
         let mut resolver = Resolver::new(profile, index, &dispatch.kernel, waves);
-        let completion = device.dispatch_observed(dispatch, &mut resolver)?;
+        let completion = workload.observe(device, dispatch, &mut resolver)?;
         planned.append(&mut resolver.planned);
         Ok(completion)
     })?;

@@ -50,7 +50,7 @@ pub fn profile(
     let mut collected = Collected::default();
     workload.run_fault_free(|index, device, dispatch| {
         let mut census = Census::new(groups, model);
-        let completion = device.dispatch_observed(dispatch, &mut census)?;
+        let completion = workload.observe(device, dispatch, &mut census)?;
         collected.add(index, dispatch, census);
         Ok(completion)
     })?;

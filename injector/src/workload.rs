@@ -3,8 +3,11 @@
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Statistics,
 };
-use flipwave_sim::EmbeddedGpu;
+use flipwave_hooks::guest::Guest;
 use flipwave_sim::strict::Violation;
+use flipwave_sim::{EmbeddedGpu, Observer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A prepared workload. Each run starts from a clone of the device, so runs cannot see each
 /// other.
@@ -16,6 +19,8 @@ pub struct Workload {
     pub dispatches: Vec<Dispatch>,
     /// The memory that is compared afterwards.
     pub outputs: Vec<Output>,
+    /// Code that was rewritten, as it was, by module: faults are injected into that.
+    pub guests: BTreeMap<u32, Arc<Guest>>,
 }
 
 /// A memory range that holds results.
@@ -80,6 +85,27 @@ impl Workload {
         Ok((golden, violations))
     }
 
+    /// Runs a dispatch of the workload on a clone of its device, watched.
+    pub(crate) fn observe(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+        observer: &mut impl Observer,
+    ) -> Result<Completion, DeviceError> {
+        match self.guests.get(&dispatch.module.0) {
+            Some(guest) => device.dispatch_observed(dispatch, &mut guest.observe(observer)),
+            None => device.dispatch_observed(dispatch, observer),
+        }
+    }
+
+    /// A fault of a dispatch, where it would be in the code as it was.
+    pub(crate) fn fault(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
+        match self.guests.get(&dispatch.module.0) {
+            Some(guest) => guest.fault(fault),
+            None => fault,
+        }
+    }
+
     /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
     /// its index.
     pub(crate) fn run_fault_free(
@@ -96,6 +122,7 @@ impl Workload {
             match dispatch_one(index, &mut device, dispatch)? {
                 Completion::Completed(executed) => statistics.push(executed),
                 Completion::Faulted(fault) => {
+                    let fault = self.fault(dispatch, fault);
                     let kernel = dispatch.kernel.clone();
                     return Err(GoldenError::Faulted { dispatch: index, kernel, fault });
                 }

@@ -76,7 +76,12 @@ impl Program {
         let object = CodeObject::parse(code_object).expect("a code object");
         let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
-        let workload = Workload { device, dispatches: Vec::new(), outputs: Vec::new() };
+        let workload = Workload {
+            device,
+            dispatches: Vec::new(),
+            outputs: Vec::new(),
+            guests: Default::default(),
+        };
         Program {
             kernels: object.kernels().to_vec(),
             module,

@@ -1,13 +1,14 @@
 //! Instructions that no chip has: what stands in their places computes what they mean, and nothing
 //! else of the program changes. What cannot be emulated is told once, with what to do.
 
-use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_campaigns::{Campaign, Code, emulate, prepare, profile, replay};
 use flipwave_device::Device;
 use flipwave_emulator::Scan;
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::Workload;
+use flipwave_isa::Pc;
 use flipwave_tests::{
-    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler,
+    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler, rows,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -188,4 +189,40 @@ fn an_operand_that_cannot_be_bound_is_refused_where_it_stands() {
         &["does not assemble"],
     );
     assert_refused(YAML, "v_and_or_b32 dst, a, b, 57", "s_branch dst", &["does not assemble"]);
+}
+
+#[test]
+fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
+    let file = emulated_folder().join("packed_i4.yaml");
+    let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    let profile = profile(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    // What is executed of a program that has the instruction, counted in two ways.
+    let executed: u64 = profile.instructions.iter().map(|own| own.executions).sum();
+    assert_eq!(executed, emulation.executed[0].instructions);
+    let own = profile.instructions.iter().find(|own| own.opcode == "v_pk_add_sat_i4");
+    // 32 bits of a result of each work-item; nothing else of the instruction can be hit.
+    assert_eq!(own.expect("the instruction").places, 32 * 1000);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", file.to_str().expect("a path"), "--out", "results"];
+    let finished = flipwave(folder.path(), &arguments, &[]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let rows = rows(&folder.path().join("results"));
+    let struck: Vec<_> = rows.iter().filter(|row| row.opcode == "v_pk_add_sat_i4").collect();
+    assert!(struck.len() > 5, "{}", struck.len());
+    for row in &struck {
+        // The result is stored as it is: one bit is wrong.
+        assert_eq!((row.outcome.to_string().as_str(), row.elements_wrong), ("sdc", Some(1)));
+        let replayed = replay(&campaign, &row.site.parse().expect("a site"));
+        let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(replayed.before ^ replayed.after, row.mask, "{}", row.site);
+        assert_eq!(replayed.after, row.after);
+    }
+    // Where faults end the program is said of the code as it was.
+    let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|own| own.pc).collect();
+    let row = rows.iter().find(|row| row.outcome.to_string() == "due").expect("a DUE");
+    let replayed = replay(&campaign, &row.site.parse().expect("a site"));
+    let (_, fault) = replayed.unwrap_or_else(|error| panic!("{error}")).fault.expect("a fault");
+    assert!(pcs.contains(&fault.place.pc), "{fault}");
 }

@@ -14,7 +14,7 @@ pub trait Observer {
     /// Called before each instruction of a watched wave. An observer that does nothing here costs
     /// nothing.
     #[inline(always)]
-    fn before(&mut self, _inst: &Inst, _wave: WaveId, _registers: &Registers<'_>) {}
+    fn before(&mut self, _inst: &Inst, _wave: WaveId, _registers: &mut Registers<'_>) {}
 
     /// Called after each instruction of a watched wave that did not fault.
     fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch;

@@ -305,11 +305,11 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                 },
             };
             self.checker.before(wave, op, self.memory);
-            let exec = wave.exec();
             if WATCHED {
-                self.observer.before(&op.inst, wave.id, &Registers::new(wave));
+                self.observer.before(&op.inst, wave.id, &mut Registers::new(wave));
                 wave.written_lanes = None;
             }
+            let exec = wave.exec();
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };

@@ -115,7 +115,7 @@ impl Observer for Recorder<'_> {
         true
     }
 
-    fn before(&mut self, inst: &Inst, wave: WaveId, registers: &Registers<'_>) {
+    fn before(&mut self, inst: &Inst, wave: WaveId, registers: &mut Registers<'_>) {
         if self.role == Role::Instrumented && !self.substituted.is_empty() {
             self.results.see(self.substituted, wave, inst.pc.0, registers);
         }

@@ -70,7 +70,7 @@ impl Observer for Observed {
         true
     }
 
-    fn before(&mut self, inst: &Inst, id: WaveId, registers: &Registers<'_>) {
+    fn before(&mut self, inst: &Inst, id: WaveId, registers: &mut Registers<'_>) {
         self.exec = exec(registers);
         let operand = || Site { operand: inst.memory_operand(), ..Site::default() };
         let site = self.sites.entry(inst.pc).or_insert_with(operand);
