@@ -5,32 +5,45 @@ use std::path::{Path, PathBuf};
 
 /// A command of a page, and the lines that the page shows below it.
 struct Example {
-    page: String,
     command: String,
     shown: Vec<String>,
+}
+
+/// What a page says is to be done.
+#[derive(Default)]
+struct Page {
+    name: String,
+    /// Files that the reader writes, and what is in them.
+    files: Vec<(String, String)>,
+    examples: Vec<Example>,
 }
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
-/// Commands after `$ flipwave ` in the fenced blocks of a page.
-fn examples(page: &Path) -> Vec<Example> {
-    let text = std::fs::read_to_string(page).expect("a page");
-    let mut examples: Vec<Example> = Vec::new();
+/// The fenced blocks of a page: files where they begin with `file=NAME`, and commands after
+/// `$ flipwave `.
+fn read(path: &Path) -> Page {
+    let text = std::fs::read_to_string(path).expect("a page");
+    let mut page = Page { name: path.display().to_string(), ..Page::default() };
     for block in text.split("```").skip(1).step_by(2) {
+        let (first, body) = block.split_once('\n').unwrap_or((block, ""));
+        if let Some((_, name)) = first.split_once("file=") {
+            page.files.push((name.to_owned(), body.to_owned()));
+            continue;
+        }
         let mut within = false;
         for line in block.lines() {
             if let Some(command) = line.strip_prefix("$ flipwave ") {
-                let page = page.display().to_string();
-                examples.push(Example { page, command: command.to_owned(), shown: Vec::new() });
+                page.examples.push(Example { command: command.to_owned(), shown: Vec::new() });
                 within = true;
-            } else if let (true, Some(example)) = (within, examples.last_mut()) {
+            } else if let (true, Some(example)) = (within, page.examples.last_mut()) {
                 example.shown.push(line.to_owned());
             }
         }
     }
-    examples
+    page
 }
 
 /// The words of a command; double quotes keep words together.
@@ -52,19 +65,27 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
     let folder = std::fs::read_dir(root.join("docs")).expect("docs");
     pages.extend(folder.map(|entry| entry.expect("an entry").path()));
     pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
-    let examples: Vec<Example> = pages.iter().flat_map(|page| examples(page)).collect();
-    assert!(!examples.is_empty(), "no command found");
-    for example in &examples {
-        let finished = flipwave(&root, &words(&example.command), &[]).expect_success();
-        let mut printed = finished.stdout.lines();
-        for line in &example.shown {
-            assert!(
-                printed.any(|printed| printed == line),
-                "{}: `{}` does not print `{line}` (any more):\n{}",
-                example.page,
-                example.command,
-                finished.stdout
-            );
+    let pages: Vec<Page> = pages.iter().map(|page| read(page)).collect();
+    assert!(pages.iter().any(|page| !page.examples.is_empty()), "no command found");
+    for page in &pages {
+        // A reader who writes files does so in a folder of their own.
+        let own = tempfile::tempdir().expect("a folder");
+        for (name, text) in &page.files {
+            std::fs::write(own.path().join(name), text).expect(name);
+        }
+        let folder = if page.files.is_empty() { root.as_path() } else { own.path() };
+        for example in &page.examples {
+            let finished = flipwave(folder, &words(&example.command), &[]).expect_success();
+            let mut printed = finished.stdout.lines();
+            for line in &example.shown {
+                assert!(
+                    printed.any(|printed| printed == line),
+                    "{}: `{}` does not print `{line}` (any more):\n{}",
+                    page.name,
+                    example.command,
+                    finished.stdout
+                );
+            }
         }
     }
 }
@@ -72,7 +93,16 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
 #[test]
 fn every_link_of_the_book_leads_somewhere() {
     let root = root();
-    let pages = ["campaigns", "embedded-gpu", "inspect", "instructions", "strict", "tools"];
+    let pages = [
+        "campaigns",
+        "embedded-gpu",
+        "emulator",
+        "hooks",
+        "inspect",
+        "instructions",
+        "strict",
+        "tools",
+    ];
     let pages = pages.map(|page| format!("docs/{page}.md"));
     for page in pages.iter().map(String::as_str).chain(["README.md"]) {
         let page = root.join(page);
