@@ -260,6 +260,14 @@ impl Pattern {
         )
     }
 
+    /// Whether the instruction reads the registers of an operand.
+    pub fn reads(&self, operand: usize) -> bool {
+        match self.example.operands.get(operand).map(|own| &own.value) {
+            Some(Value::Register(range)) => self.example.reads.contains(range),
+            _ => false,
+        }
+    }
+
     /// The named operands of an instruction that fits, as the assembler writes them.
     pub fn operands_of(&self, inst: &Inst) -> String {
         let operand = |(index, ..): (usize, &str, Binding, Role)| {

@@ -18,8 +18,8 @@ impl Calling {
     ///
     /// # Errors
     /// [`EmulateError::Hook`] where there is no such function, [`EmulateError::Signature`] where a
-    /// parameter is called like no operand, an operand is read by no parameter, or there is no
-    /// result for one that is written.
+    /// parameter is called like no operand that the proxy reads, a source is read by no parameter,
+    /// or there is no result for an operand that is written.
     pub fn new(
         instruction: &Instruction,
         pattern: &Pattern,
@@ -39,18 +39,22 @@ impl Calling {
             operands.map(|(index, name, ..)| (index, name))
         };
         let sources: Vec<(usize, &str)> = of_role(Role::Source).collect();
-        let results: Vec<usize> = of_role(Role::Destination).map(|(index, _)| index).collect();
+        let destinations: Vec<(usize, &str)> = of_role(Role::Destination).collect();
+        let results: Vec<usize> = destinations.iter().map(|(index, _)| *index).collect();
+        // What a destination held is there for the hook only if the proxy itself reads it.
+        let kept = destinations.iter().filter(|(index, _)| pattern.reads(*index));
+        let readable: Vec<(usize, &str)> = sources.iter().chain(kept).copied().collect();
         let mut arguments = Vec::new();
         for parameter in &signature.parameters {
-            let operand = sources.iter().find(|(_, name)| *name == parameter.name);
+            let operand = readable.iter().find(|(_, name)| *name == parameter.name);
             arguments.push(match (operand, parameter.name.as_str()) {
                 (Some((index, _)), _) => Argument::Operand(*index),
                 (None, "exec") if instruction.lanes == Lanes::All => Argument::Exec,
                 (None, _) => {
-                    let names: Vec<&str> = sources.iter().map(|(_, name)| *name).collect();
+                    let names: Vec<&str> = readable.iter().map(|(_, name)| *name).collect();
                     return Err(wrong(format!(
-                        "has a parameter `{parameter}`, and no source of `{}` is called so; \
-                         sources are: {}",
+                        "has a parameter `{parameter}`, and nothing that `{}` reads is called so; \
+                         it reads: {}",
                         pattern.text(),
                         names.join(", ")
                     )));
@@ -63,7 +67,7 @@ impl Calling {
         }
         match (results.is_empty(), signature.result.as_str()) {
             (false, "void") => {
-                let (_, name) = of_role(Role::Destination).next().unwrap_or_default();
+                let (_, name) = destinations.first().copied().unwrap_or_default();
                 Err(wrong(format!("returns nothing for `{name}`")))
             }
             (true, result) if result != "void" => {

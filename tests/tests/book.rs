@@ -96,6 +96,7 @@ fn every_link_of_the_book_leads_somewhere() {
     let pages = [
         "campaigns",
         "embedded-gpu",
+        "emulated-examples",
         "emulator",
         "hooks",
         "inspect",

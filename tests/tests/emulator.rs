@@ -55,6 +55,11 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
             let mut emulated = Workload { device: device.clone(), ..workload.clone() };
             emulated.dispatches.iter_mut().for_each(|own| own.module = module);
             clean(&emulated);
+            if workload.golden().is_err() {
+                // The device has no such proxies: they are of another chip.
+                assert!(file.ends_with("fp8.yaml"), "{}", file.display());
+                continue;
+            }
             for (original, instrumented) in workload.dispatches.iter().zip(&emulated.dispatches) {
                 let (rewritten, substituted) = (&rewritten, substituted.clone());
                 let twins = Twins { original, instrumented, rewritten, substituted };
@@ -148,7 +153,7 @@ fn a_hook_that_does_not_fit_the_operands_is_refused() {
         "(uint32_t a) { uint32_t b = 0; (void)b; return a; }\nuint32_t g(uint32_t b, uint32_t a)",
         &words,
     );
-    let words = ["has a parameter `uint32_t c`", "sources are: a, b"];
+    let words = ["has a parameter `uint32_t c`", "it reads: a, b"];
     assert_refused(HOOK, takes, "(uint32_t a, uint32_t b, uint32_t c)", &words);
     assert_refused(
         HOOK,
