@@ -364,3 +364,82 @@ fn with_examples(text: &str, examples: &[(&str, Value)]) -> String {
     }
     line + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn isa() -> Isa {
+        Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has it")
+    }
+
+    fn pattern(text: &str, operands: &[(&str, &str)]) -> Result<Pattern, PatternError> {
+        let binding = |(name, binding): &(&str, &str)| {
+            ((*name).to_owned(), binding.parse::<Binding>().expect("a binding"))
+        };
+        let operands: Vec<(String, Binding)> = operands.iter().map(binding).collect();
+        Pattern::new(text, &operands, &isa())
+    }
+
+    fn fits(pattern: &Pattern, text: &str) -> Result<(), Option<String>> {
+        let isa = isa();
+        let bytes = isa.assemble(text).expect(text);
+        let inst = isa.decode(&bytes, Pc(0)).expect(text);
+        pattern.fit(&inst).map_err(|mismatch| mismatch.map(|own| own.reason))
+    }
+
+    #[test]
+    fn bindings_are_read_and_written() {
+        for text in ["vgpr", "agpr x16", "sgpr x2", "imm"] {
+            assert_eq!(text.parse::<Binding>().expect(text).to_string(), text);
+        }
+        for text in ["", "vgpr 2", "vgpr x0", "vgpr x33", "imm x2", "vgpr x2 x2", "v0"] {
+            assert!(text.parse::<Binding>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_fits_whatever_its_names_stand_for_and_nothing_else() {
+        let own = pattern("v_or_b32 dst, 0xfefefefe, src", &[("dst", "vgpr"), ("src", "vgpr")]);
+        let own = own.expect("a pattern");
+        assert_eq!(fits(&own, "v_or_b32 v7, 0xfefefefe, v200"), Ok(()));
+        // Names that are numbers or registers of the assembler stay what they are.
+        let other = fits(&own, "v_or_b32 v7, 0xfefefeff, v200").expect_err("another number");
+        assert_eq!(other.as_deref(), Some("operand 1 is 0xfefefeff, not 0xfefefefe"));
+        assert_eq!(fits(&own, "v_and_b32 v7, 0xfefefefe, v200"), Err(None));
+        let sdwa = "v_or_b32_sdwa v7, v1, v2 dst_sel:BYTE_0";
+        assert!(fits(&own, sdwa).is_err_and(|reason| reason.is_some()));
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_the_same_register_twice() {
+        let own = pattern("v_bfi_b32 acc, a, acc, 5", &[("acc", "vgpr"), ("a", "vgpr")]);
+        let own = own.expect("a pattern");
+        assert_eq!(fits(&own, "v_bfi_b32 v3, v4, v3, 5"), Ok(()));
+        let other = fits(&own, "v_bfi_b32 v3, v4, v5, 5").expect_err("two registers");
+        assert!(other.is_some_and(|reason| reason.contains("stands twice")));
+    }
+
+    #[test]
+    fn modifiers_and_signs_are_part_of_a_pattern() {
+        let names = [("d", "vgpr"), ("a", "vgpr"), ("b", "vgpr")];
+        let own = pattern("v_add_f32 d, -a, b clamp", &names).expect("a pattern");
+        assert_eq!(fits(&own, "v_add_f32 v1, -v2, v3 clamp"), Ok(()));
+        assert!(fits(&own, "v_add_f32 v1, v2, v3 clamp").is_err());
+        assert!(fits(&own, "v_add_f32 v1, -v2, v3").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_a_proxy_is_refused() {
+        let dst = [("dst", "vgpr")];
+        let refused =
+            |text, operands: &[(&str, &str)]| pattern(text, operands).expect_err(text).to_string();
+        assert!(refused("v_mov_b32 dst, v0\ns_nop 0", &dst).contains("not one instruction"));
+        assert!(refused("", &[]).contains("not one instruction"));
+        assert!(refused("s_branch 4", &[]).contains("changes where control goes"));
+        assert!(refused("s_endpgm", &[]).contains("changes where control goes"));
+        assert!(refused("s_setpc_b64 to", &[("to", "sgpr x2")]).contains("control"));
+        assert!(refused("v_mov_b32 dst, v0", &[("dst", "vgpr"), ("x", "imm")]).contains("`x`"));
+        assert!(refused("v_nothing dst", &dst).contains("does not assemble"));
+    }
+}

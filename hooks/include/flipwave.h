@@ -14,8 +14,9 @@
 
 /* A proxy: an instruction of the target in the place of one that no chip has. `text` is in the
  * assembler's words, `%0` in place of the destination and `%1`, `%2` and so on in place of the
- * sources, which are given as for inline assembly: "v"(x) in VGPRs, "s"(x) in SGPRs, "n"(3) for a
- * number. The value is the destination's, of type `type`, in VGPRs.
+ * sources, which are given as for inline assembly: "v"(x) in VGPRs, "s"(x) in SGPRs (without
+ * optimisation, of what __builtin_amdgcn_readfirstlane gives), "n"(3) for a number. The value is the
+ * destination's, of type `type`, in VGPRs.
  *
  *     #define saturating_add(a, b) \
  *         FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "v_and_or_b32 %0, %1, %2, 57", "v"(a), "v"(b))

@@ -1,0 +1,119 @@
+//! Whatever LLVM encodes can be a proxy: two and three sources, literals and modifiers, scalar
+//! and packed operations, registers in a row, numbers, a destination that is read; in OpenCL C and
+//! in HIP, on every generation.
+
+use flipwave_campaigns::{Campaign, Code, emulate};
+use flipwave_tests::{emulated_folder, flipwave, to_values};
+use std::path::{Path, PathBuf};
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/proxies/forms.yaml")
+}
+
+/// What a work-item computes.
+fn expected(x: u32, item: u32) -> [u32; 10] {
+    let (base, uniform) = (81_985_529_216_486_895_u64, 305_419_896_u32);
+    let swapped = base.swap_bytes();
+    let four = [
+        x.wrapping_add(x),
+        item.wrapping_add(item),
+        3_u32.wrapping_mul(x),
+        4_u32.wrapping_mul(item),
+    ];
+    [
+        x.wrapping_mul(3).wrapping_add(1),
+        (x ^ item).wrapping_add(7),
+        uniform.count_ones(),
+        swapped as u32,
+        (swapped >> 32) as u32,
+        item.wrapping_add(9),
+        x.wrapping_sub(7),
+        x << (21 & 7) | x >> 27,
+        four[0] ^ four[1],
+        four[2] ^ four[3],
+    ]
+}
+
+#[test]
+fn proxies_of_every_form_are_what_their_hooks_say() {
+    for level in ["-O0", "-O3"] {
+        let mut campaign = Campaign::read(&file()).unwrap_or_else(|error| panic!("{error}"));
+        for launch in &mut campaign.launches {
+            if let Code::Source { options, .. } = &mut launch.code {
+                *options = vec![level.to_owned()];
+            }
+        }
+        let inputs: Vec<u32> = to_values(&campaign.buffers[0].contents(0).expect("numbers"));
+        let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let outputs: Vec<u32> = to_values(&emulation.outputs[0]);
+        for (item, x) in (0..100).zip(inputs) {
+            let own = &outputs[10 * item as usize..][..10];
+            assert_eq!(own, expected(x, item), "{level}, work-item {item}");
+        }
+        // Lanes that EXEC does not select keep what they had: there was nothing.
+        assert!(outputs[1000..].iter().all(|word| *word == 0));
+        let each = emulation.instructions.iter().map(|own| own.executions);
+        assert_eq!(each.collect::<Vec<_>>(), [2; 7], "two waves");
+    }
+}
+
+#[test]
+fn emulated_instructions_run_on_every_generation() {
+    for target in ["gfx908", "gfx942", "gfx1030", "gfx1100"] {
+        let file = emulated_folder().join("packed_i4.yaml");
+        let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        campaign.target = target.parse().expect("a target");
+        let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{target}: {error}"));
+        assert_eq!(emulation.differences.len(), 1);
+        for (output, difference) in &emulation.differences {
+            assert_eq!(difference.elements_wrong, 0, "{target}: {output}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_in_hip_has_proxies_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    let kernel = "#include <flipwave.h>\n#include <hip/hip_runtime.h>\n\
+        extern \"C\" __global__ void emulated(const unsigned *in, unsigned *out)\n{\n\
+        unsigned i = threadIdx.x;\n\
+        out[i] = FLIPWAVE_PROXY(v_twice, unsigned, \"v_or_b32 %0, 0xfefefefe, %1\", \"v\"(in[i]));\n}\n";
+    write("twice.hip", kernel).expect("the kernel");
+    write("twice.c", "uint32_t twice(uint32_t src) { return 2 * src; }\n").expect("the hook");
+    let yaml = "name: twice\nworkload: {kernel: {source: twice.hip, name: emulated, grid: 64, \
+        workgroup: 64, args: [{buffer: in, type: u32, count: 64, init: {range: {start: 5, step: 3}}}, \
+        {buffer: out, type: u32, count: 64, output: true}]}}\ninstructions: [{name: v_twice, \
+        proxy: \"v_or_b32 dst, 0xfefefefe, src\", operands: {dst: vgpr, src: vgpr}, \
+        hook: {source: twice.c, function: twice}}]\n";
+    write("twice.yaml", yaml).expect("the file");
+    let path = folder.path().join("twice.yaml");
+    let campaign = Campaign::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    let outputs: Vec<u32> = to_values(&emulation.outputs[0]);
+    assert!((0..64).all(|i| outputs[i as usize] == 2 * (5 + 3 * i)), "{outputs:?}");
+}
+
+#[test]
+fn every_tool_takes_a_program_with_emulated_instructions() {
+    let file = file();
+    let file = file.to_str().expect("a path");
+    for tool in [
+        "instruction-count",
+        "opcode-histogram",
+        "memory-trace",
+        "address-divergence",
+        "branch-divergence",
+        "bank-conflicts",
+        "kernel-clock",
+    ] {
+        let finished = flipwave(Path::new("."), &["tool", tool, file], &[]).expect_success();
+        assert!(finished.stderr.is_empty(), "{tool}: {}", finished.stderr);
+    }
+    let per = ["tool", "instruction-count", "--per", "instruction", file];
+    let table = flipwave(Path::new("."), &per, &[]).expect_success().stdout;
+    for name in ["x_literal", "x_three", "x_scalar", "x_wide_scalar", "x_packed", "x_number"] {
+        let rows = table.lines().filter(|line| line.contains(&format!("\"{name} ")));
+        assert_eq!(rows.count(), 1, "{name}:\n{table}");
+    }
+}
