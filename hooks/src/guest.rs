@@ -10,7 +10,8 @@ use crate::tools::Substitutes;
 use flipwave_device::{DeviceFault, Place, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Operation, Pc, Register, RegisterRange};
 use flipwave_sim::{Executed, Observer, Registers, Watch};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 /// A rewritten code object as it was.
@@ -55,7 +56,7 @@ impl Guest {
     /// An observer of the new code that shows `inner` the code as it was.
     pub fn observe<'a, O: Observer>(&'a self, inner: &'a mut O) -> View<'a, O> {
         let under_way = FxHashMap::default();
-        View { guest: self, inner, under_way, done: FxHashMap::default() }
+        View { guest: self, inner, under_way, done: FxHashSet::default() }
     }
 
     /// A fault of the new code, with the address that its instruction had before.
@@ -79,7 +80,7 @@ pub struct View<'a, O> {
     /// The range that a wave is in, and the lanes that ran when it came there.
     under_way: FxHashMap<WaveId, (usize, LaneMask)>,
     /// Waves that need not be watched any more.
-    done: FxHashMap<WaveId, ()>,
+    done: FxHashSet<WaveId>,
 }
 
 impl<O: Observer> View<'_, O> {
@@ -93,7 +94,7 @@ impl<O: Observer> View<'_, O> {
         if let Some((_, inst)) = self.guest.ranges.get(at)
             && self.inner.after(&Executed { inst, wave, lanes }, registers) == Watch::Off
         {
-            self.done.insert(wave, ());
+            self.done.insert(wave);
         }
     }
 }
@@ -106,12 +107,12 @@ impl<O: Observer> Observer for View<'_, O> {
     fn before(&mut self, inst: &Inst, wave: WaveId, registers: &mut Registers<'_>) {
         let now = self.guest.range(inst.pc);
         self.leave(wave, now, registers);
-        if self.done.contains_key(&wave) {
+        if self.done.contains(&wave) {
             return;
         }
         if let Some(at) = now {
-            if !self.under_way.contains_key(&wave) {
-                self.under_way.insert(wave, (at, exec(registers)));
+            if let Entry::Vacant(free) = self.under_way.entry(wave) {
+                free.insert((at, exec(registers)));
                 if let Some((_, inst)) = self.guest.ranges.get(at) {
                     self.inner.before(inst, wave, registers);
                 }
@@ -122,7 +123,7 @@ impl<O: Observer> Observer for View<'_, O> {
     }
 
     fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
-        if self.done.contains_key(&executed.wave) {
+        if self.done.contains(&executed.wave) {
             return Watch::Off;
         }
         match self.guest.instructions.get(&executed.inst.pc.0) {
