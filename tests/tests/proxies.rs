@@ -28,7 +28,7 @@ fn expected(x: u32, item: u32) -> [u32; 10] {
         (swapped >> 32) as u32,
         item.wrapping_add(9),
         x.wrapping_sub(7),
-        x << (21 & 7) | x >> 27,
+        x.rotate_left(21 & 7),
         four[0] ^ four[1],
         four[2] ^ four[3],
     ]
