@@ -16,7 +16,7 @@
  * assembler's words, `%0` in place of the destination and `%1`, `%2` and so on in place of the
  * sources, which are given as for inline assembly: "v"(x) in VGPRs, "s"(x) in SGPRs (without
  * optimisation, of what __builtin_amdgcn_readfirstlane gives), "n"(3) for a number. The value is the
- * destination's, of type `type`, in VGPRs.
+ * destination's, of type `type`, in VGPRs. The instruction may write VCC, too, where it has a carry.
  *
  *     #define saturating_add(a, b) \
  *         FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "v_and_or_b32 %0, %1, %2, 57", "v"(a), "v"(b))
@@ -33,13 +33,13 @@
     ({ \
         type flipwave_result; \
         __asm__ volatile(FLIPWAVE_MARK(name) text \
-                         : constraint(flipwave_result) : __VA_ARGS__ : "scc"); \
+                         : constraint(flipwave_result) : __VA_ARGS__ : "scc", "vcc"); \
         flipwave_result; \
     })
 
 /* A proxy whose destination, `%0`, is read, too: the variable `variable`, in VGPRs. */
 #define FLIPWAVE_UPDATING_PROXY(name, variable, text, ...) \
-    __asm__ volatile(FLIPWAVE_MARK(name) text : "+v"(variable) : __VA_ARGS__ : "scc")
+    __asm__ volatile(FLIPWAVE_MARK(name) text : "+v"(variable) : __VA_ARGS__ : "scc", "vcc")
 
 /* Puts the address of the instruction behind it into a section that is not loaded. */
 #define FLIPWAVE_MARK(name) \

@@ -1,0 +1,52 @@
+/* The 32-point FFT of each half of a wave: lane n of a half holds x[n] before and X[n] after.
+ *
+ * Decimation in frequency: five steps with the lane that differs in one bit of its number, from
+ * the highest down. They leave X in bit-reversed order, which a last exchange mends. */
+
+struct complex {
+    float re, im;
+};
+
+/* exp(-2 pi i n / 32). */
+static const struct complex twiddles[16] = {
+    {1.0f, -0.0f},
+    {0.980785280f, -0.195090322f},
+    {0.923879533f, -0.382683432f},
+    {0.831469612f, -0.555570233f},
+    {0.707106781f, -0.707106781f},
+    {0.555570233f, -0.831469612f},
+    {0.382683432f, -0.923879533f},
+    {0.195090322f, -0.980785280f},
+    {0.0f, -1.0f},
+    {-0.195090322f, -0.980785280f},
+    {-0.382683432f, -0.923879533f},
+    {-0.555570233f, -0.831469612f},
+    {-0.707106781f, -0.707106781f},
+    {-0.831469612f, -0.555570233f},
+    {-0.923879533f, -0.382683432f},
+    {-0.980785280f, -0.195090322f},
+};
+
+static inline float from_lane(float value, uint32_t lane)
+{
+    uint32_t bits = __builtin_amdgcn_ds_bpermute(lane * 4, __builtin_bit_cast(uint32_t, value));
+    return __builtin_bit_cast(float, bits);
+}
+
+struct complex fft32(struct complex src)
+{
+    uint32_t lane = flipwave_lane();
+    struct complex x = src;
+#pragma unroll
+    for (uint32_t bit = 16; bit > 0; bit /= 2) {
+        struct complex other = {from_lane(x.re, lane ^ bit), from_lane(x.im, lane ^ bit)};
+        bool upper = lane & bit;
+        struct complex sum = {other.re + (upper ? -x.re : x.re), other.im + (upper ? -x.im : x.im)};
+        struct complex w = twiddles[upper ? lane % bit * (16 / bit) : 0];
+        /* Said operation by operation, so that it is the same bits wherever it is compiled. */
+        x.re = __builtin_fmaf(sum.re, w.re, -(sum.im * w.im));
+        x.im = __builtin_fmaf(sum.re, w.im, sum.im * w.re);
+    }
+    uint32_t reversed = __builtin_bitreverse32(lane) >> 27 | (lane & 32);
+    return (struct complex){from_lane(x.re, reversed), from_lane(x.im, reversed)};
+}

@@ -1,0 +1,27 @@
+// Dot products of which one side has two numbers of every four: with an instruction that no chip
+// has, and in software.
+
+#include <flipwave.h>
+
+#define dot_2_4_i8(a, index, b) \
+    FLIPWAVE_PROXY(v_dot_2_4_i8, long, "v_mad_i64_i32 %0, vcc, %1, %2, %3 clamp", \
+                   "v"(a), "v"(index), "v"(b))
+
+__kernel void emulated(__global const uint *a, __global const uint *index,
+                       __global const ulong *b, __global long *dot)
+{
+    int i = get_global_id(0);
+    dot[i] = dot_2_4_i8(a[i], index[i], b[i]);
+}
+
+__kernel void software(__global const uint *a, __global const uint *index,
+                       __global const ulong *b, __global long *dot)
+{
+    int i = get_global_id(0);
+    long sum = 0;
+    for (int n = 0; n < 4; n++) {
+        int position = (index[i] >> 2 * n & 3) + (n < 2 ? 0 : 4);
+        sum += (char)(a[i] >> 8 * n) * (char)(b[i] >> 8 * position);
+    }
+    dot[i] = sum;
+}
