@@ -9,7 +9,7 @@ struct complex {
 
 /* exp(-2 pi i n / 32). */
 static const struct complex twiddles[16] = {
-    {1.0f, -0.0f},
+    {1.0f, 0.0f},
     {0.980785280f, -0.195090322f},
     {0.923879533f, -0.382683432f},
     {0.831469612f, -0.555570233f},

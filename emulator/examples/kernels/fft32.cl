@@ -13,7 +13,7 @@ __kernel void emulated(__global const float2 *x, __global float2 *transformed)
 
 // exp(-2 pi i n / 32).
 __constant float2 twiddles[16] = {
-    (float2)(1.0f, -0.0f),
+    (float2)(1.0f, 0.0f),
     (float2)(0.980785280f, -0.195090322f),
     (float2)(0.923879533f, -0.382683432f),
     (float2)(0.831469612f, -0.555570233f),

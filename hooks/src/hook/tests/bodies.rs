@@ -142,6 +142,25 @@ fn hooks_compute_what_their_source_says_with_any_registers() {
     }
 }
 
+/// These are operations of the LDS unit that use none.
+#[test]
+fn lanes_exchange_their_values() {
+    let text = "uint32_t f(uint32_t a) {\n\
+            uint32_t other = __builtin_amdgcn_ds_bpermute((flipwave_lane() ^ 6) * 4, a);\n\
+            return other << 16 | __builtin_amdgcn_ds_swizzle(a, 1 << 10 | 31);\n}";
+    for machine in MACHINES {
+        let bench = bench(machine);
+        let lanes = u32::from(machine.1);
+        let compiled = bench.call(text, &[register("v7", 1)], &[range("v9", 1)], "s_nop 0");
+        let compiled = compiled.unwrap_or_else(|error| panic!("{machine:?}: {error}"));
+        let names = shuffle(&compiled.bodies[0], &mut Numbers(3));
+        let left = bench.run(&compiled, &names, &[(100..164).collect()], lanes);
+        let expected: Vec<u32> =
+            (0..lanes).map(|lane| (100 + (lane ^ 6)) << 16 | (100 + (lane ^ 1))).collect();
+        assert_eq!(left.outputs[0][..expected.len()], expected, "{machine:?}");
+    }
+}
+
 fn no_indexed(access: crate::hook::Indexed, _: &mut Assembler) -> Result<Code, HookError> {
     panic!("{access:?}")
 }
