@@ -176,8 +176,12 @@ fn emulated_examples_compute_what_plain_rust_computes() {
 
 #[test]
 fn every_emulated_example_has_a_reference() {
-    let known = REFERENCES.map(|(name, _)| emulated_folder().join(format!("{name}.yaml")));
-    assert_eq!(emulated_examples(), known);
+    // The conversions of another chip have theirs in tests of their own.
+    let mut known = vec!["fp8"];
+    known.extend(REFERENCES.map(|(name, _)| name));
+    known.sort_unstable();
+    let known = known.into_iter().map(|name| emulated_folder().join(format!("{name}.yaml")));
+    assert_eq!(emulated_examples(), known.collect::<Vec<_>>());
 }
 
 /// Where posits lie densest and sparsest, around one, and what is no number.
