@@ -184,7 +184,7 @@ fn every_emulated_example_has_a_reference() {
     assert_eq!(emulated_examples(), known.collect::<Vec<_>>());
 }
 
-/// Where posits lie densest and sparsest, around one, and what is no number.
+/// Zero, the least and the greatest posits, those around one, and NaR.
 const CORNERS: [u16; 16] = [
     0x0000, 0x0001, 0x0002, 0x0003, 0x0005, 0x3fff, 0x4000, 0x4001, 0x7ffc, 0x7ffe, 0x7fff, 0x8000,
     0x8001, 0x8002, 0xc000, 0xffff,
