@@ -51,11 +51,12 @@ pub enum EmulateError {
         /// What comes nearest.
         nearest: Box<NearMiss>,
     },
-    /// A native instruction that looks like a proxy.
+    /// Native instructions that look like a proxy.
     #[error(
-        "instruction `{instruction}`: {place} fits `{proxy}` and has no mark of a proxy; choose a \
-         proxy that the program does not use itself, write proxies with FLIPWAVE_PROXY \
-         (flipwave.h), or say `match: all` if all are meant"
+        "instruction `{instruction}`: not every instruction that fits `{proxy}` has the mark of a \
+         proxy; without it: {}; choose a proxy that the program does not use itself, write proxies \
+         with FLIPWAVE_PROXY (flipwave.h), or say `match: all` if all are meant",
+        list(places)
     )]
     Collision {
         /// The instruction.
@@ -63,7 +64,7 @@ pub enum EmulateError {
         /// Its proxy.
         proxy: String,
         /// Where.
-        place: String,
+        places: Vec<String>,
     },
     /// A mark at something that does not fit.
     #[error(
@@ -115,6 +116,16 @@ pub enum EmulateError {
     /// A target that has no decoder.
     #[error(transparent)]
     Isa(#[from] IsaError),
+}
+
+/// The first of some places, and how many more there are.
+fn list(places: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = places.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match places.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// What comes nearest to a pattern.

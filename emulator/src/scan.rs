@@ -91,6 +91,7 @@ impl<'a> Scan<'a> {
         let Some(own) = self.instructions.get(index) else { return Ok(()) };
         let (name, proxy) = (&own.instruction.name, own.pattern.text());
         let mut nearest: Option<(usize, NearMiss)> = None;
+        let mut collisions = Vec::new();
         for (at, inst) in places.program.insts() {
             let is_marked = is_marked(inst.pc);
             match own.pattern.fit(inst) {
@@ -104,13 +105,7 @@ impl<'a> Scan<'a> {
                         });
                     }
                 }
-                Ok(()) => {
-                    return Err(EmulateError::Collision {
-                        instruction: name.clone(),
-                        proxy: proxy.to_owned(),
-                        place: places.inst(inst),
-                    });
-                }
+                Ok(()) => collisions.push(places.inst(inst)),
                 Err(mismatch) if is_marked => {
                     return Err(EmulateError::Mark {
                         instruction: name.clone(),
@@ -129,6 +124,10 @@ impl<'a> Scan<'a> {
                 }
                 Err(None) => {}
             }
+        }
+        if !collisions.is_empty() {
+            let (instruction, proxy) = (name.clone(), proxy.to_owned());
+            return Err(EmulateError::Collision { instruction, proxy, places: collisions });
         }
         self.nearest.push(nearest.map_or(NearMiss::NoOperation, |(_, nearest)| nearest));
         Ok(())

@@ -130,8 +130,13 @@ fn a_proxy_that_nothing_fits_is_told_with_what_is_nearest() {
 
 #[test]
 fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
-    let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);";
-    let words = ["fits `v_and_or_b32 dst, a, b, 57`", "no mark", "packed_i4.cl:13", "match: all"];
+    let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);\n        sum[i + 1] = (b[i] & sum[i]) | 57;";
+    let words = [
+        "not every instruction that fits `v_and_or_b32 dst, a, b, 57` has the mark",
+        "packed_i4.cl:13), `v_and_or_b32",
+        "packed_i4.cl:14)",
+        "match: all",
+    ];
     assert_refused(KERNEL, "sum[i] = pk_add_sat_i4(a[i], b[i]);", native, &words);
 }
 

@@ -58,6 +58,50 @@ fn proxies_of_every_form_are_what_their_hooks_say() {
 }
 
 #[test]
+fn hooks_compute_in_the_mode_of_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    let kernel = "#include <flipwave.h>\n\
+        #define add(a, b) FLIPWAVE_PROXY(v_add, float, \"v_or_b32 %0, %1, %2\", \"v\"(a), \"v\"(b))\n\
+        #define round(how) __asm__ volatile(\"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), \" how)\n\
+        __kernel void emulated(__global float *out)\n{\n\
+        float one = 1.0f, less = 1.0e-10f;\n\
+        __asm__(\"\" : \"+v\"(one), \"+v\"(less));\n\
+        out[0] = add(one, less);\n    round(\"1\");\n    out[1] = add(one, less);\n    round(\"0\");\n}\n";
+    write("add.cl", kernel).expect("the kernel");
+    write("add.c", "float add(float a, float b) { return a + b; }\n").expect("the hook");
+    let yaml = "name: add\nworkload: {kernel: {source: add.cl, name: emulated, grid: 64, \
+        workgroup: 64, args: [{buffer: out, type: f32, count: 2, output: true}]}}\n\
+        instructions: [{name: v_add, proxy: \"v_or_b32 dst, a, b\", \
+        operands: {dst: vgpr, a: vgpr, b: vgpr}, hook: {source: add.c, function: add}}]\n";
+    write("add.yaml", yaml).expect("the file");
+    let path = folder.path().join("add.yaml");
+    let campaign = Campaign::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    // To the nearest, and up.
+    assert_eq!(to_values::<f32>(&emulation.outputs[0]), [1.0, 1.0 + f32::EPSILON]);
+}
+
+#[test]
+fn tables_go_to_files_with_their_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file();
+    let arguments = ["emulate", file.to_str().expect("a path"), "--out", "tables"];
+    flipwave(folder.path(), &arguments, &[]).expect_success();
+    let table = |name: &str| {
+        let path = folder.path().join("tables").join(name);
+        std::fs::read_to_string(path).expect(name)
+    };
+    let instructions = table("instructions.csv");
+    let columns = "instruction,dispatch,kernel,function,pc,line,executions\n";
+    assert!(instructions.starts_with(columns), "{instructions}");
+    assert_eq!(instructions.lines().count(), 8, "{instructions}");
+    let executed = table("executed.csv");
+    let columns = "version,dispatch,kernel,waves,instructions,per_wave\nemulated,0,emulated,2,";
+    assert!(executed.starts_with(columns), "{executed}");
+}
+
+#[test]
 fn emulated_instructions_run_on_every_generation() {
     for target in ["gfx908", "gfx942", "gfx1030", "gfx1100"] {
         let file = emulated_folder().join("packed_i4.yaml");
