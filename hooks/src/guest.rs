@@ -7,7 +7,7 @@ use crate::flow::{InstIndex, Program};
 use crate::layout::Layout;
 use crate::rewrite::Rewritten;
 use crate::tools::Substitutes;
-use flipwave_device::{DeviceFault, Place, WaveId};
+use flipwave_device::{Place, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Operation, Pc, Register, RegisterRange};
 use flipwave_sim::{Executed, Observer, Registers, Watch};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -59,10 +59,9 @@ impl Guest {
         View { guest: self, inner, under_way, done: FxHashSet::default() }
     }
 
-    /// A fault of the new code, with the address that its instruction had before.
-    pub fn fault(&self, fault: DeviceFault) -> DeviceFault {
-        let pc = self.layout.old_of(fault.place.pc).unwrap_or(fault.place.pc);
-        DeviceFault { place: Place { pc, ..fault.place }, ..fault }
+    /// A place in the new code, by the address that its instruction had before.
+    pub fn place(&self, place: Place) -> Place {
+        Place { pc: self.layout.old_of(place.pc).unwrap_or(place.pc), ..place }
     }
 
     /// Which of the ranges an address is in.

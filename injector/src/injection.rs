@@ -162,7 +162,8 @@ fn run(
         match completion {
             Completion::Completed(executed) => statistics.push(executed),
             Completion::Faulted(fault) => {
-                let fault = workload.fault(&dispatch, fault);
+                let place = workload.place(&dispatch, fault.place);
+                let fault = DeviceFault { place, ..fault };
                 return Ok(Ending::Faulted { dispatch: index, fault });
             }
         }

@@ -1,7 +1,7 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Statistics,
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Place, Statistics,
 };
 use flipwave_hooks::guest::Guest;
 use flipwave_sim::strict::Violation;
@@ -98,11 +98,11 @@ impl Workload {
         }
     }
 
-    /// A fault of a dispatch, where it would be in the code as it was.
-    pub(crate) fn fault(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
+    /// A place in a dispatch's code, where it would be in the code as it was.
+    pub(crate) fn place(&self, dispatch: &Dispatch, place: Place) -> Place {
         match self.guests.get(&dispatch.module.0) {
-            Some(guest) => guest.fault(fault),
-            None => fault,
+            Some(guest) => guest.place(place),
+            None => place,
         }
     }
 
@@ -122,7 +122,8 @@ impl Workload {
             match dispatch_one(index, &mut device, dispatch)? {
                 Completion::Completed(executed) => statistics.push(executed),
                 Completion::Faulted(fault) => {
-                    let fault = self.fault(dispatch, fault);
+                    let place = self.place(dispatch, fault.place);
+                    let fault = DeviceFault { place, ..fault };
                     let kernel = dispatch.kernel.clone();
                     return Err(GoldenError::Faulted { dispatch: index, kernel, fault });
                 }
