@@ -22,7 +22,8 @@ Environment:
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
   NO_COLOR              print without colours
 
-Exit codes: 0 done; 1 --strict found a broken rule; 2 not done, with the reason on standard error.";
+Exit codes: 0 done; 1 --strict found a broken rule, or emulate another result than the version in
+software; 2 not done, with the reason on standard error.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

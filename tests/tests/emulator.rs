@@ -129,6 +129,32 @@ fn a_proxy_that_nothing_fits_is_told_with_what_is_nearest() {
 }
 
 #[test]
+fn a_file_without_what_a_command_needs_is_refused() {
+    let bench = Bench::new();
+    let text = std::fs::read_to_string(bench.folder.path().join(YAML)).expect(YAML);
+    let faults = text.lines().find(|line| line.starts_with("faults:")).expect("faults");
+    let mut plain = text.replace(faults, "");
+    std::fs::write(bench.folder.path().join("no_faults.yaml"), &plain).expect("a file");
+    let refused = flipwave(bench.folder.path(), &["run", "no_faults.yaml"], &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("has no `faults`"), "{}", refused.stderr);
+    plain.truncate(plain.find("instructions:").expect("instructions"));
+    std::fs::write(bench.folder.path().join("plain.yaml"), &plain).expect("a file");
+    let refused = flipwave(bench.folder.path(), &["emulate", "plain.yaml"], &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("has no `instructions`"), "{}", refused.stderr);
+}
+
+#[test]
+fn versions_that_differ_are_told_and_end_with_another_code() {
+    let wrong = Bench::new().run_with(HOOK, "sum > 7 ? 7", "sum > 6 ? 6");
+    assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("computes something else"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("elements of `sum`"), "{}", wrong.stderr);
+    assert!(wrong.stdout.contains("v_pk_add_sat_i4"), "{}", wrong.stdout);
+}
+
+#[test]
 fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
     let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);\n        sum[i + 1] = (b[i] & sum[i]) | 57;";
     let words = [
