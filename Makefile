@@ -19,8 +19,8 @@ test: lint
 	cargo test --workspace
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
-# the math library at many points, every wrong rule on every family. About a quarter of an hour on
-# two cores.
+# the math library at many points, every wrong rule on every family; hooks everywhere in code that
+# is not optimised. About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
 	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved --test tools
