@@ -57,10 +57,42 @@ fn proxies_of_every_form_are_what_their_hooks_say() {
     }
 }
 
-#[test]
-fn hooks_compute_in_the_mode_of_the_program() {
+/// What a program of a kernel, a hook and a file leaves in its output.
+fn outputs(kernel: (&str, &str), hook: (&str, &str), yaml: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    write(kernel.0, kernel.1).expect("the kernel");
+    write(hook.0, hook.1).expect("the hook");
+    write("file.yaml", yaml).expect("the file");
+    let campaign = Campaign::read(&folder.path().join("file.yaml"));
+    let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
+    emulate(&campaign).unwrap_or_else(|error| panic!("{error}")).outputs.remove(0)
+}
+
+#[test]
+fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
+    let kernel = "#include <flipwave.h>\n\
+        #define rank(x) FLIPWAVE_PROXY(v_rank, uint, \"v_or_b32 %0, 0xfefefefe, %1\", \"v\"(x))\n\
+        __kernel void emulated(__global uint *out)\n{\n\
+        uint i = get_global_id(0);\n    if (i % 3)\n        out[i] = rank(i);\n}\n";
+    // The lane above, whether it runs or not, and how many run.
+    let hook = "uint32_t rank(uint32_t src, uint64_t exec)\n{\n\
+        uint32_t above = __builtin_amdgcn_ds_bpermute(4 * (flipwave_lane() + 1), src);\n\
+        return above << 8 | __builtin_popcountll(exec);\n}\n";
+    let yaml = "name: rank\nworkload: {kernel: {source: rank.cl, name: emulated, grid: 64, \
+        workgroup: 64, args: [{buffer: out, type: u32, count: 64, output: true}]}}\n\
+        instructions: [{name: v_rank, proxy: \"v_or_b32 dst, 0xfefefefe, src\", lanes: all, \
+        operands: {dst: vgpr, src: vgpr}, hook: {source: rank.c, function: rank}}]\n";
+    let outputs: Vec<u32> = to_values(&outputs(("rank.cl", kernel), ("rank.c", hook), yaml));
+    for (i, own) in (0..).zip(outputs) {
+        // 42 of 64 numbers are not multiples of 3.
+        let expected = if i % 3 == 0 { 0 } else { (i + 1) % 64 << 8 | 42 };
+        assert_eq!(own, expected, "lane {i}");
+    }
+}
+
+#[test]
+fn hooks_compute_in_the_mode_of_the_program() {
     let kernel = "#include <flipwave.h>\n\
         #define add(a, b) FLIPWAVE_PROXY(v_add, float, \"v_or_b32 %0, %1, %2\", \"v\"(a), \"v\"(b))\n\
         #define round(how) __asm__ volatile(\"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), \" how)\n\
@@ -68,18 +100,14 @@ fn hooks_compute_in_the_mode_of_the_program() {
         float one = 1.0f, less = 1.0e-10f;\n\
         __asm__(\"\" : \"+v\"(one), \"+v\"(less));\n\
         out[0] = add(one, less);\n    round(\"1\");\n    out[1] = add(one, less);\n    round(\"0\");\n}\n";
-    write("add.cl", kernel).expect("the kernel");
-    write("add.c", "float add(float a, float b) { return a + b; }\n").expect("the hook");
+    let hook = "float add(float a, float b) { return a + b; }\n";
     let yaml = "name: add\nworkload: {kernel: {source: add.cl, name: emulated, grid: 64, \
         workgroup: 64, args: [{buffer: out, type: f32, count: 2, output: true}]}}\n\
         instructions: [{name: v_add, proxy: \"v_or_b32 dst, a, b\", \
         operands: {dst: vgpr, a: vgpr, b: vgpr}, hook: {source: add.c, function: add}}]\n";
-    write("add.yaml", yaml).expect("the file");
-    let path = folder.path().join("add.yaml");
-    let campaign = Campaign::read(&path).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    let sums: Vec<f32> = to_values(&outputs(("add.cl", kernel), ("add.c", hook), yaml));
     // To the nearest, and up.
-    assert_eq!(to_values::<f32>(&emulation.outputs[0]), [1.0, 1.0 + f32::EPSILON]);
+    assert_eq!(sums, [1.0, 1.0 + f32::EPSILON]);
 }
 
 #[test]
@@ -117,24 +145,17 @@ fn emulated_instructions_run_on_every_generation() {
 
 #[test]
 fn a_kernel_in_hip_has_proxies_too() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
     let kernel = "#include <flipwave.h>\n#include <hip/hip_runtime.h>\n\
         extern \"C\" __global__ void emulated(const unsigned *in, unsigned *out)\n{\n\
         unsigned i = threadIdx.x;\n\
         out[i] = FLIPWAVE_PROXY(v_twice, unsigned, \"v_or_b32 %0, 0xfefefefe, %1\", \"v\"(in[i]));\n}\n";
-    write("twice.hip", kernel).expect("the kernel");
-    write("twice.c", "uint32_t twice(uint32_t src) { return 2 * src; }\n").expect("the hook");
+    let hook = "uint32_t twice(uint32_t src) { return 2 * src; }\n";
     let yaml = "name: twice\nworkload: {kernel: {source: twice.hip, name: emulated, grid: 64, \
         workgroup: 64, args: [{buffer: in, type: u32, count: 64, init: {range: {start: 5, step: 3}}}, \
         {buffer: out, type: u32, count: 64, output: true}]}}\ninstructions: [{name: v_twice, \
         proxy: \"v_or_b32 dst, 0xfefefefe, src\", operands: {dst: vgpr, src: vgpr}, \
         hook: {source: twice.c, function: twice}}]\n";
-    write("twice.yaml", yaml).expect("the file");
-    let path = folder.path().join("twice.yaml");
-    let campaign = Campaign::read(&path).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
-    let outputs: Vec<u32> = to_values(&emulation.outputs[0]);
+    let outputs: Vec<u32> = to_values(&outputs(("twice.hip", kernel), ("twice.c", hook), yaml));
     assert!((0..64).all(|i| outputs[i as usize] == 2 * (5 + 3 * i)), "{outputs:?}");
 }
 
