@@ -86,7 +86,7 @@ fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
     let outputs: Vec<u32> = to_values(&outputs(("rank.cl", kernel), ("rank.c", hook), yaml));
     for (i, own) in (0..).zip(outputs) {
         // 42 of 64 numbers are not multiples of 3.
-        let expected = if i % 3 == 0 { 0 } else { (i + 1) % 64 << 8 | 42 };
+        let expected = if i % 3 == 0 { 0 } else { ((i + 1) % 64) << 8 | 42 };
         assert_eq!(own, expected, "lane {i}");
     }
 }
