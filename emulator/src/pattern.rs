@@ -94,14 +94,15 @@ impl fmt::Display for Binding {
 impl Binding {
     /// An example that nothing else in a pattern is likely to be, by the operand's number.
     fn example(self, number: usize) -> Value {
-        // Numbers of registers that every alignment allows; 30 SGPRs are enough for two wide ones.
-        let first = (number as u8).wrapping_mul(self.words.next_power_of_two().max(4)) + 32;
+        // Numbers of registers that every alignment allows, for more operands than any has.
+        let step = usize::from(self.words.next_power_of_two().max(4));
+        let first = |registers: usize| ((32 + number * step) % registers) as u8;
         match self.kind {
             Kind::Registers(file) => {
                 let first = match file {
-                    File::Vgpr => Register::Vgpr(Vgpr(first)),
-                    File::AccVgpr => Register::AccVgpr(AccVgpr(first)),
-                    File::Sgpr => Register::Sgpr(Sgpr(first % 96)),
+                    File::Vgpr => Register::Vgpr(Vgpr(first(224))),
+                    File::AccVgpr => Register::AccVgpr(AccVgpr(first(224))),
+                    File::Sgpr => Register::Sgpr(Sgpr(first(96))),
                 };
                 Value::Register(RegisterRange::new(first, self.words))
             }
@@ -441,5 +442,8 @@ mod tests {
         assert!(refused("s_setpc_b64 to", &[("to", "sgpr x2")]).contains("control"));
         assert!(refused("v_mov_b32 dst, v0", &[("dst", "vgpr"), ("x", "imm")]).contains("`x`"));
         assert!(refused("v_nothing dst", &dst).contains("does not assemble"));
+        let many: Vec<(String, Binding)> =
+            (0..300).map(|n| (format!("x{n}"), "vgpr x32".parse().expect("a binding"))).collect();
+        assert!(Pattern::new("v_mov_b32 x0, x1", &many, &isa()).is_err());
     }
 }
