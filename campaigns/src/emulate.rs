@@ -108,7 +108,9 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let mut emulation = Emulation {
         instructions: Vec::new(),
         executed: Vec::new(),
-        outputs: outputs(workload, &device)?,
+        outputs: workload
+            .read_outputs(&device)
+            .map_err(|error| Box::new(ToolError::from(error)))?,
         differences: Vec::new(),
     };
     for table in &found.tables {
@@ -153,7 +155,7 @@ fn scan(
     compiler: &HookCompiler,
 ) -> Result<BTreeMap<u32, Proxies>, EmulateError> {
     let mut found = BTreeMap::new();
-    let mut nearest: BTreeMap<String, Option<NearMiss>> = BTreeMap::new();
+    let mut fits = Fits::default();
     let modules: Vec<ModuleId> = workload.dispatches.iter().map(|own| own.module).collect();
     for module in modules {
         let Some(object) = workload.device.code_object(module) else { continue };
@@ -164,33 +166,55 @@ fn scan(
         let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();
+        fits.add(campaign, &scan);
         for own in scan.emulated() {
-            nearest.insert(own.instruction.name.clone(), None);
             if let Some(inst) = program.inst(own.at) {
                 let line = line(&lines, inst.pc);
                 proxies.insert(inst.pc, (own.instruction.name.clone(), line));
             }
         }
+        found.insert(module.0, proxies);
+    }
+    fits.demand(campaign)?;
+    Ok(found)
+}
+
+/// Which instructions fit something, over all code.
+#[derive(Default)]
+struct Fits {
+    /// By instruction: what comes nearest, nothing where something fits.
+    nearest: BTreeMap<String, Option<NearMiss>>,
+}
+
+impl Fits {
+    /// Takes in what was found in a code object.
+    fn add(&mut self, campaign: &Campaign, scan: &Scan<'_>) {
+        for own in scan.emulated() {
+            self.nearest.insert(own.instruction.name.clone(), None);
+        }
         for instruction in &campaign.instructions {
             let near = scan.nearest(&instruction.name).cloned();
             let near = near.unwrap_or(NearMiss::NoOperation);
-            let known = nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
+            let known = self.nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
             if matches!(known, Some(NearMiss::NoOperation)) {
                 *known = Some(near);
             }
         }
-        found.insert(module.0, proxies);
     }
-    for instruction in &campaign.instructions {
-        if let Some(Some(nearest)) = nearest.remove(&instruction.name) {
-            return Err(EmulateError::NothingFits {
-                instruction: instruction.name.clone(),
-                proxy: instruction.proxy.clone(),
-                nearest: Box::new(nearest),
-            });
+
+    /// Demands that each instruction fits something.
+    fn demand(mut self, campaign: &Campaign) -> Result<(), EmulateError> {
+        for instruction in &campaign.instructions {
+            if let Some(Some(nearest)) = self.nearest.remove(&instruction.name) {
+                return Err(EmulateError::NothingFits {
+                    instruction: instruction.name.clone(),
+                    proxy: instruction.proxy.clone(),
+                    nearest: Box::new(nearest),
+                });
+            }
         }
+        Ok(())
     }
-    Ok(found)
 }
 
 fn line(lines: &LineTable, pc: Pc) -> String {
@@ -204,8 +228,8 @@ fn line(lines: &LineTable, pc: Pc) -> String {
 /// [`CampaignError`] where an instruction cannot be emulated.
 pub(crate) fn install(campaign: &Campaign, workload: &mut Workload) -> Result<(), CampaignError> {
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-    scan(campaign, workload, &compiler).map_err(Box::new)?;
     let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
+    let mut fits = Fits::default();
     for index in 0..workload.dispatches.len() {
         let module = workload.dispatches[index].module;
         if let Some(emulated) = modules.get(&module.0) {
@@ -213,13 +237,15 @@ pub(crate) fn install(campaign: &Campaign, workload: &mut Workload) -> Result<()
             continue;
         }
         let Some(object) = workload.device.code_object(module) else { continue };
-        let (rewritten, guest) = replaced(campaign, object, &compiler).map_err(Box::new)?;
+        let (rewritten, guest) =
+            replaced(campaign, object, &compiler, &mut fits).map_err(Box::new)?;
         let loaded = workload.device.load(&rewritten.object);
         let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
         workload.guests.insert(loaded.0, Arc::new(guest));
         modules.insert(module.0, loaded);
         workload.dispatches[index].module = loaded;
     }
+    fits.demand(campaign).map_err(Box::new)?;
     Ok(())
 }
 
@@ -228,10 +254,12 @@ fn replaced(
     campaign: &Campaign,
     object: &CodeObject,
     compiler: &HookCompiler,
+    fits: &mut Fits,
 ) -> Result<(Rewritten, Guest), EmulateError> {
     let mut instrumentation = Instrumentation::new(object).map_err(Box::new)?;
     let program = instrumentation.program().clone();
     let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
+    fits.add(campaign, &scan);
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
     scan.demand(&program, &rewritten.report)?;
@@ -264,15 +292,4 @@ fn compare_software(
         emulation.differences.push((buffer.name.clone(), difference));
     }
     Ok(())
-}
-
-fn outputs(workload: &Workload, device: &impl Device) -> Result<Vec<Vec<u8>>, CampaignError> {
-    let mut outputs = Vec::new();
-    for output in &workload.outputs {
-        let mut bytes = vec![0; output.bytes];
-        let read = device.read(output.address, &mut bytes);
-        read.map_err(|error| Box::new(ToolError::Device(error)))?;
-        outputs.push(bytes);
-    }
-    Ok(outputs)
 }

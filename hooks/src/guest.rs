@@ -3,6 +3,7 @@
 //! What was inserted is not shown. An instruction that stands for another, whose place hooks have
 //! taken, is shown as one instruction: it is executed when control has left the hooks.
 
+use crate::checker::Claims;
 use crate::flow::{InstIndex, Program};
 use crate::layout::Layout;
 use crate::rewrite::Rewritten;
@@ -12,15 +13,15 @@ use flipwave_isa::{Inst, Lane, LaneMask, Operation, Pc, Register, RegisterRange}
 use flipwave_sim::{Executed, Observer, Registers, Watch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 
 /// A rewritten code object as it was.
 #[derive(Clone, Debug)]
 pub struct Guest {
     /// Original instructions by their addresses in the new code.
     instructions: FxHashMap<u64, Inst>,
-    /// Code in place of instructions that stand for others, by ascending address.
-    ranges: Vec<(Range<u64>, Inst)>,
+    /// Instructions that stand for others, as what they stand for.
+    substitutes: FxHashMap<InstIndex, Inst>,
+    claims: Claims,
     layout: Layout,
 }
 
@@ -36,21 +37,21 @@ impl Guest {
         let claims = &rewritten.claims;
         let places = program.insts().zip(&claims.instructions);
         let instructions = places.filter_map(|((_, inst), new)| Some(((*new)?.0, inst.clone())));
-        let ranges = claims.inserted.iter().filter_map(|inserted| {
-            let at = inserted.at?;
-            let substitute = substitutes.get(&at)?;
+        let substitutes = substitutes.iter().filter_map(|(at, substitute)| {
             let inst = Inst {
                 operation: Operation::named(&substitute.operation),
                 text: substitute.text.clone(),
-                writes: results(at),
-                ..program.inst(at)?.clone()
+                writes: results(*at),
+                ..program.inst(*at)?.clone()
             };
-            Some((inserted.range.clone(), inst))
+            Some((*at, inst))
         });
-        let mut ranges: Vec<(Range<u64>, Inst)> = ranges.collect();
-        ranges.sort_by_key(|(range, _)| range.start);
-        let layout = rewritten.layout.clone();
-        Guest { instructions: instructions.collect(), ranges, layout }
+        Guest {
+            instructions: instructions.collect(),
+            substitutes: substitutes.collect(),
+            claims: claims.clone(),
+            layout: rewritten.layout.clone(),
+        }
     }
 
     /// An observer of the new code that shows `inner` the code as it was.
@@ -61,14 +62,12 @@ impl Guest {
 
     /// A place in the new code, by the address that its instruction had before.
     pub fn place(&self, place: Place) -> Place {
-        Place { pc: self.layout.old_of(place.pc).unwrap_or(place.pc), ..place }
+        self.layout.old_place(place)
     }
 
-    /// Which of the ranges an address is in.
-    fn range(&self, pc: Pc) -> Option<usize> {
-        let above = self.ranges.partition_point(|(range, _)| range.start <= pc.0);
-        let at = above.checked_sub(1)?;
-        self.ranges.get(at).is_some_and(|(range, _)| range.contains(&pc.0)).then_some(at)
+    /// The instruction that stands for another, in whose place code at an address was put.
+    fn substituted(&self, pc: Pc) -> Option<InstIndex> {
+        self.claims.inserted_for(pc).filter(|at| self.substitutes.contains_key(at))
     }
 }
 
@@ -76,21 +75,21 @@ impl Guest {
 pub struct View<'a, O> {
     guest: &'a Guest,
     inner: &'a mut O,
-    /// The range that a wave is in, and the lanes that ran when it came there.
-    under_way: FxHashMap<WaveId, (usize, LaneMask)>,
+    /// The instruction in whose place a wave is, and the lanes that ran when it came there.
+    under_way: FxHashMap<WaveId, (InstIndex, LaneMask)>,
     /// Waves that need not be watched any more.
     done: FxHashSet<WaveId>,
 }
 
 impl<O: Observer> View<'_, O> {
     /// A wave has left the hooks of an instruction, if it was in some.
-    fn leave(&mut self, wave: WaveId, now: Option<usize>, registers: &mut Registers<'_>) {
+    fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, registers: &mut Registers<'_>) {
         let Some((at, lanes)) = self.under_way.get(&wave).copied() else { return };
         if now == Some(at) {
             return;
         }
         self.under_way.remove(&wave);
-        if let Some((_, inst)) = self.guest.ranges.get(at)
+        if let Some(inst) = self.guest.substitutes.get(&at)
             && self.inner.after(&Executed { inst, wave, lanes }, registers) == Watch::Off
         {
             self.done.insert(wave);
@@ -104,7 +103,7 @@ impl<O: Observer> Observer for View<'_, O> {
     }
 
     fn before(&mut self, inst: &Inst, wave: WaveId, registers: &mut Registers<'_>) {
-        let now = self.guest.range(inst.pc);
+        let now = self.guest.substituted(inst.pc);
         self.leave(wave, now, registers);
         if self.done.contains(&wave) {
             return;
@@ -112,7 +111,7 @@ impl<O: Observer> Observer for View<'_, O> {
         if let Some(at) = now {
             if let Entry::Vacant(free) = self.under_way.entry(wave) {
                 free.insert((at, exec(registers)));
-                if let Some((_, inst)) = self.guest.ranges.get(at) {
+                if let Some(inst) = self.guest.substitutes.get(&at) {
                     self.inner.before(inst, wave, registers);
                 }
             }

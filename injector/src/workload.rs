@@ -133,7 +133,10 @@ impl Workload {
     }
 
     /// The outputs as they are in the memory of `device`, a clone of the workload's own.
-    pub(crate) fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
+    ///
+    /// # Errors
+    /// [`DeviceError`] where the device has no such memory.
+    pub fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
         let read = |output: &Output| {
             let mut bytes = vec![0; output.bytes];
             device.read(output.address, &mut bytes)?;

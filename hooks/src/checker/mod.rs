@@ -65,6 +65,15 @@ pub struct Claims {
     pub inserted: Vec<Inserted>,
 }
 
+impl Claims {
+    /// The original instruction that inserted code at an address belongs to.
+    pub fn inserted_for(&self, pc: Pc) -> Option<InstIndex> {
+        let above = self.inserted.partition_point(|own| own.range.start <= pc.0);
+        let inserted = self.inserted.get(above.checked_sub(1)?)?;
+        inserted.at.filter(|_| inserted.range.contains(&pc.0))
+    }
+}
+
 /// Inserted code at one place.
 #[derive(Clone, Debug)]
 pub struct Inserted {

@@ -260,6 +260,11 @@ impl Layout {
         self.old.get(index.0 as usize).filter(|_| range.contains(&new.0)).copied()
     }
 
+    /// A place in the new code, by the address that its instruction had before.
+    pub fn old_place(&self, place: flipwave_device::Place) -> flipwave_device::Place {
+        flipwave_device::Place { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
+    }
+
     /// What symbols, descriptors, relocations and line tables follow: where functions and the
     /// instructions of those that moved in whole are now, and what new code belongs to.
     pub fn moved(&self) -> MovedCode {

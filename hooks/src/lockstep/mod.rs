@@ -249,7 +249,7 @@ impl<'a> Side<'a> {
 struct Seen<'a> {
     addresses: &'a Addresses,
     compared: &'a Compared<'a>,
-    substituted: &'a Substituted,
+    substituted: &'a Substituted<'a>,
 }
 
 impl<'a> Sides<'a> {

@@ -36,7 +36,7 @@ pub enum Role {
 /// Watches a side.
 pub struct Recorder<'a> {
     role: Role,
-    substituted: &'a Substituted,
+    substituted: &'a Substituted<'a>,
     /// Of instructions that hooks stand in for.
     results: Results,
     /// Original instructions by their addresses on this side.

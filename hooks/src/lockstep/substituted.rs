@@ -2,39 +2,32 @@
 //! means, so it takes their results from the instrumented code, which runs to its end first.
 
 use super::Lockstep;
+use crate::checker::Claims;
 use crate::flow::InstIndex;
 use flipwave_device::WaveId;
-use flipwave_isa::{Lane, Register};
+use flipwave_isa::{Lane, Pc, Register};
 use flipwave_sim::Registers;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 /// Where such instructions are.
-pub struct Substituted {
+pub struct Substituted<'a> {
+    claims: &'a Claims,
     /// By their addresses in the original: what they write.
     originals: BTreeMap<u64, (InstIndex, Vec<Register>)>,
-    /// The code in their places, by ascending address.
-    ranges: Vec<(Range<u64>, InstIndex)>,
     /// Their addresses in the original.
     addresses: BTreeMap<InstIndex, u64>,
 }
 
-impl Substituted {
-    pub fn new(lockstep: &Lockstep<'_>) -> Substituted {
+impl<'a> Substituted<'a> {
+    pub fn new(lockstep: &Lockstep<'a>) -> Substituted<'a> {
         let insts = lockstep.substituted.iter().filter_map(|at| {
             let inst = lockstep.program.inst(*at)?;
             let writes = inst.writes.iter().flat_map(|range| range.iter()).collect();
             Some((inst.pc.0, (*at, writes)))
         });
         let originals: BTreeMap<u64, (InstIndex, Vec<Register>)> = insts.collect();
-        let inserted = lockstep.claims.inserted.iter().filter_map(|own| {
-            let at = own.at.filter(|at| lockstep.substituted.contains(at))?;
-            Some((own.range.clone(), at))
-        });
-        let mut ranges: Vec<(Range<u64>, InstIndex)> = inserted.collect();
-        ranges.sort_by_key(|(range, _)| range.start);
         let addresses = originals.iter().map(|(pc, (at, _))| (*at, *pc)).collect();
-        Substituted { originals, ranges, addresses }
+        Substituted { claims: lockstep.claims, originals, addresses }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -43,9 +36,8 @@ impl Substituted {
 
     /// The instruction in whose place, or around which, code at an address was put.
     fn at(&self, pc: u64) -> Option<InstIndex> {
-        let above = self.ranges.partition_point(|(range, _)| range.start <= pc);
-        let (range, at) = self.ranges.get(above.checked_sub(1)?)?;
-        range.contains(&pc).then_some(*at)
+        let at = self.claims.inserted_for(Pc(pc))?;
+        self.addresses.contains_key(&at).then_some(at)
     }
 
     fn writes(&self, at: InstIndex) -> &[Register] {
@@ -69,7 +61,7 @@ impl Results {
     /// A wave of the instrumented code comes to an address.
     pub fn see(
         &mut self,
-        substituted: &Substituted,
+        substituted: &Substituted<'_>,
         wave: WaveId,
         pc: u64,
         registers: &Registers<'_>,
@@ -91,7 +83,7 @@ impl Results {
     /// A wave of the original has executed what is at an address.
     pub fn give(
         &mut self,
-        substituted: &Substituted,
+        substituted: &Substituted<'_>,
         wave: WaveId,
         pc: u64,
         registers: &mut Registers<'_>,

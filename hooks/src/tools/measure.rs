@@ -6,7 +6,7 @@ use crate::hook::HookCompiler;
 use crate::rewrite::{Instrumentation, Rewritten};
 use crate::variables::Variables;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Place, Statistics};
+use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics};
 use std::collections::BTreeMap;
 
 /// What a tool found.
@@ -178,8 +178,7 @@ impl<T: Tool> Running<'_, T> {
 
     /// A fault, with the address that its instruction had before.
     fn fault(&self, fault: DeviceFault) -> DeviceFault {
-        let pc = self.code.rewritten.layout.old_of(fault.place.pc).unwrap_or(fault.place.pc);
-        DeviceFault { place: Place { pc, ..fault.place }, ..fault }
+        DeviceFault { place: self.code.rewritten.layout.old_place(fault.place), ..fault }
     }
 }
 
