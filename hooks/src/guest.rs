@@ -9,8 +9,8 @@ use crate::layout::Layout;
 use crate::rewrite::Rewritten;
 use crate::tools::Substitutes;
 use flipwave_device::{Place, WaveId};
-use flipwave_isa::{Inst, Lane, LaneMask, Operation, Pc, Register, RegisterRange};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_isa::{Inst, LaneMask, Operation, Pc, RegisterRange};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
@@ -83,14 +83,14 @@ pub struct View<'a, O> {
 
 impl<O: Observer> View<'_, O> {
     /// A wave has left the hooks of an instruction, if it was in some.
-    fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, registers: &mut Registers<'_>) {
+    fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, state: &mut WaveState<'_>) {
         let Some((at, lanes)) = self.under_way.get(&wave).copied() else { return };
         if now == Some(at) {
             return;
         }
         self.under_way.remove(&wave);
         if let Some(inst) = self.guest.substitutes.get(&at)
-            && self.inner.after(&Executed { inst, wave, lanes }, registers) == Watch::Off
+            && self.inner.after(&Executed { inst, wave, lanes }, state) == Watch::Off
         {
             self.done.insert(wave);
         }
@@ -102,37 +102,31 @@ impl<O: Observer> Observer for View<'_, O> {
         self.inner.watches(wave)
     }
 
-    fn before(&mut self, inst: &Inst, wave: WaveId, registers: &mut Registers<'_>) {
+    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let now = self.guest.substituted(inst.pc);
-        self.leave(wave, now, registers);
+        self.leave(wave, now, state);
         if self.done.contains(&wave) {
             return;
         }
         if let Some(at) = now {
             if let Entry::Vacant(free) = self.under_way.entry(wave) {
-                free.insert((at, exec(registers)));
+                free.insert((at, state.exec()));
                 if let Some(inst) = self.guest.substitutes.get(&at) {
-                    self.inner.before(inst, wave, registers);
+                    self.inner.before(inst, wave, state);
                 }
             }
         } else if let Some(inst) = self.guest.instructions.get(&inst.pc.0) {
-            self.inner.before(inst, wave, registers);
+            self.inner.before(inst, wave, state);
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         if self.done.contains(&executed.wave) {
             return Watch::Off;
         }
         match self.guest.instructions.get(&executed.inst.pc.0) {
-            Some(inst) => self.inner.after(&Executed { inst, ..*executed }, registers),
+            Some(inst) => self.inner.after(&Executed { inst, ..*executed }, state),
             None => Watch::On,
         }
     }
-}
-
-/// The lanes that run.
-fn exec(registers: &Registers<'_>) -> LaneMask {
-    let half = |half| u64::from(registers.read(half, Lane(0)).unwrap_or_default());
-    LaneMask(half(Register::ExecLo) | half(Register::ExecHi) << 32)
 }

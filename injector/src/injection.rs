@@ -5,7 +5,7 @@ use flipwave_device::{
     Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics, WaveId,
 };
 use flipwave_isa::{Lane, Register};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,17 +199,17 @@ impl Strike<'_> {
         self.occurrences - 1 == self.site.occurrence
     }
 
-    fn strike(&self, registers: &mut Registers<'_>) -> Result<Injected, InjectionError> {
+    fn strike(&self, state: &mut WaveState<'_>) -> Result<Injected, InjectionError> {
         let site = *self.site;
         let register = site.register;
         let lane = site.lane.unwrap_or(Lane(0));
         let missing = || InjectionError::NoSuchRegister { register, site };
-        let before = registers.read(register, lane).ok_or_else(missing)?;
+        let before = state.read(register, lane).ok_or_else(missing)?;
         let wanted = site.action.apply(before);
-        if !registers.write(register, lane, wanted) {
+        if !state.write(register, lane, wanted) {
             return Err(missing());
         }
-        let after = registers.read(register, lane).ok_or_else(missing)?;
+        let after = state.read(register, lane).ok_or_else(missing)?;
         if after != wanted {
             return Err(InjectionError::NotKept { site, wanted, found: after });
         }
@@ -230,11 +230,11 @@ impl Observer for Strike<'_> {
         wave == WaveId { workgroup: self.site.workgroup, wave: self.site.wave }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         if !self.is_reached(executed) {
             return Watch::On;
         }
-        self.outcome = Some(self.strike(registers));
+        self.outcome = Some(self.strike(state));
         Watch::Off
     }
 }

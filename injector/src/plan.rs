@@ -6,7 +6,7 @@ use crate::stream::Stream;
 use crate::{FaultModel, GoldenError, Group, Site, Workload};
 use flipwave_device::{Device, WaveId};
 use flipwave_isa::{Inst, LaneMask};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU64;
 
@@ -220,7 +220,7 @@ impl Observer for Resolver<'_> {
         self.pursuits.contains_key(&wave)
     }
 
-    fn after(&mut self, executed: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
         self.see(executed.inst, executed.wave, executed.lanes)
     }
 }

@@ -5,7 +5,7 @@ use crate::population::{InstructionPopulation, Population};
 use crate::{FaultModel, GoldenError, Group, Workload};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, LaneMask};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeMap, HashMap};
 
 /// What one fault-free run offers to a fault model. Its size grows with waves and static
@@ -131,7 +131,7 @@ impl Observer for Census<'_> {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
         self.count(executed.inst, executed.wave, executed.lanes);
         Watch::On
     }

@@ -6,7 +6,7 @@ use flipwave_hooks::flow::{BlockEnd, BlockIndex, InstIndex, Program};
 use flipwave_hooks::liveness::{Live, Liveness};
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Which registers are overwritten.
@@ -98,10 +98,10 @@ impl Observer for Scribbler<'_> {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Some(index) = self.program.at(executed.inst.pc) else { return Watch::On };
         let (live, written) = self.behind[index.0 as usize];
-        let word = |register| registers.read(register, Lane(0)).unwrap_or_default();
+        let word = |register| state.read(register, Lane(0)).unwrap_or_default();
         let lanes = if self.program.wave_size == 32 { u64::from(u32::MAX) } else { u64::MAX };
         let exec =
             (u64::from(word(Register::ExecLo)) | u64::from(word(Register::ExecHi)) << 32) & lanes;
@@ -122,7 +122,7 @@ impl Observer for Scribbler<'_> {
                 let mask = if register.is_per_lane() { mask } else { 1 };
                 for lane in LaneMask(mask).lanes() {
                     self.next = self.next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
-                    registers.write(register, lane, self.next);
+                    state.write(register, lane, self.next);
                 }
             }
         }

@@ -7,7 +7,7 @@ use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
 use flipwave_device::WaveId;
 use flipwave_injector::{Action, Ending, FaultModel, Group, Planned, Site, inject, plan, profile};
 use flipwave_isa::{Lane, Pc, Register};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{Program, assemble, example, flipwave, rows, to_values};
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -115,7 +115,7 @@ impl Observer for Witness {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Executed { inst, wave, lanes } = executed;
         if let Some(sites) = self.sites.get(&(*wave, inst.pc)) {
             let execution = self.executions.entry((*wave, inst.pc)).or_default();
@@ -126,7 +126,7 @@ impl Observer for Witness {
                     .any(|range| range.iter().any(|register| register == site.register));
                 assert!(is_written, "{} does not write the register of {site}", inst.text);
                 assert!(site.lane.is_none_or(|lane| lanes.contains(lane)), "idle lane: {site}");
-                let value = registers.read(site.register, site.lane.unwrap_or(Lane(0)));
+                let value = state.read(site.register, site.lane.unwrap_or(Lane(0)));
                 let seen = (value.expect("a register"), inst.operation.name());
                 self.seen.insert(*number, seen);
             }
@@ -309,7 +309,7 @@ impl Observer for Tally {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Executed { inst, wave, .. } = executed;
         // Every wave of this test's programs starts with all lanes.
         let exec = self.exec.get(wave).copied().unwrap_or(u64::MAX);
@@ -325,7 +325,7 @@ impl Observer for Tally {
             };
         }
         self.executed += 1;
-        let half = |register| u64::from(registers.read(register, Lane(0)).expect("EXEC"));
+        let half = |register| u64::from(state.read(register, Lane(0)).expect("EXEC"));
         let exec = half(Register::ExecLo) | half(Register::ExecHi) << 32;
         self.exec.insert(*wave, exec);
         Watch::On

@@ -1,7 +1,7 @@
 //! Work that waits for other work goes on as it would on hardware, or is ended by the watchdog.
 
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{Program, compile, to_values};
 
 fn waiting() -> Vec<u8> {
@@ -45,7 +45,7 @@ impl Observer for Onlooker {
         wave.wave == 0
     }
 
-    fn after(&mut self, _: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, _: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
         self.0 -= 1;
         if self.0 == 0 { Watch::Off } else { Watch::On }
     }

@@ -4,7 +4,7 @@ use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_injector::{Output, Workload};
 use flipwave_isa::{Lane, Register, Vgpr};
-use flipwave_sim::{EmbeddedGpu, Executed, Execution, Observer, Progress, Registers, Watch};
+use flipwave_sim::{EmbeddedGpu, Executed, Execution, Observer, Progress, Watch, WaveState};
 use flipwave_tests::{Program, compile, examples};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -23,8 +23,8 @@ impl Observer for Trace {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
-        let register = registers.read(Register::Vgpr(Vgpr(0)), Lane(0));
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let register = state.read(Register::Vgpr(Vgpr(0)), Lane(0));
         (executed.inst.pc, executed.wave.workgroup, executed.wave.wave, executed.lanes.0, register)
             .hash(&mut self.0);
         Watch::On

@@ -17,6 +17,10 @@ pub struct Isa {
 }
 
 impl Isa {
+    /// Bytes of the longest instruction of any target: an image instruction with scattered
+    /// addresses has five words (gfx10).
+    pub const LONGEST_INSTRUCTION: usize = 20;
+
     /// Opens `target` for its default wave size.
     ///
     /// # Errors
@@ -62,7 +66,7 @@ impl Isa {
     /// [`DecodeError::Truncated`] where `bytes` end within an instruction,
     /// [`DecodeError::NotAnInstruction`] where they begin with none of this target's.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
-        let bytes = &bytes[..bytes.len().min(LONGEST_INSTRUCTION)];
+        let bytes = &bytes[..bytes.len().min(Isa::LONGEST_INSTRUCTION)];
         match self.describe(bytes, pc) {
             Some(description) => {
                 Ok(decode::inst(description, bytes, pc, self.target.generation(), self.wave_size))
@@ -80,7 +84,7 @@ impl Isa {
     /// Tells an unknown instruction from one that is cut off: the latter decodes once zeros are
     /// appended, and is then longer than what there was.
     fn decode_error(&self, bytes: &[u8], pc: Pc) -> DecodeError {
-        let mut padded = [0; LONGEST_INSTRUCTION];
+        let mut padded = [0; Isa::LONGEST_INSTRUCTION];
         padded[..bytes.len()].copy_from_slice(bytes);
         let available = bytes.len();
         if available < 4 {
@@ -127,9 +131,6 @@ impl Isa {
         })
     }
 }
-
-/// Five words: an image instruction with scattered addresses (gfx10).
-const LONGEST_INSTRUCTION: usize = 20;
 
 fn features(target: &Target, wave_size: u8) -> String {
     let mut features = String::new();

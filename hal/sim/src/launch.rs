@@ -3,6 +3,7 @@
 
 use crate::machine::Machine;
 use crate::memory::AddressSpace;
+use crate::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
@@ -209,10 +210,19 @@ impl Launch {
                 | if rsrc1.fp16_overflow { Mode::FP16_OVERFLOW } else { 0 },
         );
         wave.lds_size = self.lds_bytes;
-        let waves = self.waves_of(self.workgroup);
-        let offset = (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave);
+        let offset = self.scratch_offset(slot, index);
+        wave.private = Private {
+            base: self.scratch.base.0.wrapping_add(offset.into()),
+            bytes: self.scratch.bytes_per_lane,
+        };
         self.work_items(wave, position, index);
         self.scalars(position, offset, |register, word| wave.write_scalar(register, word));
+    }
+
+    /// Where the private memory of a wave begins in that of the launch, in bytes.
+    fn scratch_offset(&self, slot: usize, index: u32) -> u32 {
+        let waves = self.waves_of(self.workgroup);
+        (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave)
     }
 
     /// Architectural and accumulation registers of a wave (AMDGPUUsage, "compute_pgm_rsrc1",

@@ -29,6 +29,7 @@ mod numerics;
 mod observer;
 mod op;
 mod operations;
+mod private;
 mod program;
 mod rounding;
 mod scalar;
@@ -40,6 +41,7 @@ mod translate;
 mod vector;
 mod vector_memory;
 mod wave;
+mod wave_state;
 
 #[cfg(test)]
 mod executed;
@@ -51,9 +53,10 @@ mod test_support;
 pub use coverage::{Treatment, treatment};
 pub use memory::AddressSpace;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
-pub use observer::{Executed, Observer, Registers, Unobserved, Watch};
+pub use observer::{Executed, Observer, Unobserved, Watch};
 pub use operations::numerics;
 pub use schedule::{Execution, Progress};
+pub use wave_state::WaveState;
 
 use checker::{Checker, Unchecked};
 use flipwave_codeobj::{CodeObject, LineTable};

@@ -46,6 +46,12 @@ impl Program {
         Pc(pc.wrapping_sub(self.base).wrapping_add(self.virtual_base))
     }
 
+    /// The device address of an ELF virtual address: the inverse of
+    /// [`Program::virtual_address`].
+    pub fn device_address(&self, pc: Pc) -> u64 {
+        pc.0.wrapping_sub(self.virtual_base).wrapping_add(self.base)
+    }
+
     /// The instruction at a device address.
     ///
     /// # Errors
@@ -69,6 +75,24 @@ impl Program {
         };
         let slot = self.slots.get((offset / 4) as usize).ok_or_else(violation)?;
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
+        let op = self.decode_bytes(pc, bytes)?;
+        Ok(slot.get_or_init(|| Box::new(op)))
+    }
+
+    /// The instruction at a device address if the code there began with `first`.
+    ///
+    /// # Errors
+    /// As [`Program::fetch`].
+    #[cold]
+    pub fn decode_altered(&self, pc: u64, first: &[u8]) -> Result<Op, FaultCause> {
+        let start = pc.wrapping_sub(self.base).wrapping_add(first.len() as u64) as usize;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let rest = &rest[..rest.len().min(Isa::LONGEST_INSTRUCTION)];
+        self.decode_bytes(pc, &[first, rest].concat())
+    }
+
+    /// The instruction that `bytes`, which lie at a device address, begin with.
+    fn decode_bytes(&self, pc: u64, bytes: &[u8]) -> Result<Op, FaultCause> {
         let word = |bytes: &[u8]| match bytes {
             [a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]),
             _ => 0,
@@ -82,7 +106,7 @@ impl Program {
             },
             _ => FaultCause::IllegalInstruction { word: word(bytes) },
         })?;
-        Ok(slot.get_or_init(|| Box::new(translate(inst, self.level, self.machine))))
+        Ok(translate(inst, self.level, self.machine))
     }
 }
 

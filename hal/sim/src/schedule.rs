@@ -12,10 +12,11 @@ use crate::control::Step;
 use crate::global_sync::GlobalSync;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
 use crate::memory::Memory;
-use crate::observer::{Executed, Observer, Registers, Watch};
+use crate::observer::{Executed, Observer, Watch};
 use crate::program::Program;
 use crate::step::step;
 use crate::wave::{Status, Wave};
+use crate::wave_state::WaveState;
 use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, WaveId};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -305,10 +306,25 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                 },
             };
             self.checker.before(wave, op, self.memory);
+            let mut replacement = None;
             if WATCHED {
-                self.observer.before(&op.inst, wave.id, &mut Registers::new(wave));
+                let id = wave.id;
+                let mut state = WaveState::new(wave, self.memory, lds, program);
+                self.observer.before(&op.inst, id, &mut state);
+                replacement = state.into_replacement();
+                if wave.pc != pc {
+                    continue;
+                }
                 wave.written_lanes = None;
             }
+            let op = match &replacement {
+                None => op,
+                Some(Ok(other)) => other,
+                Some(Err(cause)) => {
+                    fault = Some((pc, cause.clone()));
+                    break;
+                }
+            };
             let exec = wave.exec();
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
@@ -331,7 +347,8 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             if WATCHED {
                 let lanes = wave.written_lanes.unwrap_or(exec);
                 let event = Executed { inst: &op.inst, wave: wave.id, lanes };
-                watch = self.observer.after(&event, &mut Registers::new(wave));
+                let mut state = WaveState::new(wave, self.memory, lds, program);
+                watch = self.observer.after(&event, &mut state);
                 if watch == Watch::Off {
                     break;
                 }

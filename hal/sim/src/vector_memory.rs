@@ -10,6 +10,7 @@ use crate::lds;
 use crate::level::at_each_level;
 use crate::memory::{Memory, modify, read_bytes, violation};
 use crate::op::{Op, Word};
+use crate::private;
 use crate::vector::scalar_word;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
@@ -595,8 +596,7 @@ fn flat_lds(
     Ok(())
 }
 
-/// A private access. Consecutive dwords of a lane lie as many dwords apart as the wave has lanes,
-/// so that the lanes' dwords are adjacent (AMDGPUUsage, "Private"); the base is the wave's FLAT_SCRATCH.
+/// A private access; the base is the wave's FLAT_SCRATCH.
 #[inline(never)]
 fn scratch(
     wave: &mut Wave,
@@ -608,8 +608,8 @@ fn scratch(
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let base = wave.scalar_pair(wave.machine.flat_scratch);
-    // Bytes from one dword of a lane's private memory to the next.
-    let stride = 4 * u32::from(wave.machine.lanes);
+    let wave_lanes = wave.machine.lanes;
+    let stride = private::stride(wave_lanes);
     if let Some(addresses) = dword_rows(base, stride, offsets, lanes) {
         match what {
             Transfer::Load(Element::Words(words)) => {
@@ -621,12 +621,9 @@ fn scratch(
             _ => {}
         }
     }
-    let place = |offset: u32, lane: Lane| {
-        let (dword, byte) = (u64::from(offset / 4), u64::from(offset % 4));
-        base.wrapping_add(dword * u64::from(stride) + u64::from(lane.0) * 4 + byte)
-    };
     scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
-        Some(place(offsets[usize::from(lane.0)].wrapping_add(byte), lane))
+        let offset = offsets[usize::from(lane.0)].wrapping_add(byte);
+        Some(private::address(base, wave_lanes, lane, offset))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::lane_access::Active;
 use crate::machine::Machine;
+use crate::private::Private;
 use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
@@ -246,6 +247,8 @@ pub struct Wave {
     pub acc_vgpr_count: u16,
     /// LDS bytes of its workgroup.
     pub lds_size: u32,
+    /// Its private memory.
+    pub private: Private,
     /// Lanes whose per-lane destinations the last instruction wrote, where it chose them
     /// itself.
     pub written_lanes: Option<LaneMask>,
@@ -317,6 +320,7 @@ impl Wave {
             vgpr_count: 0,
             acc_vgpr_count: 0,
             lds_size: 0,
+            private: Private::default(),
             written_lanes: None,
             status: Status::Ended,
             executed: 0,

@@ -7,7 +7,7 @@ use super::{LockstepReport, Seen};
 use crate::flow::InstIndex;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, Register};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A value that is compared.
@@ -84,19 +84,18 @@ impl<'a> Recorder<'a> {
     }
 
     /// Visits all values that are compared.
-    fn visit(&self, names: &Names, registers: &Registers<'_>, mut visit: impl FnMut(Value)) {
+    fn visit(&self, names: &Names, state: &WaveState<'_>, mut visit: impl FnMut(Value)) {
         let first = Lane(0);
         for register in &names.scalars {
-            if let Some(bits) = registers.read(*register, first) {
+            if let Some(bits) = state.read(*register, first) {
                 let bits = self.addresses.translate(bits);
                 visit(Value { register: *register, lane: None, bits });
             }
         }
-        let half = |half| u64::from(registers.read(half, first).unwrap_or_default());
-        let exec = half(Register::ExecLo) | half(Register::ExecHi) << 32;
+        let exec = state.exec().0;
         let all = u64::MAX >> (64 - u32::from(self.compared.wave_size.clamp(1, 64)));
         for (register, active, masked) in &names.vectors {
-            let Some(lanes) = registers.lanes(*register) else { continue };
+            let Some(lanes) = state.lanes(*register) else { continue };
             let mask = if *active { exec } else { 0 } | if *masked { !exec } else { 0 };
             let mut rest = mask & all;
             while rest != 0 {
@@ -115,9 +114,9 @@ impl Observer for Recorder<'_> {
         true
     }
 
-    fn before(&mut self, inst: &Inst, wave: WaveId, registers: &mut Registers<'_>) {
+    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         if self.role == Role::Instrumented && !self.substituted.is_empty() {
-            self.results.see(self.substituted, wave, inst.pc.0, registers);
+            self.results.see(self.substituted, wave, inst.pc.0, state);
         }
         let Some(index) = self.instructions.get(&inst.pc.0).copied() else { return };
         let Some(names) = self.compared.before(index) else { return };
@@ -127,20 +126,20 @@ impl Observer for Recorder<'_> {
             .map_or(0, |stream| stream.compared + stream.waiting.len() as u64);
         if self.wanted == Some((wave, number)) {
             let mut values = Vec::new();
-            self.visit(names, registers, |value| values.push(value));
+            self.visit(names, state, |value| values.push(value));
             self.seen = Some((index, values));
         }
         let mut digest = u64::from(index.0);
-        self.visit(names, registers, |value| {
+        self.visit(names, state, |value| {
             digest = (digest.rotate_left(5) ^ u64::from(value.bits)).wrapping_mul(MIX);
         });
         self.registers += (names.scalars.len() + names.vectors.len()) as u64;
         self.streams.entry(wave).or_default().waiting.push_back((index, digest));
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         if self.role == Role::Original && !self.substituted.is_empty() {
-            self.results.give(self.substituted, executed.wave, executed.inst.pc.0, registers);
+            self.results.give(self.substituted, executed.wave, executed.inst.pc.0, state);
         }
         Watch::On
     }

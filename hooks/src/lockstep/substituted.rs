@@ -6,7 +6,7 @@ use crate::checker::Claims;
 use crate::flow::InstIndex;
 use flipwave_device::WaveId;
 use flipwave_isa::{Lane, Pc, Register};
-use flipwave_sim::Registers;
+use flipwave_sim::WaveState;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Where such instructions are.
@@ -64,7 +64,7 @@ impl Results {
         substituted: &Substituted<'_>,
         wave: WaveId,
         pc: u64,
-        registers: &Registers<'_>,
+        state: &WaveState<'_>,
     ) {
         let at = substituted.at(pc);
         let before = match at {
@@ -72,11 +72,10 @@ impl Results {
             None => self.under_way.remove(&wave),
         };
         let Some(done) = before.filter(|before| Some(*before) != at) else { return };
-        let left =
-            substituted.writes(done).iter().map(|register| match registers.lanes(*register) {
-                Some(lanes) => lanes.to_vec(),
-                None => registers.read(*register, Lane(0)).into_iter().collect(),
-            });
+        let left = substituted.writes(done).iter().map(|register| match state.lanes(*register) {
+            Some(lanes) => lanes.to_vec(),
+            None => state.read(*register, Lane(0)).into_iter().collect(),
+        });
         self.left.entry(wave).or_default().push_back((done, left.collect()));
     }
 
@@ -86,7 +85,7 @@ impl Results {
         substituted: &Substituted<'_>,
         wave: WaveId,
         pc: u64,
-        registers: &mut Registers<'_>,
+        state: &mut WaveState<'_>,
     ) {
         let Some((at, writes)) = substituted.originals.get(&pc) else { return };
         let Some(waiting) = self.left.get_mut(&wave) else { return };
@@ -95,7 +94,7 @@ impl Results {
         let Some((_, left)) = is_next.then(|| waiting.pop_front()).flatten() else { return };
         for (register, values) in writes.iter().zip(left) {
             for (lane, value) in (0..).zip(values) {
-                registers.write(*register, Lane(lane), value);
+                state.write(*register, Lane(lane), value);
             }
         }
     }

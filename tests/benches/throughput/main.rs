@@ -10,7 +10,7 @@ mod pocl;
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
 use flipwave_device::{Completion, Device, Statistics, WaveId};
 use flipwave_isa::Pc;
-use flipwave_sim::{Executed, Observer, Registers, Unobserved, Watch};
+use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
 use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
@@ -118,9 +118,9 @@ impl Observer for Armed {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         if executed.inst.pc == Pc(u64::MAX) {
-            registers.write(flipwave_isa::Register::Scc, flipwave_isa::Lane(0), 0);
+            state.write(flipwave_isa::Register::Scc, flipwave_isa::Lane(0), 0);
             return Watch::Off;
         }
         Watch::On

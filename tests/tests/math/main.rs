@@ -6,7 +6,7 @@ mod precision;
 
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_isa::{Lane, Register};
-use flipwave_sim::{Executed, Observer, Registers, Unobserved, Watch};
+use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
 use flipwave_tests::{Program, compile_file, host_c};
 use precision::{Precision, Reference};
 use std::fmt::Write as _;
@@ -211,10 +211,10 @@ impl Observer for DenormalsVanish {
         true
     }
 
-    fn after(&mut self, _: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, _: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         // MODE.FP_DENORM: two bits for single precision, two for the others; 0 flushes.
-        let mode = registers.read(Register::Mode, Lane(0)).expect("a mode");
-        registers.write(Register::Mode, Lane(0), mode & !0xf0);
+        let mode = state.read(Register::Mode, Lane(0)).expect("a mode");
+        state.write(Register::Mode, Lane(0), mode & !0xf0);
         Watch::On
     }
 }

@@ -3,7 +3,7 @@
 use flipwave_device::WaveId;
 use flipwave_hooks::tools::Wave;
 use flipwave_isa::{Inst, Lane, LaneMask, MemoryOperand, MemorySpace, Pc, Register, RegisterRange};
-use flipwave_sim::{Executed, Observer, Registers, Watch};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What was seen of an instruction.
@@ -70,8 +70,8 @@ impl Observer for Observed {
         true
     }
 
-    fn before(&mut self, inst: &Inst, id: WaveId, registers: &mut Registers<'_>) {
-        self.exec = exec(registers);
+    fn before(&mut self, inst: &Inst, id: WaveId, state: &mut WaveState<'_>) {
+        self.exec = exec(state);
         let operand = || Site { operand: inst.memory_operand(), ..Site::default() };
         let site = self.sites.entry(inst.pc).or_insert_with(operand);
         if !self.has_missed && (self.blind)(inst) {
@@ -94,7 +94,7 @@ impl Observer for Observed {
             .offsets
             .iter()
             .map(|offset| {
-                let address = |lane: &Lane| address(&operand, *offset, *lane, registers);
+                let address = |lane: &Lane| address(&operand, *offset, *lane, state);
                 lanes.iter().map(|lane| (*lane, address(lane))).collect()
             })
             .collect();
@@ -124,10 +124,10 @@ impl Observer for Observed {
         site.operand = Some(operand);
     }
 
-    fn after(&mut self, executed: &Executed<'_>, registers: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let writes_exec = executed.inst.writes.iter().any(|own| own.contains(Register::ExecLo));
         if let (true, Some(site)) = (writes_exec, self.sites.get_mut(&executed.inst.pc)) {
-            let (before, after) = (self.exec, exec(registers));
+            let (before, after) = (self.exec, exec(state));
             let is_part = after | before == before && after != before;
             site.divergent += u64::from(is_part && after != 0);
         }
@@ -136,21 +136,21 @@ impl Observer for Observed {
 }
 
 /// The lanes that run; in waves of 32 lanes the upper half is zero.
-fn exec(registers: &Registers<'_>) -> u64 {
-    value(registers, RegisterRange::new(Register::ExecLo, 2), Lane(0))
+fn exec(state: &WaveState<'_>) -> u64 {
+    value(state, RegisterRange::new(Register::ExecLo, 2), Lane(0))
 }
 
 /// One or two registers as a number.
-fn value(registers: &Registers<'_>, range: RegisterRange, lane: Lane) -> u64 {
-    let words = range.iter().take(2).map(|word| registers.read(word, lane).unwrap_or(0));
+fn value(state: &WaveState<'_>, range: RegisterRange, lane: Lane) -> u64 {
+    let words = range.iter().take(2).map(|word| state.read(word, lane).unwrap_or(0));
     words.zip([0, 32]).map(|(word, shift)| u64::from(word) << shift).sum()
 }
 
 /// Address of an element (the ISA documents, "Address calculation").
-fn address(operand: &MemoryOperand, offset: i64, lane: Lane, registers: &Registers<'_>) -> u64 {
-    let of = |range: Option<RegisterRange>| range.map_or(0, |own| value(registers, own, lane));
+fn address(operand: &MemoryOperand, offset: i64, lane: Lane, state: &WaveState<'_>) -> u64 {
+    let of = |range: Option<RegisterRange>| range.map_or(0, |own| value(state, own, lane));
     if operand.access.space == MemorySpace::Buffer {
-        return buffer_address(operand, offset, lane, registers);
+        return buffer_address(operand, offset, lane, state);
     }
     let base = match operand.resource {
         Some(resource) => of(Some(RegisterRange::new(resource.first, 2))) & 0xffff_ffff_ffff,
@@ -168,14 +168,9 @@ fn address(operand: &MemoryOperand, offset: i64, lane: Lane, registers: &Registe
 }
 
 /// The same of buffers, in gfx9's resources.
-fn buffer_address(
-    operand: &MemoryOperand,
-    offset: i64,
-    lane: Lane,
-    registers: &Registers<'_>,
-) -> u64 {
+fn buffer_address(operand: &MemoryOperand, offset: i64, lane: Lane, state: &WaveState<'_>) -> u64 {
     let word = |register: Option<Register>| {
-        register.and_then(|register| registers.read(register, lane)).map_or(0, u64::from)
+        register.and_then(|register| state.read(register, lane)).map_or(0, u64::from)
     };
     let resource = |at| word(operand.resource.and_then(|resource| resource.first.offset(at)));
     let vaddr = |at| word(operand.vaddr.and_then(|vaddr| vaddr.first.offset(at)));
@@ -196,7 +191,7 @@ fn buffer_address(
         index * stride + offset
     };
     let base = resource(0) | (resource(1) & 0xffff) << 32;
-    base + operand.soffset.map_or(0, |own| value(registers, own, lane)) + within
+    base + operand.soffset.map_or(0, |own| value(state, own, lane)) + within
 }
 
 /// How many lines of `size` bytes have one of these bytes.
@@ -251,7 +246,7 @@ impl Observer for Clocks {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, _: &mut Registers<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
         if !self.has_missed && (self.blind)(executed.inst) {
             self.has_missed = true;
             return Watch::On;
