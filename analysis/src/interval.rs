@@ -71,16 +71,20 @@ pub fn wilson(successes: u64, trials: u64, confidence: Confidence) -> Interval {
     if trials == 0 {
         return Interval::EVERYTHING;
     }
-    let n = trials as f64;
-    let rate = successes.min(trials) as f64 / n;
-    let z = confidence.deviations();
+    wilson_of(successes.min(trials) as f64 / trials as f64, trials as f64, confidence)
+}
+
+/// The same of a rate that was found in `trials` trials, which need not be a whole number: of trials
+/// with weights it is how many equal ones would say as much.
+pub(crate) fn wilson_of(rate: f64, trials: f64, confidence: Confidence) -> Interval {
+    let (n, z) = (trials, confidence.deviations());
     let scale = 1.0 + z * z / n;
     let centre = (rate + z * z / (2.0 * n)) / scale;
     let half = z / scale * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
     // At the ends the formula gives 0 and 1 but for rounding.
     Interval {
-        low: if successes == 0 { 0.0 } else { (centre - half).max(0.0) },
-        high: if successes >= trials { 1.0 } else { (centre + half).min(1.0) },
+        low: if rate <= 0.0 { 0.0 } else { (centre - half).max(0.0) },
+        high: if rate >= 1.0 { 1.0 } else { (centre + half).min(1.0) },
     }
 }
 

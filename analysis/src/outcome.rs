@@ -15,11 +15,13 @@ pub enum Outcome {
     Sdc,
     /// Detected unrecoverable error: the device stopped the run.
     Due,
+    /// The run completed, and the program's own check noticed the fault.
+    Detected,
 }
 
 impl Outcome {
     /// Every outcome.
-    pub const ALL: [Outcome; 3] = [Outcome::Masked, Outcome::Sdc, Outcome::Due];
+    pub const ALL: [Outcome; 4] = [Outcome::Masked, Outcome::Sdc, Outcome::Due, Outcome::Detected];
 
     /// The outcome's name in results.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Outcome {
             Outcome::Masked => "masked",
             Outcome::Sdc => "sdc",
             Outcome::Due => "due",
+            Outcome::Detected => "detected",
         }
     }
 }
@@ -50,7 +53,7 @@ impl FromStr for Outcome {
 
 /// A name that no outcome has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an outcome; expected masked, sdc or due")]
+#[error("`{0}` is not an outcome; expected masked, sdc, due or detected")]
 pub struct UnknownOutcome(pub String);
 
 #[cfg(test)]

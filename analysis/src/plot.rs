@@ -18,7 +18,7 @@ const COLUMNS: [f64; 2] = [785.0, 935.0];
 const WIDTH: f64 = 960.0;
 
 /// The outcomes in the order they are stacked: those of interest start at the axis.
-const STACK: [Outcome; 3] = [Outcome::Sdc, Outcome::Due, Outcome::Masked];
+const STACK: [Outcome; 4] = [Outcome::Sdc, Outcome::Due, Outcome::Detected, Outcome::Masked];
 
 /// Colours that remain apart for colour-blind readers and in greyscale: M. Okabe and K. Ito,
 /// "Color Universal Design" (2008); masked faults are grey as they need no attention.
@@ -26,6 +26,7 @@ fn colour(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Sdc => "#e69f00",
         Outcome::Due => "#56b4e9",
+        Outcome::Detected => "#009e73",
         Outcome::Masked => "#dddddd",
     }
 }
@@ -34,12 +35,13 @@ fn label(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Sdc => "SDC",
         Outcome::Due => "DUE",
+        Outcome::Detected => "Detected",
         Outcome::Masked => "Masked",
     }
 }
 
 /// Draws the rates of all injections and of each group: one bar per scope, SDC and DUE stacked
-/// from the axis on, with whiskers for the 95 % Wilson intervals of SDC and of both together.
+/// from the axis on, with whiskers for the 95 % Wilson intervals of SDC and of all that is not masked.
 pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let scopes: Vec<&ScopeSummary> =
         summary.scopes.iter().filter(|scope| !matches!(scope.scope, Scope::Kernel(_))).collect();
@@ -54,23 +56,28 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
          <text x=\"24\" y=\"34\" font-size=\"18\" font-weight=\"bold\">{}</text>\n",
         escaped(title)
     );
-    legend(&mut svg);
+    let shown: Vec<Outcome> = summary.shown().collect();
+    legend(&mut svg, &shown);
     axis(&mut svg, bottom);
     for (row, scope) in scopes.into_iter().enumerate() {
-        bar(&mut svg, TOP + STEP * row as f64, scope);
+        bar(&mut svg, TOP + STEP * row as f64, scope, &shown);
     }
     let _ = writeln!(
         svg,
         "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: 95 % \
-         Wilson intervals; upper whisker: SDC, lower whisker: SDC and DUE together.</text>",
+         Wilson intervals; upper whisker: SDC, lower whisker: all that is not masked.</text>",
         height - 16.0
     );
     svg.push_str("</svg>\n");
     svg
 }
 
-fn legend(svg: &mut String) {
-    for (position, outcome) in STACK.into_iter().enumerate() {
+fn stack(shown: &[Outcome]) -> impl Iterator<Item = Outcome> {
+    STACK.into_iter().filter(|outcome| shown.contains(outcome))
+}
+
+fn legend(svg: &mut String, shown: &[Outcome]) {
+    for (position, outcome) in stack(shown).enumerate() {
         let x = LEFT + 100.0 * position as f64;
         let _ = writeln!(
             svg,
@@ -104,7 +111,7 @@ fn axis(svg: &mut String, bottom: f64) {
     }
 }
 
-fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
+fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
     let name = match &scope.scope {
         Scope::All => "all",
         Scope::Group(name) | Scope::Kernel(name) => name,
@@ -119,7 +126,7 @@ fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
         scope.total
     );
     let mut start = 0.0;
-    for outcome in STACK {
+    for outcome in stack(shown) {
         let rate = scope.share(outcome).rate;
         let _ = writeln!(
             svg,
@@ -130,7 +137,8 @@ fn bar(svg: &mut String, top: f64, scope: &ScopeSummary) {
         );
         start += rate;
     }
-    let [sdc, due, masked] = STACK.map(|outcome| scope.share(outcome));
+    let [sdc, due, masked] =
+        [Outcome::Sdc, Outcome::Due, Outcome::Masked].map(|outcome| scope.share(outcome));
     let not_masked = Interval { low: 1.0 - masked.interval.high, high: 1.0 - masked.interval.low };
     // One above the other, as the two may overlap.
     whisker(svg, top + BAR / 3.0, sdc.interval);

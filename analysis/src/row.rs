@@ -16,39 +16,48 @@ pub struct Row {
     pub index: u64,
     /// The fault site in its one-line form, to replay it.
     pub site: String,
-    /// The kernel struck.
-    pub kernel: String,
-    /// Index of the dispatch in the workload, from 0.
-    pub dispatch: u32,
-    /// Position of the workgroup in the grid.
-    pub workgroup: Workgroup,
-    /// Index of the wave in its workgroup.
-    pub wave: u32,
-    /// The lane struck; empty for scalar registers.
+    /// The kernel struck; empty where it is all of them.
+    pub kernel: Option<String>,
+    /// Index of the dispatch in the workload, from 0; empty where it is all of them.
+    pub dispatch: Option<u32>,
+    /// Position of the workgroup in the grid; empty where it is several.
+    pub workgroup: Option<Workgroup>,
+    /// Index of the wave in its workgroup; empty where it is all of them.
+    pub wave: Option<u32>,
+    /// The lane struck; empty for what lanes share, and where it is several.
     pub lane: Option<u8>,
-    /// ELF virtual address of the instruction behind which the fault struck.
+    /// ELF virtual address of the instruction at which the fault struck; empty where it is several.
     #[serde(with = "hexadecimal::address")]
-    pub pc: u64,
+    pub pc: Option<u64>,
     /// Canonical name of its operation.
     pub opcode: String,
     /// Its primary instruction group.
     pub group: String,
-    /// Which execution of the instruction by the wave, from 0.
-    pub occurrence: u64,
-    /// The register struck.
-    pub register: String,
+    /// Its source line, `file:line`, where the code says it.
+    pub line: Option<String>,
+    /// Which execution of the instruction by the wave, from 0; the first, where it is several.
+    pub occurrence: Option<u64>,
+    /// What was struck: a register, or what sites call it.
+    pub place: String,
     /// The bits that changed: before exclusive-or after.
     #[serde(with = "hexadecimal::word")]
-    pub mask: u32,
-    /// The register's value before the fault.
+    pub mask: u64,
+    /// The value before the fault, where several places were struck that of the first.
     #[serde(with = "hexadecimal::word")]
-    pub before: u32,
-    /// The register's value after the fault.
+    pub before: u64,
+    /// The value after the fault, of the same place.
     #[serde(with = "hexadecimal::word")]
-    pub after: u32,
+    pub after: u64,
+    /// How many places were struck, each as often as it was.
+    pub words: u64,
+    /// The stratum it was drawn from; empty where there is one.
+    pub stratum: Option<String>,
+    /// How many places of the population it stands for, relative to the other rows: 1 on average.
+    pub weight: f64,
     /// What the fault came to.
     pub outcome: Outcome,
-    /// Why the device stopped the run; empty unless it did.
+    /// Why it did: of a masked fault what became of the value, of a due what stopped the run, of a
+    /// detected one the buffer that shows it; empty for SDC.
     pub cause: Option<String>,
     /// Output elements outside their tolerance; empty if the run did not complete.
     pub elements_wrong: Option<u64>,
@@ -56,11 +65,16 @@ pub struct Row {
     pub max_abs_error: Option<f64>,
     /// Largest relative difference of an output element; empty if the run did not complete.
     pub max_rel_error: Option<f64>,
+    /// Wave instructions executed more than in the fault-free run, negative for less; empty if the
+    /// run did not complete.
+    pub instructions: Option<i64>,
+    /// Whether their number changed by more than the threshold; empty unless the outputs are right.
+    pub timing_changed: Option<bool>,
 }
 
 impl Row {
     /// The header of `results.csv`.
-    pub const COLUMNS: [&str; 20] = [
+    pub const COLUMNS: [&str; 26] = [
         "index",
         "site",
         "kernel",
@@ -71,16 +85,22 @@ impl Row {
         "pc",
         "opcode",
         "group",
+        "line",
         "occurrence",
-        "register",
+        "place",
         "mask",
         "before",
         "after",
+        "words",
+        "stratum",
+        "weight",
         "outcome",
         "cause",
         "elements_wrong",
         "max_abs_error",
         "max_rel_error",
+        "instructions",
+        "timing_changed",
     ];
 }
 
@@ -159,24 +179,30 @@ pub(crate) mod tests {
             site: "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
                    flip=0x00000400"
                 .to_owned(),
-            kernel: "matmul".to_owned(),
-            dispatch: 0,
-            workgroup: Workgroup([3, 1, 0]),
-            wave: 2,
+            kernel: Some("matmul".to_owned()),
+            dispatch: Some(0),
+            workgroup: Some(Workgroup([3, 1, 0])),
+            wave: Some(2),
             lane: Some(17),
-            pc: 0x1a9c,
+            pc: Some(0x1a9c),
             opcode: "v_fma_f32".to_owned(),
             group: group.to_owned(),
-            occurrence: 5,
-            register: "v4".to_owned(),
+            line: Some("matmul.cl:12".to_owned()),
+            occurrence: Some(5),
+            place: "v4".to_owned(),
             mask: 0x400,
             before: 0x3f80_0400,
             after: 0x3f80_0000,
+            words: 1,
+            stratum: None,
+            weight: 1.0,
             outcome,
             cause: cause.map(str::to_owned),
             elements_wrong: Some(1),
             max_abs_error: Some(0.25),
             max_rel_error: Some(3.4e38),
+            instructions: Some(-3),
+            timing_changed: None,
         }
     }
 
@@ -196,8 +222,8 @@ pub(crate) mod tests {
         assert_eq!(
             lines.next().unwrap(),
             "7,\"dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
-             flip=0x00000400\",matmul,0,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,5,v4,0x00000400,\
-             0x3f800400,0x3f800000,sdc,,1,0.25,3.4e38"
+             flip=0x00000400\",matmul,0,\"3,1,0\",2,17,0x1a9c,v_fma_f32,valu,matmul.cl:12,5,v4,\
+             0x00000400,0x3f800400,0x3f800000,1,,1.0,sdc,,1,0.25,3.4e38,-3,"
         );
     }
 
@@ -210,8 +236,21 @@ pub(crate) mod tests {
             max_rel_error: None,
             ..row("salu", Outcome::Due, Some("watchdog"))
         };
+        let permanent = Row {
+            kernel: None,
+            dispatch: None,
+            workgroup: None,
+            wave: None,
+            pc: None,
+            line: None,
+            occurrence: None,
+            before: 1 << 40,
+            stratum: Some("v_fma_f32".to_owned()),
+            timing_changed: Some(true),
+            ..row("valu", Outcome::Masked, Some("logical"))
+        };
         let endless = Row { max_rel_error: Some(f64::INFINITY), ..row("valu", Outcome::Sdc, None) };
-        let rows = vec![row("valu", Outcome::Masked, None), stopped, endless];
+        let rows = vec![row("valu", Outcome::Masked, None), stopped, permanent, endless];
         assert_eq!(read_rows(written(&rows).as_bytes()).unwrap(), rows);
 
         let undefined = Row { max_abs_error: Some(f64::NAN), ..row("valu", Outcome::Sdc, None) };

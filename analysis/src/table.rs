@@ -5,17 +5,19 @@ use std::fmt::Write;
 
 impl Summary {
     /// The summary as aligned text: one line per scope with the rate and interval of each
-    /// outcome in percent, then the causes of DUE.
+    /// outcome in percent, then the causes.
     pub fn table(&self) -> String {
-        let mut lines = vec![Cells::heading("", "injections", Outcome::ALL.map(Outcome::name))];
-        lines.extend(self.scopes.iter().map(Cells::of_scope));
+        let shown: Vec<Outcome> = self.shown().collect();
+        let names = shown.iter().map(|outcome| outcome.name());
+        let mut lines = vec![Cells::heading("", "injections", names)];
+        lines.extend(self.scopes.iter().map(|scope| Cells::of_scope(scope, &shown)));
         let mut text = aligned(&lines);
 
         if let Some(all) = self.scopes.first()
             && !all.causes.is_empty()
         {
-            let mut lines = vec![Cells::heading("due by cause", "injections", ["rate"])];
-            lines.extend(all.causes.iter().map(|(cause, share)| Cells::of_cause(cause, share)));
+            let mut lines = vec![Cells::heading("by cause", "injections", ["rate"])];
+            lines.extend(all.causes.iter().map(Cells::of_cause));
             text.push('\n');
             text.push_str(&aligned(&lines));
         }
@@ -31,25 +33,28 @@ struct Cells {
 }
 
 impl Cells {
-    fn heading<const N: usize>(label: &str, count: &str, outcomes: [&str; N]) -> Cells {
+    fn heading<'a>(label: &str, count: &str, rates: impl IntoIterator<Item = &'a str>) -> Cells {
         let mut rest = vec![count.to_owned()];
-        rest.extend(outcomes.map(str::to_owned));
+        rest.extend(rates.into_iter().map(str::to_owned));
         Cells { label: label.to_owned(), rest }
     }
 
-    fn of_scope(scope: &ScopeSummary) -> Cells {
+    fn of_scope(scope: &ScopeSummary, shown: &[Outcome]) -> Cells {
         let label = match &scope.scope {
             Scope::All => "all".to_owned(),
             Scope::Group(name) => format!("group {name}"),
             Scope::Kernel(name) => format!("kernel {name}"),
         };
         let mut rest = vec![scope.total.to_string()];
-        rest.extend(scope.outcomes.iter().map(percent));
+        rest.extend(shown.iter().map(|outcome| percent(&scope.share(*outcome))));
         Cells { label, rest }
     }
 
-    fn of_cause(cause: &str, share: &Share) -> Cells {
-        Cells { label: cause.to_owned(), rest: vec![share.count.to_string(), percent(share)] }
+    fn of_cause((outcome, cause, share): &(Outcome, String, Share)) -> Cells {
+        Cells {
+            label: format!("{outcome} {cause}"),
+            rest: vec![share.count.to_string(), percent(share)],
+        }
     }
 }
 
@@ -90,9 +95,9 @@ mod tests {
             "group vmem              3    0.0 [  0.0  56.1]   33.3 [  6.1  79.2]   66.7 [ 20.8  93.9]",
             "kernel matmul          13   46.2 [ 23.2  70.9]   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
             "",
-            "due by cause      injections                 rate",
-            "memory_violation           2   15.4 [  4.3  42.2]",
-            "watchdog                   1    7.7 [  1.4  33.3]",
+            "by cause              injections                 rate",
+            "due memory_violation           2   15.4 [  4.3  42.2]",
+            "due watchdog                   1    7.7 [  1.4  33.3]",
             "",
             "In percent, with the 95 % Wilson interval in brackets.",
         ];

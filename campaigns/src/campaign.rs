@@ -9,7 +9,7 @@ use crate::schema;
 use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
-use flipwave_injector::{FaultModel, Group};
+use flipwave_injector::{Allocation, Counting, Fault, Selection, Stratification};
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -49,8 +49,20 @@ pub struct Buffer {
     pub count: usize,
     /// What it holds before the first launch.
     pub init: Init,
-    /// How it is compared afterwards, if it is an output.
-    pub output: Option<Tolerance>,
+    /// What it is looked at for afterwards.
+    pub role: BufferRole,
+}
+
+/// What a buffer is looked at for after the program has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BufferRole {
+    /// Nothing.
+    Data,
+    /// Results: they are compared with those of the fault-free run.
+    Output(Tolerance),
+    /// The verdict of the program's own check: anything else than in the fault-free run means that
+    /// the program noticed the fault.
+    Detector,
 }
 
 /// One kernel launch.
@@ -99,12 +111,21 @@ pub enum Argument {
 /// What to inject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// What a fault does to the register it hits.
-    pub model: FaultModel,
-    /// The instructions whose destination registers can be hit.
-    pub groups: Vec<Group>,
+    /// The kind of fault.
+    pub fault: Fault,
+    /// What of the program is struck.
+    pub selection: Selection,
+    /// How the profile counts.
+    pub counting: Counting,
+    /// What divides the population into parts that are sampled by themselves.
+    pub stratification: Stratification,
+    /// How many of the faults each part gets.
+    pub allocation: Allocation,
     /// How many faults.
     pub size: SampleSize,
+    /// By which part of the fault-free run's wave instructions a run with right outputs may differ
+    /// before its timing counts as changed.
+    pub timing_threshold: f64,
 }
 
 /// How many faults a campaign injects.
@@ -119,6 +140,8 @@ pub enum SampleSize {
         /// Probability that the interval holds the rate.
         confidence: Confidence,
     },
+    /// Every place of the population once.
+    Exhaustive,
 }
 
 /// A campaign file that is wrong, or cannot be read.
@@ -145,6 +168,11 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl Buffer {
+    /// Whether it holds results.
+    pub fn is_output(&self) -> bool {
+        matches!(self.role, BufferRole::Output(_))
+    }
+
     /// The bytes it holds before the first launch, elements little-endian.
     ///
     /// # Errors
@@ -207,6 +235,7 @@ fn syntax_error(error: &serde_yaml::Error, path: &Path) -> FileError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flipwave_injector::{FaultModel, FaultTarget, Group, Scope};
 
     const GOOD: &str = "\
 name: add
@@ -253,9 +282,9 @@ compare: {sum: {relative: 1.0e-5}}
         assert_eq!((campaign.name.as_str(), campaign.seed), ("add", 7));
         assert_eq!(campaign.target.to_string(), "gfx90a");
         assert_eq!(campaign.buffers.len(), 2);
-        assert_eq!(campaign.buffers[0].output, None);
+        assert_eq!(campaign.buffers[0].role, BufferRole::Data);
         let tolerance = Tolerance { relative: Some(1.0e-5), ..Tolerance::default() };
-        assert_eq!(campaign.buffers[1].output, Some(tolerance));
+        assert_eq!(campaign.buffers[1].role, BufferRole::Output(tolerance));
         let launch = &campaign.launches[0];
         assert_eq!((launch.grid, launch.workgroup), ([256, 1, 1], [64, 1, 1]));
         let path = PathBuf::from("campaigns/kernels/add.cl");
@@ -270,7 +299,8 @@ compare: {sum: {relative: 1.0e-5}}
             ]
         );
         let faults = campaign.faults().expect("faults");
-        assert_eq!(faults.groups, [Group::Valu, Group::Vmem]);
+        assert_eq!(faults.fault, Fault::transient(FaultModel::FlipOneBit));
+        assert_eq!(faults.selection.groups, [Group::Valu, Group::Vmem]);
         assert_eq!(faults.size, SampleSize::Count(100));
     }
 
@@ -355,6 +385,70 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(source, "options: []", "options", &["source", "code_object"]);
         assert_error(source, "source: a\n    code_object: b", "source", &["either"]);
         assert_error(source, "code_object: b\n    options: []", "[]", &["compiled already"]);
+    }
+
+    /// Every key of `faults` at once, and what it means.
+    #[test]
+    fn faults_and_what_they_strike_are_read() {
+        let old = "faults: {model: flip_one_bit, target: destination_register, groups: [valu, vmem], count: 100}";
+        let new = "faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lanes, \
+                   duration: {intermittent: {window: 10, rate: 0.5}}, kernels: [add], \
+                   dispatches: [0, 2], workgroups: [[1, 0, 0]], waves: [0, 3], lanes: [0, 63], \
+                   groups: [valu], opcodes: [v_add_f32], pcs: [0x1a9c], \
+                   lines: ['add.cl:3-9'], registers: [v4, 's[0:3]', vcc], occurrences: [1, 5], \
+                   window: [0, 99], profile: approximate, count: 5, stratify: opcode, \
+                   allocation: equal, timing_threshold: 0.01}";
+        let campaign = parse(&GOOD.replacen(old, new, 1)).expect("good");
+        let faults = campaign.faults().expect("faults");
+        let fault = &faults.fault;
+        assert_eq!(fault.model, FaultModel::FlipRandomBits(3));
+        assert_eq!((fault.target, fault.scope), (FaultTarget::SourceOperand, Scope::ActiveLanes));
+        assert_eq!(
+            faults.selection.to_string(),
+            "kernels: [add], groups: [valu], opcodes: [v_add_f32], pcs: [0x1a9c], \
+             lines: [add.cl:3-9], registers: [v4, s[0:3], vcc], workgroups: [[1, 0, 0]], \
+             dispatches: [0, 2], waves: [0, 3], occurrences: [1, 5], window: [0, 99], \
+             lanes: 0x8000000000000001"
+        );
+        assert_eq!(faults.counting, Counting::Approximate);
+        assert_eq!(faults.stratification, Stratification::Opcode);
+        assert_eq!(faults.allocation, Allocation::Equal);
+        assert_eq!(faults.timing_threshold, 0.01);
+    }
+
+    #[test]
+    fn faults_that_cannot_be_are_refused_where_they_stand() {
+        let model = "flip_one_bit";
+        assert_error(model, "{flip_adjacent_bits: 33}", "33", &["2 to 32"]);
+        assert_error(model, "{flip_mask: 0}", "0}", &["names no bit"]);
+        assert_error(model, "{relative_error: .nan}", ".nan", &["no error"]);
+        assert_error(model, "{flip_drawn_mask: none.csv}", "none.csv", &["none.csv"]);
+        let target = "target: destination_register";
+        assert_error(target, "target: cache", "cache", &["`cache`", "store_address"]);
+        assert_error(target, "scope: warp", "warp", &["`warp`", "active_lanes"]);
+        assert_error(target, "target: lds, scope: wave", "{model", &["no meaning for lds"]);
+        assert_error(target, "duration: {permanent: {units: 0}}", "0}}", &["expected 1 to"]);
+        let rate = "duration: {intermittent: {window: 4, rate: 2.0}}";
+        assert_error(target, rate, "2.0", &["up to 1"]);
+        assert_error(target, "lines: [3]", "3]", &["FILE:LINE"]);
+        assert_error(target, "registers: [w3]", "w3", &["`w3`", "s[0:3]"]);
+        assert_error(target, "lanes: [64]", "64]", &["0 to 63"]);
+        assert_error(target, "window: [5, 4]", "[5, 4]", &["ends before"]);
+        assert_error(target, "allocation: equal", "equal", &["stratify"]);
+        assert_error(target, "exhaustive: true", "{model", &["count", "exhaustive"]);
+        assert_error(target, "timing_threshold: -2", "-2", &["0.01"]);
+    }
+
+    #[test]
+    fn a_buffer_is_data_a_result_or_a_detector() {
+        let text = GOOD.replacen(
+            "a, type: f32, count: 256",
+            "a, type: f32, count: 256, detector: true",
+            1,
+        );
+        assert_eq!(parse(&text).expect("good").buffers[0].role, BufferRole::Detector);
+        let both = "output: true, detector: true";
+        assert_error("output: true", both, "true}", &["either an output or a detector"]);
     }
 
     #[test]

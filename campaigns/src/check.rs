@@ -1,15 +1,14 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
 use crate::buffers::Init;
-use crate::campaign::{Argument, Buffer, Campaign, Code, Faults, Launch, SampleSize};
+use crate::campaign::{Argument, Buffer, BufferRole, Campaign, Code, Launch};
+use crate::check_faults::check_faults;
 use crate::compare::Tolerance;
 use crate::location::Field;
 use crate::schema;
-use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
-use flipwave_injector::Group;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,9 +22,6 @@ const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
 /// Bytes of one buffer at most: buffers are filled and compared on the host.
 const MAX_BUFFER_BYTES: u64 = 1 << 32;
 
-/// Injections of one campaign at most: plan and results are kept in memory.
-pub(crate) const MAX_COUNT: u64 = 10_000_000;
-
 /// A field whose value cannot be.
 #[derive(Debug)]
 pub(crate) struct Wrong {
@@ -35,7 +31,7 @@ pub(crate) struct Wrong {
 }
 
 /// Fails with `message` about `field`.
-fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
+pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { field: field.clone(), message: message.into() })
 }
 
@@ -81,7 +77,7 @@ pub(crate) fn check(
         target,
         buffers: program.buffers,
         launches: program.launches,
-        faults: file.faults.map(check_faults).transpose()?,
+        faults: file.faults.map(|own| check_faults(own, directory)).transpose()?,
         instructions: check_instructions(file.instructions, directory)?,
         software,
         digest,
@@ -141,65 +137,6 @@ fn check_instruction(
             schema::Matching::All => Matching::All,
         },
     })
-}
-
-fn check_faults(faults: schema::Faults) -> Result<Faults, Wrong> {
-    let field = Field::root().key("faults");
-    let model = match faults.model.parse() {
-        Ok(model) => model,
-        Err(error) => return wrong::<Faults>(&field.key("model"), format!("{error}")),
-    };
-    // One target exists; the key is there so that files state what they mean.
-    let _: Option<schema::FaultTarget> = faults.target;
-    let groups = match faults.groups {
-        None => vec![Group::All],
-        Some(names) if names.is_empty() => {
-            return wrong(
-                &field.key("groups"),
-                "is empty; name at least one group, or leave the key out for all instructions",
-            );
-        }
-        Some(names) => {
-            let mut groups = Vec::new();
-            for (index, name) in names.iter().enumerate() {
-                match name.parse() {
-                    Ok(group) => groups.push(group),
-                    Err(error) => {
-                        return wrong(&field.key("groups").index(index), format!("{error}"));
-                    }
-                }
-            }
-            groups
-        }
-    };
-    let size = match (faults.count, faults.margin, faults.confidence) {
-        (Some(count), None, None) => {
-            if count == 0 || count > MAX_COUNT {
-                return wrong(
-                    &field.key("count"),
-                    format!("{count} injections; expected 1 to {MAX_COUNT}"),
-                );
-            }
-            SampleSize::Count(count)
-        }
-        (None, Some(margin), Some(confidence)) => {
-            if !(margin > 0.0 && margin < 1.0) {
-                return wrong(
-                    &field.key("margin"),
-                    format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
-                );
-            }
-            let confidence = match Confidence::new(confidence) {
-                Ok(confidence) => confidence,
-                Err(error) => return wrong(&field.key("confidence"), error.to_string()),
-            };
-            SampleSize::Precision { margin, confidence }
-        }
-        _ => {
-            return wrong(&field, "expected either `count`, or both `margin` and `confidence`");
-        }
-    };
-    Ok(Faults { model, groups, size })
 }
 
 /// The workload as it is put together launch by launch.
@@ -354,14 +291,25 @@ impl Program {
             Ok(init) => init,
             Err(message) => return wrong(&field.key("init"), message),
         };
-        let output = argument.output.unwrap_or(false).then(Tolerance::default);
-        self.buffers.push(Buffer { name, element, count, init, output });
+        let role = match (argument.output, argument.detector) {
+            (Some(true), Some(true)) => {
+                return wrong(
+                    &field.key("detector"),
+                    "a buffer is either an output or a detector; results and the verdict of the \
+                     program's own check must not be mixed up",
+                );
+            }
+            (Some(true), _) => BufferRole::Output(Tolerance::default()),
+            (_, Some(true)) => BufferRole::Detector,
+            _ => BufferRole::Data,
+        };
+        self.buffers.push(Buffer { name, element, count, init, role });
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
     /// Gives the outputs their tolerances.
     fn check_outputs(&mut self, compare: BTreeMap<String, schema::Tolerance>) -> Result<(), Wrong> {
-        if self.buffers.iter().all(|buffer| buffer.output.is_none()) {
+        if !self.buffers.iter().any(Buffer::is_output) {
             return wrong(
                 &Field::root().key("workload"),
                 "no buffer is an output; mark those that hold results with `output: true`",
@@ -372,7 +320,7 @@ impl Program {
             let outputs: Vec<&str> = self
                 .buffers
                 .iter()
-                .filter(|buffer| buffer.output.is_some())
+                .filter(|buffer| buffer.is_output())
                 .map(|buffer| buffer.name.as_str())
                 .collect();
             if !outputs.contains(&name.as_str()) {
@@ -386,7 +334,7 @@ impl Program {
             }
             for buffer in self.buffers.iter_mut().filter(|buffer| buffer.name == name) {
                 match Tolerance::new(&tolerance, buffer.element) {
-                    Ok(tolerance) => buffer.output = Some(tolerance),
+                    Ok(tolerance) => buffer.role = BufferRole::Output(tolerance),
                     Err(message) => return wrong(&field, message),
                 }
             }
@@ -407,6 +355,7 @@ fn refuse_keys(
         ("count", argument.count.is_some()),
         ("init", argument.init.is_some()),
         ("output", argument.output.is_some()),
+        ("detector", argument.detector.is_some()),
     ];
     for (key, present) in keys {
         if present && !allowed.contains(&key) {

@@ -1,9 +1,9 @@
 //! A program with instructions that its target lacks.
 
 use crate::campaign::Campaign;
-use crate::compare::{Difference, compare};
+use crate::compare::{Difference, Tolerance, compare};
 use crate::error::CampaignError;
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{OutputRole, Prepared, prepare};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
@@ -124,7 +124,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
             Some(row((instruction, line), of, place, *own))
         }));
     }
-    compare_software(campaign, &prepared, &mut emulation)?;
+    compare_software(&prepared, &mut emulation)?;
     Ok(emulation)
 }
 
@@ -269,11 +269,7 @@ fn replaced(
 }
 
 /// Runs the software version and compares its outputs.
-fn compare_software(
-    campaign: &Campaign,
-    prepared: &Prepared,
-    emulation: &mut Emulation,
-) -> Result<(), CampaignError> {
+fn compare_software(prepared: &Prepared, emulation: &mut Emulation) -> Result<(), CampaignError> {
     if prepared.software.is_empty() {
         return Ok(());
     }
@@ -285,11 +281,15 @@ fn compare_software(
         let executed = Executed::new("software", of, own.waves, own.wave_instructions);
         emulation.executed.push(executed);
     }
-    let outputs = campaign.buffers.iter().filter(|buffer| buffer.output.is_some());
+    let outputs = software.outputs.iter().zip(&prepared.formats);
     let both = golden.outputs.iter().zip(&emulation.outputs);
-    for ((buffer, format), (software, emulated)) in outputs.zip(&prepared.formats).zip(both) {
-        let difference = compare(format.element, &format.tolerance, software, emulated);
-        emulation.differences.push((buffer.name.clone(), difference));
+    for ((output, format), (software, emulated)) in outputs.zip(both) {
+        let tolerance = match &format.role {
+            OutputRole::Result(tolerance) => *tolerance,
+            OutputRole::Detector(_) => Tolerance::default(),
+        };
+        let difference = compare(format.element, &tolerance, software, emulated);
+        emulation.differences.push((output.name.clone(), difference));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::prepare::PrepareError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
-use flipwave_injector::{GoldenError, InjectionError, PlanError};
+use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError};
 
 /// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum CampaignError {
         /// In what they differ.
         difference: String,
     },
+    /// What can be hit cannot be counted.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// No sites can be drawn.
     #[error(transparent)]
     Plan(#[from] PlanError),

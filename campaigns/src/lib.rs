@@ -8,6 +8,7 @@
 mod buffers;
 mod campaign;
 mod check;
+mod check_faults;
 mod compare;
 mod compile;
 mod device_libraries;
@@ -32,15 +33,17 @@ mod tool;
 mod workers;
 
 pub use buffers::Init;
-pub use campaign::{Argument, Buffer, Campaign, Code, Faults, FileError, Launch, SampleSize};
+pub use campaign::{
+    Argument, Buffer, BufferRole, Campaign, Code, Faults, FileError, Launch, SampleSize,
+};
 pub use compare::{Difference, Tolerance, compare};
 pub use compile::{CompileError, Compiler, Language};
 pub use element::{ElementType, Number};
 pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
 pub use error::CampaignError;
 pub use folder::FolderError;
-pub use outcome::{Verdict, classify};
-pub use prepare::{OutputFormat, PrepareError, Prepared, prepare};
+pub use outcome::{CompletedRun, MaskedCause, Rules, Verdict};
+pub use prepare::{OutputFormat, OutputRole, PrepareError, Prepared, prepare};
 pub use profile::profile;
 pub use progress::{Phase, Progress, Silent};
 pub use record::{Record, Status, Timings, Versions};

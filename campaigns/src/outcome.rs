@@ -1,17 +1,29 @@
 //! What a fault did to the program: the outcome of an injection.
 
 use crate::compare::{Difference, compare};
-use crate::prepare::OutputFormat;
+use crate::prepare::{OutputFormat, OutputRole};
 use flipwave_analysis::Outcome;
-use flipwave_injector::{Ending, Golden};
+use flipwave_injector::{Ending, Fate, Golden, Injection};
 
 /// The outcome of an injection, and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The program ended, and its outputs are right within the tolerances.
-    Masked(Difference),
+    Masked {
+        /// What became of the fault.
+        cause: MaskedCause,
+        /// How the run differs.
+        run: CompletedRun,
+    },
     /// The program ended, and its outputs are wrong: silent data corruption.
-    Sdc(Difference),
+    Sdc(CompletedRun),
+    /// The program ended, and its own check noticed the fault.
+    Detected {
+        /// The buffer that shows it.
+        detector: String,
+        /// How the run differs.
+        run: CompletedRun,
+    },
     /// The device stopped the program: a detected, unrecoverable error.
     Due {
         /// Why, as results name it.
@@ -19,52 +31,136 @@ pub enum Verdict {
     },
 }
 
+/// What became of a fault that did no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskedCause {
+    /// It left the value as it was.
+    Unchanged,
+    /// The wave ended before anything read the value.
+    Dead,
+    /// The value was overwritten before anything read it.
+    Overwritten,
+    /// The value may have been read, and the outputs are right all the same.
+    Logical,
+}
+
+/// How a run that completed differs from the fault-free one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CompletedRun {
+    /// Its outputs.
+    pub difference: Difference,
+    /// Wave instructions executed more, negative for less.
+    pub instructions: i64,
+    /// Whether they are more, or less, by more than the threshold.
+    pub timing_changed: bool,
+}
+
+impl MaskedCause {
+    /// The cause's name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            MaskedCause::Unchanged => "unchanged",
+            MaskedCause::Dead => "dead",
+            MaskedCause::Overwritten => "overwritten",
+            MaskedCause::Logical => "logical",
+        }
+    }
+}
+
 impl Verdict {
     /// The outcome alone.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Verdict::Masked(_) => Outcome::Masked,
+            Verdict::Masked { .. } => Outcome::Masked,
             Verdict::Sdc(_) => Outcome::Sdc,
+            Verdict::Detected { .. } => Outcome::Detected,
             Verdict::Due { .. } => Outcome::Due,
         }
     }
 
-    /// Why the device stopped the program, if it did.
-    pub fn cause(&self) -> Option<&'static str> {
+    /// Why, as results name it; SDC has no cause.
+    pub fn cause(&self) -> Option<&str> {
         match self {
-            Verdict::Masked(_) | Verdict::Sdc(_) => None,
+            Verdict::Masked { cause, .. } => Some(cause.name()),
+            Verdict::Sdc(_) => None,
+            Verdict::Detected { detector, .. } => Some(detector),
             Verdict::Due { cause } => Some(cause),
+        }
+    }
+
+    /// How the run differs; one that was stopped is not compared.
+    pub fn run(&self) -> Option<&CompletedRun> {
+        match self {
+            Verdict::Masked { run, .. } | Verdict::Sdc(run) | Verdict::Detected { run, .. } => {
+                Some(run)
+            }
+            Verdict::Due { .. } => None,
         }
     }
 
     /// How the outputs differ from the fault-free ones; a stopped program has none.
     pub fn difference(&self) -> Option<Difference> {
-        match self {
-            Verdict::Masked(difference) | Verdict::Sdc(difference) => Some(*difference),
-            Verdict::Due { .. } => None,
-        }
+        self.run().map(|run| run.difference)
     }
 }
 
-/// The outcome of a run. Outputs are looked at only where the run completed: a device fault is
-/// `due` whatever the memory holds, and cannot become masked or SDC.
-pub fn classify(ending: &Ending, golden: &Golden, formats: &[OutputFormat]) -> Verdict {
-    let outputs = match ending {
-        Ending::Faulted { fault, .. } => return Verdict::Due { cause: fault.cause.name() },
-        Ending::Completed { outputs, .. } => outputs,
-    };
-    let difference = golden
-        .outputs
-        .iter()
-        .zip(outputs)
-        .zip(formats)
-        .map(|((golden, faulty), format)| {
-            compare(format.element, &format.tolerance, golden, faulty)
-        })
-        .fold(Difference::default(), Difference::and);
-    match difference.elements_wrong {
-        0 => Verdict::Masked(difference),
-        _ => Verdict::Sdc(difference),
+/// The rules by which outcomes are told.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// The fault-free run.
+    pub golden: &'a Golden,
+    /// What the outputs are and how they are compared.
+    pub formats: &'a [OutputFormat],
+    /// By which part of the fault-free run's wave instructions those of a run may differ before
+    /// its timing counts as changed.
+    pub timing_threshold: f64,
+}
+
+impl Rules<'_> {
+    /// The outcome of an injection. Outputs are looked at only where the run completed: a device
+    /// fault is `due` whatever the memory holds, and cannot become masked or SDC. `fate` is what
+    /// becomes of the value in the fault-free run, where that is known.
+    pub fn classify(&self, injection: &Injection, fate: Option<Fate>) -> Verdict {
+        let (outputs, statistics) = match &injection.ending {
+            Ending::Faulted { fault, .. } => return Verdict::Due { cause: fault.cause.name() },
+            Ending::Completed { outputs, statistics } => (outputs, statistics),
+        };
+        let mut difference = Difference::default();
+        let mut detector = None;
+        let both = self.golden.outputs.iter().zip(outputs).zip(self.formats);
+        for ((golden, faulty), format) in both {
+            match &format.role {
+                OutputRole::Result(tolerance) => {
+                    let own = compare(format.element, tolerance, golden, faulty);
+                    difference = difference.and(own);
+                }
+                OutputRole::Detector(name) if golden != faulty => {
+                    detector = detector.or(Some(name.clone()));
+                }
+                OutputRole::Detector(_) => {}
+            }
+        }
+        let sum = |all: &[flipwave_device::Statistics]| -> u64 {
+            all.iter().map(|own| own.wave_instructions).sum()
+        };
+        let (golden, own) = (sum(&self.golden.statistics), sum(statistics));
+        let instructions = own as i64 - golden as i64;
+        let share = instructions.unsigned_abs() as f64 / golden.max(1) as f64;
+        let timing_changed = share > self.timing_threshold;
+        let run = CompletedRun { difference, instructions, timing_changed };
+        if let Some(detector) = detector {
+            return Verdict::Detected { detector, run };
+        }
+        if difference.elements_wrong > 0 {
+            return Verdict::Sdc(run);
+        }
+        let cause = match fate {
+            _ if injection.struck.is_unchanged() => MaskedCause::Unchanged,
+            Some(Fate::Dead) => MaskedCause::Dead,
+            Some(Fate::Overwritten) => MaskedCause::Overwritten,
+            Some(Fate::Read) | None => MaskedCause::Logical,
+        };
+        Verdict::Masked { cause, run }
     }
 }
 
@@ -73,31 +169,85 @@ mod tests {
     use super::*;
     use crate::compare::Tolerance;
     use crate::element::ElementType;
-    use flipwave_device::{AccessKind, Address, DeviceFault, FaultCause, Place, WaveId};
+    use flipwave_device::{
+        AccessKind, Address, DeviceFault, FaultCause, Place, Statistics, WaveId,
+    };
+    use flipwave_injector::Struck;
     use flipwave_isa::Pc;
 
-    const FORMAT: OutputFormat = OutputFormat {
-        element: ElementType::U8,
-        tolerance: Tolerance { absolute: Some(1.0), relative: None, ulp: None },
-    };
-
-    fn golden() -> Golden {
-        Golden { outputs: vec![vec![1, 2], vec![3]], statistics: Vec::new() }
+    fn formats() -> [OutputFormat; 3] {
+        let tolerance = Tolerance { absolute: Some(1.0), relative: None, ulp: None };
+        let result = OutputFormat { element: ElementType::U8, role: OutputRole::Result(tolerance) };
+        let detector = OutputRole::Detector("errors".to_owned());
+        [result.clone(), result.clone(), OutputFormat { role: detector, ..result }]
     }
 
-    fn completed(outputs: [Vec<u8>; 2]) -> Verdict {
-        let ending = Ending::Completed { outputs: outputs.into(), statistics: Vec::new() };
-        classify(&ending, &golden(), &[FORMAT, FORMAT])
+    fn statistics(wave_instructions: u64) -> Vec<Statistics> {
+        vec![Statistics { wave_instructions, ..Statistics::default() }]
+    }
+
+    fn verdict(ending: Ending, struck: Struck, fate: Option<Fate>) -> Verdict {
+        let outputs = vec![vec![1, 2], vec![3], vec![0]];
+        let golden = Golden { outputs, statistics: statistics(1000) };
+        let rules = Rules { golden: &golden, formats: &formats(), timing_threshold: 0.01 };
+        rules.classify(&Injection { struck, ending }, fate)
+    }
+
+    const STRUCK: Struck = Struck { before: 0, after: 1, words: 1 };
+
+    fn completed(outputs: [Vec<u8>; 3], instructions: u64) -> Verdict {
+        let statistics = statistics(instructions);
+        let ending = Ending::Completed { outputs: outputs.into(), statistics };
+        verdict(ending, STRUCK, None)
     }
 
     #[test]
-    fn a_completed_run_is_masked_or_sdc_by_its_outputs() {
-        assert_eq!(completed([vec![1, 2], vec![3]]), Verdict::Masked(Difference::default()));
-        assert_eq!(completed([vec![1, 3], vec![3]]).outcome(), Outcome::Masked);
-        let wrong = completed([vec![4, 2], vec![9]]);
-        assert_eq!(wrong.outcome(), Outcome::Sdc);
+    fn a_completed_run_is_told_by_its_outputs() {
+        let cause = MaskedCause::Logical;
+        let same = completed([vec![1, 2], vec![3], vec![0]], 1000);
+        assert_eq!(same, Verdict::Masked { cause, run: CompletedRun::default() });
+        let near = completed([vec![1, 3], vec![3], vec![0]], 1000);
+        assert_eq!(near.outcome(), Outcome::Masked);
+        let wrong = completed([vec![4, 2], vec![9], vec![0]], 1000);
+        assert_eq!((wrong.outcome(), wrong.cause()), (Outcome::Sdc, None));
         assert_eq!(wrong.difference().map(|difference| difference.elements_wrong), Some(2));
-        assert_eq!(wrong.cause(), None);
+    }
+
+    /// The detector stands above the outputs: what the program noticed is not silent.
+    #[test]
+    fn a_fault_that_the_program_noticed_is_detected_whatever_its_outputs() {
+        for outputs in [[vec![1, 2], vec![3], vec![1]], [vec![9, 9], vec![9], vec![1]]] {
+            let found = completed(outputs, 1000);
+            assert_eq!((found.outcome(), found.cause()), (Outcome::Detected, Some("errors")));
+            assert!(found.difference().is_some());
+        }
+    }
+
+    #[test]
+    fn timing_has_changed_where_more_instructions_than_the_threshold_differ() {
+        let outputs = || [vec![1, 2], vec![3], vec![0]];
+        for (instructions, changed) in [(1000, false), (1010, false), (1011, true), (989, true)] {
+            let found = completed(outputs(), instructions);
+            let run = found.run().copied().unwrap_or_default();
+            assert_eq!(run.timing_changed, changed, "{instructions}");
+            assert_eq!(run.instructions, instructions as i64 - 1000);
+        }
+    }
+
+    #[test]
+    fn masked_faults_say_what_became_of_the_value() {
+        let unchanged = Struck { before: 7, after: 7, words: 1 };
+        for (struck, fate, cause) in [
+            (STRUCK, None, "logical"),
+            (STRUCK, Some(Fate::Read), "logical"),
+            (STRUCK, Some(Fate::Overwritten), "overwritten"),
+            (STRUCK, Some(Fate::Dead), "dead"),
+            (unchanged, Some(Fate::Dead), "unchanged"),
+        ] {
+            let outputs = vec![vec![1, 2], vec![3], vec![0]];
+            let ending = Ending::Completed { outputs, statistics: statistics(1000) };
+            assert_eq!(verdict(ending, struck, fate).cause(), Some(cause));
+        }
     }
 
     #[test]
@@ -114,7 +264,7 @@ mod tests {
             let name = cause.name();
             let place = Place { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
             let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault { cause, place } };
-            let verdict = classify(&ending, &golden(), &[FORMAT, FORMAT]);
+            let verdict = verdict(ending, STRUCK, Some(Fate::Dead));
             assert_eq!(verdict, Verdict::Due { cause: name });
             assert_eq!((verdict.outcome(), verdict.difference()), (Outcome::Due, None));
         }

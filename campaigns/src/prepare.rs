@@ -1,7 +1,7 @@
 //! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
 //! arguments laid out.
 
-use crate::campaign::{Argument, Campaign, Code, Launch};
+use crate::campaign::{Argument, BufferRole, Campaign, Code, Launch};
 use crate::compare::Tolerance;
 use crate::compile::{CompileError, Compiler};
 use crate::element::ElementType;
@@ -10,7 +10,7 @@ use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
 };
-use flipwave_injector::{Output, Workload};
+use flipwave_injector::{Buffer, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -34,12 +34,21 @@ pub struct Prepared {
 }
 
 /// How an output is read and compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OutputFormat {
     /// Type of the elements.
     pub element: ElementType,
-    /// How far they may be off.
-    pub tolerance: Tolerance,
+    /// What it is looked at for.
+    pub role: OutputRole,
+}
+
+/// What an output is looked at for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputRole {
+    /// Results, and how far their elements may be off.
+    Result(Tolerance),
+    /// The verdict of the program's own check, and the buffer's name.
+    Detector(String),
 }
 
 /// A campaign whose program cannot be put together.
@@ -122,7 +131,7 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     }
 
     let mut addresses = Vec::new();
-    let mut outputs = Vec::new();
+    let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
     let mut formats = Vec::new();
     for buffer in &campaign.buffers {
         let bytes = buffer
@@ -131,10 +140,18 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
         let address = device.allocate(bytes.len() as u64)?;
         device.write(address, &bytes)?;
         addresses.push(address);
-        if let Some(tolerance) = buffer.output {
-            outputs.push(Output { name: buffer.name.clone(), address, bytes: bytes.len() });
-            formats.push(OutputFormat { element: buffer.element, tolerance });
+        let (name, bytes) = (buffer.name.clone(), bytes.len());
+        let memory = Buffer { name, address, bytes };
+        let role = match buffer.role {
+            BufferRole::Data => None,
+            BufferRole::Output(tolerance) => Some(OutputRole::Result(tolerance)),
+            BufferRole::Detector => Some(OutputRole::Detector(buffer.name.clone())),
+        };
+        if let Some(role) = role {
+            outputs.push(memory.clone());
+            formats.push(OutputFormat { element: buffer.element, role });
         }
+        buffers.push(memory);
     }
 
     let dispatches = |launches: &[Launch]| -> Result<Vec<Dispatch>, PrepareError> {
@@ -143,7 +160,7 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     };
     let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    let workload = Workload { device, dispatches, outputs, guests: BTreeMap::new() };
+    let workload = Workload { device, dispatches, buffers, outputs, guests: BTreeMap::new() };
     Ok(Prepared { workload, software, formats, compiler })
 }
 

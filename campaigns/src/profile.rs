@@ -3,6 +3,7 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::prepare::prepare_emulated;
+use crate::run::count;
 use flipwave_injector::Profile;
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
@@ -12,5 +13,5 @@ use flipwave_injector::Profile;
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     let faults = campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    Ok(flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)?)
+    Ok(count(&prepared.workload, faults)?)
 }

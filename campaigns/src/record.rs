@@ -62,10 +62,10 @@ pub struct CampaignIdentity {
     pub seed: u64,
     /// The GPU.
     pub target: String,
-    /// The fault model.
-    pub model: String,
-    /// The instruction groups.
-    pub groups: Vec<String>,
+    /// The fault, in words.
+    pub fault: String,
+    /// What of the program is struck, in words.
+    pub selection: String,
     /// SHA-256 of the campaign file.
     pub sha256: String,
 }
@@ -76,8 +76,8 @@ impl CampaignIdentity {
             name: campaign.name.clone(),
             seed: campaign.seed,
             target: campaign.target.to_string(),
-            model: faults.model.to_string(),
-            groups: faults.groups.iter().map(|group| group.to_string()).collect(),
+            fault: faults.fault.to_string(),
+            selection: faults.selection.to_string(),
             sha256: campaign.digest.clone(),
         }
     }
@@ -120,6 +120,14 @@ pub struct Counts {
     pub masked: u64,
     pub sdc: u64,
     pub due: u64,
+    pub detected: u64,
+}
+
+impl Counts {
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.masked + self.sdc + self.due + self.detected
+    }
 }
 
 /// Seconds that each step of a campaign took.

@@ -2,18 +2,16 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::outcome::{Verdict, classify};
+use crate::outcome::{Rules, Verdict};
 use crate::prepare::prepare_emulated;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Ending, Site, inject};
+use flipwave_injector::{Ending, Site, Struck, foresee, inject};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// The register's value before the fault.
-    pub before: u32,
-    /// Its value after it.
-    pub after: u32,
+    /// What was struck.
+    pub struck: Struck,
     /// The outcome.
     pub verdict: Verdict,
     /// The dispatch that the device stopped, and why and where, if it did.
@@ -30,10 +28,16 @@ pub fn replay(campaign: &Campaign, site: &Site) -> Result<Replay, CampaignError>
     let golden = prepared.workload.golden()?;
     let injection =
         inject(&prepared.workload, site, &golden.instruction_limits()).map_err(Box::new)?;
-    let verdict = classify(&injection.ending, &golden, &prepared.formats);
+    let rules = Rules {
+        golden: &golden,
+        formats: &prepared.formats,
+        timing_threshold: campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold),
+    };
+    let foreseen = foresee(&prepared.workload, site)?.and_then(|own| own.value);
+    let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));
     let fault = match injection.ending {
         Ending::Completed { .. } => None,
         Ending::Faulted { dispatch, fault } => Some((dispatch, fault)),
     };
-    Ok(Replay { before: injection.before, after: injection.after, verdict, fault })
+    Ok(Replay { struck: injection.struck, verdict, fault })
 }

@@ -1,10 +1,10 @@
 //! A campaign from its file to its results.
 
 use crate::campaign::{Campaign, Faults, SampleSize};
-use crate::check::MAX_COUNT;
+use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
-use crate::outcome::{Verdict, classify};
+use crate::outcome::{Rules, Verdict};
 use crate::prepare::{Prepared, prepare_emulated};
 use crate::progress::{Phase, Progress};
 use crate::record::{
@@ -13,7 +13,10 @@ use crate::record::{
 use crate::results::{ResultsFile, write_summary};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
-use flipwave_injector::{Golden, Injection, Planned, Workload, inject};
+use flipwave_injector::{
+    Accelerations, Golden, Injection, Injector, Lanes, Place, Planned, Profile, ProfileError,
+    Sampling, Workload,
+};
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +33,15 @@ pub struct RunOptions {
     pub workers: NonZeroUsize,
     /// Replace files in the folder even if they are not of an earlier run of this campaign.
     pub force: bool,
+    /// The ways to be faster that are taken.
+    pub accelerations: Accelerations,
+}
+
+impl RunOptions {
+    /// A run into `folder` as the program does it by default.
+    pub fn new(folder: PathBuf, workers: NonZeroUsize) -> RunOptions {
+        RunOptions { folder, workers, force: false, accelerations: Accelerations::ALL }
+    }
 }
 
 /// What a run came to.
@@ -60,6 +72,7 @@ pub fn run(
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
     let experiment = Experiment::new(campaign, faults, progress)?;
+    let injector = experiment.injector(options.accelerations);
     folder::clear(&options.folder)?;
     let mut record = experiment.record(campaign, faults, options);
     record.write(&options.folder)?;
@@ -72,7 +85,7 @@ pub fn run(
         record.planned,
         options.workers,
         interrupt,
-        |index| experiment.inject(index),
+        |index| experiment.inject(&injector, index),
         |row: Result<Row, CampaignError>| {
             let row = row?;
             file.write(&row)?;
@@ -102,9 +115,10 @@ pub fn run(
 struct Experiment {
     prepared: Prepared,
     golden: Golden,
-    limits: Vec<u64>,
     population: flipwave_injector::Population,
+    strata: Vec<String>,
     plan: Vec<Planned>,
+    timing_threshold: f64,
     timings: Timings,
 }
 
@@ -120,17 +134,16 @@ impl Experiment {
         progress.phase(Phase::Golden);
         let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
         progress.phase(Phase::Profiling);
-        let profile = timed(&mut timings.profile, || {
-            flipwave_injector::profile(&prepared.workload, &faults.groups, faults.model)
-        })?;
-        let count = sample_size(faults.size, profile.population.places)?;
+        let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
+        let sampling = sampling(faults, profile.population.places)?;
         progress.phase(Phase::Planning);
         let plan = timed(&mut timings.plan, || {
-            flipwave_injector::plan(&prepared.workload, &profile, campaign.seed, count)
+            flipwave_injector::plan(&prepared.workload, &profile, campaign.seed, sampling)
         })?;
         Ok(Experiment {
-            limits: golden.instruction_limits(),
+            strata: profile.strata().map(|stratum| stratum.name).collect(),
             population: profile.population,
+            timing_threshold: faults.timing_threshold,
             prepared,
             golden,
             plan,
@@ -138,13 +151,24 @@ impl Experiment {
         })
     }
 
+    fn injector(&self, accelerations: Accelerations) -> Injector<'_> {
+        Injector::new(&self.prepared.workload, &self.golden, accelerations)
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules {
+            golden: &self.golden,
+            formats: &self.prepared.formats,
+            timing_threshold: self.timing_threshold,
+        }
+    }
+
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
-    fn inject(&self, index: u64) -> Result<Row, CampaignError> {
+    fn inject(&self, injector: &Injector<'_>, index: u64) -> Result<Row, CampaignError> {
         let planned = &self.plan[index as usize];
-        let injected = catch_unwind(AssertUnwindSafe(|| {
-            inject(&self.prepared.workload, &planned.site, &self.limits).map_err(Box::new)
-        }));
+        let injected =
+            catch_unwind(AssertUnwindSafe(|| injector.inject(planned).map_err(Box::new)));
         let injection = match injected {
             Ok(Ok(injection)) => injection,
             Ok(Err(reason)) => return Err(CampaignError::Injection { index, reason }),
@@ -153,8 +177,10 @@ impl Experiment {
                 return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
             }
         };
-        let verdict = classify(&injection.ending, &self.golden, &self.prepared.formats);
-        Ok(row(index, planned, &injection, &verdict))
+        let foreseen = planned.foresight.and_then(|own| own.value);
+        let verdict = self.rules().classify(&injection, foreseen.map(|(fate, _)| fate));
+        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
+        Ok(row(index, planned, stratum, &injection, &verdict))
     }
 
     fn record(&self, campaign: &Campaign, faults: &Faults, options: &RunOptions) -> Record {
@@ -170,7 +196,7 @@ impl Experiment {
             workers: options.workers.get(),
             population: self.population.clone(),
             golden_wave_instructions: wave_instructions(&self.golden),
-            instruction_limits: self.limits.clone(),
+            instruction_limits: self.golden.instruction_limits(),
             planned: self.plan.len() as u64,
             done: Counts::default(),
             timings: self.timings,
@@ -205,9 +231,16 @@ fn golden_twice(workload: &Workload) -> Result<Golden, CampaignError> {
     Ok(golden)
 }
 
-/// How many faults to inject.
-fn sample_size(size: SampleSize, population: u64) -> Result<u64, CampaignError> {
-    let count = match size {
+/// Counts what the faults of a campaign can strike.
+pub(crate) fn count(workload: &Workload, faults: &Faults) -> Result<Profile, ProfileError> {
+    let Faults { fault, selection, stratification, counting, .. } = faults;
+    flipwave_injector::profile(workload, fault, selection, *stratification, *counting)
+}
+
+/// How the faults are drawn from a population of so many places.
+fn sampling(faults: &Faults, population: u64) -> Result<Sampling, CampaignError> {
+    let count = match faults.size {
+        SampleSize::Exhaustive => return Ok(Sampling::Exhaustive { most: MAX_COUNT }),
         SampleSize::Count(count) => count,
         SampleSize::Precision { margin, confidence } => {
             flipwave_analysis::sample_size(population, margin, confidence, 0.5)?
@@ -216,40 +249,65 @@ fn sample_size(size: SampleSize, population: u64) -> Result<u64, CampaignError> 
     if count > MAX_COUNT {
         return Err(CampaignError::SampleTooLarge { count, most: MAX_COUNT });
     }
-    Ok(count)
+    Ok(Sampling::Random { count, allocation: faults.allocation })
 }
 
 /// The line of `results.csv` for an injection.
-fn row(index: u64, planned: &Planned, injection: &Injection, verdict: &Verdict) -> Row {
+fn row(
+    index: u64,
+    planned: &Planned,
+    stratum: &str,
+    injection: &Injection,
+    verdict: &Verdict,
+) -> Row {
     let site = &planned.site;
-    let difference = verdict.difference();
+    let event = site.event();
+    let run = verdict.run();
+    let is_masked = verdict.outcome() == Outcome::Masked;
     Row {
         index,
         site: site.to_string(),
         kernel: planned.kernel.clone(),
-        dispatch: site.dispatch,
-        workgroup: Workgroup(site.workgroup),
-        wave: site.wave,
-        lane: site.lane.map(|lane| lane.0),
-        pc: site.pc.0,
+        dispatch: event.map(|event| event.dispatch),
+        workgroup: event.map(|event| Workgroup(event.workgroup)),
+        wave: event.and_then(|event| event.wave),
+        lane: match site.lanes {
+            Some(Lanes::One(lane)) => Some(lane.0),
+            _ => None,
+        },
+        pc: event.map(|event| event.pc.0),
         opcode: planned.opcode.to_owned(),
         group: planned.group.to_string(),
-        occurrence: site.occurrence,
-        register: site.register.to_string(),
-        mask: injection.mask(),
-        before: injection.before,
-        after: injection.after,
+        line: planned.line.clone(),
+        occurrence: event.map(|event| event.occurrence),
+        place: match site.place {
+            Place::Register(register) | Place::Source(register) => register.to_string(),
+            place => place.to_string(),
+        },
+        mask: injection.struck.mask(),
+        before: injection.struck.before,
+        after: injection.struck.after,
+        words: injection.struck.words,
+        stratum: (!stratum.is_empty()).then(|| stratum.to_owned()),
+        weight: planned.weight,
         outcome: verdict.outcome(),
         cause: verdict.cause().map(str::to_owned),
-        elements_wrong: difference.map(|difference| difference.elements_wrong),
-        max_abs_error: difference.map(|difference| difference.max_abs_error),
-        max_rel_error: difference.map(|difference| difference.max_rel_error),
+        elements_wrong: run.map(|run| run.difference.elements_wrong),
+        max_abs_error: run.map(|run| run.difference.max_abs_error),
+        max_rel_error: run.map(|run| run.difference.max_rel_error),
+        instructions: run.map(|run| run.instructions),
+        timing_changed: run.filter(|_| is_masked).map(|run| run.timing_changed),
     }
 }
 
 fn counts(rows: &[Row]) -> Counts {
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count() as u64;
-    Counts { masked: count(Outcome::Masked), sdc: count(Outcome::Sdc), due: count(Outcome::Due) }
+    Counts {
+        masked: count(Outcome::Masked),
+        sdc: count(Outcome::Sdc),
+        due: count(Outcome::Due),
+        detected: count(Outcome::Detected),
+    }
 }
 
 /// What a panic said.
@@ -263,35 +321,45 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
     use crate::compare::Difference;
+    use crate::outcome::{CompletedRun, MaskedCause};
     use flipwave_analysis::Confidence;
-    use flipwave_injector::{Ending, Group};
+    use flipwave_injector::{
+        Allocation, Counting, Ending, Fault, FaultModel, Group, Selection, Stratification, Struck,
+    };
 
     fn planned() -> Planned {
         let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
                     register=v4 flip=0x00000400";
         Planned {
             site: site.parse().expect("a site"),
-            kernel: "matmul".to_owned(),
+            kernel: Some("matmul".to_owned()),
             opcode: "v_fma_f32",
             group: Group::Valu,
+            line: None,
+            stratum: 0,
+            weight: 1.0,
+            foresight: None,
         }
     }
 
     fn row_of(verdict: &Verdict) -> Row {
         let ending = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
-        row(7, &planned(), &Injection { before: 0x400, after: 0, ending }, verdict)
+        let struck = Struck { before: 0x400, after: 0, words: 1 };
+        row(7, &planned(), "", &Injection { struck, ending }, verdict)
     }
 
     #[test]
     fn a_row_repeats_the_site_and_states_the_verdict() {
         let difference =
             Difference { elements_wrong: 3, max_abs_error: 0.5, max_rel_error: f64::INFINITY };
-        let row = row_of(&Verdict::Sdc(difference));
+        let run = CompletedRun { difference, instructions: 5, timing_changed: true };
+        let row = row_of(&Verdict::Sdc(run));
         assert_eq!(row.site, planned().site.to_string());
-        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, 1, 2, Some(17)));
+        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
         assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
         assert_eq!(row.elements_wrong, Some(3));
+        assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "no right outputs");
         assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
     }
 
@@ -300,14 +368,31 @@ mod tests {
         let row = row_of(&Verdict::Due { cause: "watchdog" });
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
         assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
+        assert_eq!((row.instructions, row.timing_changed), (None, None));
+        let cause = MaskedCause::Dead;
+        let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
+        assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), Some(false)));
     }
 
     #[test]
     fn the_count_follows_from_the_precision() {
-        let size = SampleSize::Precision { margin: 0.05, confidence: Confidence::P95 };
-        assert_eq!(sample_size(size, 1 << 40).expect("a size"), 385);
-        let size = SampleSize::Precision { margin: 1e-6, confidence: Confidence::P95 };
-        assert!(sample_size(size, 1 << 60).is_err());
+        let sampling_of = |margin, population| {
+            let size = SampleSize::Precision { margin, confidence: Confidence::P95 };
+            let faults = Faults {
+                fault: Fault::transient(FaultModel::FlipOneBit),
+                selection: Selection::default(),
+                counting: Counting::Exact,
+                stratification: Stratification::None,
+                allocation: Allocation::Proportional,
+                size,
+                timing_threshold: 0.0,
+            };
+            sampling(&faults, population)
+        };
+        let allocation = Allocation::Proportional;
+        let expected = Sampling::Random { count: 385, allocation };
+        assert_eq!(sampling_of(0.05, 1 << 40).expect("a size"), expected);
+        assert!(sampling_of(1e-6, 1 << 60).is_err());
     }
 
     #[test]

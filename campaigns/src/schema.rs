@@ -62,9 +62,10 @@ pub(crate) struct Argument {
     #[serde(rename = "type")]
     pub element: Option<ElementType>,
     pub count: Option<u64>,
-    #[serde(default, deserialize_with = "some_init")]
+    #[serde(default, deserialize_with = "some_singleton")]
     pub init: Option<Init>,
     pub output: Option<bool>,
+    pub detector: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -82,10 +83,6 @@ pub(crate) enum Init {
 pub(crate) struct Range {
     pub start: Number,
     pub step: Number,
-}
-
-fn some_init<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Init>, D::Error> {
-    serde_yaml::with::singleton_map::deserialize(deserializer).map(Some)
 }
 
 #[derive(Debug, Deserialize)]
@@ -128,18 +125,104 @@ pub(crate) enum Matching {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Faults {
-    pub model: String,
-    pub target: Option<FaultTarget>,
+    #[serde(deserialize_with = "singleton")]
+    pub model: Model,
+    pub target: Option<String>,
+    pub scope: Option<String>,
+    #[serde(default, deserialize_with = "some_singleton")]
+    pub duration: Option<Duration>,
+
+    pub kernels: Option<Vec<String>>,
+    pub dispatches: Option<Ends<u32>>,
+    pub workgroups: Option<Vec<[u32; 3]>>,
+    pub waves: Option<Ends<u32>>,
+    pub lanes: Option<Vec<u8>>,
     pub groups: Option<Vec<String>>,
+    pub opcodes: Option<Vec<String>>,
+    pub pcs: Option<Vec<u64>>,
+    pub lines: Option<Vec<String>>,
+    pub registers: Option<Vec<String>>,
+    pub occurrences: Option<Ends<u64>>,
+    pub window: Option<Ends<u64>>,
+
+    #[serde(default)]
+    pub profile: Counting,
     pub count: Option<u64>,
     pub margin: Option<f64>,
     pub confidence: Option<f64>,
+    pub exhaustive: Option<bool>,
+    pub stratify: Option<String>,
+    pub allocation: Option<Allocation>,
+    pub timing_threshold: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FaultTarget {
-    DestinationRegister,
+pub(crate) enum Model {
+    FlipOneBit,
+    FlipTwoAdjacentBits,
+    FlipAdjacentBits(u8),
+    FlipRandomBits(u8),
+    FlipMask(u32),
+    FlipDrawnMask(PathBuf),
+    RandomValue,
+    ZeroValue,
+    OnesValue,
+    StuckAtZero,
+    StuckAtOne,
+    RelativeError(f64),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Duration {
+    Transient,
+    Intermittent(Intermittent),
+    Permanent(Permanent),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Intermittent {
+    pub window: u64,
+    pub rate: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Permanent {
+    pub units: u32,
+}
+
+/// The first and the last of a range.
+pub(crate) type Ends<T> = [T; 2];
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Counting {
+    #[default]
+    Exact,
+    Approximate,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Allocation {
+    Proportional,
+    Equal,
+}
+
+/// A choice written as its name, or as a mapping from its name to what belongs to it.
+fn singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    serde_yaml::with::singleton_map::deserialize(deserializer)
+}
+
+fn some_singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    singleton(deserializer).map(Some)
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flipwave_hooks::tools::Options;
-use flipwave_injector::Site;
+use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -79,8 +79,30 @@ pub struct RunArguments {
     /// Replace results in the folder that are of another campaign or seed
     #[arg(long)]
     pub force: bool,
+    /// Do without a way to be faster, to the same results; may be given several times
+    #[arg(long, value_name = "WAY", value_enum)]
+    pub without: Vec<AccelerationArgument>,
     #[command(flatten)]
     pub strict: StrictArgument,
+}
+
+impl RunArguments {
+    /// The ways to be faster that are left.
+    pub fn accelerations(&self) -> Accelerations {
+        let mut all = Accelerations::ALL;
+        for without in &self.without {
+            match without {
+                AccelerationArgument::DeadValues => all.dead_values = false,
+            }
+        }
+        all
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AccelerationArgument {
+    /// Faults in values that nothing reads are not run
+    DeadValues,
 }
 
 #[derive(Debug, Args)]

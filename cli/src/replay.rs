@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::ReplayArguments;
+use flipwave_analysis::Outcome;
 use flipwave_campaigns::{Campaign, CampaignError, Replay};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,20 +17,26 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 
 /// What an injection did, one fact per line, under the names of the columns of results.csv.
 fn description(replay: &Replay) -> String {
+    let (struck, verdict) = (&replay.struck, &replay.verdict);
     let mut facts = vec![
-        ("mask", format!("{:#010x}", replay.before ^ replay.after)),
-        ("before", format!("{:#010x}", replay.before)),
-        ("after", format!("{:#010x}", replay.after)),
-        ("outcome", replay.verdict.outcome().to_string()),
+        ("mask", format!("{:#010x}", struck.mask())),
+        ("before", format!("{:#010x}", struck.before)),
+        ("after", format!("{:#010x}", struck.after)),
+        ("words", struck.words.to_string()),
+        ("outcome", verdict.outcome().to_string()),
     ];
+    facts.extend(verdict.cause().map(|cause| ("cause", cause.to_owned())));
     if let Some((dispatch, fault)) = &replay.fault {
-        facts.push(("cause", fault.cause.name().to_owned()));
         facts.push(("fault", format!("in dispatch {dispatch}: {fault}")));
     }
-    if let Some(difference) = replay.verdict.difference() {
-        facts.push(("elements_wrong", difference.elements_wrong.to_string()));
-        facts.push(("max_abs_error", format!("{:?}", difference.max_abs_error)));
-        facts.push(("max_rel_error", format!("{:?}", difference.max_rel_error)));
+    if let Some(run) = verdict.run() {
+        facts.push(("elements_wrong", run.difference.elements_wrong.to_string()));
+        facts.push(("max_abs_error", format!("{:?}", run.difference.max_abs_error)));
+        facts.push(("max_rel_error", format!("{:?}", run.difference.max_rel_error)));
+        facts.push(("instructions", run.instructions.to_string()));
+        if verdict.outcome() == Outcome::Masked {
+            facts.push(("timing_changed", run.timing_changed.to_string()));
+        }
     }
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         // Writing to a string cannot fail.

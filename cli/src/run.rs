@@ -23,6 +23,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         folder: folder.unwrap_or_else(|| format!("{}.results", campaign.name).into()),
         workers: arguments.workers.unwrap_or_else(all_processors),
         force: arguments.force,
+        accelerations: arguments.accelerations(),
     };
     let mut display = Display::new();
     let result =
@@ -34,7 +35,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{}\nresults: {}", report.summary.table(), results.display())?;
     let record = &report.record;
     if record.status == Status::Interrupted {
-        let done = record.done.masked + record.done.sdc + record.done.due;
+        let done = record.done.total();
         let folder = options.folder.display().to_string();
         return Err(Failure::Interrupted { done, planned: record.planned, folder });
     }

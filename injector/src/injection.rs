@@ -1,26 +1,41 @@
 //! One injection: a run of the workload with a fault at one site.
 
+use crate::site::Place;
+use crate::strike::Strike;
 use crate::{Site, SiteError, Workload};
 use flipwave_device::{
-    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics, WaveId,
+    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics,
 };
-use flipwave_isa::{Lane, Register};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injection {
-    /// The register's value before the fault.
-    pub before: u32,
-    /// Its value after it. The same as before if the fault sets the value that is there.
-    pub after: u32,
+    /// What was struck.
+    pub struck: Struck,
     /// How the run ended.
     pub ending: Ending,
 }
 
-impl Injection {
-    /// The bits that the fault changed.
-    pub fn mask(&self) -> u32 {
+/// What a fault struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Struck {
+    /// The value of the first place struck, before the fault.
+    pub before: u64,
+    /// The value that the fault made of it; the same where nothing changed.
+    pub after: u64,
+    /// How many places were struck, each as often as it was.
+    pub words: u64,
+}
+
+impl Struck {
+    /// Whether all that the fault struck holds what it held before: one place, struck once, and the
+    /// same value.
+    pub fn is_unchanged(&self) -> bool {
+        self.words == 1 && self.before == self.after
+    }
+
+    /// The bits of the first place that the fault changed.
+    pub fn mask(&self) -> u64 {
         self.before ^ self.after
     }
 }
@@ -75,23 +90,23 @@ pub enum InjectionError {
         /// The fault that ended the run before, if one did.
         fault: Option<DeviceFault>,
     },
-    /// The site was reached, but the wave has no such register, or one that cannot be changed.
-    #[error("the fault was not injected: the wave has no writable {register} at {site}")]
-    NoSuchRegister {
-        /// The register.
-        register: Register,
+    /// The site was reached, but there is no such place, or one that cannot be changed.
+    #[error("the fault was not injected: there is no {place} that can be written at {site}")]
+    NoSuchPlace {
+        /// The place.
+        place: Place,
         /// The site.
         site: Site,
     },
-    /// The register did not take the value.
+    /// The place did not take the value.
     #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
     NotKept {
         /// The site.
         site: Site,
         /// The value written.
-        wanted: u32,
+        wanted: u64,
         /// The value read back.
-        found: u32,
+        found: u64,
     },
     /// The faulty run left what the embedded GPU can execute.
     #[error("no outcome for {site}: in dispatch {dispatch}, {fault}")]
@@ -116,7 +131,7 @@ fn ended(fault: Option<&DeviceFault>) -> String {
 /// instructions, as [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives
 /// them.
 ///
-/// Only the wave of the site is watched, and only until the fault has struck.
+/// Only the waves of the site are watched, and only until the fault has struck.
 ///
 /// # Errors
 /// [`InjectionError`] whenever the fault did not take place as the site says.
@@ -125,36 +140,44 @@ pub fn inject(
     site: &Site,
     limits: &[u64],
 ) -> Result<Injection, InjectionError> {
+    check(workload, site, limits)?;
+    let buffers = workload.buffer_addresses();
+    let mut strike = Strike::new(site, crate::cell::Cells { buffers: &buffers }, workload.simds());
+    let ending = run(workload, &mut strike, site, limits)?;
+    conclude(site, strike, ending)
+}
+
+/// Checks that a site can be one of the workload.
+pub(crate) fn check(
+    workload: &Workload,
+    site: &Site,
+    limits: &[u64],
+) -> Result<(), InjectionError> {
     site.check()?;
     let dispatches = workload.dispatches.len();
-    if site.dispatch as usize >= dispatches {
-        return Err(InjectionError::NoSuchDispatch { dispatch: site.dispatch, dispatches });
+    if let Some(event) = site.event()
+        && event.dispatch as usize >= dispatches
+    {
+        return Err(InjectionError::NoSuchDispatch { dispatch: event.dispatch, dispatches });
     }
     if limits.len() != dispatches {
         return Err(InjectionError::LimitCount { limits: limits.len(), dispatches });
     }
-
-    let mut strike = Strike::new(site);
-    let ending = run(workload, &mut strike, limits)?;
-    let Injected { before, after } = strike.result(&ending)?;
-    if let Ending::Faulted { dispatch, fault } = &ending
-        && matches!(fault.cause, FaultCause::Unimplemented { .. })
-    {
-        return Err(InjectionError::Gap { site: *site, dispatch: *dispatch, fault: fault.clone() });
-    }
-    Ok(Injection { before, after, ending })
+    Ok(())
 }
 
 fn run(
     workload: &Workload,
     strike: &mut Strike<'_>,
+    site: &Site,
     limits: &[u64],
 ) -> Result<Ending, DeviceError> {
     let mut device = workload.device.clone();
     let mut statistics = Vec::with_capacity(workload.dispatches.len());
     for (index, (dispatch, limit)) in (0..).zip(workload.dispatches.iter().zip(limits)) {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
-        let completion = if index == strike.site.dispatch {
+        let completion = if site.event().is_none_or(|event| event.dispatch == index) {
+            strike.begin(crate::population::workgroups(&dispatch));
             workload.observe(&mut device, &dispatch, strike)?
         } else {
             device.dispatch(&dispatch)?
@@ -171,133 +194,55 @@ fn run(
     Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })
 }
 
-/// Waits for the site and strikes once.
-struct Strike<'a> {
-    site: &'a Site,
-    /// Executions of the site's instruction by its wave so far.
-    occurrences: u64,
-    outcome: Option<Result<Injected, InjectionError>>,
-}
-
-#[derive(Clone, Copy)]
-struct Injected {
-    before: u32,
-    after: u32,
-}
-
-impl Strike<'_> {
-    fn new(site: &Site) -> Strike<'_> {
-        Strike { site, occurrences: 0, outcome: None }
+/// The injection, if the fault struck and the run had an outcome.
+pub(crate) fn conclude(
+    site: &Site,
+    strike: Strike<'_>,
+    ending: Ending,
+) -> Result<Injection, InjectionError> {
+    let fault = match &ending {
+        Ending::Completed { .. } => None,
+        Ending::Faulted { fault, .. } => Some(fault.clone()),
+    };
+    let not_activated = InjectionError::NotActivated { site: *site, fault };
+    let struck = strike.outcome().unwrap_or(Err(not_activated))?;
+    if let Ending::Faulted { dispatch, fault } = &ending
+        && matches!(fault.cause, FaultCause::Unimplemented { .. })
+    {
+        return Err(InjectionError::Gap { site: *site, dispatch: *dispatch, fault: fault.clone() });
     }
-
-    /// Whether the execution that just ended is the site's.
-    fn is_reached(&mut self, executed: &Executed<'_>) -> bool {
-        if executed.inst.pc != self.site.pc {
-            return false;
-        }
-        self.occurrences += 1;
-        self.occurrences - 1 == self.site.occurrence
-    }
-
-    fn strike(&self, state: &mut WaveState<'_>) -> Result<Injected, InjectionError> {
-        let site = *self.site;
-        let register = site.register;
-        let lane = site.lane.unwrap_or(Lane(0));
-        let missing = || InjectionError::NoSuchRegister { register, site };
-        let before = state.read(register, lane).ok_or_else(missing)?;
-        let wanted = site.action.apply(before);
-        if !state.write(register, lane, wanted) {
-            return Err(missing());
-        }
-        let after = state.read(register, lane).ok_or_else(missing)?;
-        if after != wanted {
-            return Err(InjectionError::NotKept { site, wanted, found: after });
-        }
-        Ok(Injected { before, after })
-    }
-
-    fn result(self, ending: &Ending) -> Result<Injected, InjectionError> {
-        let fault = match ending {
-            Ending::Completed { .. } => None,
-            Ending::Faulted { fault, .. } => Some(fault.clone()),
-        };
-        self.outcome.unwrap_or(Err(InjectionError::NotActivated { site: *self.site, fault }))
-    }
-}
-
-impl Observer for Strike<'_> {
-    fn watches(&mut self, wave: WaveId) -> bool {
-        wave == WaveId { workgroup: self.site.workgroup, wave: self.site.wave }
-    }
-
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
-        if !self.is_reached(executed) {
-            return Watch::On;
-        }
-        self.outcome = Some(self.strike(state));
-        Watch::Off
-    }
+    Ok(Injection { struck, ending })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{inst, wave};
-    use flipwave_isa::{Inst, LaneMask};
-
-    fn site() -> Site {
-        "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
-            .parse()
-            .unwrap()
-    }
-
-    fn executed(inst: &Inst) -> Executed<'_> {
-        Executed { inst, wave: wave(1, 0), lanes: LaneMask::FULL }
-    }
-
-    #[test]
-    fn only_the_execution_named_is_the_sites() {
-        let site = site();
-        let mut strike = Strike::new(&site);
-        let (other, own) = (inst(0x100, "s_nop 0"), inst(0x104, "s_add_u32 s6, s6, 1"));
-        let reached: Vec<bool> = [&other, &own, &own, &other, &own, &own]
-            .map(|inst| strike.is_reached(&executed(inst)))
-            .to_vec();
-        assert_eq!(reached, [false, false, false, false, true, false]);
-    }
-
-    #[test]
-    fn only_the_wave_named_is_watched() {
-        let site = site();
-        let mut strike = Strike::new(&site);
-        assert!(strike.watches(wave(1, 0)));
-        assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
-    }
+    use crate::cell::Cells;
+    use crate::testing::wave;
+    use flipwave_isa::Pc;
 
     /// A run that never came to the site is no masked fault, however it ended.
     #[test]
     fn a_fault_that_did_not_strike_has_no_outcome() {
-        let site = site();
+        let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
+        let site: Site = text.parse().unwrap();
+        let strike = || Strike::new(&site, Cells { buffers: &[] }, (4, 16));
         let completed = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
-        let error = Strike::new(&site).result(&completed).err().map(|error| error.to_string());
-        assert_eq!(
-            error,
-            Some(format!("the fault was not injected: the run never came to {site}"))
-        );
+        let error = conclude(&site, strike(), completed).unwrap_err().to_string();
+        assert_eq!(error, format!("the fault was not injected: the run never came to {site}"));
 
         let fault = DeviceFault {
             cause: FaultCause::Watchdog { executed: 10 },
-            place: flipwave_device::Place { pc: site.pc, wave: wave(0, 0) },
+            place: flipwave_device::Place { pc: Pc(0x104), wave: wave(0, 0) },
         };
         let stopped = Ending::Faulted { dispatch: 0, fault };
-        let error = Strike::new(&site).result(&stopped).err().map(|error| error.to_string());
-        assert!(error.is_some_and(|text| text.contains("before it ended: watchdog")));
+        let error = conclude(&site, strike(), stopped).unwrap_err().to_string();
+        assert!(error.contains("before it ended: watchdog"), "{error}");
     }
 
     #[test]
     fn the_mask_is_what_changed() {
-        let ending = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
-        let injection = Injection { before: 0xf0f0_0001, after: 0, ending };
-        assert_eq!(injection.mask(), 0xf0f0_0001);
+        let struck = Struck { before: 0xf0f0_0001, after: 0, words: 1 };
+        assert_eq!(struck.mask(), 0xf0f0_0001);
     }
 }

@@ -1,28 +1,36 @@
-//! Fault injection into running GPU programs: what can be hit (profile), what a fault does
-//! (model), where it strikes (site), and one injection.
+//! Fault injection into running GPU programs: what a fault is, what can be struck (profile), where
+//! it strikes (site), and one injection.
 //!
-//! The population is every (dynamic instruction x written lane x destination bit) of the
-//! instructions selected. A site is absolute: it names the same event on every run and device.
+//! The population is every (dynamic instruction x word x lane x bit) of what a fault's target and
+//! scope name in the instructions selected. A site is absolute: it names the same event on every
+//! run and device.
 
-mod destinations;
-mod group;
+mod cell;
+mod fate;
+mod fault;
+mod foresight;
 mod injection;
-mod instructions;
-mod model;
-mod plan;
+mod injector;
 mod population;
-mod profile;
 mod site;
 mod stream;
+mod strike;
 #[cfg(test)]
 mod testing;
 mod workload;
 
-pub use group::{Group, UnknownGroup};
-pub use injection::{Ending, Injection, InjectionError, inject};
-pub use model::{Action, FaultModel, UnknownModel};
-pub use plan::{PlanError, Planned, plan};
-pub use population::{GroupPopulation, InstructionPopulation, Population};
-pub use profile::{Profile, profile};
-pub use site::{Site, SiteError};
-pub use workload::{Golden, GoldenError, Output, Workload, instruction_limit};
+pub use fate::Fate;
+pub use fault::{
+    Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
+    MaskDistribution, MasksError, RelativeError, Scope, UnknownScope, UnknownTarget,
+};
+pub use foresight::foresee;
+pub use injection::{Ending, Injection, InjectionError, Struck, inject};
+pub use injector::{Accelerations, Injector};
+pub use population::{
+    Allocation, Counting, Foresight, Group, GroupPopulation, InstructionPopulation, Lines,
+    PlanError, Planned, Population, Profile, ProfileError, Sampling, Selection, Stratification,
+    Stratum, UnknownGroup, UnknownStratification, plan, profile,
+};
+pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
+pub use workload::{Buffer, Golden, GoldenError, Workload, instruction_limit};

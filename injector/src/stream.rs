@@ -37,6 +37,18 @@ impl Stream {
     pub fn word(&mut self) -> u32 {
         self.0.next_u32()
     }
+
+    /// `count` different ones of the lowest `width` bits, each set of them equally likely: R. Floyd,
+    /// "A sample of brilliance", Communications of the ACM 30 (1987).
+    pub fn bits(&mut self, width: u32, count: u32) -> u32 {
+        let mut mask = 0u32;
+        for last in width.saturating_sub(count)..width {
+            let bound = NonZeroU64::MIN.saturating_add(last.into());
+            let drawn = 1 << self.below(bound) as u32;
+            mask |= if mask & drawn == 0 { drawn } else { 1 << last };
+        }
+        mask
+    }
 }
 
 #[cfg(test)]

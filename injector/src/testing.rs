@@ -1,10 +1,49 @@
 //! Instructions and traces for unit tests: what a device would execute, without a device.
 
-use flipwave_device::WaveId;
+use crate::Workload;
+use crate::population::Execution;
+use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
+use flipwave_sim::EmbeddedGpu;
+use std::collections::{BTreeMap, HashMap};
 
 /// One execution of an instruction by a wave.
-pub(crate) type Execution = (WaveId, Inst, LaneMask);
+pub(crate) type Event = (WaveId, Inst, LaneMask);
+
+/// A workload without anything.
+pub(crate) fn workload() -> Workload {
+    Workload {
+        device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
+        dispatches: Vec::new(),
+        buffers: Vec::new(),
+        outputs: Vec::new(),
+        guests: BTreeMap::new(),
+    }
+}
+
+/// A dispatch of two workgroups of one wave.
+pub(crate) fn dispatch() -> Dispatch {
+    Dispatch {
+        module: ModuleId(0),
+        kernel: "kernel".to_owned(),
+        grid: [128, 1, 1],
+        workgroup: [64, 1, 1],
+        kernarg: Vec::new(),
+        dynamic_lds: 0,
+        instruction_limit: u64::MAX,
+    }
+}
+
+/// What an observer sees of a trace.
+pub(crate) fn executions(trace: &[Event]) -> impl Iterator<Item = Execution<'_>> {
+    let mut times: HashMap<WaveId, u64> = HashMap::new();
+    trace.iter().map(move |(wave, inst, lanes)| {
+        let time = times.entry(*wave).or_default();
+        *time += 1;
+        let (wave, lanes, time) = (*wave, *lanes, *time - 1);
+        Execution { inst, wave, lanes, all: LaneMask::FULL, time }
+    })
+}
 
 /// The instruction that `text` assembles to on gfx90a, at `pc`.
 pub(crate) fn inst(pc: u64, text: &str) -> Inst {
@@ -20,7 +59,7 @@ pub(crate) fn wave(x: u32, wave: u32) -> WaveId {
 
 /// A loop with 64-bit results, scalar and vector destinations, a divergent part and one that
 /// no lane executes, by three waves of two workgroups. Two waves take turns, as at a barrier.
-pub(crate) fn trace() -> Vec<Execution> {
+pub(crate) fn trace() -> Vec<Event> {
     let load = inst(0x100, "global_load_dwordx2 v[2:3], v[0:1], off");
     let wait = inst(0x108, "s_waitcnt vmcnt(0)");
     let compare = inst(0x10c, "v_cmp_gt_f32_e32 vcc, v2, v3");

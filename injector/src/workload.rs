@@ -1,11 +1,15 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
+use crate::population::Resources;
+use crate::site::Unit;
+use flipwave_codeobj::LineTable;
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Place, Statistics,
 };
 use flipwave_hooks::guest::Guest;
+use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Observer};
+use flipwave_sim::{EmbeddedGpu, Observer, WaveState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,15 +21,17 @@ pub struct Workload {
     pub device: EmbeddedGpu,
     /// What to launch, in order.
     pub dispatches: Vec<Dispatch>,
+    /// The memory of the program's data: faults strike it under its number.
+    pub buffers: Vec<Buffer>,
     /// The memory that is compared afterwards.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<Buffer>,
     /// Code that was rewritten, as it was, by module: faults are injected into that.
     pub guests: BTreeMap<u32, Arc<Guest>>,
 }
 
-/// A memory range that holds results.
+/// A memory range of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct Buffer {
     /// The buffer's name.
     pub name: String,
     /// Where it starts.
@@ -106,6 +112,65 @@ impl Workload {
         }
     }
 
+    /// The GPU.
+    pub(crate) fn target(&self) -> &Target {
+        self.device.target()
+    }
+
+    /// SIMDs of a compute unit and lanes of a SIMD.
+    pub(crate) fn simds(&self) -> (u8, u8) {
+        Unit::simds(self.target())
+    }
+
+    /// Where the buffers begin.
+    pub(crate) fn buffer_addresses(&self) -> Vec<Address> {
+        self.buffers.iter().map(|buffer| buffer.address).collect()
+    }
+
+    /// The source lines of a dispatch's code, where it says them and is as it was compiled.
+    pub(crate) fn lines(&self, dispatch: &Dispatch) -> Option<&LineTable> {
+        let lines = self.device.lines(dispatch.module)?;
+        let is_original = !self.guests.contains_key(&dispatch.module.0);
+        (is_original && !lines.is_empty()).then_some(lines)
+    }
+
+    /// What the waves of a dispatch have, one of which is in `state`.
+    pub(crate) fn resources(&self, dispatch: &Dispatch, state: &WaveState<'_>) -> Resources {
+        let rows = |make: fn(u8) -> Register| {
+            let count = (0..=u8::MAX).take_while(|number| state.lanes(make(*number)).is_some());
+            count.last().map(|last| (make(0), u16::from(last) + 1))
+        };
+        let object = self.device.code_object(dispatch.module);
+        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
+        let sgprs = kernel.map_or(0, |kernel| kernel.descriptor.rsrc1.sgprs);
+        // Up to gfx9 the highest six of an allocation are VCC, FLAT_SCRATCH and XNACK_MASK
+        // (AMDGPUUsage, "GRANULATED_WAVEFRONT_SGPR_COUNT"); from gfx10 on 106 are numbered.
+        let numbered = if sgprs >= 128 { 106 } else { sgprs.saturating_sub(6).min(102) };
+        let mut registers = Vec::new();
+        for (first, count) in
+            [rows(|n| Register::Vgpr(Vgpr(n))), rows(|n| Register::AccVgpr(AccVgpr(n)))]
+                .into_iter()
+                .flatten()
+        {
+            // A range has at most 255 registers.
+            registers.push(RegisterRange::new(first, count.min(255) as u8));
+            let last = first.offset(255).filter(|_| count == 256);
+            registers.extend(last.map(|last| RegisterRange::new(last, 1)));
+        }
+        let halves = if state.wave_lanes() == 64 { 2 } else { 1 };
+        registers.push(RegisterRange::new(Register::Sgpr(Sgpr(0)), numbered as u8));
+        registers.push(RegisterRange::new(Register::VccLo, halves));
+        registers.push(RegisterRange::new(Register::ExecLo, halves));
+        registers.push(RegisterRange::new(Register::M0, 1));
+        registers.push(RegisterRange::new(Register::Scc, 1));
+        Resources {
+            registers,
+            lds_bytes: state.lds_bytes() as u64,
+            scratch_bytes: state.private_bytes().into(),
+            buffers: self.buffers.iter().map(|buffer| buffer.bytes as u64).collect(),
+        }
+    }
+
     /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
     /// its index.
     pub(crate) fn run_fault_free(
@@ -137,7 +202,7 @@ impl Workload {
     /// # Errors
     /// [`DeviceError`] where the device has no such memory.
     pub fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let read = |output: &Output| {
+        let read = |output: &Buffer| {
             let mut bytes = vec![0; output.bytes];
             device.read(output.address, &mut bytes)?;
             Ok(bytes)

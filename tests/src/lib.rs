@@ -6,6 +6,7 @@ mod c_compiler;
 mod command;
 mod element;
 mod example;
+mod faults;
 mod instrumented;
 mod machine;
 mod program;
@@ -20,6 +21,7 @@ pub use element::{Element, to_bytes, to_values};
 pub use example::{
     emulated_examples, emulated_folder, example, examples, examples_folder, rows, workload,
 };
+pub use faults::{plan_of, profile_of};
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};

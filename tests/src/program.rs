@@ -4,7 +4,7 @@ use crate::{Element, Machine, Overwrites, scribbled, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
-use flipwave_injector::{Golden, Output, Workload};
+use flipwave_injector::{Buffer, Golden, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_sim::strict::Violation;
@@ -79,6 +79,7 @@ impl Program {
         let workload = Workload {
             device,
             dispatches: Vec::new(),
+            buffers: Vec::new(),
             outputs: Vec::new(),
             guests: Default::default(),
         };
@@ -125,7 +126,7 @@ impl Program {
         let bytes = to_bytes(values);
         let address = self.allocate(&bytes);
         let name = format!("output {}", self.workload.outputs.len());
-        self.workload.outputs.push(Output { name, address, bytes: bytes.len() });
+        self.workload.outputs.push(Buffer { name, address, bytes: bytes.len() });
         ArgumentValue::Buffer(address)
     }
 

@@ -40,7 +40,7 @@ pub fn scribbled(
             Err(error) => panic!("{error}"),
         }
     }
-    let read = |output: &flipwave_injector::Output| {
+    let read = |output: &flipwave_injector::Buffer| {
         let mut bytes = vec![0; output.bytes];
         device.read(output.address, &mut bytes).expect("an output");
         bytes

@@ -6,9 +6,9 @@ use flipwave_campaigns::{
     Campaign, Code, Compiler, RunOptions, SampleSize, Silent, prepare, replay, run,
 };
 use flipwave_codeobj::CodeObject;
-use flipwave_injector::{FaultModel, Group, Site, plan, profile};
+use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
 use flipwave_isa::Register;
-use flipwave_tests::{MACHINES, Machine, examples_folder, rows};
+use flipwave_tests::{MACHINES, Machine, examples_folder, plan_of, profile_of, rows};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
@@ -29,7 +29,7 @@ fn campaign(machine: Machine) -> Campaign {
 fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
     let folder = tempfile::tempdir().expect("a folder");
     let workers = NonZeroUsize::new(workers).expect("a worker");
-    let options = RunOptions { folder: folder.path().to_owned(), workers, force: false };
+    let options = RunOptions::new(folder.path().to_owned(), workers);
     run(campaign, &options, &mut Silent, &AtomicBool::new(false))
         .unwrap_or_else(|error| panic!("{error}"));
     let bytes = std::fs::read(folder.path().join("results.csv")).expect("results.csv");
@@ -49,7 +49,12 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
         for row in rows.iter().step_by(7) {
             let site: Site = row.site.parse().expect("a site");
             let again = replay(&campaign, &site).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!((again.before, again.after), (row.before, row.after), "{}", row.site);
+            assert_eq!(
+                (again.struck.before, again.struck.after),
+                (row.before, row.after),
+                "{}",
+                row.site
+            );
             assert_eq!(again.verdict.outcome(), row.outcome, "{}", row.site);
         }
     }
@@ -62,19 +67,19 @@ fn faults_strike_what_a_wave_of_the_target_has() {
     for machine in MACHINES {
         let campaign = campaign(machine);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let profile = profile(&prepared.workload, &[Group::All], FaultModel::FlipOneBit)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let fault = Fault::transient(FaultModel::FlipOneBit);
+        let profile = profile_of(&prepared.workload, &fault, &[]);
         // A comparison writes as many bits as a wave has lanes.
         let comparison = |text: &str| text.starts_with("v_cmp_");
         let mut comparisons = profile.instructions.iter().filter(|entry| comparison(&entry.text));
         let entry = comparisons.next().unwrap_or_else(|| panic!("{machine}: no comparison"));
         assert_eq!(entry.places, entry.executions * machine.lanes as u64, "{}", entry.text);
-        let sites =
-            plan(&prepared.workload, &profile, 5, 300).unwrap_or_else(|error| panic!("{error}"));
-        for planned in sites {
-            let lane = planned.site.lane.map_or(0, |lane| usize::from(lane.0));
-            assert!(lane < machine.lanes, "{}", planned.site);
-            let upper = [Register::VccHi, Register::ExecHi].contains(&planned.site.register);
+        for planned in plan_of(&prepared.workload, &profile, 5, 300) {
+            if let Some(Lanes::One(lane)) = planned.site.lanes {
+                assert!(usize::from(lane.0) < machine.lanes, "{}", planned.site);
+            }
+            let upper = [Register::VccHi, Register::ExecHi].map(Place::Register);
+            let upper = upper.contains(&planned.site.place);
             assert!(!upper || machine.lanes == 64, "{}", planned.site);
         }
     }

@@ -2,9 +2,12 @@
 //! gets its lane in v0, the offset of the lane's dword in v1 and the buffer's address in s[2:3].
 
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Difference, ElementType, OutputFormat, Tolerance, Verdict, classify};
+use flipwave_campaigns::{
+    CompletedRun, Difference, ElementType, MaskedCause, OutputFormat, OutputRole, Rules, Tolerance,
+    Verdict,
+};
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
-use flipwave_injector::{Ending, Injection, Site, inject};
+use flipwave_injector::{Ending, Injection, Site, foresee, inject};
 use flipwave_isa::{Lane, Pc};
 use flipwave_tests::{Assembly, Element, Program, assemble, to_bytes, to_values};
 
@@ -50,8 +53,12 @@ impl<T: Element> Planted<T> {
             4 => ElementType::I32,
             _ => ElementType::F64,
         };
-        let format = OutputFormat { element, tolerance: Tolerance::default() };
-        let verdict = classify(&injection.ending, &golden, &[format]);
+        let role = OutputRole::Result(Tolerance::default());
+        let formats = [OutputFormat { element, role }];
+        let rules = Rules { golden: &golden, formats: &formats, timing_threshold: 0.0 };
+        let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
+        let fate = foreseen.and_then(|own| own.value).map(|(fate, _)| fate);
+        let verdict = rules.classify(&injection, fate);
         let elements = match &injection.ending {
             Ending::Completed { outputs, .. } => to_values(&outputs[0]),
             Ending::Faulted { .. } => Vec::new(),
@@ -72,6 +79,11 @@ impl<T> Struck<T> {
     }
 }
 
+/// A run with as many instructions as without the fault, and the same outputs.
+fn same_length() -> CompletedRun {
+    CompletedRun::default()
+}
+
 /// The buffer that a kernel leaves: element by element of its lane.
 fn by_lane(element: impl Fn(i32) -> i32) -> Vec<i32> {
     (0..64).map(element).collect()
@@ -85,8 +97,9 @@ const STORE_LANE: &str = "
 fn a_flip_in_a_dead_register_is_masked() {
     let planted = Planted::new(-1, &format!("dead: v_mov_b32 v5, 7\n{STORE_LANE}"));
     let struck = planted.strike("dead", "lane=13 register=v5 flip=0x00000100");
-    assert_eq!((struck.injection.before, struck.injection.after), (7, 0x107));
-    assert_eq!(struck.verdict, Verdict::Masked(Difference::default()));
+    assert_eq!((struck.injection.struck.before, struck.injection.struck.after), (7, 0x107));
+    let (cause, run) = (MaskedCause::Dead, CompletedRun::default());
+    assert_eq!(struck.verdict, Verdict::Masked { cause, run });
     assert_eq!(struck.elements, by_lane(|lane| lane));
 }
 
@@ -96,7 +109,8 @@ fn a_flip_that_is_overwritten_is_masked() {
         format!("value: v_mov_b32 v5, 7\nv_mov_b32 v5, 8\nv_add_u32 v0, v0, v5\n{STORE_LANE}");
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("value", "lane=13 register=v5 flip=0x80000000");
-    assert_eq!(struck.verdict.outcome(), Outcome::Masked);
+    let outcome = (struck.verdict.outcome(), struck.verdict.cause());
+    assert_eq!(outcome, (Outcome::Masked, Some("overwritten")));
     assert_eq!(struck.elements, by_lane(|lane| lane + 8));
 }
 
@@ -171,7 +185,7 @@ fn a_flip_in_a_loop_counter_hits_the_watchdog() {
     );
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("loop", "register=s4 flip=0x80000000");
-    assert_eq!((struck.injection.before, struck.injection.after), (9, 0x8000_0009));
+    assert_eq!((struck.injection.struck.before, struck.injection.struck.after), (9, 0x8000_0009));
     let fault = struck.fault();
     // Fault-free: 3 instructions, 1 before the loop, 10 rounds of 3, the store, the end. Ten
     // times that and 10,000 is the limit.
@@ -197,7 +211,9 @@ fn a_flip_in_a_loop_counter_s_low_bit_is_one_more_round() {
     // 9 becomes 11.
     let struck = planted.strike("loop", "register=s4 flip=0x00000002");
     assert_eq!(struck.elements, by_lane(|lane| lane + 12));
-    let Verdict::Sdc(difference) = struck.verdict else { panic!("{:?}", struck.verdict) };
+    let Verdict::Sdc(CompletedRun { difference, .. }) = struck.verdict else {
+        panic!("{:?}", struck.verdict)
+    };
     assert_eq!((difference.elements_wrong, difference.max_abs_error), (64, 2.0));
     assert_eq!(difference.max_rel_error, 2.0 / 10.0);
 }
@@ -216,7 +232,7 @@ fn a_flip_onto_a_trap_is_due() {
     );
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("check", "register=scc flip=0x00000001");
-    assert_eq!((struck.injection.before, struck.injection.after), (1, 0));
+    assert_eq!((struck.injection.struck.before, struck.injection.struck.after), (1, 0));
     let fault = struck.fault();
     assert_eq!(fault.cause, FaultCause::Trap { id: 2 });
     assert_eq!(fault.place.pc, planted.kernel.label("trap"));
@@ -230,7 +246,7 @@ fn a_flip_in_a_stored_value_is_one_wrong_element() {
     assert_eq!(struck.elements, expected);
     let (max_abs_error, max_rel_error) = (1024.0, 1024.0 / 12.0);
     let difference = Difference { elements_wrong: 1, max_abs_error, max_rel_error };
-    assert_eq!(struck.verdict, Verdict::Sdc(difference));
+    assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
 }
 
 #[test]
@@ -250,7 +266,7 @@ fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
     expected[40] = -40.5;
     assert_eq!(struck.elements, expected);
     let difference = Difference { elements_wrong: 1, max_abs_error: 81.0, max_rel_error: 2.0 };
-    assert_eq!(struck.verdict, Verdict::Sdc(difference));
+    assert_eq!(struck.verdict, Verdict::Sdc(CompletedRun { difference, ..same_length() }));
 
     // The lowest bit of the low half: 40.5 has 47 fractional bits.
     let struck = planted.strike("value", "lane=40 register=v4 flip=0x00000001");
@@ -298,7 +314,7 @@ fn a_flip_in_a_jump_s_target_violates_memory_where_no_code_lies() {
     };
     assert_eq!((access, lane), (AccessKind::Fetch, None));
     assert_eq!(fault.place.pc, Pc(address.0), "outside code a PC is a device address");
-    let low = u64::from(struck.injection.after);
+    let low = struck.injection.struck.after;
     assert_eq!(address.0 >> 32, low);
 }
 
@@ -408,7 +424,9 @@ fn a_flip_in_a_scalar_register_strikes_every_lane() {
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("value", "register=s4 flip=0x00000008");
     assert_eq!(struck.elements, by_lane(|lane| lane + 13));
-    let Verdict::Sdc(difference) = struck.verdict else { panic!("{:?}", struck.verdict) };
+    let Verdict::Sdc(CompletedRun { difference, .. }) = struck.verdict else {
+        panic!("{:?}", struck.verdict)
+    };
     assert_eq!((difference.elements_wrong, difference.max_abs_error), (64, 8.0));
 }
 
@@ -418,7 +436,8 @@ fn a_flip_in_a_scalar_register_strikes_every_lane() {
 fn a_value_set_to_itself_is_masked() {
     let planted = Planted::new(-1, &format!("value: v_mov_b32 v0, 5\n{STORE_LANE}"));
     let struck = planted.strike("value", "lane=9 register=v0 set=0x00000005");
-    assert_eq!(struck.injection.mask(), 0);
-    assert_eq!(struck.verdict, Verdict::Masked(Difference::default()));
+    assert_eq!(struck.injection.struck.mask(), 0);
+    let cause = MaskedCause::Unchanged;
+    assert_eq!(struck.verdict, Verdict::Masked { cause, run: same_length() });
     assert_eq!(to_bytes(&struck.elements), to_bytes(&by_lane(|_| 5)));
 }

@@ -2,7 +2,7 @@
 
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
-use flipwave_injector::{Output, Workload};
+use flipwave_injector::{Buffer, Workload};
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{EmbeddedGpu, Executed, Execution, Observer, Progress, Watch, WaveState};
 use flipwave_tests::{Program, compile, examples};
@@ -44,7 +44,7 @@ fn finish(
     mut device: EmbeddedGpu,
     mut execution: Execution,
     mut trace: Trace,
-    outputs: &[Output],
+    outputs: &[Buffer],
     step: u64,
 ) -> End {
     let completion = loop {
@@ -54,7 +54,7 @@ fn finish(
             break completion;
         }
     };
-    let read = |output: &Output| {
+    let read = |output: &Buffer| {
         let mut bytes = vec![0; output.bytes];
         device.read(output.address, &mut bytes).expect("an output");
         bytes

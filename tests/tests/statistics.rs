@@ -39,7 +39,7 @@ fn the_summary_counts_the_rows_and_gives_wilson_s_intervals() {
     flipwave(folder.path(), &run, &[]).expect_success();
     let rows = rows(&out);
     let summary = std::fs::read_to_string(out.join("summary.csv")).expect("summary.csv");
-    for outcome in Outcome::ALL {
+    for outcome in [Outcome::Masked, Outcome::Sdc, Outcome::Due] {
         let count = rows.iter().filter(|row| row.outcome == outcome).count();
         assert!(count > 0, "no {outcome} to check");
         let line = summary.lines().find(|line| line.starts_with(&format!("all,{outcome},")));

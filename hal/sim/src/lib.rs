@@ -234,6 +234,11 @@ impl EmbeddedGpu {
         self.modules.get(module.0 as usize).map(|module| &module.code_object)
     }
 
+    /// Which source lines the code of a loaded code object is from; empty where that is not said.
+    pub fn lines(&self, module: ModuleId) -> Option<&LineTable> {
+        self.modules.get(module.0 as usize).map(|module| &module.lines)
+    }
+
     /// The code of each module, decoded for the size of the execution's waves.
     fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
         let lanes = execution.launch.machine.lanes;

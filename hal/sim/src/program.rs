@@ -79,6 +79,12 @@ impl Program {
         Ok(slot.get_or_init(|| Box::new(op)))
     }
 
+    /// The dword at a device address.
+    pub fn dword(&self, pc: u64) -> Option<u32> {
+        let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..)?;
+        bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
+    }
+
     /// The instruction at a device address if the code there began with `first`.
     ///
     /// # Errors

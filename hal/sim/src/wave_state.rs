@@ -82,6 +82,11 @@ impl<'a> WaveState<'a> {
         self.wave.pc = self.program.device_address(pc) & !3;
     }
 
+    /// A dword of the code at the PC: number 0 begins there.
+    pub fn code(&self, dword: u8) -> Option<u32> {
+        self.program.dword(self.wave.pc.wrapping_add(4 * u64::from(dword)))
+    }
+
     /// Makes the wave execute other bytes than those in memory, this once: `bytes` take the place
     /// of as many of the instruction's first ones, and what the new instruction has more is read
     /// from what follows them in memory. The PC goes on by the new instruction's size. Bytes that

@@ -132,7 +132,7 @@ impl Observer for Armed {
 fn injections_per_second() -> Result<f64, Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("campaigns/examples/quickstart.yaml"))?;
     let folder = std::env::temp_dir().join(format!("flipwave-bench-{}", std::process::id()));
-    let options = RunOptions { folder: folder.clone(), workers: NonZeroUsize::MIN, force: true };
+    let options = RunOptions { force: true, ..RunOptions::new(folder.clone(), NonZeroUsize::MIN) };
     let report = run(&campaign, &options, &mut Silent, &AtomicBool::new(false))?;
     std::fs::remove_dir_all(folder)?;
     Ok(report.record.planned as f64 / report.record.timings.inject)

@@ -1,6 +1,6 @@
 //! Instruction groups: the parts of a program that a campaign can be confined to.
 
-use crate::destinations::destination_registers;
+use super::destination_registers;
 use flipwave_isa::{Class, DataType, Inst, MemoryKind, Register};
 use std::fmt;
 use std::str::FromStr;

@@ -1,21 +1,21 @@
 //! The statement of what a campaign samples from.
 
-use crate::Group;
+use super::Group;
 use flipwave_isa::Pc;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The size of a population: every (dynamic instruction x destination register x written lane
-/// x bit) of the selected instructions, where "bit" stands for the positions at which the
-/// fault model can strike a register. All 32 bits of a register count, also where an
-/// instruction changes only a part of it.
+/// The size of a population: every (dynamic instruction x word x lane x bit) of the selected
+/// instructions, where the words are those of the fault's target, the lanes those of its scope,
+/// and "bit" stands for the positions at which the fault model can strike a word. All 32 bits of a
+/// register count, also where an instruction changes only a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Population {
     /// Places: the number of faults a plan chooses from, each with the same probability.
     pub places: u64,
-    /// Wave instructions executed that offer at least one place: selected, with a destination,
-    /// and at least one lane written where the destination is per lane.
+    /// Wave instructions executed that offer at least one place: selected, with a word of the
+    /// target, and on at least one lane where each has its own.
     pub hittable: u64,
     /// Wave instructions executed, selected or not.
     pub executed: u64,
@@ -50,6 +50,8 @@ pub struct InstructionPopulation {
     pub opcode: &'static str,
     /// Its primary group.
     pub group: Group,
+    /// Its source line, `file:line`, where the code object says it.
+    pub line: Option<String>,
     /// How often waves executed it.
     pub executions: u64,
     /// Executions that offer at least one place.
@@ -84,6 +86,16 @@ impl Population {
             hittable: groups.iter().map(|group| group.hittable).sum(),
             executed: groups.iter().map(|group| group.executed).sum(),
             groups,
+        }
+    }
+}
+
+impl Population {
+    /// Adds places of a group that are not those of one instruction.
+    pub(crate) fn add_places(&mut self, group: Group, places: u64) {
+        self.places += places;
+        if let Some(own) = self.groups.iter_mut().find(|own| own.group == group) {
+            own.places += places;
         }
     }
 }

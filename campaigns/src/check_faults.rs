@@ -1,0 +1,324 @@
+//! Checking what a campaign file says about faults.
+
+use crate::campaign::{Faults, SampleSize};
+use crate::check::{Wrong, wrong};
+use crate::location::Field;
+use crate::schema;
+use flipwave_analysis::Confidence;
+use flipwave_injector::{
+    Allocation, Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines,
+    MaskDistribution, RelativeError, Scope, Selection, Stratification,
+};
+use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Injections of one campaign at most: plan and results are kept in memory.
+pub(crate) const MAX_COUNT: u64 = 10_000_000;
+
+/// Compute units of a device at most.
+const MAX_UNITS: u32 = 4096;
+
+/// Checks the faults of the campaign file in `directory`.
+pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<Faults, Wrong> {
+    let field = Field::root().key("faults");
+    let fault = Fault {
+        target: named(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
+        model: check_model(&faults.model, directory, &field.key("model"))?,
+        scope: named(&field, "scope", &faults.scope, Scope::Lane)?,
+        duration: check_duration(faults.duration, &field.key("duration"))?,
+    };
+    if let Err(error) = fault.check() {
+        return wrong(&field, error.to_string());
+    }
+    let threshold = faults.timing_threshold.unwrap_or(0.0);
+    if !(threshold >= 0.0 && threshold.is_finite()) {
+        return wrong(
+            &field.key("timing_threshold"),
+            format!("{threshold:?} is no threshold; one part in a hundred is 0.01"),
+        );
+    }
+    let stratification = named(&field, "stratify", &faults.stratify, Stratification::None)?;
+    if faults.allocation.is_some() && stratification == Stratification::None {
+        return wrong(
+            &field.key("allocation"),
+            "needs `stratify`: it says how many faults each stratum gets",
+        );
+    }
+    let size = check_size(&faults, &field)?;
+    if size == SampleSize::Exhaustive && stratification != Stratification::None {
+        return wrong(&field.key("stratify"), "an exhaustive campaign takes all of every stratum");
+    }
+    Ok(Faults {
+        fault,
+        selection: check_selection(&faults, &field)?,
+        counting: match faults.profile {
+            schema::Counting::Exact => Counting::Exact,
+            schema::Counting::Approximate => Counting::Approximate,
+        },
+        stratification,
+        allocation: match faults.allocation {
+            Some(schema::Allocation::Equal) => Allocation::Equal,
+            Some(schema::Allocation::Proportional) | None => Allocation::Proportional,
+        },
+        size,
+        timing_threshold: threshold,
+    })
+}
+
+/// The value that a name stands for.
+fn named<T: FromStr<Err: ToString>>(
+    field: &Field,
+    key: &str,
+    name: &Option<String>,
+    default: T,
+) -> Result<T, Wrong> {
+    match name {
+        None => Ok(default),
+        Some(name) => parsed(name, &field.key(key)),
+    }
+}
+
+fn parsed<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wrong> {
+    text.parse().or_else(|error: T::Err| wrong(field, error.to_string()))
+}
+
+fn check_model(
+    model: &schema::Model,
+    directory: &Path,
+    field: &Field,
+) -> Result<FaultModel, Wrong> {
+    let bits = |key: &str, count: u8| match count {
+        2..=32 => Ok(count),
+        _ => wrong(&field.key(key), format!("{count} bits of a word; expected 2 to 32")),
+    };
+    Ok(match model {
+        schema::Model::FlipOneBit => FaultModel::FlipOneBit,
+        schema::Model::FlipTwoAdjacentBits => FaultModel::FlipAdjacentBits(2),
+        schema::Model::FlipAdjacentBits(count) => {
+            FaultModel::FlipAdjacentBits(bits("flip_adjacent_bits", *count)?)
+        }
+        schema::Model::FlipRandomBits(count) => {
+            FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
+        }
+        schema::Model::FlipMask(0) => return wrong(&field.key("flip_mask"), "0 names no bit"),
+        schema::Model::FlipMask(mask) => FaultModel::FlipMask(*mask),
+        schema::Model::FlipDrawnMask(path) => {
+            let masks = read_masks(&directory.join(path));
+            match masks {
+                Ok(masks) => FaultModel::FlipDrawnMask(Arc::new(masks)),
+                Err(message) => return wrong(&field.key("flip_drawn_mask"), message),
+            }
+        }
+        schema::Model::RandomValue => FaultModel::RandomValue,
+        schema::Model::ZeroValue => FaultModel::ZeroValue,
+        schema::Model::OnesValue => FaultModel::OnesValue,
+        schema::Model::StuckAtZero => FaultModel::StuckAtZero,
+        schema::Model::StuckAtOne => FaultModel::StuckAtOne,
+        schema::Model::RelativeError(error) => match RelativeError::new(*error) {
+            Some(relative) if *error != 0.0 => FaultModel::RelativeError(relative),
+            _ => {
+                return wrong(
+                    &field.key("relative_error"),
+                    format!("{error:?} is no error; one part in a hundred is 0.01"),
+                );
+            }
+        },
+    })
+}
+
+/// Reads a table of masks: CSV with the columns `mask`, hexadecimal with 0x in front, and `count`.
+fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
+    let at = |line: u64, message: &str| format!("{}:{line}: {message}", path.display());
+    let mut table = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_path(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let header = table.headers().map_err(|error| format!("{}: {error}", path.display()))?;
+    if header != vec!["mask", "count"] {
+        return Err(at(1, "expected the columns `mask,count`"));
+    }
+    let mut masks = Vec::new();
+    for record in table.records() {
+        let record = record.map_err(|error| format!("{}: {error}", path.display()))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let digits = record.get(0).and_then(|text| text.strip_prefix("0x"));
+        let mask = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let mask = mask.ok_or_else(|| at(line, "expected a mask of 32 bits like 0x00000003"))?;
+        let count = record.get(1).and_then(|text| text.parse().ok());
+        let count = count.ok_or_else(|| at(line, "expected how often it was seen, from 0 up"))?;
+        masks.push((mask, count));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    MaskDistribution::new(&name, masks).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn check_duration(duration: Option<schema::Duration>, field: &Field) -> Result<Duration, Wrong> {
+    Ok(match duration {
+        None | Some(schema::Duration::Transient) => Duration::Transient,
+        Some(schema::Duration::Intermittent(own)) => {
+            let field = field.key("intermittent");
+            let Some(window) = NonZeroU64::new(own.window) else {
+                return wrong(&field.key("window"), "0 executions; expected 1 or more");
+            };
+            if !(own.rate > 0.0 && own.rate <= 1.0) {
+                return wrong(
+                    &field.key("rate"),
+                    format!(
+                        "{:?} is no part of the executions; expected above 0, up to 1",
+                        own.rate
+                    ),
+                );
+            }
+            // The largest rate strikes all but one of 2^32.
+            let rate = (own.rate * (f64::from(u32::MAX) + 1.0)) as u32;
+            Duration::Intermittent(Intermittent { window, rate })
+        }
+        Some(schema::Duration::Permanent(own)) => {
+            match NonZeroU32::new(own.units).filter(|units| units.get() <= MAX_UNITS) {
+                Some(units) => Duration::Permanent(units),
+                None => {
+                    return wrong(
+                        &field.key("permanent").key("units"),
+                        format!("{} compute units; expected 1 to {MAX_UNITS}", own.units),
+                    );
+                }
+            }
+        }
+    })
+}
+
+fn check_size(faults: &schema::Faults, field: &Field) -> Result<SampleSize, Wrong> {
+    match (faults.count, faults.margin, faults.confidence, faults.exhaustive) {
+        (Some(count), None, None, None) => {
+            if count == 0 || count > MAX_COUNT {
+                return wrong(
+                    &field.key("count"),
+                    format!("{count} injections; expected 1 to {MAX_COUNT}"),
+                );
+            }
+            Ok(SampleSize::Count(count))
+        }
+        (None, Some(margin), Some(confidence), None) => {
+            if !(margin > 0.0 && margin < 1.0) {
+                return wrong(
+                    &field.key("margin"),
+                    format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
+                );
+            }
+            match Confidence::new(confidence) {
+                Ok(confidence) => Ok(SampleSize::Precision { margin, confidence }),
+                Err(error) => wrong(&field.key("confidence"), error.to_string()),
+            }
+        }
+        (None, None, None, Some(true)) => Ok(SampleSize::Exhaustive),
+        _ => wrong(
+            field,
+            "expected one of `count`, both `margin` and `confidence`, and `exhaustive: true`",
+        ),
+    }
+}
+
+fn check_selection(faults: &schema::Faults, field: &Field) -> Result<Selection, Wrong> {
+    Ok(Selection {
+        kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
+        dispatches: range(faults.dispatches, &field.key("dispatches"))?,
+        workgroups: list(&faults.workgroups, &field.key("workgroups"), |own, _| Ok(*own))?,
+        waves: range(faults.waves, &field.key("waves"))?,
+        lanes: match &faults.lanes {
+            None => None,
+            some => {
+                let field = field.key("lanes");
+                let lanes = list(some, &field, |lane, field| match lane {
+                    0..64 => Ok(1u64 << lane),
+                    _ => wrong(field, format!("{lane} is no lane; a wave has lanes 0 to 63")),
+                })?;
+                Some(LaneMask(lanes.into_iter().fold(0, |mask, lane| mask | lane)))
+            }
+        },
+        groups: list(&faults.groups, &field.key("groups"), |name, field| parsed(name, field))?,
+        opcodes: list(&faults.opcodes, &field.key("opcodes"), |name, _| Ok(name.clone()))?,
+        pcs: list(&faults.pcs, &field.key("pcs"), |pc, _| Ok(Pc(*pc)))?,
+        lines: list(&faults.lines, &field.key("lines"), |text, field| lines(text, field))?,
+        registers: list(&faults.registers, &field.key("registers"), |text, field| {
+            registers(text, field)
+        })?,
+        occurrences: range(faults.occurrences, &field.key("occurrences"))?,
+        window: range(faults.window, &field.key("window"))?,
+    })
+}
+
+/// A list of conditions, one of which has to hold.
+fn list<T, U>(
+    entries: &Option<Vec<T>>,
+    field: &Field,
+    check: impl Fn(&T, &Field) -> Result<U, Wrong>,
+) -> Result<Vec<U>, Wrong> {
+    match entries {
+        None => Ok(Vec::new()),
+        Some(entries) if entries.is_empty() => wrong(
+            field,
+            "is empty, and nothing fits it; name something, or leave the key out for everything",
+        ),
+        Some(entries) => {
+            (0..).zip(entries).map(|(index, entry)| check(entry, &field.index(index))).collect()
+        }
+    }
+}
+
+/// A range from its first to its last.
+fn range<T: PartialOrd + ToString>(
+    ends: Option<[T; 2]>,
+    field: &Field,
+) -> Result<Option<RangeInclusive<T>>, Wrong> {
+    match ends {
+        Some([first, last]) if last < first => {
+            let (first, last) = (first.to_string(), last.to_string());
+            wrong(field, format!("[{first}, {last}] ends before it begins; expected [FIRST, LAST]"))
+        }
+        ends => Ok(ends.map(|[first, last]| first..=last)),
+    }
+}
+
+/// `FILE:LINE` or `FILE:FIRST-LAST`.
+fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
+    let lines = text.rsplit_once(':').and_then(|(file, lines)| {
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (!file.is_empty() && first <= last)
+            .then(|| Lines { file: file.to_owned(), lines: first..=last })
+    });
+    match lines {
+        Some(lines) => Ok(lines),
+        None => {
+            wrong(field, format!("`{text}` names no lines; expected FILE:LINE or FILE:FIRST-LAST"))
+        }
+    }
+}
+
+/// `v4`, `s[0:3]`, `vcc`, `exec` and the like, as assemblers write them.
+fn registers(text: &str, field: &Field) -> Result<RegisterRange, Wrong> {
+    let pair = match text {
+        "vcc" => Some(Register::VccLo),
+        "exec" => Some(Register::ExecLo),
+        "flat_scratch" => Some(Register::FlatScratchLo),
+        _ => None,
+    };
+    let range = text.strip_suffix(']').and_then(|text| {
+        let (file, numbers) = text.split_once('[')?;
+        let (first, last) = numbers.split_once(':')?;
+        let words = last.parse::<u8>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)?;
+        Some(RegisterRange::new(format!("{file}{first}").parse().ok()?, words))
+    });
+    let one = text.parse().ok().map(|register| RegisterRange::new(register, 1));
+    match pair.map(|first| RegisterRange::new(first, 2)).or(range).or(one) {
+        Some(range) => Ok(range),
+        None => wrong(
+            field,
+            format!("`{text}` names no registers; expected names like v4, s[0:3], vcc, m0 or scc"),
+        ),
+    }
+}

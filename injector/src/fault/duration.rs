@@ -1,0 +1,73 @@
+//! How long a fault lasts.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// How long a fault lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duration {
+    /// It strikes once.
+    Transient,
+    /// It strikes again and again in a window.
+    Intermittent(Intermittent),
+    /// It strikes every execution of an operation on one lane slot of one compute unit, of so many
+    /// compute units.
+    Permanent(NonZeroU32),
+}
+
+/// A fault that comes and goes. It begins at one execution of an instruction, which it strikes;
+/// of the further ones by the same wave, up to the end of the window, it strikes a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Intermittent {
+    /// Executions of the instruction by the wave, the first included.
+    pub window: NonZeroU64,
+    /// Of 2^32 executions in the window, how many are struck.
+    pub rate: u32,
+}
+
+impl Intermittent {
+    /// Whether execution number `n` of the window is struck, by the fault with this `key`.
+    ///
+    /// Which ones are is decided by a hash of the number, so that it depends on nothing else: the
+    /// 32-bit mixer `lowbias32` of C. Wellons' "Prospecting for hash functions" (2018).
+    pub fn strikes(self, key: u32, n: u64) -> bool {
+        n == 0 || (n < self.window.get() && mix(key ^ n as u32) < self.rate)
+    }
+}
+
+/// See [`Intermittent::strikes`].
+fn mix(word: u32) -> u32 {
+    let word = (word ^ word >> 16).wrapping_mul(0x7feb_352d);
+    let word = (word ^ word >> 15).wrapping_mul(0x846c_a68b);
+    word ^ word >> 16
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Duration::Transient => "transient",
+            Duration::Intermittent(_) => "intermittent",
+            Duration::Permanent(_) => "permanent",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_intermittent_fault_strikes_first_and_then_at_its_rate_within_its_window() {
+        let window = NonZeroU64::new(100_000).unwrap();
+        for (rate, expected) in [(0, 0.0), (1 << 30, 0.25), (u32::MAX, 1.0)] {
+            let fault = Intermittent { window, rate };
+            assert!(fault.strikes(7, 0));
+            let struck = (1..100_000).filter(|n| fault.strikes(7, *n)).count() as f64;
+            assert!((struck / 99_999.0 - expected).abs() < 0.006, "{rate}: {struck}");
+            assert!(!(100_000..200_000).any(|n| fault.strikes(7, n)));
+        }
+        let fault = Intermittent { window, rate: 1 << 31 };
+        let pattern = |key| (1..64).map(|n| fault.strikes(key, n)).collect::<Vec<_>>();
+        assert_ne!(pattern(1), pattern(2));
+    }
+}

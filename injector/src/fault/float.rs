@@ -1,0 +1,111 @@
+//! Errors relative to a floating-point value.
+
+use half::{bf16, f16};
+
+/// How a floating-point number lies in a register, or in a pair of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum FloatFormat {
+    /// In the low half of a register.
+    F16,
+    /// In the high half of a register.
+    F16High,
+    Bf16,
+    Bf16High,
+    F32,
+    /// In two consecutive registers.
+    F64,
+}
+
+/// An error relative to the value: +0.01 makes 1.0 to 1.01. A number from -2^1023 to 2^1023,
+/// compared by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RelativeError(u64);
+
+impl RelativeError {
+    /// `None` for what is infinite or no number.
+    pub fn new(error: f64) -> Option<RelativeError> {
+        error.is_finite().then_some(RelativeError(error.to_bits()))
+    }
+
+    /// The error.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+
+    /// The bits `before` with the number of this format in them off by the error: multiplied in
+    /// double precision by one plus the error, and rounded to nearest even. NaN stays as it is;
+    /// what becomes no number is the quiet NaN of the format without a sign.
+    pub fn apply(self, format: FloatFormat, before: u64) -> u64 {
+        let half = |bits: u64| bits as u16;
+        let old = match format {
+            FloatFormat::F16 => f16::from_bits(half(before)).to_f64(),
+            FloatFormat::F16High => f16::from_bits(half(before >> 16)).to_f64(),
+            FloatFormat::Bf16 => bf16::from_bits(half(before)).to_f64(),
+            FloatFormat::Bf16High => bf16::from_bits(half(before >> 16)).to_f64(),
+            FloatFormat::F32 => f32::from_bits(before as u32).into(),
+            FloatFormat::F64 => f64::from_bits(before),
+        };
+        if old.is_nan() {
+            return before;
+        }
+        let product = old * (1.0 + self.value());
+        // Which NaN arithmetic gives depends on the host.
+        let new = if product.is_nan() { f64::from_bits(0x7ff8 << 48) } else { product };
+        let low = |half: u16| before & !0xffff | u64::from(half);
+        let high = |half: u16| before & !0xffff_0000 | u64::from(half) << 16;
+        match format {
+            FloatFormat::F16 => low(f16::from_f64(new).to_bits()),
+            FloatFormat::F16High => high(f16::from_f64(new).to_bits()),
+            FloatFormat::Bf16 => low(bf16::from_f64(new).to_bits()),
+            FloatFormat::Bf16High => high(bf16::from_f64(new).to_bits()),
+            FloatFormat::F32 => (new as f32).to_bits().into(),
+            FloatFormat::F64 => new.to_bits(),
+        }
+    }
+}
+
+impl FloatFormat {
+    /// How many registers hold a number.
+    pub fn words(self) -> u8 {
+        if self == FloatFormat::F64 { 2 } else { 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_off_by_the_error_in_every_format() {
+        let half = RelativeError::new(0.5).unwrap();
+        assert_eq!(half.apply(FloatFormat::F32, 0x4000_0000), 0x4040_0000);
+        assert_eq!(half.apply(FloatFormat::F64, 2.0f64.to_bits()), 3.0f64.to_bits());
+        assert_eq!(half.apply(FloatFormat::F16, 0xabcd_4000), 0xabcd_4200);
+        assert_eq!(half.apply(FloatFormat::F16High, 0x4000_abcd), 0x4200_abcd);
+        assert_eq!(half.apply(FloatFormat::Bf16, 0xabcd_4000), 0xabcd_4040);
+        assert_eq!(half.apply(FloatFormat::Bf16High, 0x4000_abcd), 0x4040_abcd);
+    }
+
+    #[test]
+    fn zero_infinity_and_nan_do_not_become_numbers() {
+        let f32s = |error: f64, value: f32| {
+            let error = RelativeError::new(error).unwrap();
+            error.apply(FloatFormat::F32, value.to_bits().into()) as u32
+        };
+        assert_eq!(f32s(0.5, 0.0), 0);
+        assert_eq!(f32s(0.5, -0.0), 0x8000_0000);
+        assert_eq!(f32s(-1.0, f32::INFINITY), 0x7fc0_0000);
+        assert_eq!(f32s(0.5, f32::NEG_INFINITY), 0xff80_0000);
+        assert_eq!(f32s(0.5, f32::MAX), 0x7f80_0000);
+        let nan = f32::from_bits(0xffc1_2345);
+        assert_eq!(f32s(0.5, nan), 0xffc1_2345);
+        assert_eq!(f32s(1.0, f32::from_bits(1)), 2, "denormal numbers are kept");
+    }
+
+    #[test]
+    fn errors_without_a_value_are_none() {
+        assert!(RelativeError::new(f64::NAN).is_none());
+        assert!(RelativeError::new(f64::INFINITY).is_none());
+    }
+}

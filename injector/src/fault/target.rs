@@ -1,0 +1,121 @@
+//! What a fault strikes.
+
+use super::Scope;
+use std::fmt;
+use std::str::FromStr;
+
+/// What a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultTarget {
+    /// A register that an instruction writes, right after it: VGPR, AccVGPR, SGPR, VCC, EXEC,
+    /// SCC, M0, FLAT_SCRATCH.
+    DestinationRegister,
+    /// A register as one instruction reads it. Behind the instruction it is as before, unless the
+    /// instruction wrote it.
+    SourceOperand,
+    /// Any register of the wave's allocation, after any instruction.
+    Register,
+    /// A word of the registers that make up the address of a load, as the load reads it.
+    LoadAddress,
+    /// The same of a store or an atomic.
+    StoreAddress,
+    /// A word of the data of a store or an atomic, as it is read.
+    StoreValue,
+    /// A word of the workgroup's LDS, after any instruction of its waves.
+    Lds,
+    /// A word of the program's buffers, after any instruction.
+    GlobalMemory,
+    /// A word of a lane's scratch, after any instruction.
+    Scratch,
+    /// A word of an instruction's encoding, in flight: one execution of it is that of another
+    /// instruction, or of none.
+    Instruction,
+    /// The decision of a conditional branch: 1 where it is taken.
+    Branch,
+    /// The program counter, after any instruction.
+    ProgramCounter,
+}
+
+impl FaultTarget {
+    /// Every target, in the order documentation lists them.
+    pub const ALL: [FaultTarget; 12] = [
+        FaultTarget::DestinationRegister,
+        FaultTarget::SourceOperand,
+        FaultTarget::Register,
+        FaultTarget::LoadAddress,
+        FaultTarget::StoreAddress,
+        FaultTarget::StoreValue,
+        FaultTarget::Lds,
+        FaultTarget::GlobalMemory,
+        FaultTarget::Scratch,
+        FaultTarget::Instruction,
+        FaultTarget::Branch,
+        FaultTarget::ProgramCounter,
+    ];
+
+    /// The target's name in campaign files.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultTarget::DestinationRegister => "destination_register",
+            FaultTarget::SourceOperand => "source_operand",
+            FaultTarget::Register => "register",
+            FaultTarget::LoadAddress => "load_address",
+            FaultTarget::StoreAddress => "store_address",
+            FaultTarget::StoreValue => "store_value",
+            FaultTarget::Lds => "lds",
+            FaultTarget::GlobalMemory => "global_memory",
+            FaultTarget::Scratch => "scratch",
+            FaultTarget::Instruction => "instruction",
+            FaultTarget::Branch => "branch",
+            FaultTarget::ProgramCounter => "program_counter",
+        }
+    }
+
+    /// Whether a fault of `scope` in this target has a meaning.
+    pub fn has_scope(self, scope: Scope) -> bool {
+        match self {
+            // Shared by waves or by all: there is one of each.
+            FaultTarget::Lds | FaultTarget::GlobalMemory => scope == Scope::Lane,
+            // Shared by the lanes of a wave.
+            FaultTarget::Instruction | FaultTarget::Branch | FaultTarget::ProgramCounter => {
+                matches!(scope, Scope::Lane | Scope::Workgroup)
+            }
+            _ => true,
+        }
+    }
+
+    /// The scopes that have a meaning.
+    pub fn scopes(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.has_scope(*scope))
+    }
+
+    /// Whether what is struck can be a floating-point number by what the instruction says.
+    pub(crate) fn is_typed(self) -> bool {
+        matches!(self, FaultTarget::DestinationRegister | FaultTarget::SourceOperand)
+    }
+}
+
+impl fmt::Display for FaultTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for FaultTarget {
+    type Err = UnknownTarget;
+
+    fn from_str(name: &str) -> Result<FaultTarget, UnknownTarget> {
+        let found = FaultTarget::ALL.into_iter().find(|target| target.name() == name);
+        found.ok_or_else(|| UnknownTarget(name.to_owned()))
+    }
+}
+
+/// A name that no target has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` is not a target of faults; expected one of: {names}",
+    name = .0,
+    names = FaultTarget::ALL.map(FaultTarget::name).join(", ")
+)]
+pub struct UnknownTarget(pub String);

@@ -1,0 +1,132 @@
+//! The static instructions that a dispatch executed, numbered as they are first seen.
+
+use super::words::{Resources, words};
+use super::{Group, Places, Selection, Stratification};
+use crate::fault::Fault;
+use flipwave_codeobj::{LineTable, SourceLine};
+use flipwave_isa::{Inst, Pc};
+use std::collections::HashMap;
+
+/// What a population is drawn from, for all that count it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Frame {
+    pub fault: Fault,
+    pub selection: Selection,
+    pub stratification: Stratification,
+}
+
+/// The instructions of one dispatch.
+pub(crate) struct Instructions<'a> {
+    frame: &'a Frame,
+    kernel: &'a str,
+    lines: Option<&'a LineTable>,
+    resources: Option<Resources>,
+    entries: Vec<Instruction>,
+    strata: Vec<String>,
+    by_pc: HashMap<Pc, usize>,
+    /// The instruction seen last: the next one is most often the one first seen after it.
+    last: usize,
+}
+
+/// One static instruction.
+pub(crate) struct Instruction {
+    pub pc: Pc,
+    pub text: String,
+    pub opcode: &'static str,
+    pub group: Group,
+    pub line: Option<SourceLine>,
+    /// Number of its stratum in [`Instructions::strata`].
+    pub stratum: usize,
+    /// Empty for instructions that are not selected.
+    pub places: Places,
+}
+
+impl<'a> Instructions<'a> {
+    /// No instructions yet.
+    pub fn new(
+        frame: &'a Frame,
+        kernel: &'a str,
+        lines: Option<&'a LineTable>,
+    ) -> Instructions<'a> {
+        Instructions {
+            frame,
+            kernel,
+            lines,
+            resources: None,
+            entries: Vec::new(),
+            strata: Vec::new(),
+            by_pc: HashMap::new(),
+            last: 0,
+        }
+    }
+
+    /// Says what waves have, unless it was said before.
+    pub fn know(&mut self, resources: impl FnOnce() -> Resources) {
+        self.resources.get_or_insert_with(resources);
+    }
+
+    /// The number of `inst`, a new one if it was not seen before.
+    pub fn number(&mut self, inst: &Inst) -> usize {
+        let successor = self.last + 1;
+        let is_successor = self.entries.get(successor).is_some_and(|entry| entry.pc == inst.pc);
+        self.last = if is_successor {
+            successor
+        } else if let Some(&known) = self.by_pc.get(&inst.pc) {
+            known
+        } else {
+            self.add(inst)
+        };
+        self.last
+    }
+
+    fn add(&mut self, inst: &Inst) -> usize {
+        let Frame { fault, selection, stratification } = self.frame;
+        let line = self.lines.and_then(|lines| lines.lookup(inst.pc));
+        let group = Group::primary(inst);
+        let opcode = inst.operation.name();
+        let resources = self.resources.get_or_insert_default();
+        let places = if selection.has_instruction(inst, line.as_ref()) {
+            Places::new(words(inst, fault, resources, &selection.registers), fault)
+        } else {
+            Places::none(fault)
+        };
+        let stratum = match stratification {
+            Stratification::None => String::new(),
+            Stratification::Kernel => self.kernel.to_owned(),
+            Stratification::Group => group.to_string(),
+            Stratification::Opcode => opcode.to_owned(),
+        };
+        let known = self.strata.iter().position(|own| *own == stratum);
+        let stratum = known.unwrap_or_else(|| {
+            self.strata.push(stratum);
+            self.strata.len() - 1
+        });
+        let number = self.entries.len();
+        self.by_pc.insert(inst.pc, number);
+        self.entries.push(Instruction {
+            pc: inst.pc,
+            text: inst.text.clone(),
+            opcode,
+            group,
+            line,
+            stratum,
+            places,
+        });
+        number
+    }
+
+    /// The instruction of a number that [`Instructions::number`] gave.
+    pub fn get(&self, number: usize) -> &Instruction {
+        &self.entries[number]
+    }
+
+    /// The names of the strata.
+    pub fn strata(&self) -> &[String] {
+        &self.strata
+    }
+
+    /// All instructions, in the order of their numbers.
+    pub fn into_entries(self) -> Vec<Instruction> {
+        self.entries
+    }
+}

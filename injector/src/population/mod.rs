@@ -1,0 +1,27 @@
+//! What faults are drawn from: every place that a fault can strike, counted, numbered and found.
+//!
+//! A profile counts, a plan draws numbers and finds out what they are in one more run.
+
+mod group;
+mod instructions;
+mod permanent;
+mod places;
+mod plan;
+mod profile;
+mod selection;
+mod size;
+mod strata;
+mod words;
+
+pub use group::{Group, UnknownGroup};
+pub use plan::{Foresight, PlanError, Planned, Sampling, plan};
+pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
+pub use selection::{Lines, Selection};
+pub use size::{GroupPopulation, InstructionPopulation, Population};
+pub use strata::{Allocation, Stratification, UnknownStratification};
+
+pub(crate) use permanent::workgroups;
+pub(crate) use places::Places;
+#[cfg(test)]
+pub(crate) use profile::Execution;
+pub(crate) use words::{Resources, destination_registers};

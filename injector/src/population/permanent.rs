@@ -1,0 +1,125 @@
+//! The population of permanent faults: every part of the device that the workload uses.
+
+use super::instructions::Instruction;
+use super::places::Struck;
+use super::profile::Execution;
+use super::{Group, Places};
+use crate::site::{Lanes, Place, Unit};
+use flipwave_device::{Dispatch, WaveId};
+use flipwave_isa::{LaneMask, Operation, Target};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+/// The places of one operation on one SIMD: words of its result, lane slots, bits.
+///
+/// Words are those of the instruction of the operation that was executed first; they are numbered
+/// before slots, and slots before bits, each from the lowest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UnitPlaces {
+    /// The part of the device, without a slot.
+    pub unit: Unit,
+    pub group: Group,
+    /// Number of its first place in the stratum.
+    pub first: u64,
+    /// The slots in which it was executed, a bit for each.
+    pub slots: LaneMask,
+    places: Places,
+}
+
+impl UnitPlaces {
+    /// How many places it has.
+    pub fn places(&self) -> u64 {
+        self.places.count(self.slots)
+    }
+
+    /// Place number `number` of its own: the unit with its slot, the word of the result, and which
+    /// of the word's places.
+    pub fn get(&self, number: u64) -> Option<(Unit, Place, Struck)> {
+        let struck = self.places.get(self.slots, number)?;
+        let words = self.places.words();
+        let word = words.iter().position(|own| own.first == struck.place)?;
+        let slot = match struck.lanes {
+            Some(Lanes::One(lane)) => Some(lane.0),
+            _ => None,
+        };
+        let place = Place::Destination(u8::try_from(word).ok()?);
+        Some((Unit { slot, ..self.unit }, place, struck))
+    }
+}
+
+/// Counts which operations run where.
+pub(crate) struct UnitCensus {
+    units: NonZeroU32,
+    /// Workgroups in x and y.
+    workgroups: [u32; 2],
+    /// SIMDs of a unit and lanes of a SIMD.
+    simds: (u8, u8),
+    /// By operation, unit and SIMD.
+    found: BTreeMap<(&'static str, u32, u8), (usize, UnitPlaces)>,
+}
+
+impl UnitCensus {
+    /// Nothing counted yet, of a dispatch on a device with so many compute units.
+    pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCensus {
+        UnitCensus {
+            units,
+            workgroups: workgroups(dispatch),
+            simds: Unit::simds(target),
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Counts an execution of an instruction on `lanes`.
+    pub fn count(&mut self, instruction: &Instruction, execution: &Execution<'_>, lanes: LaneMask) {
+        if instruction.places.words().is_empty() {
+            return;
+        }
+        let (unit, simd) = self.place_of(execution.wave);
+        let key = (instruction.opcode, unit, simd);
+        let width = self.simds.1;
+        let slots = (0..width).filter(|slot| {
+            let own = Unit { slot: Some(*slot), ..self.unit(instruction.opcode, unit, simd) };
+            own.lanes(width).0 & lanes.0 != 0
+        });
+        let slots = LaneMask(slots.fold(0, |mask, slot| mask | 1 << slot));
+        let new = UnitPlaces {
+            unit: self.unit(instruction.opcode, unit, simd),
+            group: instruction.group,
+            first: 0,
+            slots: LaneMask::EMPTY,
+            places: instruction.places.clone(),
+        };
+        let (_, found) = self.found.entry(key).or_insert((instruction.stratum, new));
+        found.slots.0 |= slots.0;
+    }
+
+    fn unit(&self, opcode: &str, unit: u32, simd: u8) -> Unit {
+        Unit { opcode: Operation::named(opcode), units: self.units, unit, simd, slot: None }
+    }
+
+    fn place_of(&self, wave: WaveId) -> (u32, u8) {
+        let any = self.unit("", 0, 0);
+        any.place_of(wave, self.workgroups, self.simds.0)
+    }
+
+    /// Adds what was counted to what was counted of other dispatches, by stratum.
+    pub fn add_to(self, names: &[String], all: &mut BTreeMap<String, Vec<UnitPlaces>>) {
+        for (stratum, own) in self.found.into_values() {
+            let name = names.get(stratum).cloned().unwrap_or_default();
+            let units = all.entry(name).or_default();
+            let key = |places: &UnitPlaces| {
+                let Unit { opcode, unit, simd, .. } = places.unit;
+                (opcode.name(), unit, simd)
+            };
+            match units.binary_search_by_key(&key(&own), key) {
+                Ok(at) => units[at].slots.0 |= own.slots.0,
+                Err(at) => units.insert(at, own),
+            }
+        }
+    }
+}
+
+/// Workgroups of a dispatch in x and y.
+pub(crate) fn workgroups(dispatch: &Dispatch) -> [u32; 2] {
+    [0, 1].map(|axis| dispatch.grid[axis].div_ceil(dispatch.workgroup[axis].max(1)))
+}

@@ -1,0 +1,209 @@
+//! The places of one execution of an instruction, numbered.
+
+use super::words::Words;
+use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
+use crate::site::{Lanes, Place};
+use flipwave_isa::LaneMask;
+
+/// What one execution of an instruction offers to a fault.
+///
+/// Places are numbered words first (in the order of [`super::words::words`]), then lanes from the
+/// lowest, then bits from the lowest. What lanes share counts once per execution, and so does what
+/// a fault of a wider scope strikes in all of them. The order is what makes plans portable: the
+/// same number is the same fault on every host and device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Places {
+    model: FaultModel,
+    scope: Scope,
+    words: Vec<Words>,
+    /// Places of what each lane has of its own, for one lane.
+    per_lane: u64,
+    /// Places of the rest.
+    shared: u64,
+}
+
+/// One place of one execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Struck {
+    pub place: Place,
+    pub lanes: Option<Lanes>,
+    /// Which of the word's places: the lowest bit a flip inverts.
+    pub number: u32,
+    /// The number that begins in the word, if the fault strikes numbers.
+    pub format: Option<FloatFormat>,
+}
+
+impl Places {
+    /// The places of `words` for `fault`.
+    pub fn new(words: Vec<Words>, fault: &Fault) -> Places {
+        let (model, scope) = (fault.model.clone(), fault.scope);
+        let mut places = Places { model, scope, words, per_lane: 0, shared: 0 };
+        for index in 0..places.words.len() {
+            let words = places.words[index];
+            let count = words.count * u64::from(places.of_word(&words));
+            let sum = match places.is_copied(&words) {
+                true => &mut places.per_lane,
+                false => &mut places.shared,
+            };
+            *sum += count;
+        }
+        places
+    }
+
+    /// No places: an instruction outside of the population.
+    pub fn none(fault: &Fault) -> Places {
+        Places::new(Vec::new(), fault)
+    }
+
+    /// The words.
+    pub fn words(&self) -> &[Words] {
+        &self.words
+    }
+
+    fn of_word(&self, words: &Words) -> u32 {
+        self.model.places(words.first.bits(), words.format)
+    }
+
+    /// Whether each lane's copy is a place of its own.
+    fn is_copied(&self, words: &Words) -> bool {
+        self.scope == Scope::Lane && words.first.is_per_lane()
+    }
+
+    /// The places of one execution on `lanes`.
+    pub fn count(&self, lanes: LaneMask) -> u64 {
+        // A fault in all active lanes needs one.
+        let nothing = lanes == LaneMask::EMPTY && self.scope != Scope::Lane;
+        let shared = if nothing { self.shared_by_lanes() } else { self.shared };
+        self.per_lane * u64::from(lanes.count()) + shared
+    }
+
+    /// The places of what is not per lane, whatever the scope.
+    fn shared_by_lanes(&self) -> u64 {
+        let words = self.words.iter().filter(|words| !words.first.is_per_lane());
+        words.map(|words| words.count * u64::from(self.of_word(words))).sum()
+    }
+
+    /// Place number `number` of an execution on `lanes`; `None` from [`Places::count`] on.
+    pub fn get(&self, lanes: LaneMask, mut number: u64) -> Option<Struck> {
+        for words in &self.words {
+            let of_word = u64::from(self.of_word(words));
+            let is_per_lane = words.first.is_per_lane();
+            let copies = match (self.is_copied(words), is_per_lane && lanes == LaneMask::EMPTY) {
+                (true, _) => lanes.count().into(),
+                (false, true) => 0,
+                (false, false) => 1,
+            };
+            let total = words.count * of_word * copies;
+            if number >= total {
+                number -= total;
+                continue;
+            }
+            let (word, rest) = (number / (of_word * copies), number % (of_word * copies));
+            // At most 64 copies of 32 places.
+            let (copy, number) = ((rest / of_word) as u32, (rest % of_word) as u32);
+            let whose = || {
+                Some(match self.scope {
+                    Scope::Lane => Lanes::One(lanes.nth(copy)?),
+                    Scope::ActiveLanes => Lanes::Mask(lanes),
+                    Scope::Wave => Lanes::All,
+                    Scope::Workgroup => Lanes::Active,
+                })
+            };
+            let lanes = if is_per_lane { whose() } else { None };
+            return Some(Struck { place: words.place(word)?, lanes, number, format: words.format });
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::FaultTarget;
+    use crate::population::words::{Resources, words};
+    use crate::testing::inst;
+    use flipwave_isa::Lane;
+    use std::collections::HashSet;
+
+    fn places(text: &str, fault: &Fault) -> Places {
+        Places::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
+    }
+
+    /// Every number below the count is another place, in the documented order, and together they
+    /// are all bits of all registers of all written lanes.
+    #[test]
+    fn numbers_and_places_correspond_one_to_one() {
+        let masks = [LaneMask::FULL, LaneMask::EMPTY, LaneMask(0x8000_0000_0000_0012)];
+        for text in [
+            "v_add_f64 v[4:5], v[0:1], v[2:3]",
+            "v_add_co_u32_e32 v1, vcc, v2, v3",
+            "s_and_saveexec_b64 s[0:1], vcc",
+        ] {
+            for model in [
+                FaultModel::FlipOneBit,
+                FaultModel::FlipAdjacentBits(2),
+                FaultModel::FlipAdjacentBits(7),
+                FaultModel::RandomValue,
+                FaultModel::ZeroValue,
+            ] {
+                for (lanes, scope) in masks.into_iter().flat_map(|own| Scope::ALL.map(|s| (own, s)))
+                {
+                    let fault = Fault { scope, ..Fault::transient(model.clone()) };
+                    let places = places(text, &fault);
+                    let mut expected = Vec::new();
+                    for words in places.words() {
+                        let copies: Vec<Option<Lanes>> = match (words.first.is_per_lane(), scope) {
+                            (false, _) => vec![None],
+                            (true, Scope::Lane) => {
+                                lanes.lanes().map(|lane| Some(Lanes::One(lane))).collect()
+                            }
+                            (true, _) if lanes == LaneMask::EMPTY => Vec::new(),
+                            (true, Scope::ActiveLanes) => vec![Some(Lanes::Mask(lanes))],
+                            (true, Scope::Wave) => vec![Some(Lanes::All)],
+                            (true, Scope::Workgroup) => vec![Some(Lanes::Active)],
+                        };
+                        for lanes in copies {
+                            let numbers = 0..model.places(words.first.bits(), None);
+                            let struck =
+                                |number| Struck { place: words.first, lanes, number, format: None };
+                            expected.extend(numbers.map(struck));
+                        }
+                    }
+                    let count = places.count(lanes);
+                    let found: Vec<Struck> =
+                        (0..count).filter_map(|number| places.get(lanes, number)).collect();
+                    assert_eq!(found, expected, "{text} {model} {scope} {lanes}");
+                    assert_eq!(count, expected.len() as u64);
+                    assert_eq!(places.get(lanes, count), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_halves_of_a_64_bit_result_are_hit() {
+        let fault = Fault::transient(FaultModel::FlipOneBit);
+        let places = places("v_add_f64 v[4:5], v[0:1], v[2:3]", &fault);
+        let lanes = LaneMask(1);
+        let hit: HashSet<String> = (0..places.count(lanes))
+            .filter_map(|number| places.get(lanes, number))
+            .map(|own| format!("{}.{}", own.place, own.number))
+            .collect();
+        assert_eq!(hit.len(), 64);
+        assert!(hit.contains("register=v4.0") && hit.contains("register=v5.31"));
+    }
+
+    #[test]
+    fn words_of_memory_are_counted_without_being_listed() {
+        let fault = Fault { target: FaultTarget::Lds, ..Fault::transient(FaultModel::FlipOneBit) };
+        let resources = Resources { lds_bytes: 1 << 16, ..Resources::default() };
+        let words = words(&inst(0, "s_nop 0"), &fault, &resources, &[]);
+        let places = Places::new(words, &fault);
+        assert_eq!(places.count(LaneMask::EMPTY), 8 << 16);
+        let last = places.get(LaneMask::EMPTY, (8 << 16) - 1).unwrap();
+        assert_eq!((last.place, last.lanes, last.number), (Place::Lds(0xfffc), None, 31));
+        let fault = Fault::transient(FaultModel::FlipOneBit);
+        let one = self::places("v_mov_b32_e32 v0, v1", &fault);
+        assert_eq!(one.get(LaneMask(0x30), 33).unwrap().lanes, Some(Lanes::One(Lane(5))));
+    }
+}

@@ -1,0 +1,79 @@
+//! The `key=value` fields of a site's text, taken from the front.
+
+use super::SiteError;
+use std::str::FromStr;
+
+/// The fields that are left.
+pub(super) struct Fields<'a> {
+    rest: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of a text; any run of blanks separates them.
+    pub fn of(text: &'a str) -> Fields<'a> {
+        Fields { rest: text.split_ascii_whitespace().peekable() }
+    }
+
+    /// The key of the next field.
+    pub fn key(&mut self) -> Option<&'a str> {
+        self.rest.peek().and_then(|field| field.split('=').next())
+    }
+
+    /// The next field as it stands.
+    pub fn peek(&mut self) -> &'a str {
+        self.rest.peek().copied().unwrap_or("the end")
+    }
+
+    /// The value of the next field, which has this key.
+    pub fn value(&mut self, key: &'static str) -> Result<&'a str, SiteError> {
+        let found = self.rest.next();
+        found.and_then(|field| field.strip_prefix(key)?.strip_prefix('=')).ok_or_else(|| {
+            SiteError::Field { expected: key, found: found.unwrap_or("the end").to_owned() }
+        })
+    }
+
+    /// A value that `read` reads.
+    pub fn read<T>(
+        &mut self,
+        key: &'static str,
+        expected: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, SiteError> {
+        let text = self.value(key)?;
+        read(text).ok_or_else(|| SiteError::Value { key, text: text.to_owned(), expected })
+    }
+
+    /// A decimal number.
+    pub fn number<N: FromStr>(&mut self, key: &'static str) -> Result<N, SiteError> {
+        self.read(key, "a number", decimal)
+    }
+
+    /// A hexadecimal number.
+    pub fn hexadecimal<N: TryFrom<u64>>(&mut self, key: &'static str) -> Result<N, SiteError> {
+        self.read(key, "a hexadecimal number with 0x in front", hexadecimal)
+    }
+
+    /// Checks that nothing is left.
+    pub fn end(&mut self) -> Result<(), SiteError> {
+        match self.rest.next() {
+            None => Ok(()),
+            Some(field) => {
+                Err(SiteError::Field { expected: "nothing more", found: field.to_owned() })
+            }
+        }
+    }
+}
+
+/// A decimal number of digits only: `parse` by itself would accept a sign.
+pub(super) fn decimal<N: FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// A hexadecimal number with 0x in front.
+pub(super) fn hexadecimal<N: TryFrom<u64>>(text: &str) -> Option<N> {
+    let digits = text.strip_prefix("0x")?;
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    u64::from_str_radix(digits, 16).ok().and_then(|number| N::try_from(number).ok())
+}

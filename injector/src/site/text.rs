@@ -1,0 +1,348 @@
+//! Sites as text, written and read.
+
+use super::fields::{Fields, decimal, hexadecimal};
+use super::{Event, Lanes, Place, Site, SiteError, Unit, When};
+use crate::fault::{Action, FloatFormat, Intermittent, RelativeError};
+use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
+use std::fmt;
+use std::str::FromStr;
+
+/// The keys of relative errors.
+const RELATIVES: [(FloatFormat, &str); 6] = [
+    (FloatFormat::F16, "relative_f16"),
+    (FloatFormat::F16High, "relative_f16_high"),
+    (FloatFormat::Bf16, "relative_bf16"),
+    (FloatFormat::Bf16High, "relative_bf16_high"),
+    (FloatFormat::F32, "relative_f32"),
+    (FloatFormat::F64, "relative_f64"),
+];
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.when {
+            When::At(event) => write!(f, "{event}")?,
+            When::Always(unit) => write!(f, "{unit}")?,
+        }
+        match self.lanes {
+            None => {}
+            Some(Lanes::One(lane)) => write!(f, " lane={lane}")?,
+            Some(Lanes::Mask(mask)) => write!(f, " lanes={mask}")?,
+            Some(Lanes::Active) => f.write_str(" lanes=active")?,
+            Some(Lanes::All) => f.write_str(" lanes=all")?,
+        }
+        write!(f, " {} {}", self.place, self.action)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(f, "dispatch={} workgroup={x},{y},{z} wave=", self.dispatch)?;
+        match self.wave {
+            Some(wave) => write!(f, "{wave}")?,
+            None => f.write_str("all")?,
+        }
+        write!(f, " pc={} occurrence={}", self.pc, self.occurrence)?;
+        if let Some((Intermittent { window, rate }, key)) = self.intermittent {
+            write!(f, " window={window} rate={rate:#010x} key={key:#010x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unit { opcode, units, unit, simd, slot } = self;
+        write!(f, "opcode={} units={units} unit={unit} simd={simd}", opcode.name())?;
+        slot.map_or(Ok(()), |slot| write!(f, " slot={slot}"))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Register(register) => write!(f, "register={register}"),
+            Place::Source(register) => write!(f, "source={register}"),
+            Place::Lds(offset) => write!(f, "lds={offset:#x}"),
+            Place::Scratch(offset) => write!(f, "scratch={offset:#x}"),
+            Place::Memory { buffer, offset } => write!(f, "buffer={buffer} offset={offset:#x}"),
+            Place::Encoding(word) => write!(f, "encoding={word}"),
+            Place::Branch => f.write_str("branch=decision"),
+            Place::ProgramCounter(word) => write!(f, "program_counter={word}"),
+            Place::Destination(word) => write!(f, "destination={word}"),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Flip(mask) => write!(f, "flip={mask:#010x}"),
+            Action::Set(value) => write!(f, "set={value:#010x}"),
+            Action::StuckAtZero(mask) => write!(f, "stuck_at_zero={mask:#010x}"),
+            Action::StuckAtOne(mask) => write!(f, "stuck_at_one={mask:#010x}"),
+            Action::Relative(format, error) => {
+                let key = RELATIVES.iter().find(|(own, _)| own == format);
+                write!(f, "{}={:?}", key.map_or("?", |(_, key)| key), error.value())
+            }
+        }
+    }
+}
+
+impl FromStr for Site {
+    type Err = SiteError;
+
+    /// Reads the form that `Display` writes; any run of blanks separates the fields.
+    fn from_str(text: &str) -> Result<Site, SiteError> {
+        let mut fields = Fields::of(text);
+        let when = if fields.key() == Some("opcode") {
+            When::Always(unit(&mut fields)?)
+        } else {
+            When::At(event(&mut fields)?)
+        };
+        let lanes = match fields.key() {
+            Some("lane") => Some(Lanes::One(Lane(fields.number("lane")?))),
+            Some("lanes") => Some(fields.read("lanes", "active, all, or a mask", lanes)?),
+            _ => None,
+        };
+        let (place, action) = (place(&mut fields)?, action(&mut fields)?);
+        fields.end()?;
+        let site = Site { when, place, lanes, action };
+        site.check()?;
+        Ok(site)
+    }
+}
+
+fn event(fields: &mut Fields<'_>) -> Result<Event, SiteError> {
+    Ok(Event {
+        dispatch: fields.number("dispatch")?,
+        workgroup: fields.read("workgroup", "three numbers x,y,z", |text| {
+            let parts: Option<Vec<u32>> = text.split(',').map(decimal).collect();
+            parts?.try_into().ok()
+        })?,
+        wave: fields.read("wave", "a number or `all`", |text| match text {
+            "all" => Some(None),
+            number => decimal(number).map(Some),
+        })?,
+        pc: Pc(fields.hexadecimal("pc")?),
+        occurrence: fields.number("occurrence")?,
+        intermittent: match fields.key() {
+            Some("window") => Some((
+                Intermittent {
+                    window: fields.read("window", "a number above 0", decimal)?,
+                    rate: fields.hexadecimal("rate")?,
+                },
+                fields.hexadecimal("key")?,
+            )),
+            _ => None,
+        },
+    })
+}
+
+fn unit(fields: &mut Fields<'_>) -> Result<Unit, SiteError> {
+    Ok(Unit {
+        opcode: fields.read("opcode", "the name of an operation", |name| {
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            (!name.is_empty() && name.bytes().all(is_name)).then(|| Operation::named(name))
+        })?,
+        units: fields.read("units", "a number above 0", decimal)?,
+        unit: fields.number("unit")?,
+        simd: fields.number("simd")?,
+        slot: match fields.key() {
+            Some("slot") => Some(fields.number("slot")?),
+            _ => None,
+        },
+    })
+}
+
+fn lanes(text: &str) -> Option<Lanes> {
+    match text {
+        "active" => Some(Lanes::Active),
+        "all" => Some(Lanes::All),
+        mask => hexadecimal(mask).map(|mask| Lanes::Mask(LaneMask(mask))),
+    }
+}
+
+fn place(fields: &mut Fields<'_>) -> Result<Place, SiteError> {
+    const REGISTER: &str = "a register like v4, a0, s12, vcc_lo, exec_hi, m0 or scc";
+    fn register(text: &str) -> Option<Register> {
+        text.parse().ok()
+    }
+    fn half(text: &str) -> Option<u8> {
+        decimal(text).filter(|word| *word < 2)
+    }
+    Ok(match fields.key() {
+        Some("register") => Place::Register(fields.read("register", REGISTER, register)?),
+        Some("source") => Place::Source(fields.read("source", REGISTER, register)?),
+        Some("lds") => Place::Lds(fields.hexadecimal("lds")?),
+        Some("scratch") => Place::Scratch(fields.hexadecimal("scratch")?),
+        Some("buffer") => Place::Memory {
+            buffer: fields.number("buffer")?,
+            offset: fields.hexadecimal("offset")?,
+        },
+        Some("encoding") => Place::Encoding(fields.number("encoding")?),
+        Some("branch") => fields
+            .read("branch", "`decision`", |text| (text == "decision").then_some(Place::Branch))?,
+        Some("program_counter") => {
+            Place::ProgramCounter(fields.read("program_counter", "0 or 1", half)?)
+        }
+        Some("destination") => Place::Destination(fields.number("destination")?),
+        _ => {
+            let expected = "register, source, lds, scratch, buffer, encoding, branch, \
+                            program_counter or destination";
+            return Err(SiteError::Field { expected, found: fields.peek().to_owned() });
+        }
+    })
+}
+
+fn action(fields: &mut Fields<'_>) -> Result<Action, SiteError> {
+    const EXPECTED: &str = "flip, set, stuck_at_zero, stuck_at_one or relative_FORMAT";
+    Ok(match fields.key() {
+        Some("flip") => Action::Flip(fields.hexadecimal("flip")?),
+        Some("set") => Action::Set(fields.hexadecimal("set")?),
+        Some("stuck_at_zero") => Action::StuckAtZero(fields.hexadecimal("stuck_at_zero")?),
+        Some("stuck_at_one") => Action::StuckAtOne(fields.hexadecimal("stuck_at_one")?),
+        key => {
+            let relative = RELATIVES.iter().find(|(_, name)| key == Some(name));
+            let Some((format, name)) = relative else {
+                let found = fields.peek().to_owned();
+                return Err(SiteError::Field { expected: EXPECTED, found });
+            };
+            let error = |text: &str| text.parse().ok().and_then(RelativeError::new);
+            Action::Relative(*format, fields.read(name, "a number", error)?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
+                        register=v4 flip=0x00000400";
+
+    #[test]
+    fn text_round_trips() {
+        let at = "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0";
+        let mut texts = vec![
+            TEXT.to_owned(),
+            "dispatch=4294967295 workgroup=0,0,4294967295 wave=15 pc=0xffffffffffffffff \
+             occurrence=18446744073709551615 lane=63 register=a255 flip=0xffffffff"
+                .to_owned(),
+            "opcode=v_fma_f32 units=104 unit=103 simd=3 slot=15 destination=1 \
+             stuck_at_one=0x00000001"
+                .to_owned(),
+            "opcode=s_add_u32 units=1 unit=0 simd=0 destination=0 relative_bf16=1e300".to_owned(),
+        ];
+        texts.extend(
+            [
+                "register=exec_hi set=0xdeadbeef",
+                "register=scc flip=0x00000001",
+                "lanes=0x00000000ffffffff source=v255 stuck_at_zero=0x80000000",
+                "lanes=active register=a0 relative_f64=-0.25",
+                "lanes=all scratch=0x10 flip=0x00000001",
+                "lane=0 register=v1 relative_f16_high=0.5",
+                "lds=0x0 flip=0x00000001",
+                "buffer=3 offset=0x100000000 set=0x00000000",
+                "encoding=1 flip=0x80000000",
+                "branch=decision flip=0x00000001",
+                "program_counter=1 set=0xffffffff",
+            ]
+            .map(|rest| format!("{at} {rest}")),
+        );
+        let window = "window=100 rate=0x80000000 key=0x00001234";
+        texts.push(format!("{at} {window} register=m0 flip=0x00000001"));
+        texts.push(
+            "dispatch=1 workgroup=0,0,0 wave=all pc=0x40 occurrence=0 lanes=active register=v0 \
+             set=0x00000000"
+                .to_owned(),
+        );
+        for text in texts {
+            let site: Site = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(site.to_string(), text);
+            assert_eq!(site.to_string().parse(), Ok(site));
+        }
+    }
+
+    #[test]
+    fn every_floating_point_format_is_read_back() {
+        for (format, _) in RELATIVES {
+            let error = RelativeError::new(0.125).unwrap();
+            let text = Action::Relative(format, error).to_string();
+            assert_eq!(action(&mut Fields::of(&text)), Ok(Action::Relative(format, error)));
+        }
+    }
+
+    #[test]
+    fn text_has_the_documented_meaning() {
+        let site: Site = TEXT.parse().unwrap();
+        let expected = Site {
+            when: When::At(Event {
+                dispatch: 0,
+                workgroup: [3, 1, 0],
+                wave: Some(2),
+                pc: Pc(0x1a9c),
+                occurrence: 5,
+                intermittent: None,
+            }),
+            place: Place::Register("v4".parse().unwrap()),
+            lanes: Some(Lanes::One(Lane(17))),
+            action: Action::Flip(0x400),
+        };
+        assert_eq!(site, expected);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_is_wrong() {
+        for (from, to, message) in [
+            ("dispatch=0 ", "", "`dispatch` where `workgroup=3,1,0`"),
+            ("dispatch=0", "dispatch=+0", "`dispatch=+0`"),
+            ("dispatch=0", "dispatch=", "`dispatch=`"),
+            ("dispatch=0", "dispatch=4294967296", "expected a number"),
+            ("3,1,0", "3,1", "expected three numbers"),
+            ("3,1,0", "3,1,-0", "expected three numbers"),
+            ("wave=2 ", "wave=2 wave=2 ", "`pc` where `wave=2`"),
+            ("wave=2 ", "wave=every ", "a number or `all`"),
+            ("0x1a9c", "1a9c", "hexadecimal"),
+            ("0x1a9c", "0x", "hexadecimal"),
+            ("0x1a9c", "0x+1", "hexadecimal"),
+            ("occurrence=5", "occurrence=5 window=0 rate=0x0 key=0x0", "above 0"),
+            ("occurrence=5", "occurrence=5 window=9", "`rate` where `lane=17`"),
+            ("lane=17", "lane=64", "lane 64 does not exist"),
+            ("lane=17", "lane=256", "expected a number"),
+            ("lane=17", "lanes=none", "active, all, or a mask"),
+            ("lane=17", "lanes=0x0", "names no lane"),
+            ("lane=17 ", "", "each lane has its own register=v4"),
+            ("register=v4", "register=s4", "register=s4 is one for the whole wave"),
+            ("register=v4", "register=v256", "expected a register"),
+            ("register=v4", "flags=3", "register, source, lds"),
+            ("lane=17 register=v4", "lds=0x3", "multiple of 4"),
+            ("lane=17 register=v4", "destination=0", "for permanent faults"),
+            ("lane=17 register=v4", "branch=taken", "`decision`"),
+            ("lane=17 register=v4", "program_counter=2", "0 or 1"),
+            ("flip=0x00000400", "flip=0x00000000", "names no bit"),
+            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000`"),
+            ("flip=0x00000400", "", "stuck_at_one or relative_FORMAT` where `the end`"),
+            ("flip=0x00000400", "xor=0x00000400", "where `xor=0x00000400`"),
+            ("flip=0x00000400", "relative_f32=much", "a number"),
+            ("flip=0x00000400", "relative_f32=inf", "a number"),
+            ("0x00000400", "0x00000400 more", "`nothing more` where `more`"),
+            ("lane=17 register=v4", "register=scc", "does not fit register=scc"),
+        ] {
+            let text = TEXT.replacen(from, to, 1);
+            assert_ne!(text, TEXT);
+            let error = text.parse::<Site>().unwrap_err().to_string();
+            assert!(error.contains(message), "{text}\n{error}");
+        }
+        let permanent = "opcode=v_fma_f32 units=4 unit=3 simd=0 slot=0 destination=0 flip=0x1";
+        for (from, to, message) in [
+            ("v_fma_f32", "", "the name of an operation"),
+            ("units=4", "units=0", "above 0"),
+            ("unit=3", "unit=4", "unit 4 does not exist"),
+            ("destination=0", "lane=0 register=v0", "expected `destination`, not register=v0"),
+        ] {
+            let error = permanent.replacen(from, to, 1).parse::<Site>().unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A fault inside of the embedded GPU: an observer that strikes when the site is reached.
+
+use crate::InjectionError;
+use crate::cell::Cells;
+use crate::injection::Struck;
+use crate::site::{Lanes, Place, Site, Unit, When};
+use flipwave_device::WaveId;
+use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use std::collections::HashMap;
+
+/// Waits for the site and strikes.
+pub(crate) struct Strike<'a> {
+    site: &'a Site,
+    cells: Cells<'a>,
+    /// Workgroups of the dispatch in x and y.
+    workgroups: [u32; 2],
+    /// SIMDs of a compute unit and lanes of a SIMD.
+    simds: (u8, u8),
+    /// Executions of the site's instruction by each wave so far.
+    occurrences: HashMap<WaveId, u64>,
+    /// Instructions that the wave has executed before the site's execution, where that is known
+    /// and the wave may be under way already.
+    time: Option<u64>,
+    /// What is to be changed back behind an instruction.
+    borrowed: Vec<Borrowed>,
+    outcome: Option<Result<Struck, InjectionError>>,
+}
+
+/// A source operand's value while the instruction reads another.
+struct Borrowed {
+    register: Register,
+    lane: Lane,
+    value: u32,
+}
+
+impl<'a> Strike<'a> {
+    /// Nothing struck yet.
+    pub fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> Strike<'a> {
+        Strike {
+            site,
+            cells,
+            workgroups: [1, 1],
+            simds,
+            occurrences: HashMap::new(),
+            time: None,
+            borrowed: Vec::new(),
+            outcome: None,
+        }
+    }
+
+    /// The same for a wave that may be under way: the site's execution is the one before which the
+    /// wave has executed so many instructions.
+    pub fn at_time(self, time: u64) -> Strike<'a> {
+        Strike { time: Some(time), ..self }
+    }
+
+    /// A dispatch with so many workgroups in x and y begins.
+    pub fn begin(&mut self, workgroups: [u32; 2]) {
+        self.workgroups = workgroups;
+        self.occurrences.clear();
+    }
+
+    /// What was struck, if anything was.
+    pub fn outcome(self) -> Option<Result<Struck, InjectionError>> {
+        self.outcome
+    }
+
+    /// Which execution of the site's instruction this is.
+    fn occurrence(&self, wave: WaveId) -> u64 {
+        self.occurrences.get(&wave).copied().unwrap_or(0)
+    }
+
+    /// Whether the execution that begins, or has just ended, is struck: `executed` are the
+    /// instructions of the wave before it.
+    fn is_struck(&self, pc: Pc, wave: WaveId, executed: u64) -> bool {
+        let Some(event) = self.site.event() else { return false };
+        event.pc == pc
+            && match self.time {
+                Some(time) => time == executed,
+                None => event.strikes(self.occurrence(wave)),
+            }
+    }
+
+    fn strike(&mut self, place: Place, lanes: LaneMask, state: &mut WaveState<'_>) {
+        for lane in lanes.lanes() {
+            let struck = self.strike_one(place, lane, state);
+            self.note(struck);
+        }
+    }
+
+    fn strike_one(
+        &self,
+        place: Place,
+        lane: Lane,
+        state: &mut WaveState<'_>,
+    ) -> Result<Struck, InjectionError> {
+        let site = *self.site;
+        let words = site.action.words();
+        let missing = || InjectionError::NoSuchPlace { place, site };
+        let before = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
+        let wanted = site.action.apply(before);
+        if !self.cells.write(state, place, lane, words, wanted) {
+            return Err(missing());
+        }
+        let found = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
+        // The PC has no two lowest bits; they can be struck, and nothing comes of it.
+        let is_kept = match place {
+            Place::ProgramCounter(0) => found & !3 == wanted & !3,
+            _ => found == wanted,
+        };
+        if !is_kept {
+            return Err(InjectionError::NotKept { site, wanted, found });
+        }
+        Ok(Struck { before, after: wanted, words: 1 })
+    }
+
+    /// The first value struck stands for all; an error stands above all.
+    fn note(&mut self, struck: Result<Struck, InjectionError>) {
+        self.outcome = Some(match (self.outcome.take(), struck) {
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (Some(Ok(first)), Ok(own)) => Ok(Struck { words: first.words + own.words, ..first }),
+            (None, own) => own,
+        });
+    }
+
+    /// The lanes of the site, of an instruction that runs on `active`.
+    fn lanes(&self, active: LaneMask, state: &WaveState<'_>) -> LaneMask {
+        match self.site.lanes {
+            None => LaneMask(1),
+            Some(Lanes::One(lane)) => LaneMask(1 << lane.0),
+            Some(Lanes::Mask(mask)) => mask,
+            Some(Lanes::Active) => active,
+            Some(Lanes::All) => LaneMask(u64::MAX >> (64 - state.wave_lanes())),
+        }
+    }
+
+    /// Changes a source operand before an instruction.
+    fn lend(&mut self, register: Register, state: &mut WaveState<'_>) {
+        let lanes = self.lanes(state.exec(), state);
+        for lane in lanes.lanes() {
+            let words = self.site.action.words();
+            for word in 0..words {
+                if let Some(register) = register.offset(word)
+                    && let Some(value) = state.read(register, lane)
+                {
+                    self.borrowed.push(Borrowed { register, lane, value });
+                }
+            }
+        }
+        self.strike(Place::Source(register), lanes, state);
+    }
+
+    /// Gives source operands back their values, where the instruction did not write them.
+    fn give_back(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+        for Borrowed { register, lane, value } in self.borrowed.drain(..) {
+            let is_written = executed.inst.writes.iter().any(|range| range.contains(register))
+                && (!register.is_per_lane() || executed.lanes.contains(lane));
+            if !is_written {
+                state.write(register, lane, value);
+            }
+        }
+    }
+
+    /// Changes a dword of the instruction that is about to be executed.
+    fn alter(&mut self, word: u8, state: &mut WaveState<'_>) {
+        let site = *self.site;
+        let before = state.code(word);
+        let altered = before.map(|before| site.action.apply(before.into()) as u32);
+        let struck = match (before, altered) {
+            (Some(before), Some(after)) => {
+                let first = (0..word).filter_map(|word| state.code(word));
+                let bytes: Vec<u8> = first.chain([after]).flat_map(u32::to_le_bytes).collect();
+                state.replace_instruction(&bytes);
+                Ok(Struck { before: before.into(), after: after.into(), words: 1 })
+            }
+            _ => Err(InjectionError::NoSuchPlace { place: site.place, site }),
+        };
+        self.note(struck);
+    }
+
+    /// Changes where a branch goes that was just executed.
+    fn decide(&mut self, inst: &Inst, state: &mut WaveState<'_>) {
+        let site = *self.site;
+        let missing = InjectionError::NoSuchPlace { place: site.place, site };
+        let Some(target) = inst.branch_target.filter(|_| inst.flags.conditional) else {
+            self.note(Err(missing));
+            return;
+        };
+        let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
+        let before = u64::from(state.pc() == target);
+        let after = site.action.apply(before) & 1;
+        state.set_pc(if after == 1 { target } else { next });
+        self.note(Ok(Struck { before, after, words: 1 }));
+    }
+
+    /// Strikes the result of an instruction on the unit of a permanent fault.
+    fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+        let Place::Destination(number) = self.site.place else { return };
+        let mut registers: Vec<Register> =
+            crate::population::destination_registers(executed.inst).collect();
+        registers.sort_unstable();
+        registers.dedup();
+        let Some(register) = registers.get(usize::from(number)).copied() else { return };
+        if register.is_per_lane() != unit.slot.is_some() {
+            return;
+        }
+        let lanes = match unit.slot {
+            Some(_) => LaneMask(unit.lanes(self.simds.1).0 & executed.lanes.0),
+            None => LaneMask(1),
+        };
+        self.strike(Place::Register(register), lanes, state);
+    }
+}
+
+impl Observer for Strike<'_> {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        match &self.site.when {
+            When::At(event) => event.strikes_wave(wave),
+            When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.0),
+        }
+    }
+
+    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+        if !self.site.place.is_struck_before() || !self.is_struck(inst.pc, wave, state.executed()) {
+            return;
+        }
+        match self.site.place {
+            Place::Source(register) => self.lend(register, state),
+            Place::Encoding(word) => self.alter(word, state),
+            _ => {}
+        }
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let event = match &self.site.when {
+            When::At(event) => event,
+            When::Always(unit) => {
+                if executed.inst.operation == unit.opcode {
+                    self.strike_result(unit, executed, state);
+                }
+                return Watch::On;
+            }
+        };
+        if executed.inst.pc != event.pc {
+            return Watch::On;
+        }
+        let time = state.executed().saturating_sub(1);
+        if self.is_struck(executed.inst.pc, executed.wave, time) {
+            match self.site.place {
+                Place::Source(_) => self.give_back(executed, state),
+                Place::Encoding(_) => {}
+                Place::Branch => self.decide(executed.inst, state),
+                place => {
+                    let lanes = self.lanes(executed.lanes, state);
+                    self.strike(place, lanes, state);
+                }
+            }
+        }
+        let occurrence = self.occurrence(executed.wave);
+        self.occurrences.insert(executed.wave, occurrence + 1);
+        let is_over = match self.time {
+            Some(own) => own <= time,
+            None => occurrence >= event.last(),
+        };
+        if is_over { Watch::Off } else { Watch::On }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::wave;
+
+    fn site() -> Site {
+        "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn only_the_wave_named_is_watched() {
+        let site = site();
+        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        assert!(strike.watches(wave(1, 0)));
+        assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
+    }
+
+    #[test]
+    fn only_the_execution_named_is_the_sites() {
+        let site = site();
+        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        let pc = Pc(0x104);
+        for (occurrence, expected) in [(0, false), (1, false), (2, true), (3, false)] {
+            strike.occurrences.insert(wave(1, 0), occurrence);
+            assert_eq!(strike.is_struck(pc, wave(1, 0), 9), expected);
+            assert!(!strike.is_struck(Pc(0x100), wave(1, 0), 9));
+        }
+        let strike = strike.at_time(9);
+        assert!(strike.is_struck(pc, wave(1, 0), 9) && !strike.is_struck(pc, wave(1, 0), 10));
+    }
+
+    /// The first value stands for all that were struck, and an error for everything.
+    #[test]
+    fn nothing_hides_an_error() {
+        let site = site();
+        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        let struck = |before| Ok(Struck { before, after: 0, words: 1 });
+        strike.note(struck(5));
+        strike.note(struck(6));
+        let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };
+        assert_eq!((sum.before, sum.words), (5, 2));
+        strike.note(Err(InjectionError::NoSuchPlace { place: site.place, site }));
+        strike.note(struck(7));
+        assert!(matches!(strike.outcome(), Some(Err(_))));
+    }
+}
