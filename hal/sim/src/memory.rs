@@ -8,10 +8,16 @@ use std::ops::Range;
 /// Memory as the executing waves see it.
 ///
 /// Bodies hand out whole mapped regions, so that an instruction looks up one region and then
-/// serves all lanes that fall into it.
+/// serves all lanes that fall into it. What is asked for is `bytes` bytes from `address` on, and
+/// those are read or written as far as the region has them; whoever wants others as well looks
+/// whether the region has them too, and asks for them if not. A body that must know each byte that
+/// is accessed hands out no more than what is asked for.
 pub trait Memory {
-    /// The mapped region that contains `address`.
-    fn region(&mut self, address: u64) -> Option<Region<'_>>;
+    /// A region to read that contains `address`.
+    fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>>;
+
+    /// A region to write that contains `address`; it is no code.
+    fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>>;
 
     /// What was asked for of the allocation whose pages contain `address`; nothing if that is not
     /// known.
@@ -21,31 +27,38 @@ pub trait Memory {
 }
 
 /// Consecutive mapped bytes.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     /// Address of the first byte.
     pub base: u64,
     /// The bytes.
-    pub bytes: &'a mut [u8],
-    /// Whether waves may write them: they are no code.
-    pub writable: bool,
+    pub bytes: &'a [u8],
 }
 
-impl Region<'_> {
-    /// `N` bytes at `address`, if all of them lie in this region.
-    #[inline(always)]
-    pub fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
-        let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
-        self.bytes.get(start..start.checked_add(N)?)?.try_into().ok()
-    }
+/// Consecutive mapped bytes that may be written.
+#[derive(Debug)]
+pub struct RegionMut<'a> {
+    /// Address of the first byte.
+    pub base: u64,
+    /// The bytes.
+    pub bytes: &'a mut [u8],
+}
 
-    /// Writes at `address`, if all the bytes lie in this region and it may be written.
+impl<'a> Region<'a> {
+    /// So many bytes at `address`, if all of them lie in this region.
     #[inline(always)]
-    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Option<()> {
+    pub fn get(self, address: u64, length: usize) -> Option<&'a [u8]> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
-        let place = self.bytes.get_mut(start..start.checked_add(bytes.len())?)?;
-        self.writable.then(|| place.copy_from_slice(bytes))?;
-        Some(())
+        self.bytes.get(start..start.checked_add(length)?)
+    }
+}
+
+impl<'a> RegionMut<'a> {
+    /// The same.
+    #[inline(always)]
+    pub fn get(self, address: u64, length: usize) -> Option<&'a mut [u8]> {
+        let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
+        self.bytes.get_mut(start..start.checked_add(length)?)
     }
 }
 
@@ -54,7 +67,7 @@ pub fn violation(address: u64, access: AccessKind, lane: Option<Lane>) -> FaultC
     FaultCause::MemoryViolation { address: Address(address), access, lane }
 }
 
-/// Up to 16 bytes at an address, which may lie in adjacent regions.
+/// Reads bytes at an address, which may lie in adjacent regions.
 ///
 /// # Errors
 /// A memory violation at the first byte that is not mapped.
@@ -65,12 +78,44 @@ pub fn read_bytes(
     access: AccessKind,
     lane: Option<Lane>,
 ) -> Result<(), FaultCause> {
+    let region = memory.readable(at, bytes.len());
+    if let Some(found) = region.and_then(|region| region.get(at, bytes.len())) {
+        bytes.copy_from_slice(found);
+        return Ok(());
+    }
     for (index, byte) in bytes.iter_mut().enumerate() {
         let at = at.wrapping_add(index as u64);
         *byte = memory
-            .region(at)
-            .and_then(|region| region.read::<1>(at))
+            .readable(at, 1)
+            .and_then(|region| region.get(at, 1))
             .ok_or_else(|| violation(at, access, lane))?[0];
+    }
+    Ok(())
+}
+
+/// Writes bytes at an address, which may lie in adjacent regions.
+///
+/// # Errors
+/// A memory violation at the first byte that is not mapped or is code; those before it are written.
+pub fn write_bytes(
+    memory: &mut dyn Memory,
+    at: u64,
+    bytes: &[u8],
+    access: AccessKind,
+    lane: Option<Lane>,
+) -> Result<(), FaultCause> {
+    let region = memory.writable(at, bytes.len());
+    if let Some(place) = region.and_then(|region| region.get(at, bytes.len())) {
+        place.copy_from_slice(bytes);
+        return Ok(());
+    }
+    for (index, byte) in bytes.iter().enumerate() {
+        let at = at.wrapping_add(index as u64);
+        memory
+            .writable(at, 1)
+            .and_then(|region| region.get(at, 1))
+            .ok_or_else(|| violation(at, access, lane))?
+            .copy_from_slice(&[*byte]);
     }
     Ok(())
 }
@@ -96,10 +141,7 @@ pub fn modify(
     read_bytes(memory, at, &mut bytes[..length], AccessKind::Atomic, lane)?;
     let old = u64::from_le_bytes(bytes);
     let new = atomic.apply(old, data, second).to_le_bytes();
-    memory
-        .region(at)
-        .and_then(|mut region| region.write(at, &new[..length]))
-        .ok_or_else(|| violation(at, AccessKind::Atomic, lane))?;
+    write_bytes(memory, at, &new[..length], AccessKind::Atomic, lane)?;
     Ok(old)
 }
 
@@ -126,22 +168,21 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// The bytes around an offset that are all code, or all none.
-    fn region(&mut self, offset: u64) -> Option<Region<'_>> {
-        let (mut part, mut writable) = (0..self.bytes.len(), true);
+    /// The bytes around an offset that waves may write.
+    fn writable(&mut self, offset: u64) -> Option<RegionMut<'_>> {
+        let mut part = 0..self.bytes.len();
         for code in &self.code {
             if offset < code.start as u64 {
                 part.end = code.start;
                 break;
             }
             if offset < code.end as u64 {
-                (part, writable) = (code.clone(), false);
-                break;
+                return None;
             }
             part.start = code.end;
         }
         let base = self.base + part.start as u64;
-        Some(Region { base, bytes: self.bytes.get_mut(part)?, writable })
+        Some(RegionMut { base, bytes: self.bytes.get_mut(part)? })
     }
 }
 
@@ -257,6 +298,18 @@ impl AddressSpace {
         let allocation = &self.allocations[index];
         (address - allocation.base < allocation.bytes.len() as u64).then_some(index)
     }
+
+    /// The same, looked for first where it was the last time.
+    #[inline(always)]
+    fn allocation_around(&mut self, address: u64) -> Option<&mut Allocation> {
+        let hit = self.allocations.get(self.last).is_some_and(|allocation| {
+            address.wrapping_sub(allocation.base) < allocation.bytes.len() as u64
+        });
+        if !hit {
+            self.last = self.find(address)?;
+        }
+        self.allocations.get_mut(self.last)
+    }
 }
 
 impl Memory for AddressSpace {
@@ -266,22 +319,18 @@ impl Memory for AddressSpace {
     }
 
     #[inline]
-    fn region(&mut self, address: u64) -> Option<Region<'_>> {
-        let hit = self.allocations.get(self.last).is_some_and(|allocation| {
-            address.wrapping_sub(allocation.base) < allocation.bytes.len() as u64
-        });
-        if !hit {
-            self.last = self.find(address)?;
-        }
-        let allocation = self.allocations.get_mut(self.last)?;
+    fn readable(&mut self, address: u64, _: usize) -> Option<Region<'_>> {
+        let Allocation { base, bytes, .. } = self.allocation_around(address)?;
+        Some(Region { base: *base, bytes })
+    }
+
+    #[inline]
+    fn writable(&mut self, address: u64, _: usize) -> Option<RegionMut<'_>> {
+        let allocation = self.allocation_around(address)?;
         if allocation.code.is_empty() {
-            return Some(Region {
-                base: allocation.base,
-                bytes: &mut allocation.bytes,
-                writable: true,
-            });
+            return Some(RegionMut { base: allocation.base, bytes: &mut allocation.bytes });
         }
-        allocation.region(address - allocation.base)
+        allocation.writable(address - allocation.base)
     }
 }
 
@@ -293,9 +342,12 @@ mod tests {
     fn an_access_past_the_last_page_finds_no_region() {
         let mut space = AddressSpace::default();
         let address = space.allocate(100).unwrap();
-        assert!(space.region(address.0 + 4095).is_some());
-        assert!(space.region(address.0 + 4096).is_none());
-        assert!(space.region(address.0 - 1).is_none());
+        for (at, is_mapped) in
+            [(address.0 + 4095, true), (address.0 + 4096, false), (address.0 - 1, false)]
+        {
+            assert_eq!(space.readable(at, 1).is_some(), is_mapped, "{at:#x}");
+            assert_eq!(space.writable(at, 1).is_some(), is_mapped, "{at:#x}");
+        }
     }
 
     #[test]
@@ -323,14 +375,19 @@ mod tests {
         let code = space.allocate(64).unwrap();
         space.protect(Address(code.0 + 4)..Address(code.0 + 8));
         space.protect(Address(code.0 + 16)..Address(code.0 + 20));
+        let mut write = |offset: u64, bytes: &[u8]| {
+            write_bytes(&mut space, code.0 + offset, bytes, AccessKind::Write, None)
+        };
+        let refused = |offset| Err(violation(code.0 + offset, AccessKind::Write, None));
         for offset in 0..64 {
             let is_code = (4..8).contains(&offset) || (16..20).contains(&offset);
-            let mut region = space.region(code.0 + offset).unwrap();
-            assert_eq!(region.read::<1>(code.0 + offset), Some([0]));
-            assert_eq!(region.write(code.0 + offset, &[0]).is_none(), is_code, "{offset}");
+            assert_eq!(write(offset, &[7]), if is_code { refused(offset) } else { Ok(()) });
         }
-        // A write that is code in part is one to code.
-        assert_eq!(space.region(code.0 + 3).unwrap().write(code.0 + 3, &[1, 1]), None);
-        assert_eq!(space.region(code.0 + 7).unwrap().write(code.0 + 7, &[1, 1]), None);
+        // A write that is code in part ends at the first byte of it.
+        assert_eq!(write(3, &[1, 1]), refused(4));
+        assert_eq!(write(7, &[1, 1]), refused(7));
+        let mut bytes = [0; 9];
+        read_bytes(&mut space, code.0, &mut bytes, AccessKind::Read, None).unwrap();
+        assert_eq!(bytes, [7, 7, 7, 1, 0, 0, 0, 0, 7]);
     }
 }

@@ -2,7 +2,7 @@
 //! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored.
 
 use crate::atomic::Atomic;
-use crate::memory::{Memory, modify, violation};
+use crate::memory::{Memory, modify, read_bytes, write_bytes};
 use crate::op::{Op, Word};
 use crate::vector::scalar_word;
 use crate::wave::{ScalarIndex, Wave};
@@ -91,23 +91,17 @@ pub fn execute(
             let mut values = [0u32; 16];
             for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
                 let Some(address) = place.of_word(word, 4) else { continue };
-                *value = memory
-                    .region(address)
-                    .and_then(|region| region.read::<4>(address))
-                    .map(u32::from_le_bytes)
-                    .ok_or_else(|| violation(address, AccessKind::Read, None))?;
+                let mut bytes = [0; 4];
+                read_bytes(memory, address, &mut bytes, AccessKind::Read, None)?;
+                *value = u32::from_le_bytes(bytes);
             }
             write_words(wave, op.scalar_destination, &values[..usize::from(words)]);
         }
         Transfer::Store(words) => {
             for word in 0..words {
                 let Some(address) = place.of_word(word.into(), 4) else { continue };
-                memory
-                    .region(address)
-                    .and_then(|mut region| {
-                        region.write(address, &data(wave, op, word).to_le_bytes())
-                    })
-                    .ok_or_else(|| violation(address, AccessKind::Write, None))?;
+                let bytes = data(wave, op, word).to_le_bytes();
+                write_bytes(memory, address, &bytes, AccessKind::Write, None)?;
             }
         }
         Transfer::Atomic { atomic, returns } => {

@@ -8,7 +8,7 @@ use crate::format::{self, Format};
 use crate::lane_access::{self, Active};
 use crate::lds;
 use crate::level::at_each_level;
-use crate::memory::{Memory, modify, read_bytes, violation};
+use crate::memory::{Memory, modify, read_bytes, write_bytes};
 use crate::op::{Op, Word};
 use crate::private;
 use crate::vector::scalar_word;
@@ -359,7 +359,7 @@ fn load_words(
 ) -> Result<(), FaultCause> {
     let row = active_row(wave, addresses.lanes);
     // Mostly all lanes fall into one region.
-    if let Some(region) = memory.region(addresses.first())
+    if let Some(region) = memory.readable(addresses.first(), 4)
         && let Some(offsets) = addresses.offsets_from(region.base, &row)
     {
         let rows = wave.rows_mut(op.destination, words).0;
@@ -438,7 +438,8 @@ fn store(
     for lane in addresses.lanes.lanes() {
         let index = usize::from(lane.0);
         let bytes = element.part(wave.row(row).0[index]).to_le_bytes();
-        write_bytes(memory, addresses.at(index), &bytes[..element.bytes()], lane)?;
+        let bytes = &bytes[..element.bytes()];
+        write_bytes(memory, addresses.at(index), bytes, AccessKind::Write, Some(lane))?;
     }
     Ok(())
 }
@@ -457,8 +458,7 @@ fn store_words(
     let rows = wave.rows_of(first, words);
     let row = active_row(wave, addresses.lanes);
     let active = Active { row: &row, all: addresses.lanes == LaneMask::FULL };
-    if let Some(region) = memory.region(addresses.first())
-        && region.writable
+    if let Some(region) = memory.writable(addresses.first(), 4)
         && let Some(offsets) = addresses.offsets_from(region.base, &row)
         && lane_access::store(region.bytes, &offsets, active, rows, apart)
     {
@@ -468,25 +468,9 @@ fn store_words(
         let index = usize::from(lane.0);
         for (word, row) in rows.iter().enumerate() {
             let at = addresses.at(index).wrapping_add(word as u64 * u64::from(apart));
-            write_bytes(memory, at, &row.0[index].to_le_bytes(), lane)?;
+            let bytes = row.0[index].to_le_bytes();
+            write_bytes(memory, at, &bytes, AccessKind::Write, Some(lane))?;
         }
-    }
-    Ok(())
-}
-
-/// Writes up to 16 bytes at an address; they may lie in adjacent regions.
-fn write_bytes(
-    memory: &mut dyn Memory,
-    at: u64,
-    bytes: &[u8],
-    lane: Lane,
-) -> Result<(), FaultCause> {
-    for (index, byte) in bytes.iter().enumerate() {
-        let at = at.wrapping_add(index as u64);
-        memory
-            .region(at)
-            .and_then(|mut region| region.write(at, &[*byte]))
-            .ok_or_else(|| violation(at, AccessKind::Write, Some(lane)))?;
     }
     Ok(())
 }
@@ -799,7 +783,7 @@ fn scatter(
 ) -> Result<(), FaultCause> {
     for (offset, byte) in bytes.iter().enumerate() {
         if let Some(at) = place(lane, offset as u32) {
-            write_bytes(memory, at, &[*byte], lane)?;
+            write_bytes(memory, at, &[*byte], AccessKind::Write, Some(lane))?;
         }
     }
     Ok(())

@@ -130,8 +130,15 @@ impl<'a> WaveState<'a> {
     /// Changes a word of device memory, as a store would. Gives `false`, and changes nothing, where
     /// that would be a fault: code is not written.
     pub fn write_memory(&mut self, address: Address, word: u32) -> bool {
-        let region = self.memory.region(address.0);
-        region.and_then(|mut own| own.write(address.0, &word.to_le_bytes())).is_some()
+        let word = word.to_le_bytes();
+        let region = self.memory.writable(address.0, word.len());
+        match region.and_then(|region| region.get(address.0, word.len())) {
+            Some(place) => {
+                place.copy_from_slice(&word);
+                true
+            }
+            None => false,
+        }
     }
 
     /// Bytes of private memory (scratch) that each lane has.

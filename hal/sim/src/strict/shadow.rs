@@ -8,7 +8,7 @@
 //! that is not there is never reported.
 
 use super::facts::Facts;
-use crate::memory::{Memory, Region};
+use crate::memory::{Memory, Region, RegionMut};
 use crate::op::{Op, Run, Word};
 use crate::step::step;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
@@ -42,7 +42,11 @@ enum Filling {
 struct NoMemory;
 
 impl Memory for NoMemory {
-    fn region(&mut self, _: u64) -> Option<Region<'_>> {
+    fn readable(&mut self, _: u64, _: usize) -> Option<Region<'_>> {
+        None
+    }
+
+    fn writable(&mut self, _: u64, _: usize) -> Option<RegionMut<'_>> {
         None
     }
 }
