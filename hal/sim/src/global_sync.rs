@@ -4,8 +4,8 @@
 //! A dispatch has all 64 resources, zero when it starts. Waves that wait at one resource go on in
 //! the order in which they came.
 
-use flipwave_device::WaveId;
-use std::collections::VecDeque;
+use flipwave_device::{Dim3, WaveId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What an instruction does with a resource. Those that take a number take it from the first
 /// active lane.
@@ -52,7 +52,7 @@ pub struct SyncRequest {
     pub value: u32,
 }
 
-const RESOURCES: usize = 64;
+const RESOURCES: u32 = 64;
 
 #[derive(Clone, Debug, Default)]
 struct Resource {
@@ -61,23 +61,21 @@ struct Resource {
 }
 
 /// The resources of a dispatch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GlobalSync {
-    resources: Vec<Resource>,
+    /// Those that were used; the others are as they start.
+    resources: BTreeMap<u32, Resource>,
     /// Waves that waited and may go on.
     released: Vec<WaveId>,
-}
-
-impl Default for GlobalSync {
-    fn default() -> GlobalSync {
-        GlobalSync { resources: vec![Resource::default(); RESOURCES], released: Vec::new() }
-    }
+    /// Workgroups that used one.
+    users: BTreeSet<Dim3>,
 }
 
 impl GlobalSync {
     /// Carries out the request of `wave`; whether it may go on.
     pub fn request(&mut self, wave: WaveId, request: SyncRequest) -> bool {
-        let resource = &mut self.resources[request.resource as usize % RESOURCES];
+        self.users.insert(wave.workgroup);
+        let resource = self.resources.entry(request.resource % RESOURCES).or_default();
         let release = match request.operation {
             SyncOperation::Initialize => {
                 resource.counter = request.value;
@@ -106,6 +104,11 @@ impl GlobalSync {
         };
         self.released.extend(resource.waiting.drain(..release));
         true
+    }
+
+    /// Whether a workgroup has used a resource.
+    pub fn is_used_by(&self, workgroup: Dim3) -> bool {
+        self.users.contains(&workgroup)
     }
 
     /// Whether `wave`, which waits, may go on; true once.

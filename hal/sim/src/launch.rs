@@ -8,6 +8,7 @@ use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, LaneMask, Target};
+use std::ops::Range;
 
 /// Most work-items a workgroup may have.
 const LARGEST_WORKGROUP: u64 = 1024;
@@ -178,6 +179,15 @@ impl Launch {
         [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
     }
 
+    /// The order of the workgroup at a position, if the grid has one there.
+    pub fn index(&self, position: Dim3) -> Option<u64> {
+        let workgroups = self.workgroups();
+        let exists = position.iter().zip(workgroups).all(|(place, count)| *place < count);
+        let [x, y, z] = position.map(u64::from);
+        let [columns, rows, _] = workgroups.map(u64::from);
+        exists.then(|| x + columns * (y + rows * z))
+    }
+
     /// Work-items of a workgroup per dimension, less than asked for at the grid's edge.
     fn extent(&self, position: Dim3) -> Dim3 {
         std::array::from_fn(|dimension| {
@@ -217,6 +227,13 @@ impl Launch {
         };
         self.work_items(wave, position, index);
         self.scalars(position, offset, |register, word| wave.write_scalar(register, word));
+    }
+
+    /// The private memory of a workgroup under way.
+    pub fn private_memory(&self, slot: usize) -> Range<u64> {
+        let base = self.scratch.base.0.wrapping_add(self.scratch_offset(slot, 0).into());
+        let waves = u64::from(self.waves_of(self.workgroup));
+        base..base + waves * u64::from(self.scratch.bytes_per_wave)
     }
 
     /// Where the private memory of a wave begins in that of the launch, in bytes.

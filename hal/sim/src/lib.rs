@@ -9,11 +9,13 @@
 mod aperture;
 mod atomic;
 mod buffer;
+mod byte_set;
 mod checker;
 mod control;
 mod coverage;
 mod dpp;
 mod element;
+mod footprint;
 mod format;
 mod global_sync;
 mod hardware_register;
@@ -31,6 +33,7 @@ mod op;
 mod operations;
 mod private;
 mod program;
+mod recording;
 mod rounding;
 mod scalar;
 mod scalar_memory;
@@ -41,7 +44,9 @@ mod translate;
 mod vector;
 mod vector_memory;
 mod wave;
+mod wave_copy;
 mod wave_state;
+mod workgroup;
 
 #[cfg(test)]
 mod executed;
@@ -50,7 +55,9 @@ mod generation_tests;
 #[cfg(test)]
 mod test_support;
 
+pub use byte_set::ByteSet;
 pub use coverage::{Treatment, treatment};
+pub use footprint::{Footprint, Footprints};
 pub use memory::AddressSpace;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
@@ -191,7 +198,23 @@ impl EmbeddedGpu {
         observer: &mut O,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until)
+        self.carry_on(execution, observer, &mut Unchecked, until, None)
+    }
+
+    /// Like [`EmbeddedGpu::advance`], and adds to `footprints` what each workgroup executes, reads
+    /// and writes in device memory; what the observer accesses counts as the wave's. Execution is
+    /// the same, and slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_recorded<O: Observer>(
+        &mut self,
+        execution: &mut Execution,
+        observer: &mut O,
+        footprints: &mut Footprints,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.carry_on(execution, observer, &mut Unchecked, until, Some(footprints))
     }
 
     /// Like [`Device::dispatch`], with what breaks the rules of the hardware besides. Execution is
@@ -254,7 +277,9 @@ impl EmbeddedGpu {
         checker: &mut C,
     ) -> Result<Completion, DeviceError> {
         loop {
-            if let Progress::Ended(end) = self.carry_on(execution, observer, checker, u64::MAX)? {
+            if let Progress::Ended(end) =
+                self.carry_on(execution, observer, checker, u64::MAX, None)?
+            {
                 return Ok(end);
             }
         }
@@ -266,13 +291,14 @@ impl EmbeddedGpu {
         observer: &mut O,
         checker: &mut C,
         until: u64,
+        footprints: Option<&mut Footprints>,
     ) -> Result<Progress, DeviceError> {
         let programs = self.programs_of(execution);
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
-        let progress =
-            Scheduler::new(&programs, &mut self.space, observer, checker, until).run(execution);
+        let scheduler = Scheduler::new(&programs, observer, checker, until);
+        let progress = scheduler.run(execution, &mut self.space, footprints);
         if matches!(progress, Progress::Ended(_)) {
             execution.launch.release(&mut self.space)?;
         }

@@ -9,16 +9,20 @@
 use crate::Policy;
 use crate::checker::Checker;
 use crate::control::Step;
+use crate::footprint::Footprints;
 use crate::global_sync::GlobalSync;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
 use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Watch};
 use crate::program::Program;
+use crate::recording::Recording;
 use crate::step::step;
 use crate::wave::{Status, Wave};
 use crate::wave_state::WaveState;
-use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, WaveId};
+use crate::workgroup::{Workgroup, WorkgroupCopy};
+use flipwave_device::{Completion, DeviceFault, Dim3, FaultCause, Place, Statistics, WaveId};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A dispatch under way: the state of all its waves, their LDS, and whose turn it is. Device
@@ -32,10 +36,12 @@ pub struct Execution {
     limit: u64,
     policy: Policy,
     statistics: Statistics,
-    /// Workgroups started so far.
-    started: u64,
+    /// Workgroups that are left to start, by their order in the grid.
+    waiting: Range<u64>,
     /// Workgroups under way, the one whose turn it is first.
     resident: VecDeque<Workgroup>,
+    /// The only workgroup under way, until the execution is carried on.
+    put_away: Option<WorkgroupCopy>,
     /// Places of workgroups that are free.
     free: Vec<usize>,
     position: Position,
@@ -57,27 +63,18 @@ struct Position {
     until: Option<u64>,
 }
 
-/// A workgroup under way.
-#[derive(Clone, Debug)]
-struct Workgroup {
-    slot: usize,
-    waves: Vec<Wave>,
-    /// Which waves the observer watches.
-    watched: Vec<bool>,
-    lds: Vec<u8>,
-}
-
 impl Execution {
     /// A dispatch none of whose waves has started.
     pub(crate) fn new(home: usize, launch: Launch, policy: Policy, limit: u64) -> Execution {
         Execution {
             home,
+            waiting: 0..launch.workgroup_count(),
             launch: Arc::new(launch),
             limit,
             policy,
             statistics: Statistics::default(),
-            started: 0,
             resident: VecDeque::new(),
+            put_away: None,
             free: (0..RESIDENT_WORKGROUPS).rev().collect(),
             position: Position::default(),
             sync: GlobalSync::default(),
@@ -88,6 +85,55 @@ impl Execution {
     /// What has been executed so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// Changes after how many wave instructions in all the watchdog ends the execution.
+    pub fn set_limit(&mut self, wave_instructions: u64) {
+        self.limit = wave_instructions;
+    }
+
+    /// The execution of one workgroup alone: what this execution does of it from now on, as long as
+    /// it is independent of the others (see [`Footprints::dependent`](crate::Footprints::dependent)).
+    /// Its statistics begin with what the workgroup has executed already; so does what the limit
+    /// counts, which is this execution's until it is set. `slot` is the workgroup's place among
+    /// those under way, and matters only if it has not started (see
+    /// [`Footprint::slot`](crate::Footprint::slot)).
+    ///
+    /// It goes on on a clone of the device, taken at the same time, of its own: where it ends, the
+    /// memory of the launch is given back there.
+    ///
+    /// `None` if the workgroup has ended, or if the dispatch has no such workgroup or place.
+    pub fn alone(&self, workgroup: Dim3, slot: usize) -> Option<Execution> {
+        let index = self.launch.index(workgroup)?;
+        let mut alone = Execution {
+            home: self.home,
+            launch: Arc::clone(&self.launch),
+            limit: self.limit,
+            policy: self.policy,
+            statistics: Statistics::default(),
+            waiting: index..index + 1,
+            resident: VecDeque::new(),
+            put_away: None,
+            free: vec![slot],
+            position: Position::default(),
+            sync: self.sync.clone(),
+            last_round: None,
+        };
+        if self.waiting.contains(&index) {
+            return (slot < RESIDENT_WORKGROUPS).then_some(alone);
+        }
+        let place = self.resident.iter().position(|own| own.position == workgroup);
+        let (state, turn) = match (place, &self.put_away) {
+            (Some(0), _) => (WorkgroupCopy::of(&self.resident[0]), self.position),
+            (Some(place), _) => (WorkgroupCopy::of(&self.resident[place]), Position::default()),
+            (None, Some(state)) if state.position == workgroup => (state.clone(), self.position),
+            _ => return None,
+        };
+        alone.waiting = index..index;
+        alone.position = Position { workgroups: 1, ..turn };
+        alone.statistics = state.statistics;
+        alone.put_away = Some(state);
+        Some(alone)
     }
 }
 
@@ -103,7 +149,6 @@ pub enum Progress {
 /// Carries a dispatch on.
 pub struct Scheduler<'a, O, C> {
     programs: &'a [Arc<Program>],
-    memory: &'a mut dyn Memory,
     observer: &'a mut O,
     checker: &'a mut C,
     /// Wave instructions of the dispatch at which it pauses.
@@ -126,16 +171,25 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
     /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
     pub fn new(
         programs: &'a [Arc<Program>],
-        memory: &'a mut dyn Memory,
         observer: &'a mut O,
         checker: &'a mut C,
         pause: u64,
     ) -> Scheduler<'a, O, C> {
-        Scheduler { programs, memory, observer, checker, pause, spare: Vec::new() }
+        Scheduler { programs, observer, checker, pause, spare: Vec::new() }
     }
 
-    /// Carries a dispatch on until it pauses or ends.
-    pub fn run(mut self, execution: &mut Execution) -> Progress {
+    /// Carries a dispatch on until it pauses or ends; notes what its workgroups touch if there are
+    /// footprints to add to.
+    pub fn run(
+        mut self,
+        execution: &mut Execution,
+        memory: &mut dyn Memory,
+        mut footprints: Option<&mut Footprints>,
+    ) -> Progress {
+        if let Some(state) = execution.put_away.take() {
+            let level = self.programs[execution.home].level();
+            execution.resident.push_front(state.restore(level));
+        }
         for workgroup in &mut execution.resident {
             for (wave, watched) in workgroup.waves.iter().zip(&mut workgroup.watched) {
                 *watched = self.observer.watches(wave.id);
@@ -155,7 +209,13 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             let Some(mut workgroup) = execution.resident.pop_front() else {
                 return Progress::Ended(Completion::Completed(execution.statistics));
             };
-            match self.turn(execution, &mut workgroup) {
+            let turn = match &mut footprints {
+                None => self.turn(execution, &mut workgroup, memory),
+                Some(footprints) => {
+                    self.recorded_turn(execution, &mut workgroup, memory, footprints)
+                }
+            };
+            match turn {
                 Err(fault) => {
                     self.checker.faults(&fault.cause, &workgroup.waves);
                     return Progress::Ended(Completion::Faulted(fault));
@@ -193,18 +253,21 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
 
     /// Starts the next workgroup, if there is one and a place for it.
     fn start_next(&mut self, execution: &mut Execution) {
-        if execution.started == execution.launch.workgroup_count() {
+        if execution.waiting.is_empty() {
             return;
         }
         let Some(slot) = execution.free.pop() else { return };
+        let Some(index) = execution.waiting.next() else { return };
         let launch = &execution.launch;
-        let position = launch.position(execution.started);
+        let position = launch.position(index);
         let level = self.programs[execution.home].level();
         let mut workgroup = Workgroup {
+            position,
             slot,
             waves: Vec::new(),
             watched: Vec::new(),
             lds: vec![0; launch.lds_bytes as usize],
+            statistics: Statistics::default(),
         };
         for index in 0..launch.waves(position) {
             let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(level));
@@ -212,10 +275,26 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             self.checker.starts(&wave, launch);
             workgroup.watched.push(self.observer.watches(wave.id));
             workgroup.waves.push(wave);
+            workgroup.statistics.waves += 1;
             execution.statistics.waves += 1;
         }
         execution.resident.push_back(workgroup);
-        execution.started += 1;
+    }
+
+    /// The same as [`Scheduler::turn`], and what the workgroup does goes to its footprint.
+    fn recorded_turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
+        footprints: &mut Footprints,
+    ) -> Result<Turn, DeviceFault> {
+        let footprint = footprints.entry(workgroup.position, workgroup.slot);
+        let private = execution.launch.private_memory(workgroup.slot);
+        let turn = self.turn(execution, workgroup, &mut Recording::new(memory, footprint, private));
+        footprint.statistics = workgroup.statistics;
+        footprint.uses_global_sync = execution.sync.is_used_by(workgroup.position);
+        turn
     }
 
     /// Gives each wave of a workgroup its turns.
@@ -223,10 +302,11 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         &mut self,
         execution: &mut Execution,
         workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
     ) -> Result<Turn, DeviceFault> {
         while execution.position.round < execution.policy.workgroup_turn {
             while execution.position.wave < workgroup.waves.len() {
-                self.wave_turn(execution, workgroup)?;
+                self.wave_turn(execution, workgroup, memory)?;
                 if execution.statistics.wave_instructions >= self.pause {
                     return Ok(Turn::Paused);
                 }
@@ -248,9 +328,11 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         &mut self,
         execution: &mut Execution,
         workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
     ) -> Result<(), DeviceFault> {
         let index = execution.position.wave;
-        let (wave, watched) = (&mut workgroup.waves[index], &mut workgroup.watched[index]);
+        let Workgroup { waves, watched, lds, statistics, .. } = workgroup;
+        let (wave, watched) = (&mut waves[index], &mut watched[index]);
         if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
             wave.status = Status::Ready;
         }
@@ -262,26 +344,29 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         let left =
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = until.min(wave.executed.saturating_add(left));
-        let lds = &mut workgroup.lds;
         if *watched {
-            *watched = self.run_wave::<true>(execution, wave, lds, until)? == Watch::On;
+            let watch = self.run_wave::<true>(execution, statistics, wave, lds, memory, until)?;
+            *watched = watch == Watch::On;
         }
         // A wave that is not watched any more has the rest of its turn, so that watching does not
         // change the order of execution.
         if !*watched && wave.status == Status::Ready {
-            self.run_wave::<false>(execution, wave, lds, until)?;
+            self.run_wave::<false>(execution, statistics, wave, lds, memory, until)?;
         }
         Ok(())
     }
 
     /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
-    /// the observer wants to see more of it.
+    /// the observer wants to see more of it. What is executed is counted for the dispatch, and for
+    /// the workgroup whose `statistics` these are.
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
         execution: &mut Execution,
+        statistics: &mut Statistics,
         wave: &mut Wave,
         lds: &mut [u8],
+        memory: &mut dyn Memory,
         until: u64,
     ) -> Result<Watch, DeviceFault> {
         let programs = self.programs;
@@ -290,6 +375,8 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         let mut lane_operations = 0;
         let mut watch = Watch::On;
         let mut fault = None;
+        // Outlives the turns of the loop, so that it is dropped only where there is one.
+        let mut replacement = None;
         while wave.executed < until {
             let pc = wave.pc;
             let op = match program.fetch(pc) {
@@ -305,14 +392,13 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                     }
                 },
             };
-            self.checker.before(wave, op, self.memory);
-            let mut replacement = None;
+            self.checker.before(wave, op, memory);
             if WATCHED {
                 let id = wave.id;
-                let mut state = WaveState::new(wave, self.memory, lds, program);
-                self.observer.before(&op.inst, id, &mut state);
-                replacement = state.into_replacement();
+                let state = WaveState::new(wave, memory, lds, program);
+                self.observer.before(&op.inst, id, &mut state.replaceable(&mut replacement));
                 if wave.pc != pc {
+                    replacement = None;
                     continue;
                 }
                 wave.written_lanes = None;
@@ -329,7 +415,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
-            match step(wave, op, self.memory, lds) {
+            match step(wave, op, memory, lds) {
                 Step::Next => {}
                 Step::Barrier => wave.status = Status::AtBarrier,
                 Step::Sync(request) => {
@@ -347,8 +433,11 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             if WATCHED {
                 let lanes = wave.written_lanes.unwrap_or(exec);
                 let event = Executed { inst: &op.inst, wave: wave.id, lanes };
-                let mut state = WaveState::new(wave, self.memory, lds, program);
+                let mut state = WaveState::new(wave, memory, lds, program);
                 watch = self.observer.after(&event, &mut state);
+                if replacement.is_some() {
+                    replacement = None;
+                }
                 if watch == Watch::Off {
                     break;
                 }
@@ -357,8 +446,10 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                 break;
             }
         }
-        execution.statistics.wave_instructions += wave.executed - before;
-        execution.statistics.lane_operations += lane_operations;
+        for statistics in [&mut execution.statistics, statistics] {
+            statistics.wave_instructions += wave.executed - before;
+            statistics.lane_operations += lane_operations;
+        }
         if let Some((pc, cause)) = fault {
             return Err(fault_at(program, pc, wave.id, cause));
         }
@@ -368,22 +459,6 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             return Err(fault_at(program, wave.pc, wave.id, FaultCause::Watchdog { executed }));
         }
         Ok(watch)
-    }
-}
-
-impl Workgroup {
-    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
-    /// that have ended do not count (ISA manual, "S_BARRIER").
-    fn pass_barrier(&mut self, checker: &mut impl Checker) {
-        if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
-            return;
-        }
-        checker.passes_barrier(&self.waves);
-        for wave in &mut self.waves {
-            if wave.status == Status::AtBarrier {
-                wave.status = Status::Ready;
-            }
-        }
     }
 }
 

@@ -15,13 +15,16 @@ pub struct WaveState<'a> {
     lds: &'a mut [u8],
     /// The code that the instruction belongs to.
     program: &'a Program,
-    replacement: Option<Replacement>,
+    /// Where a replacement goes, before an instruction.
+    replacement: Option<&'a mut Option<Replacement>>,
 }
 
 /// What is executed in the place of an instruction, or the fault it gives.
 pub(crate) type Replacement = Result<Box<Op>, FaultCause>;
 
 impl<'a> WaveState<'a> {
+    /// The state after an instruction.
+    #[inline(always)]
     pub(crate) fn new(
         wave: &'a mut Wave,
         memory: &'a mut dyn Memory,
@@ -31,8 +34,10 @@ impl<'a> WaveState<'a> {
         WaveState { wave, memory, lds, program, replacement: None }
     }
 
-    pub(crate) fn into_replacement(self) -> Option<Replacement> {
-        self.replacement
+    /// The state before an instruction that can be replaced.
+    #[inline(always)]
+    pub(crate) fn replaceable(self, replacement: &'a mut Option<Replacement>) -> WaveState<'a> {
+        WaveState { replacement: Some(replacement), ..self }
     }
 
     /// A register's value; `lane` matters for per-lane registers only. Registers outside the
@@ -93,7 +98,9 @@ impl<'a> WaveState<'a> {
     /// are no instruction give the fault that they would give in memory. After an instruction it
     /// has no effect.
     pub fn replace_instruction(&mut self, bytes: &[u8]) {
-        self.replacement = Some(self.program.decode_altered(self.wave.pc, bytes).map(Box::new));
+        if let Some(replacement) = &mut self.replacement {
+            **replacement = Some(self.program.decode_altered(self.wave.pc, bytes).map(Box::new));
+        }
     }
 
     /// Bytes of LDS that the workgroup has.

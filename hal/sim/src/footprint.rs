@@ -1,0 +1,159 @@
+//! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
+//! that others are there.
+
+use crate::byte_set::ByteSet;
+use flipwave_device::{Dim3, Statistics};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What a workgroup has executed and touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Its place among the workgroups under way, which decides where its private memory lies.
+    pub slot: usize,
+    /// What it has executed.
+    pub statistics: Statistics,
+    /// Bytes that it read, but for those of its private memory that it had written itself. The
+    /// fetch of instructions does not count.
+    pub read: ByteSet,
+    /// Bytes that it wrote, but for those of its private memory.
+    pub written: ByteSet,
+    /// Bytes of its private memory that it wrote. A later workgroup may have the same private
+    /// memory, and finds there what this one has left.
+    pub private: ByteSet,
+    /// Whether it used a resource of global wave sync.
+    pub uses_global_sync: bool,
+}
+
+/// The footprints of the workgroups of a dispatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprints {
+    workgroups: BTreeMap<Dim3, Footprint>,
+}
+
+impl Footprints {
+    /// The footprint of a workgroup, if it has started.
+    pub fn get(&self, workgroup: Dim3) -> Option<&Footprint> {
+        self.workgroups.get(&workgroup)
+    }
+
+    /// The workgroups that have started, in the order of their positions.
+    pub fn iter(&self) -> impl Iterator<Item = (Dim3, &Footprint)> {
+        self.workgroups.iter().map(|(position, footprint)| (*position, footprint))
+    }
+
+    /// Whether no workgroup is one of [`Footprints::dependent`].
+    pub fn independent(&self) -> bool {
+        self.dependent().is_empty()
+    }
+
+    /// The workgroups that do not just execute beside the others: one of them reads or writes a
+    /// byte that another writes, writes one that another reads, or takes part in global wave sync.
+    /// Private memory that workgroups have one after the other counts only if one of them reads
+    /// what it has not written.
+    pub fn dependent(&self) -> Vec<Dim3> {
+        let [mut read, mut written, mut private] = <[Shared; 3]>::default();
+        for footprint in self.workgroups.values() {
+            read.add(&footprint.read);
+            written.add(&footprint.written);
+            private.add(&footprint.private);
+        }
+        let depends = |own: &Footprint| {
+            let read = |bytes| read.meets(&own.read, bytes);
+            let written = |bytes| written.meets(&own.written, bytes);
+            let private = |bytes| private.meets(&own.private, bytes);
+            own.uses_global_sync
+                || written(&own.read)
+                || private(&own.read)
+                || read(&own.written)
+                || written(&own.written)
+                || private(&own.written)
+                || read(&own.private)
+                || written(&own.private)
+        };
+        self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
+    }
+
+    pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut Footprint {
+        let new = || Footprint { slot, ..Footprint::default() };
+        self.workgroups.entry(workgroup).or_insert_with(new)
+    }
+}
+
+/// Bytes that several sets have: for each line those in one set at least, and in two.
+#[derive(Default)]
+struct Shared {
+    lines: FxHashMap<u64, [u64; 2]>,
+}
+
+impl Shared {
+    fn add(&mut self, set: &ByteSet) {
+        for (line, mask) in set.masks() {
+            let [once, twice] = self.lines.entry(line).or_default();
+            *twice |= *once & mask;
+            *once |= mask;
+        }
+    }
+
+    /// Whether another of the sets than `own` has a byte of `bytes`.
+    fn meets(&self, own: &ByteSet, bytes: &ByteSet) -> bool {
+        bytes.masks().any(|(line, mask)| {
+            let [once, twice] = self.lines.get(&line).copied().unwrap_or_default();
+            mask & (twice | once & !own.mask(line)) != 0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flipwave_device::Address;
+
+    /// What one workgroup reads, writes, and writes in its private memory: addresses of bytes.
+    type Touched = [&'static [u64]; 3];
+
+    fn dependent(workgroups: &[Touched]) -> Vec<u32> {
+        let mut footprints = Footprints::default();
+        for (x, touched) in (0..).zip(workgroups) {
+            let own = footprints.entry([x, 0, 0], 0);
+            for (set, bytes) in
+                [&mut own.read, &mut own.written, &mut own.private].into_iter().zip(touched)
+            {
+                bytes.iter().for_each(|byte| set.insert(Address(*byte), 1));
+            }
+        }
+        let dependent = footprints.dependent();
+        assert_eq!(footprints.independent(), dependent.is_empty());
+        dependent.into_iter().map(|[x, _, _]| x).collect()
+    }
+
+    #[test]
+    fn reading_together_and_writing_apart_is_independent() {
+        let apart: [Touched; 3] =
+            [[&[1, 2, 3], &[10], &[]], [&[1, 2, 3], &[11], &[]], [&[1, 12], &[12], &[]]];
+        assert_eq!(dependent(&apart), []);
+    }
+
+    #[test]
+    fn a_byte_written_by_one_and_touched_by_another_makes_both_dependent() {
+        let third: Touched = [&[1], &[2], &[]];
+        assert_eq!(dependent(&[[&[], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
+        assert_eq!(dependent(&[[&[], &[7], &[]], [&[], &[7], &[]], third]), [0, 1]);
+        assert_eq!(dependent(&[[&[7], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
+    }
+
+    #[test]
+    fn private_memory_may_be_used_again_but_not_found_as_it_was_left() {
+        assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[], &[7]]]), []);
+        assert_eq!(dependent(&[[&[], &[], &[7]], [&[7], &[], &[7]]]), [0, 1]);
+        assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[7], &[]]]), [0, 1]);
+    }
+
+    #[test]
+    fn global_wave_sync_makes_a_workgroup_dependent() {
+        let mut footprints = Footprints::default();
+        footprints.entry([0; 3], 0).uses_global_sync = true;
+        footprints.entry([1, 0, 0], 0);
+        assert_eq!(footprints.dependent(), [[0; 3]]);
+    }
+}

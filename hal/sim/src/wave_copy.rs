@@ -1,0 +1,66 @@
+//! The state of a wave without what it does not use: a [`Wave`] has room for all registers that a
+//! wave can have.
+
+use crate::machine::Machine;
+use crate::private::Private;
+use crate::vector::Level;
+use crate::wave::{Mode, Row, RowIndex, ScalarIndex, Status, Wave};
+use flipwave_device::WaveId;
+
+/// A wave put away between two instructions.
+#[derive(Clone, Debug)]
+pub struct WaveCopy {
+    machine: Machine,
+    id: WaveId,
+    pc: u64,
+    vgprs: Box<[Row]>,
+    acc_vgprs: Box<[Row]>,
+    scalars: Box<[u32; ScalarIndex::COUNT]>,
+    scc: bool,
+    mode: Mode,
+    lds_size: u32,
+    private: Private,
+    status: Status,
+    executed: u64,
+}
+
+impl WaveCopy {
+    /// The state of a wave.
+    pub fn of(wave: &Wave) -> WaveCopy {
+        let first = usize::from(RowIndex::FIRST_ACCUMULATION);
+        WaveCopy {
+            machine: wave.machine,
+            id: wave.id,
+            pc: wave.pc,
+            vgprs: wave.rows[..usize::from(wave.vgpr_count)].into(),
+            acc_vgprs: wave.rows[first..first + usize::from(wave.acc_vgpr_count)].into(),
+            scalars: Box::new(wave.scalars),
+            scc: wave.scc,
+            mode: wave.mode,
+            lds_size: wave.lds_size,
+            private: wave.private,
+            status: wave.status,
+            executed: wave.executed,
+        }
+    }
+
+    /// The wave, for a host with these vector extensions.
+    pub fn restore(&self, level: Level) -> Wave {
+        let mut wave = Wave::new(level);
+        let first = usize::from(RowIndex::FIRST_ACCUMULATION);
+        let counts = [&self.vgprs, &self.acc_vgprs].map(|rows| rows.len() as u16);
+        wave.reset(self.machine, self.id, counts[0], counts[1]);
+        wave.rows[..self.vgprs.len()].copy_from_slice(&self.vgprs);
+        wave.rows[first..first + self.acc_vgprs.len()].copy_from_slice(&self.acc_vgprs);
+        wave.pc = self.pc;
+        wave.scalars = *self.scalars;
+        wave.set_exec(wave.exec());
+        wave.scc = self.scc;
+        wave.mode = self.mode;
+        wave.lds_size = self.lds_size;
+        wave.private = self.private;
+        wave.status = self.status;
+        wave.executed = self.executed;
+        wave
+    }
+}

@@ -1,0 +1,364 @@
+//! A workgroup that is independent of the others does alone what it does among them, and what
+//! workgroups touch is known byte by byte.
+
+use flipwave_campaigns::{Campaign, prepare};
+use flipwave_device::{Address, Completion, Device, Dispatch, Statistics, WaveId};
+use flipwave_injector::Workload;
+use flipwave_isa::{Lane, Register, Vgpr};
+use flipwave_sim::{
+    ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Unobserved,
+    Watch, WaveState,
+};
+use flipwave_tests::{Program, assemble, compile, examples};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// What each workgroup executes, in order, and a vector register beside it.
+#[derive(Clone, Default)]
+struct Traces(BTreeMap<[u32; 3], DefaultHasher>);
+
+impl Observer for Traces {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let register = state.read(Register::Vgpr(Vgpr(0)), Lane(0));
+        let trace = self.0.entry(executed.wave.workgroup).or_default();
+        (executed.inst.pc, executed.wave.wave, executed.lanes.0, register).hash(trace);
+        Watch::On
+    }
+}
+
+impl Traces {
+    fn of(&self, workgroup: [u32; 3]) -> Option<u64> {
+        self.0.get(&workgroup).map(Hasher::finish)
+    }
+}
+
+/// A whole dispatch, executed with its footprints noted.
+struct Whole {
+    completion: Completion,
+    device: EmbeddedGpu,
+    footprints: Footprints,
+    traces: Traces,
+}
+
+impl Whole {
+    fn new(device: &EmbeddedGpu, dispatch: &Dispatch) -> Whole {
+        let (mut device, mut traces) = (device.clone(), Traces::default());
+        let mut footprints = Footprints::default();
+        let mut execution = device.begin(dispatch).expect("a dispatch");
+        let completion = loop {
+            // In parts, which must add up.
+            let until = execution.statistics().wave_instructions + 12_345;
+            let progress =
+                device.advance_recorded(&mut execution, &mut traces, &mut footprints, until);
+            if let Progress::Ended(completion) = progress.expect("a dispatch") {
+                break completion;
+            }
+        };
+        Whole { completion, device, footprints, traces }
+    }
+
+    fn statistics(&self) -> Statistics {
+        match &self.completion {
+            Completion::Completed(statistics) => *statistics,
+            Completion::Faulted(fault) => panic!("{fault}"),
+        }
+    }
+}
+
+/// All of a device's memory.
+fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
+    let read = |(address, bytes): (Address, u64)| {
+        let mut content = vec![0; bytes as usize];
+        device.read(address, &mut content).expect("an allocation");
+        (address, content)
+    };
+    device.allocations().map(read).collect()
+}
+
+/// The bytes of a set.
+fn bytes(device: &EmbeddedGpu, set: &ByteSet) -> Vec<Vec<u8>> {
+    let read = |(address, bytes): (Address, u64)| {
+        let mut content = vec![0; bytes as usize];
+        device.read(address, &mut content).expect("what the workgroup wrote");
+        content
+    };
+    set.runs().into_iter().map(read).collect()
+}
+
+/// Carries an execution on to its end.
+fn finish(
+    device: &mut EmbeddedGpu,
+    execution: &mut Execution,
+    observer: &mut impl Observer,
+) -> Completion {
+    match device.advance(execution, observer, u64::MAX).expect("a dispatch") {
+        Progress::Ended(completion) => completion,
+        Progress::Paused => panic!("nothing asked it to pause"),
+    }
+}
+
+/// How a workgroup alone differs from what it is among the others, if it does; `traces` is what was
+/// executed before. Nothing is compared of a workgroup that has ended.
+fn difference(
+    whole: &Whole,
+    mut device: EmbeddedGpu,
+    execution: &Execution,
+    mut traces: Traces,
+    workgroup: [u32; 3],
+) -> Option<&'static str> {
+    let footprint = whole.footprints.get(workgroup).expect("a workgroup of the dispatch");
+    let mut alone = execution.alone(workgroup, footprint.slot)?;
+    let before = memory(&device);
+    let completion = finish(&mut device, &mut alone, &mut traces);
+    if completion != Completion::Completed(footprint.statistics) {
+        return Some("what is counted");
+    }
+    if traces.of(workgroup) != whole.traces.of(workgroup) {
+        return Some("what is executed");
+    }
+    if bytes(&device, &footprint.written) != bytes(&whole.device, &footprint.written) {
+        return Some("what is written");
+    }
+    // Nothing else is written.
+    let mut written = 0;
+    for (address, content) in memory(&device) {
+        let old = before.iter().find(|(own, _)| *own == address).expect("no new allocation");
+        for (at, (new, old)) in (address.0..).zip(content.iter().zip(&old.1)) {
+            let is_own = footprint.written.contains(Address(at));
+            written += u64::from(is_own);
+            if new != old && !is_own {
+                return Some("what else is written");
+            }
+        }
+    }
+    assert_eq!(written, footprint.written.len(), "bytes outside of every allocation");
+    None
+}
+
+/// Every workgroup alone, from the beginning and from points on the way. Gives the number of
+/// comparisons.
+fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize {
+    let whole = Whole::new(device, dispatch);
+    assert_eq!(whole.footprints.dependent(), Vec::<[u32; 3]>::new(), "{name}");
+    let instructions = whole.statistics().wave_instructions;
+    let mut random = ChaCha8Rng::seed_from_u64(instructions);
+    let mut points = vec![0; 4];
+    points[1..].fill_with(|| random.next_u64() % instructions);
+    let mut compared = 0;
+    for at in points {
+        let (mut device, mut traces) = (device.clone(), Traces::default());
+        let mut execution = device.begin(dispatch).expect("a dispatch");
+        if at > 0 {
+            let progress = device.advance(&mut execution, &mut traces, at).expect("a dispatch");
+            assert_eq!(progress, Progress::Paused);
+        }
+        for (workgroup, footprint) in whole.footprints.iter() {
+            if execution.alone(workgroup, footprint.slot).is_none() {
+                continue;
+            }
+            let found = difference(&whole, device.clone(), &execution, traces.clone(), workgroup);
+            assert_eq!(found, None, "{name}: {workgroup:?} from {at} of {instructions}");
+            compared += 1;
+        }
+    }
+    compared
+}
+
+/// Eight workgroups are under way at once, some of them in the middle of a wave's turn.
+const TAKES_TURNS: Policy = Policy { private_bytes: 0, wave_turn: 17, workgroup_turn: 2 };
+
+/// The dispatches of a workload with the device as each finds it.
+fn dispatches(workload: &Workload) -> Vec<(EmbeddedGpu, Dispatch)> {
+    let mut device = workload.device.clone();
+    let each = workload.dispatches.iter().map(|dispatch| {
+        let before = device.clone();
+        device.dispatch(dispatch).expect("a dispatch");
+        (before, dispatch.clone())
+    });
+    each.collect()
+}
+
+fn example(name: &str) -> Workload {
+    let files = examples();
+    let file = files.iter().find(|file| file.ends_with(format!("{name}.yaml"))).expect(name);
+    let campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
+}
+
+#[test]
+fn a_workgroup_alone_does_what_it_does_among_the_others() {
+    for name in ["matmul", "vector_add", "stencil", "saxpy"] {
+        for (mut device, dispatch) in dispatches(&example(name)) {
+            for policy in [Policy::default(), TAKES_TURNS] {
+                device.set_policy(policy);
+                let compared = assert_alone(&device, &dispatch, name);
+                assert!(compared > 4, "{name}: {compared} comparisons");
+            }
+        }
+    }
+}
+
+/// Two waves in each of twenty workgroups, with LDS, barriers, and private memory that workgroups
+/// have one after the other.
+#[test]
+fn private_memory_and_lds_go_with_the_workgroup() {
+    let mut program = Program::new(&compile("private.cl", &["-O0"]));
+    let out = program.output(&[0u32; 20 * 128]);
+    program.launch("keeps", [20 * 128, 1, 1], [128, 1, 1], &[out]);
+    let workload = program.workload();
+    let whole = Whole::new(&workload.device, &workload.dispatches[0]);
+    let used: ByteSet = whole.footprints.iter().fold(ByteSet::default(), |mut all, (_, own)| {
+        assert!(own.private.len() >= 128 * 8 * 4);
+        all.unite(&own.private);
+        all
+    });
+    let each: u64 = whole.footprints.iter().map(|(_, own)| own.private.len()).sum();
+    assert!(used.len() < each, "no private memory is used twice: the test shows nothing");
+    let mut device = workload.device;
+    for policy in [Policy::default(), TAKES_TURNS] {
+        device.set_policy(policy);
+        assert!(assert_alone(&device, &workload.dispatches[0], "private.cl") >= 20);
+    }
+}
+
+#[test]
+fn recording_changes_nothing() {
+    let mut workloads: Vec<(String, Workload)> = ["reduction", "scan", "jacobi", "matmul"]
+        .map(|name| (name.to_owned(), example(name)))
+        .into();
+    let mut program = Program::new(&compile("waiting.cl", &["-O0"]));
+    let done = program.input(&[0u32; 8]);
+    let out = program.output(&[0u32; 8]);
+    program.launch("waits_for_workgroup", [8 * 64, 1, 1], [64, 1, 1], &[done, out]);
+    workloads.push(("waiting".to_owned(), program.workload()));
+    // Lanes beyond the buffer's last page, at addresses of all kinds: some words are moved before
+    // the fault.
+    for body in [
+        "v_lshlrev_b32 v2, 5, v1\n global_store_dwordx4 v2, v[4:7], s[2:3]",
+        "v_lshlrev_b32 v2, 5, v1\n global_load_dwordx4 v[4:7], v2, s[2:3] offset:1",
+        "v_lshlrev_b32 v2, 5, v1\n global_atomic_add v2, v0, s[2:3]",
+        "v_lshlrev_b32 v2, 5, v1\n global_store_short v2, v0, s[2:3] offset:3",
+        "global_store_dwordx2 v0, v[0:1], s[2:3]\n global_store_dword v1, v0, s[0:1] offset:4088",
+    ] {
+        let mut program = Program::new(&assemble(body).code_object);
+        let out = program.output(&[0u32; 64]);
+        program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
+        workloads.push((body.to_owned(), program.workload()));
+    }
+    let mut faults = 0;
+    for (name, workload) in &workloads {
+        let mut device = workload.device.clone();
+        for dispatch in &workload.dispatches {
+            let whole = Whole::new(&device, dispatch);
+            let mut traces = Traces::default();
+            let completion = device.dispatch_observed(dispatch, &mut traces).expect("a dispatch");
+            assert_eq!(whole.completion, completion, "{name}");
+            assert!(memory(&whole.device) == memory(&device), "{name}: memory");
+            for (workgroup, _) in whole.footprints.iter() {
+                assert_eq!(whole.traces.of(workgroup), traces.of(workgroup), "{name}");
+            }
+            faults += usize::from(matches!(completion, Completion::Faulted(_)));
+        }
+    }
+    assert_eq!(faults, 5);
+}
+
+#[test]
+fn a_footprint_has_each_byte_and_no_other() {
+    let mut program = Program::new(
+        &assemble(
+            "global_load_ubyte v2, v0, s[2:3] offset:3
+             v_cmp_gt_u32 vcc, 8, v0
+             s_and_b64 exec, exec, vcc
+             global_store_short v1, v2, s[2:3] offset:256
+             global_atomic_add v1, v2, s[2:3] offset:512
+             s_load_dword s5, s[2:3], 0x400",
+        )
+        .code_object,
+    );
+    let out = program.output(&[0u32; 1024]);
+    let flipwave_device::ArgumentValue::Buffer(Address(buffer)) = out else { panic!("a buffer") };
+    program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
+    let workload = program.workload();
+    let whole = Whole::new(&workload.device, &workload.dispatches[0]);
+    let own = whole.footprints.get([0; 3]).expect("the workgroup");
+    let lanes = |offset: u64, bytes| (0..8).map(move |lane| (buffer + offset + 4 * lane, bytes));
+    let set = |ranges: Vec<(u64, u64)>| {
+        let mut set = ByteSet::default();
+        ranges.into_iter().for_each(|(start, bytes)| set.insert(Address(start), bytes));
+        set
+    };
+    assert_eq!(own.written, set(lanes(256, 2).chain(lanes(512, 4)).collect()));
+    let mut read =
+        set([(buffer + 3, 64), (buffer + 1024, 4)].into_iter().chain(lanes(512, 4)).collect());
+    // The arguments lie in another allocation.
+    let runs = own.read.runs();
+    let arguments: Vec<_> =
+        runs.iter().filter(|(start, _)| !(buffer..buffer + 4096).contains(&start.0)).collect();
+    let [(arguments, 8)] = arguments[..] else { panic!("{arguments:?}") };
+    read.insert(*arguments, 8);
+    assert_eq!(own.read, read);
+    assert!(own.private.is_empty());
+}
+
+/// The comparison can fail: what the others do reaches these workgroups.
+#[test]
+fn workgroups_that_count_together_are_dependent_and_differ_alone() {
+    let mut program = Program::new(&compile("counter.cl", &["-O3"]));
+    let next = program.output(&[0u32]);
+    let out = program.output(&[0u32; 4]);
+    program.launch("tickets", [256, 1, 1], [64, 1, 1], &[next, out]);
+    let workload = program.workload();
+    let (device, dispatch) = (&workload.device, &workload.dispatches[0]);
+    let whole = Whole::new(device, dispatch);
+    let all: Vec<[u32; 3]> = (0..4).map(|x| [x, 0, 0]).collect();
+    assert_eq!(whole.footprints.dependent(), all);
+    let differences: Vec<_> = all
+        .iter()
+        .map(|workgroup| {
+            let mut device = device.clone();
+            let execution = device.begin(dispatch).expect("a dispatch");
+            difference(&whole, device, &execution, Traces::default(), *workgroup)
+        })
+        .collect();
+    // The first ticket is the same; where the counter stands afterwards is not.
+    let executed = Some("what is executed");
+    assert_eq!(differences, [Some("what is written"), executed, executed, executed]);
+}
+
+#[test]
+fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
+    let workload = example("matmul");
+    let (mut device, dispatch) = (workload.device.clone(), &workload.dispatches[0]);
+    let before: Vec<_> = device.allocations().collect();
+    let mut execution = device.begin(dispatch).expect("a dispatch");
+    device.advance(&mut execution, &mut Unobserved, 1000).expect("a dispatch");
+    let state = (device.clone(), execution.alone([0; 3], 0).expect("it is under way"));
+    let counted = state.1.statistics().wave_instructions;
+    assert_eq!(counted, 1000);
+    assert_eq!(execution.alone([0, 0, 1], 0).map(|_| ()), None, "no such workgroup");
+    assert_eq!(execution.alone([1, 1, 0], usize::MAX).map(|_| ()), None, "no such place");
+    for (limit, ends) in [(counted + 10, false), (u64::MAX, true)] {
+        let (mut device, mut alone) = state.clone();
+        alone.set_limit(limit);
+        let completion = finish(&mut device, &mut alone, &mut Unobserved);
+        assert_eq!(matches!(completion, Completion::Completed(_)), ends, "{completion:?}");
+        assert_eq!(device.allocations().collect::<Vec<_>>(), before);
+        assert_eq!(alone.alone([0; 3], 0).map(|_| ()), None, "it has ended");
+    }
+    // The original goes on as if nothing had been.
+    let completion = finish(&mut device, &mut execution, &mut Unobserved);
+    assert!(matches!(completion, Completion::Completed(_)));
+    assert_eq!(device.allocations().collect::<Vec<_>>(), before);
+    // What is alone can be taken apart once more.
+    let (mut device, alone) = state;
+    let mut again = alone.alone([0; 3], 0).expect("it is under way");
+    assert!(matches!(finish(&mut device, &mut again, &mut Unobserved), Completion::Completed(_)));
+}
