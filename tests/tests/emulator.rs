@@ -252,8 +252,8 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
         assert_eq!((row.outcome.to_string().as_str(), row.elements_wrong), ("sdc", Some(1)));
         let replayed = replay(&campaign, &row.site.parse().expect("a site"));
         let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(replayed.before ^ replayed.after, row.mask, "{}", row.site);
-        assert_eq!(replayed.after, row.after);
+        assert_eq!(replayed.struck.mask(), row.mask, "{}", row.site);
+        assert_eq!(replayed.struck.after, row.after);
     }
     // Where faults end the program is said of the code as it was.
     let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|own| own.pc).collect();
