@@ -2,14 +2,14 @@
 //! workgroups touch is known byte by byte.
 
 use flipwave_campaigns::{Campaign, prepare};
-use flipwave_device::{Address, Completion, Device, Dispatch, Statistics, WaveId};
+use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{
     ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Unobserved,
     Watch, WaveState,
 };
-use flipwave_tests::{Program, assemble, compile, examples};
+use flipwave_tests::{MACHINES, Program, assemble, assemble_for, compile, examples};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -284,7 +284,7 @@ fn a_footprint_has_each_byte_and_no_other() {
         .code_object,
     );
     let out = program.output(&[0u32; 1024]);
-    let flipwave_device::ArgumentValue::Buffer(Address(buffer)) = out else { panic!("a buffer") };
+    let ArgumentValue::Buffer(Address(buffer)) = out else { panic!("a buffer") };
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
     let whole = Whole::new(&workload.device, &workload.dispatches[0]);
@@ -361,4 +361,35 @@ fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
     let (mut device, alone) = state;
     let mut again = alone.alone([0; 3], 0).expect("it is under way");
     assert!(matches!(finish(&mut device, &mut again, &mut Unobserved), Completion::Completed(_)));
+}
+
+/// The footprints of twelve workgroups of a few instructions on gfx942.
+fn footprints(instructions: &str) -> Footprints {
+    let machine = MACHINES.into_iter().find(|own| own.target().processor() == "gfx942");
+    let kernel = assemble_for(machine.expect("gfx942"), instructions);
+    let mut program = Program::new(&kernel.code_object);
+    let out = program.output(&[0u32; 64]);
+    program.launch("planted", [12 * 64, 1, 1], [64, 1, 1], &[out]);
+    let workload = program.workload();
+    Whole::new(&workload.device, &workload.dispatches[0]).footprints
+}
+
+#[test]
+fn private_memory_that_is_read_as_another_workgroup_left_it_is_no_longer_private() {
+    let load = "scratch_load_dword v2, off, off offset:4";
+    let store = "scratch_store_dword off, v0, off offset:4";
+    let private = ".set private_bytes, 64";
+    let written_first = footprints(&format!("{private}\n{store}\n{load}"));
+    assert!(written_first.independent());
+    let own = written_first.get([3, 0, 0]).expect("a workgroup");
+    assert_eq!((own.private.len(), own.read.len(), own.written.len()), (256, 8, 0));
+    let read_first = footprints(&format!("{private}\n{load}\n{store}"));
+    assert_eq!(read_first.dependent().len(), 12);
+}
+
+#[test]
+fn workgroups_that_use_global_wave_sync_are_dependent() {
+    let sync = "s_mov_b32 m0, 0\n v_mov_b32 v2, 1\n ds_gws_init v2 offset:2 gds\n";
+    assert_eq!(footprints(sync).dependent().len(), 12);
+    assert!(footprints(&format!("s_branch end\n{sync}")).independent());
 }

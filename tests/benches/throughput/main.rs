@@ -1,6 +1,6 @@
 //! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
 //! second of some kernels, how long the same source takes as native code (PoCL, one thread), what
-//! an armed observer costs, and injections per second of the quickstart campaign. Medians of
+//! an armed observer and the recording of footprints cost, and injections per second of the quickstart campaign. Medians of
 //! several runs, the ones that are compared in turn.
 //!
 //! `make bench`, or `cargo bench -- NAME ...` for some of the kernels.
@@ -10,7 +10,7 @@ mod pocl;
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
 use flipwave_device::{Completion, Device, Statistics, WaveId};
 use flipwave_isa::Pc;
-use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
+use flipwave_sim::{Executed, Footprints, Observer, Unobserved, Watch, WaveState};
 use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
@@ -28,8 +28,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7}",
-        "kernel", "wave inst.", "time", "wave inst./s", "lane op./s", "native", "ratio", "armed"
+        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>8}",
+        "kernel",
+        "wave inst.",
+        "time",
+        "wave inst./s",
+        "lane op./s",
+        "native",
+        "ratio",
+        "armed",
+        "recorded"
     );
     for (name, portable) in KERNELS {
         if is_wanted(name) {
@@ -58,12 +66,14 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         false => None,
     };
     let mut statistics = Statistics::default();
-    let (mut times, mut armed_times, mut native_times) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut times, mut armed_times, mut recorded_times, mut native_times] =
+        [const { Vec::new() }; 4];
     for _ in 0..RUNS {
         let (time, executed, output) = execute(&prepared, &mut Unobserved)?;
         times.push(time);
         statistics = executed;
         armed_times.push(execute(&prepared, &mut Armed)?.0);
+        recorded_times.push(record(&prepared)?);
         if let Some(native) = &mut native {
             native_times.push(native.run()?);
             // The outputs of these kernels are their first arguments.
@@ -78,7 +88,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2}",
+        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),
@@ -86,6 +96,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         native.map_or("-".into(), milliseconds),
         native.map_or("-".into(), |native| format!("{:.2}", ratio(native))),
         1.0 / ratio(median(armed_times)),
+        1.0 / ratio(median(recorded_times)),
     );
     Ok(())
 }
@@ -107,6 +118,16 @@ fn execute(
     let mut output = vec![0; workload.outputs[0].bytes];
     device.read(workload.outputs[0].address, &mut output)?;
     Ok((time, statistics, output))
+}
+
+/// The time of the same dispatch with its footprints recorded.
+fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
+    let workload = &prepared.workload;
+    let (mut device, mut footprints) = (workload.device.clone(), Footprints::default());
+    let start = Instant::now();
+    let mut execution = device.begin(&workload.dispatches[0])?;
+    device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, u64::MAX)?;
+    Ok(start.elapsed())
 }
 
 /// A trigger that waits in all waves for an instruction that does not come: the dearest case of
