@@ -141,6 +141,8 @@ pub struct Timings {
     pub profile: f64,
     /// Drawing and resolving the sites.
     pub plan: f64,
+    /// Saving states of the fault-free run.
+    pub save: f64,
     /// All injections.
     pub inject: f64,
 }

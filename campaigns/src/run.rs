@@ -14,8 +14,8 @@ use crate::results::{ResultsFile, write_summary};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
 use flipwave_injector::{
-    Accelerations, Golden, Injection, Injector, Lanes, Place, Planned, Profile, ProfileError,
-    Sampling, Workload,
+    Accelerations, Golden, GoldenError, Injection, Injector, Lanes, Place, Planned, Profile,
+    ProfileError, Sampling, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -72,9 +72,12 @@ pub fn run(
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
     let experiment = Experiment::new(campaign, faults, progress)?;
-    let injector = experiment.injector(options.accelerations);
+    let clock = Instant::now();
+    let injector = experiment.injector(options.accelerations)?;
+    let saving = clock.elapsed().as_secs_f64();
     folder::clear(&options.folder)?;
     let mut record = experiment.record(campaign, faults, options);
+    record.timings.save = saving;
     record.write(&options.folder)?;
 
     progress.phase(Phase::Injecting { count: record.planned });
@@ -151,8 +154,10 @@ impl Experiment {
         })
     }
 
-    fn injector(&self, accelerations: Accelerations) -> Injector<'_> {
-        Injector::new(&self.prepared.workload, &self.golden, accelerations)
+    fn injector(&self, accelerations: Accelerations) -> Result<Injector<'_>, CampaignError> {
+        let workload = &self.prepared.workload;
+        Ok(Injector::new(workload, &self.golden, &self.plan, accelerations)
+            .map_err(GoldenError::from)?)
     }
 
     fn rules(&self) -> Rules<'_> {

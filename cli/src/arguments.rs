@@ -93,6 +93,7 @@ impl RunArguments {
         for without in &self.without {
             match without {
                 AccelerationArgument::DeadValues => all.dead_values = false,
+                AccelerationArgument::SavedStates => all.saved_states = false,
             }
         }
         all
@@ -103,6 +104,8 @@ impl RunArguments {
 pub enum AccelerationArgument {
     /// Faults in values that nothing reads are not run
     DeadValues,
+    /// Runs begin near the fault, and execute no workgroups that it cannot reach
+    SavedStates,
 }
 
 #[derive(Debug, Args)]

@@ -1,15 +1,15 @@
 //! The words that faults strike, in the state of a wave.
 
 use crate::site::Place;
+use crate::workload::Buffer;
 use flipwave_device::Address;
 use flipwave_isa::Lane;
 use flipwave_sim::WaveState;
 
-/// The words of a workload: those of its waves, and those of its buffers, which begin at these
-/// addresses.
+/// The words of a workload: those of its waves, and those of its buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
-    pub buffers: &'a [Address],
+    pub buffers: &'a [Buffer],
 }
 
 impl Cells<'_> {
@@ -81,8 +81,8 @@ impl Cells<'_> {
     }
 
     fn address(self, buffer: u32, offset: u64) -> Option<Address> {
-        let start = self.buffers.get(buffer as usize)?;
-        start.0.checked_add(offset).map(Address)
+        let own = self.buffers.get(buffer as usize)?;
+        (offset < own.bytes as u64).then(|| Address(own.address.0 + offset))
     }
 }
 

@@ -141,8 +141,7 @@ pub fn inject(
     limits: &[u64],
 ) -> Result<Injection, InjectionError> {
     check(workload, site, limits)?;
-    let buffers = workload.buffer_addresses();
-    let mut strike = Strike::new(site, crate::cell::Cells { buffers: &buffers }, workload.simds());
+    let mut strike = Strike::new(site, workload.cells(), workload.simds());
     let ending = run(workload, &mut strike, site, limits)?;
     conclude(site, strike, ending)
 }

@@ -3,20 +3,25 @@
 use crate::fate::Fate;
 use crate::injection::{Ending, Injection, InjectionError, Struck, check, inject};
 use crate::population::{Foresight, Planned};
+use crate::restart::{Attempt, Restart};
 use crate::{Golden, Workload};
+use flipwave_device::DeviceError;
 
 /// Which ways to be faster are taken. None of them changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerations {
     /// Faults in values that nothing reads are not run: the run is the fault-free one.
     pub dead_values: bool,
+    /// Runs begin at a saved state before the fault, and of workgroups that have nothing to do with
+    /// one another only the struck one is executed.
+    pub saved_states: bool,
 }
 
 impl Accelerations {
     /// All of them.
-    pub const ALL: Accelerations = Accelerations { dead_values: true };
+    pub const ALL: Accelerations = Accelerations { dead_values: true, saved_states: true };
     /// None: each fault is a whole run.
-    pub const NONE: Accelerations = Accelerations { dead_values: false };
+    pub const NONE: Accelerations = Accelerations { dead_values: false, saved_states: false };
 }
 
 impl Default for Accelerations {
@@ -31,16 +36,26 @@ pub struct Injector<'a> {
     golden: &'a Golden,
     limits: Vec<u64>,
     accelerations: Accelerations,
+    restart: Option<Restart>,
 }
 
 impl<'a> Injector<'a> {
-    /// An injector for a workload whose fault-free run is `golden`.
+    /// An injector for the faults of `plan` in a workload whose fault-free run is `golden`.
+    ///
+    /// # Errors
+    /// None for a workload that ran before.
     pub fn new(
         workload: &'a Workload,
         golden: &'a Golden,
+        plan: &[Planned],
         accelerations: Accelerations,
-    ) -> Injector<'a> {
-        Injector { workload, golden, limits: golden.instruction_limits(), accelerations }
+    ) -> Result<Injector<'a>, DeviceError> {
+        let restart = match accelerations.saved_states {
+            true => Restart::record(workload, golden, plan)?,
+            false => None,
+        };
+        let limits = golden.instruction_limits();
+        Ok(Injector { workload, golden, limits, accelerations, restart })
     }
 
     /// Runs the workload with a fault of a plan.
@@ -56,6 +71,15 @@ impl<'a> Injector<'a> {
             check(self.workload, &planned.site, &self.limits)?;
             let struck = Struck { before, after: planned.site.action.apply(before), words };
             return Ok(Injection { struck, ending: self.fault_free() });
+        }
+        if let Some(restart) = &self.restart
+            && let Some(event) = planned.site.event()
+        {
+            check(self.workload, &planned.site, &self.limits)?;
+            let time = planned.foresight.map(|own| own.time);
+            let Injector { workload, golden, limits, .. } = self;
+            let site = &planned.site;
+            return restart.inject(&Attempt { workload, golden, limits, site, event, time });
         }
         inject(self.workload, &planned.site, &self.limits)
     }

@@ -12,6 +12,7 @@ mod foresight;
 mod injection;
 mod injector;
 mod population;
+mod restart;
 mod site;
 mod stream;
 mod strike;

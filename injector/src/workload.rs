@@ -1,5 +1,6 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
+use crate::cell::Cells;
 use crate::population::Resources;
 use crate::site::Unit;
 use flipwave_codeobj::LineTable;
@@ -122,9 +123,9 @@ impl Workload {
         Unit::simds(self.target())
     }
 
-    /// Where the buffers begin.
-    pub(crate) fn buffer_addresses(&self) -> Vec<Address> {
-        self.buffers.iter().map(|buffer| buffer.address).collect()
+    /// The words that faults strike.
+    pub(crate) fn cells(&self) -> Cells<'_> {
+        Cells { buffers: &self.buffers }
     }
 
     /// The source lines of a dispatch's code, where it says them and is as it was compiled.

@@ -52,26 +52,20 @@ impl Footprints {
     /// Private memory that workgroups have one after the other counts only if one of them reads
     /// what it has not written.
     pub fn dependent(&self) -> Vec<Dim3> {
-        let [mut read, mut written, mut private] = <[Shared; 3]>::default();
-        for footprint in self.workgroups.values() {
-            read.add(&footprint.read);
-            written.add(&footprint.written);
-            private.add(&footprint.private);
-        }
-        let depends = |own: &Footprint| {
-            let read = |bytes| read.meets(&own.read, bytes);
-            let written = |bytes| written.meets(&own.written, bytes);
-            let private = |bytes| private.meets(&own.private, bytes);
-            own.uses_global_sync
-                || written(&own.read)
-                || private(&own.read)
-                || read(&own.written)
-                || written(&own.written)
-                || private(&own.written)
-                || read(&own.private)
-                || written(&own.private)
-        };
+        let union = self.union();
+        let depends = |own: &Footprint| union.meets(own, own);
         self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
+    }
+
+    /// All footprints together.
+    pub fn union(&self) -> FootprintUnion {
+        let mut union = FootprintUnion::default();
+        for footprint in self.workgroups.values() {
+            union.read.add(&footprint.read);
+            union.written.add(&footprint.written);
+            union.private.add(&footprint.private);
+        }
+        union
     }
 
     pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut Footprint {
@@ -80,8 +74,35 @@ impl Footprints {
     }
 }
 
+/// What the workgroups of a dispatch touch, taken together.
+#[derive(Clone, Debug, Default)]
+pub struct FootprintUnion {
+    read: Shared,
+    written: Shared,
+    private: Shared,
+}
+
+impl FootprintUnion {
+    /// Whether a workgroup whose footprint among these is `own` depends on others if it touches what
+    /// `other` says instead.
+    pub fn meets(&self, own: &Footprint, other: &Footprint) -> bool {
+        let read = |bytes| self.read.meets(&own.read, bytes);
+        let written = |bytes| self.written.meets(&own.written, bytes);
+        let private = |bytes| self.private.meets(&own.private, bytes);
+        own.uses_global_sync
+            || other.uses_global_sync
+            || written(&other.read)
+            || private(&other.read)
+            || read(&other.written)
+            || written(&other.written)
+            || private(&other.written)
+            || read(&other.private)
+            || written(&other.private)
+    }
+}
+
 /// Bytes that several sets have: for each line those in one set at least, and in two.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Shared {
     lines: FxHashMap<u64, [u64; 2]>,
 }

@@ -10,6 +10,7 @@ mod aperture;
 mod atomic;
 mod buffer;
 mod byte_set;
+mod bytes;
 mod checker;
 mod control;
 mod coverage;
@@ -38,6 +39,7 @@ mod rounding;
 mod scalar;
 mod scalar_memory;
 mod schedule;
+mod spare_waves;
 mod step;
 pub mod strict;
 mod translate;
@@ -57,7 +59,7 @@ mod test_support;
 
 pub use byte_set::ByteSet;
 pub use coverage::{Treatment, treatment};
-pub use footprint::{Footprint, Footprints};
+pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use memory::AddressSpace;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
@@ -72,6 +74,7 @@ use flipwave_isa::{Isa, Pc, Target};
 use launch::Launch;
 use program::Program;
 use schedule::Scheduler;
+use spare_waves::SpareWaves;
 use std::ops::Range;
 use std::sync::Arc;
 use strict::{Strict, Violation};
@@ -93,6 +96,7 @@ pub struct EmbeddedGpu {
     /// The code of each module, by the module's index; for each wave size of the target, in the
     /// order of [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
+    spare: SpareWaves,
 }
 
 /// What a runtime may do one way or another, none of which a correct program depends on.
@@ -141,6 +145,7 @@ impl EmbeddedGpu {
             space: AddressSpace::default(),
             policy: Policy::default(),
             modules: Vec::new(),
+            spare: SpareWaves::default(),
             programs: vec![Vec::new(); target.wave_sizes().len()],
             target,
         })
@@ -149,6 +154,12 @@ impl EmbeddedGpu {
     /// Changes the policy for dispatches that begin from now on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
+    }
+
+    /// Lets clones of this device from now on share its memory, as far as they do not write it. What
+    /// a device writes becomes its own, an allocation at a time.
+    pub fn share_memory(&mut self) {
+        self.space.share();
     }
 
     /// Like [`Device::dispatch`], with an observer that sees what executes.
@@ -297,8 +308,9 @@ impl EmbeddedGpu {
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
-        let scheduler = Scheduler::new(&programs, observer, checker, until);
-        let progress = scheduler.run(execution, &mut self.space, footprints);
+        let scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
+        let (progress, spare) = scheduler.run(execution, &mut self.space, footprints);
+        self.spare.give(spare);
         if matches!(progress, Progress::Ended(_)) {
             execution.launch.release(&mut self.space)?;
         }

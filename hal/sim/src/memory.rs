@@ -1,6 +1,7 @@
 //! Device memory: one interface, and its body for workloads whose memory is all our own.
 
 use crate::atomic::Atomic;
+use crate::bytes::Bytes;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
@@ -160,7 +161,7 @@ pub struct AddressSpace {
 struct Allocation {
     base: u64,
     /// Whole pages.
-    bytes: Vec<u8>,
+    bytes: Bytes,
     /// As asked for.
     size: u64,
     /// Offsets of code, ascending.
@@ -182,7 +183,7 @@ impl Allocation {
             part.start = code.end;
         }
         let base = self.base + part.start as u64;
-        Some(RegionMut { base, bytes: self.bytes.get_mut(part)? })
+        Some(RegionMut { base, bytes: self.bytes.own().get_mut(part)? })
     }
 }
 
@@ -227,6 +228,7 @@ impl AddressSpace {
         let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
         bytes.try_reserve_exact(length).map_err(|_| refuse("the host has no memory left"))?;
         bytes.resize(length, 0);
+        let bytes = Bytes::Own(bytes);
         self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
         Ok(Address(base))
     }
@@ -246,6 +248,11 @@ impl AddressSpace {
         }
     }
 
+    /// Lets clones from now on share the memory that neither of them writes.
+    pub fn share(&mut self) {
+        self.allocations.iter_mut().for_each(|allocation| allocation.bytes.share());
+    }
+
     /// Makes a range inside one allocation read-only to waves: a write there is a memory
     /// violation. It lies behind the allocation's earlier such ranges.
     pub fn protect(&mut self, range: Range<Address>) {
@@ -263,7 +270,8 @@ impl AddressSpace {
         let error =
             DeviceError::NotAllocated { operation: "write", address, bytes: bytes.len() as u64 };
         let Some((index, start)) = self.locate(address, bytes.len()) else { return Err(error) };
-        self.allocations[index].bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        let own = self.allocations[index].bytes.own();
+        own[start..start + bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
@@ -328,7 +336,7 @@ impl Memory for AddressSpace {
     fn writable(&mut self, address: u64, _: usize) -> Option<RegionMut<'_>> {
         let allocation = self.allocation_around(address)?;
         if allocation.code.is_empty() {
-            return Some(RegionMut { base: allocation.base, bytes: &mut allocation.bytes });
+            return Some(RegionMut { base: allocation.base, bytes: allocation.bytes.own() });
         }
         allocation.writable(address - allocation.base)
     }

@@ -5,8 +5,9 @@ use crate::op::Op;
 use crate::translate::translate;
 use crate::vector::Level;
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{DecodeError, Isa, Pc};
+use flipwave_isa::{DecodeError, Inst, Isa, Pc, Register};
 use std::fmt;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The executable part of a loaded code object. Every dword is a place where execution may
@@ -21,6 +22,9 @@ pub struct Program {
     isa: Mutex<Isa>,
     level: Level,
     machine: Machine,
+    /// How many architectural and how many accumulation registers the instructions decoded so far
+    /// can reach.
+    rows_used: [AtomicU16; 2],
 }
 
 impl Program {
@@ -28,7 +32,17 @@ impl Program {
     pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
         let slots = (0..bytes.len() / 4).map(|_| OnceLock::new()).collect();
         let machine = Machine::new(isa.target(), isa.wave_size());
-        Program { base, virtual_base, bytes, slots, isa: Mutex::new(isa), level, machine }
+        let rows_used = Default::default();
+        Program {
+            base,
+            virtual_base,
+            bytes,
+            slots,
+            isa: Mutex::new(isa),
+            level,
+            machine,
+            rows_used,
+        }
     }
 
     /// The host's vector extensions that the code was made ready for.
@@ -79,6 +93,12 @@ impl Program {
         Ok(slot.get_or_init(|| Box::new(op)))
     }
 
+    /// How many architectural and how many accumulation registers the instructions executed so far
+    /// can have written.
+    pub fn rows_used(&self) -> [u16; 2] {
+        self.rows_used.each_ref().map(|used| used.load(Ordering::Relaxed))
+    }
+
     /// The dword at a device address.
     pub fn dword(&self, pc: u64) -> Option<u32> {
         let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..)?;
@@ -112,8 +132,26 @@ impl Program {
             },
             _ => FaultCause::IllegalInstruction { word: word(bytes) },
         })?;
+        for (used, count) in self.rows_used.iter().zip(rows_reached(&inst)) {
+            used.fetch_max(count, Ordering::Relaxed);
+        }
         Ok(translate(inst, self.level, self.machine))
     }
+}
+
+/// How many registers of each file, from the first on, an instruction can write: all where an index
+/// says which.
+fn rows_reached(inst: &Inst) -> [u16; 2] {
+    let indexes = inst.indexes_registers() || inst.operation.name().starts_with("s_set_gpr_idx");
+    let mut reached = if indexes { [256; 2] } else { [0; 2] };
+    for register in inst.writes.iter().flat_map(|range| range.iter()) {
+        match register {
+            Register::Vgpr(own) => reached[0] = reached[0].max(u16::from(own.0) + 1),
+            Register::AccVgpr(own) => reached[1] = reached[1].max(u16::from(own.0) + 1),
+            _ => {}
+        }
+    }
+    reached
 }
 
 impl fmt::Debug for Program {

@@ -17,6 +17,7 @@ use crate::observer::{Executed, Observer, Watch};
 use crate::program::Program;
 use crate::recording::Recording;
 use crate::step::step;
+use crate::vector::Level;
 use crate::wave::{Status, Wave};
 use crate::wave_state::WaveState;
 use crate::workgroup::{Workgroup, WorkgroupCopy};
@@ -85,6 +86,23 @@ impl Execution {
     /// What has been executed so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// The workgroup whose turn it is.
+    pub fn workgroup(&self) -> Option<Dim3> {
+        let next = self.resident.front().map(|own| own.position);
+        next.or(self.put_away.as_ref().map(|own| own.position))
+    }
+
+    /// Instructions that a wave under way has executed; nothing for waves that have not started,
+    /// and of workgroups that have ended.
+    pub fn executed(&self, wave: WaveId) -> Option<u64> {
+        let resident = self.resident.iter().find(|own| own.position == wave.workgroup);
+        if let Some(workgroup) = resident {
+            return workgroup.waves.get(wave.wave as usize).map(|own| own.executed);
+        }
+        let put_away = self.put_away.as_ref().filter(|own| own.position == wave.workgroup)?;
+        put_away.executed(wave.wave)
     }
 
     /// Changes after how many wave instructions in all the watchdog ends the execution.
@@ -174,21 +192,53 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         observer: &'a mut O,
         checker: &'a mut C,
         pause: u64,
+        spare: Vec<Wave>,
     ) -> Scheduler<'a, O, C> {
-        Scheduler { programs, observer, checker, pause, spare: Vec::new() }
+        Scheduler { programs, observer, checker, pause, spare }
+    }
+
+    /// A wave to be set up.
+    fn wave(spare: &mut Vec<Wave>, level: Level) -> Wave {
+        spare.pop().unwrap_or_else(|| Wave::new(level))
+    }
+
+    /// The waves of a workgroup can be used again.
+    fn put_back(&mut self, mut workgroup: Workgroup) {
+        for program in self.programs {
+            let used = program.rows_used();
+            for wave in &mut workgroup.waves {
+                wave.rows_used = [0, 1].map(|file| wave.rows_used[file].max(used[file]));
+            }
+        }
+        self.spare.append(&mut workgroup.waves);
     }
 
     /// Carries a dispatch on until it pauses or ends; notes what its workgroups touch if there are
-    /// footprints to add to.
+    /// footprints to add to. Gives back the waves that are not used any more.
     pub fn run(
         mut self,
+        execution: &mut Execution,
+        memory: &mut dyn Memory,
+        footprints: Option<&mut Footprints>,
+    ) -> (Progress, Vec<Wave>) {
+        let progress = self.carry_on(execution, memory, footprints);
+        if matches!(progress, Progress::Ended(_)) {
+            std::mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
+        }
+        (progress, self.spare)
+    }
+
+    fn carry_on(
+        &mut self,
         execution: &mut Execution,
         memory: &mut dyn Memory,
         mut footprints: Option<&mut Footprints>,
     ) -> Progress {
         if let Some(state) = execution.put_away.take() {
             let level = self.programs[execution.home].level();
-            execution.resident.push_front(state.restore(level));
+            let spare = &mut self.spare;
+            let workgroup = state.restore(|| Scheduler::<O, C>::wave(spare, level));
+            execution.resident.push_front(workgroup);
         }
         for workgroup in &mut execution.resident {
             for (wave, watched) in workgroup.waves.iter().zip(&mut workgroup.watched) {
@@ -218,6 +268,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             match turn {
                 Err(fault) => {
                     self.checker.faults(&fault.cause, &workgroup.waves);
+                    self.put_back(workgroup);
                     return Progress::Ended(Completion::Faulted(fault));
                 }
                 Ok(Turn::Paused) => {
@@ -227,7 +278,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                 Ok(Turn::Over) => execution.resident.push_back(workgroup),
                 Ok(Turn::Ended) => {
                     execution.free.push(workgroup.slot);
-                    self.spare.append(&mut workgroup.waves);
+                    self.put_back(workgroup);
                 }
             }
             let workgroups = execution.position.workgroups - 1;
@@ -270,7 +321,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             statistics: Statistics::default(),
         };
         for index in 0..launch.waves(position) {
-            let mut wave = self.spare.pop().unwrap_or_else(|| Wave::new(level));
+            let mut wave = Scheduler::<O, C>::wave(&mut self.spare, level);
             launch.start(&mut wave, position, index, slot);
             self.checker.starts(&wave, launch);
             workgroup.watched.push(self.observer.watches(wave.id));

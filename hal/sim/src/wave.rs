@@ -245,6 +245,9 @@ pub struct Wave {
     pub vgpr_count: u16,
     /// Accumulation vector registers allocated.
     pub acc_vgpr_count: u16,
+    /// How many rows of each of the two files may hold something: those allocated, and what wild
+    /// code wrote beyond them.
+    pub rows_used: [u16; 2],
     /// LDS bytes of its workgroup.
     pub lds_size: u32,
     /// Its private memory.
@@ -319,6 +322,7 @@ impl Wave {
             mode: Mode::default(),
             vgpr_count: 0,
             acc_vgpr_count: 0,
+            rows_used: [0; 2],
             lds_size: 0,
             private: Private::default(),
             written_lanes: None,
@@ -329,9 +333,14 @@ impl Wave {
 
     /// Back to the state a wave is created in, with registers of this many rows zeroed.
     pub fn reset(&mut self, machine: Machine, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
-        let accumulation = usize::from(RowIndex::FIRST_ACCUMULATION);
-        self.rows[..usize::from(vgpr_count)].fill(Row::ZERO);
-        self.rows[accumulation..accumulation + usize::from(acc_vgpr_count)].fill(Row::ZERO);
+        let counts = [vgpr_count, acc_vgpr_count];
+        for ((first, count), used) in
+            [0, RowIndex::FIRST_ACCUMULATION].into_iter().zip(counts).zip(self.rows_used)
+        {
+            let (first, count) = (usize::from(first), usize::from(count.max(used)));
+            self.rows[first..first + count].fill(Row::ZERO);
+        }
+        self.rows_used = counts;
         self.machine = machine;
         self.id = id;
         self.scalars = [0; ScalarIndex::COUNT];

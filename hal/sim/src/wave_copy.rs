@@ -3,7 +3,6 @@
 
 use crate::machine::Machine;
 use crate::private::Private;
-use crate::vector::Level;
 use crate::wave::{Mode, Row, RowIndex, ScalarIndex, Status, Wave};
 use flipwave_device::WaveId;
 
@@ -25,6 +24,11 @@ pub struct WaveCopy {
 }
 
 impl WaveCopy {
+    /// Instructions that it has executed.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
     /// The state of a wave.
     pub fn of(wave: &Wave) -> WaveCopy {
         let first = usize::from(RowIndex::FIRST_ACCUMULATION);
@@ -44,9 +48,8 @@ impl WaveCopy {
         }
     }
 
-    /// The wave, for a host with these vector extensions.
-    pub fn restore(&self, level: Level) -> Wave {
-        let mut wave = Wave::new(level);
+    /// Makes `wave` this one.
+    pub fn restore(&self, wave: &mut Wave) {
         let first = usize::from(RowIndex::FIRST_ACCUMULATION);
         let counts = [&self.vgprs, &self.acc_vgprs].map(|rows| rows.len() as u16);
         wave.reset(self.machine, self.id, counts[0], counts[1]);
@@ -61,6 +64,5 @@ impl WaveCopy {
         wave.private = self.private;
         wave.status = self.status;
         wave.executed = self.executed;
-        wave
     }
 }

@@ -1,7 +1,6 @@
 //! A workgroup under way.
 
 use crate::checker::Checker;
-use crate::vector::Level;
 use crate::wave::{Status, Wave};
 use crate::wave_copy::WaveCopy;
 use flipwave_device::{Dim3, Statistics};
@@ -63,13 +62,23 @@ impl WorkgroupCopy {
         }
     }
 
-    /// The workgroup, none of whose waves is watched.
-    pub fn restore(self, level: Level) -> Workgroup {
+    /// Instructions that one of its waves has executed.
+    pub fn executed(&self, wave: u32) -> Option<u64> {
+        self.waves.get(wave as usize).map(WaveCopy::executed)
+    }
+
+    /// The workgroup, none of whose waves is watched, in waves that `wave` gives.
+    pub fn restore(self, mut wave: impl FnMut() -> Wave) -> Workgroup {
+        let restore = |copy: &WaveCopy| {
+            let mut wave = wave();
+            copy.restore(&mut wave);
+            wave
+        };
         Workgroup {
             position: self.position,
             slot: self.slot,
             watched: vec![false; self.waves.len()],
-            waves: self.waves.iter().map(|wave| wave.restore(level)).collect(),
+            waves: self.waves.iter().map(restore).collect(),
             lds: self.lds,
             statistics: self.statistics,
         }

@@ -1,0 +1,155 @@
+//! Saving the states.
+
+use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup};
+use crate::population::Planned;
+use crate::{Golden, Workload};
+use flipwave_device::{Address, Device, DeviceError, Dispatch, Statistics};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
+use std::collections::{HashMap, HashSet};
+
+/// Workgroups saved under way, in all dispatches together: a state has some tens of kilobytes for
+/// each wave.
+const WORKGROUP_STATES: u64 = 256;
+
+/// Dispatches saved under way, in all together: a state has the memory that was written, and all
+/// waves under way.
+const WHOLE_STATES: u64 = 32;
+
+/// Bytes of device memory, times dispatches, at most: beyond them no states are kept.
+const MOST_BYTES: u64 = 4 << 30;
+
+impl Restart {
+    /// Runs a workload whose fault-free run is `golden`, and saves the states that the faults of a
+    /// plan need; nothing if they would need too much memory.
+    ///
+    /// # Errors
+    /// None for a workload that ran before.
+    pub fn record(
+        workload: &Workload,
+        golden: &Golden,
+        plan: &[Planned],
+    ) -> Result<Option<Restart>, DeviceError> {
+        let memory: u64 = workload.device.allocations().map(|(_, bytes)| bytes).sum();
+        if memory.saturating_mul(workload.dispatches.len() as u64) > MOST_BYTES {
+            return Ok(None);
+        }
+        let total: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+        let mut struck: HashMap<u32, HashSet<[u32; 3]>> = HashMap::new();
+        for event in plan.iter().filter_map(|planned| planned.site.event()) {
+            struck.entry(event.dispatch).or_default().insert(event.workgroup);
+        }
+        let mut device = workload.device.clone();
+        let mut dispatches = Vec::with_capacity(workload.dispatches.len());
+        for (index, (dispatch, statistics)) in
+            (0..).zip(workload.dispatches.iter().zip(&golden.statistics))
+        {
+            let workgroups = struck.remove(&index).unwrap_or_default();
+            let recorder = Recorder { dispatch, statistics: *statistics, total, workgroups };
+            dispatches.push(recorder.record(&mut device)?);
+        }
+        Ok(Some(Restart { dispatches }))
+    }
+}
+
+/// Records one dispatch.
+struct Recorder<'a> {
+    dispatch: &'a Dispatch,
+    statistics: Statistics,
+    /// Wave instructions of all dispatches.
+    total: u64,
+    /// The workgroups that are struck.
+    workgroups: HashSet<[u32; 3]>,
+}
+
+impl Recorder<'_> {
+    fn record(self, device: &mut EmbeddedGpu) -> Result<SavedDispatch, DeviceError> {
+        device.share_memory();
+        let execution = device.begin(self.dispatch)?;
+        device.share_memory();
+        let begun = SavedState { device: device.clone(), execution };
+        let (footprints, workgroups) = self.workgroups(device, begun.execution.clone())?;
+        let dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
+        let whole = if self.workgroups.is_disjoint(&dependent) {
+            Vec::new()
+        } else {
+            self.whole(begun.device.clone(), begun.execution.clone())?
+        };
+        Ok(SavedDispatch {
+            begun,
+            statistics: self.statistics,
+            union: footprints.union(),
+            footprints,
+            dependent,
+            workgroups,
+            whole,
+        })
+    }
+
+    /// Wave instructions from one of `states` states, of all dispatches, to the next.
+    fn interval(&self, states: u64) -> u64 {
+        (self.total / states).max(1)
+    }
+
+    /// Executes the dispatch to its end, and saves the workgroups that are struck.
+    fn workgroups(
+        &self,
+        device: &mut EmbeddedGpu,
+        mut execution: Execution,
+    ) -> Result<(Footprints, HashMap<[u32; 3], Vec<SavedWorkgroup>>), DeviceError> {
+        let mut footprints = Footprints::default();
+        let mut saved: HashMap<[u32; 3], Vec<SavedWorkgroup>> = HashMap::new();
+        let mut until = 0;
+        loop {
+            until += self.interval(WORKGROUP_STATES);
+            let progress =
+                device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, until)?;
+            if matches!(progress, Progress::Ended(_)) {
+                return Ok((footprints, saved));
+            }
+            let Some(position) = execution.workgroup() else { continue };
+            let footprint =
+                footprints.get(position).filter(|_| self.workgroups.contains(&position));
+            let Some(footprint) = footprint else { continue };
+            if let Some(alone) = execution.alone(position, footprint.slot) {
+                let memory = written(device, footprint)?;
+                saved
+                    .entry(position)
+                    .or_default()
+                    .push(SavedWorkgroup { execution: alone, memory });
+            }
+        }
+    }
+
+    /// Executes the dispatch to its end, and saves it under way.
+    fn whole(
+        &self,
+        mut device: EmbeddedGpu,
+        mut execution: Execution,
+    ) -> Result<Vec<SavedState>, DeviceError> {
+        let mut saved = Vec::new();
+        let mut until = 0;
+        loop {
+            until += self.interval(WHOLE_STATES);
+            let progress = device.advance(&mut execution, &mut Unobserved, until)?;
+            if matches!(progress, Progress::Ended(_)) {
+                return Ok(saved);
+            }
+            device.share_memory();
+            saved.push(SavedState { device: device.clone(), execution: execution.clone() });
+        }
+    }
+}
+
+/// What a workgroup has written, as it is in memory now.
+fn written(
+    device: &EmbeddedGpu,
+    footprint: &Footprint,
+) -> Result<Vec<(Address, Vec<u8>)>, DeviceError> {
+    let runs = footprint.written.runs().into_iter().chain(footprint.private.runs());
+    let read = |(start, bytes): (Address, u64)| {
+        let mut content = vec![0; bytes as usize];
+        device.read(start, &mut content)?;
+        Ok((start, content))
+    };
+    runs.map(read).collect()
+}

@@ -1,0 +1,313 @@
+//! Faulty runs from saved states.
+
+use super::{Restart, SavedDispatch, SavedState, Time};
+use crate::injection::{Ending, Injection, InjectionError, conclude};
+use crate::population::workgroups;
+use crate::site::Event;
+use crate::strike::Strike;
+use crate::{Golden, Site, Workload};
+use flipwave_device::{
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics,
+};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
+
+/// A fault, and the run that it is injected into.
+pub(crate) struct Attempt<'a> {
+    pub workload: &'a Workload,
+    pub golden: &'a Golden,
+    /// The watchdogs of the dispatches, in wave instructions.
+    pub limits: &'a [u64],
+    pub site: &'a Site,
+    /// The event of the site.
+    pub event: &'a Event,
+    /// Instructions that the wave has executed before the site's, if that is known.
+    pub time: Option<u64>,
+}
+
+/// How a struck workgroup ended that was executed alone.
+struct Alone {
+    completion: Completion,
+    device: EmbeddedGpu,
+    footprints: Footprints,
+}
+
+impl Restart {
+    /// Runs a workload with a fault, as [`inject`](crate::inject) does, from the nearest state.
+    ///
+    /// # Errors
+    /// As [`inject`](crate::inject).
+    pub fn inject(&self, attempt: &Attempt<'_>) -> Result<Injection, InjectionError> {
+        if let Some(injection) = self.inject_alone(attempt)? {
+            return Ok(injection);
+        }
+        let (state, is_under_way) = self.dispatch(attempt).latest(attempt);
+        let mut strike = attempt.strike(is_under_way);
+        let mut device = state.device.clone();
+        let mut execution = state.execution.clone();
+        execution.set_limit(attempt.limit());
+        let index = attempt.event.dispatch as usize;
+        let completion = attempt.carry_on(&mut device, &mut execution, &mut strike)?;
+        let before = attempt.golden.statistics[..index].to_vec();
+        let ending = self.finish(attempt, index, completion, device, before)?;
+        conclude(attempt.site, strike, ending)
+    }
+
+    fn dispatch(&self, attempt: &Attempt<'_>) -> &SavedDispatch {
+        &self.dispatches[attempt.event.dispatch as usize]
+    }
+
+    /// The same with the struck workgroup alone, where it has nothing to do with the others, with
+    /// the fault either.
+    fn inject_alone(&self, attempt: &Attempt<'_>) -> Result<Option<Injection>, InjectionError> {
+        let saved = self.dispatch(attempt);
+        let position = attempt.event.workgroup;
+        let Some(own) = saved.footprints.get(position) else { return Ok(None) };
+        if saved.dependent.contains(&position) {
+            return Ok(None);
+        }
+        let others = saved.statistics.wave_instructions - own.statistics.wave_instructions;
+        let Some(limit) = attempt.limit().checked_sub(others) else { return Ok(None) };
+        let (strike, alone) = match saved.run_alone(attempt, own.slot, limit)? {
+            Some(run) => run,
+            None => return Ok(None),
+        };
+        let Some(faulty) = alone.footprints.get(position) else { return Ok(None) };
+        if saved.union.meets(own, faulty) {
+            return Ok(None);
+        }
+        let statistics = match alone.completion {
+            Completion::Completed(statistics) => statistics,
+            Completion::Faulted(fault) => {
+                let index = attempt.event.dispatch as usize;
+                let dispatch = &attempt.workload.dispatches[index];
+                let place = attempt.workload.place(dispatch, fault.place);
+                // What the watchdog counts is what all workgroups execute.
+                let cause = match fault.cause {
+                    FaultCause::Watchdog { executed } => {
+                        FaultCause::Watchdog { executed: executed + others }
+                    }
+                    cause => cause,
+                };
+                let fault = DeviceFault { cause, place };
+                let ending = Ending::Faulted { dispatch: attempt.event.dispatch, fault };
+                return conclude(attempt.site, strike, ending).map(Some);
+            }
+        };
+        let statistics = Statistics {
+            wave_instructions: others + statistics.wave_instructions,
+            lane_operations: saved.statistics.lane_operations - own.statistics.lane_operations
+                + statistics.lane_operations,
+            waves: saved.statistics.waves,
+        };
+        let mut touched = own.written.clone();
+        touched.unite(&faulty.written);
+        let ending = self.go_on(attempt, statistics, &alone.device, &touched.runs())?;
+        conclude(attempt.site, strike, ending).map(Some)
+    }
+
+    /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
+    /// others are as in the fault-free run.
+    fn go_on(
+        &self,
+        attempt: &Attempt<'_>,
+        statistics: Statistics,
+        device: &EmbeddedGpu,
+        touched: &[(Address, u64)],
+    ) -> Result<Ending, DeviceError> {
+        let index = attempt.event.dispatch as usize;
+        let golden = attempt.golden;
+        let mut all = golden.statistics.clone();
+        all[index] = statistics;
+        let Some(next) = self.dispatches.get(index + 1) else {
+            let mut outputs = golden.outputs.clone();
+            attempt.put(device, touched, &mut outputs)?;
+            return Ok(Ending::Completed { outputs, statistics: all });
+        };
+        let mut resumed = next.begun.device.clone();
+        let mut is_changed = false;
+        for (start, bytes) in touched {
+            let [mut faulty, mut right] = [vec![0; *bytes as usize], vec![0; *bytes as usize]];
+            device.read(*start, &mut faulty)?;
+            resumed.read(*start, &mut right)?;
+            if faulty != right {
+                resumed.write(*start, &faulty)?;
+                is_changed = true;
+            }
+        }
+        if !is_changed {
+            return Ok(Ending::Completed { outputs: golden.outputs.clone(), statistics: all });
+        }
+        let mut execution = next.begun.execution.clone();
+        execution.set_limit(attempt.limits[index + 1]);
+        let completion = to_end(&mut resumed, &mut execution, &mut Unobserved, None)?;
+        all.truncate(index + 1);
+        self.finish(attempt, index + 1, completion, resumed, all)
+    }
+
+    /// The end of a run in which dispatch `index` has ended, those before it with `statistics`.
+    fn finish(
+        &self,
+        attempt: &Attempt<'_>,
+        index: usize,
+        completion: Completion,
+        mut device: EmbeddedGpu,
+        mut statistics: Vec<Statistics>,
+    ) -> Result<Ending, DeviceError> {
+        let workload = attempt.workload;
+        let mut completion = completion;
+        let mut rest = (index..).zip(workload.dispatches.iter().zip(attempt.limits).skip(index));
+        while let Some((number, (dispatch, limit))) = rest.next() {
+            if number > index {
+                let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
+                completion = device.dispatch(&dispatch)?;
+            }
+            match &completion {
+                Completion::Completed(own) => statistics.push(*own),
+                Completion::Faulted(fault) => {
+                    let place = workload.place(dispatch, fault.place);
+                    let fault = DeviceFault { place, ..fault.clone() };
+                    return Ok(Ending::Faulted { dispatch: number as u32, fault });
+                }
+            }
+        }
+        Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })
+    }
+}
+
+impl SavedDispatch {
+    /// The latest state before the fault, and whether the struck wave may be under way there.
+    fn latest(&self, attempt: &Attempt<'_>) -> (&SavedState, bool) {
+        let slot = self.footprints.get(attempt.event.workgroup).map_or(0, |own| own.slot);
+        let is_before = |state: &&SavedState| {
+            let time = Time::of(attempt.event, attempt.time);
+            let has_not_ended = state.execution.alone(attempt.event.workgroup, slot).is_some();
+            time.is_some_and(|time| has_not_ended && time.is_ahead_of(&state.execution))
+        };
+        match self.whole.iter().rev().find(is_before) {
+            Some(state) => (state, true),
+            None => (&self.begun, false),
+        }
+    }
+
+    /// Executes the struck workgroup alone, from its latest state before the fault.
+    fn run_alone<'a>(
+        &self,
+        attempt: &Attempt<'a>,
+        slot: usize,
+        limit: u64,
+    ) -> Result<Option<(Strike<'a>, Alone)>, DeviceError> {
+        let position = attempt.event.workgroup;
+        let time = Time::of(attempt.event, attempt.time);
+        let states = self.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
+        let is_before = |execution: &Execution| time.is_some_and(|own| own.is_ahead_of(execution));
+        let state = states.iter().rev().find(|state| is_before(&state.execution));
+        let mut device = self.begun.device.clone();
+        let mut execution = match state {
+            Some(state) => {
+                for (start, bytes) in &state.memory {
+                    device.write(*start, bytes)?;
+                }
+                state.execution.clone()
+            }
+            None => match self.begun.execution.alone(position, slot) {
+                Some(execution) => execution,
+                None => return Ok(None),
+            },
+        };
+        execution.set_limit(limit);
+        let mut strike = attempt.strike(state.is_some());
+        let mut footprints = Footprints::default();
+        let completion =
+            attempt.carry_on_recorded(&mut device, &mut execution, &mut strike, &mut footprints)?;
+        Ok(Some((strike, Alone { completion, device, footprints })))
+    }
+}
+
+impl<'a> Attempt<'a> {
+    fn index(&self) -> usize {
+        self.event.dispatch as usize
+    }
+
+    fn limit(&self) -> u64 {
+        self.limits[self.index()]
+    }
+
+    /// The strike, at its time where the wave may be under way already.
+    fn strike(&self, is_under_way: bool) -> Strike<'a> {
+        let strike = Strike::new(self.site, self.workload.cells(), self.workload.simds());
+        let mut strike = match self.time.filter(|_| is_under_way) {
+            Some(time) => strike.at_time(time),
+            None => strike,
+        };
+        strike.begin(workgroups(&self.workload.dispatches[self.index()]));
+        strike
+    }
+
+    fn carry_on(
+        &self,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        strike: &mut Strike<'_>,
+    ) -> Result<Completion, DeviceError> {
+        let dispatch = &self.workload.dispatches[self.index()];
+        match self.workload.guests.get(&dispatch.module.0) {
+            Some(guest) => to_end(device, execution, &mut guest.observe(strike), None),
+            None => to_end(device, execution, strike, None),
+        }
+    }
+
+    fn carry_on_recorded(
+        &self,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        strike: &mut Strike<'_>,
+        footprints: &mut Footprints,
+    ) -> Result<Completion, DeviceError> {
+        let dispatch = &self.workload.dispatches[self.index()];
+        match self.workload.guests.get(&dispatch.module.0) {
+            Some(guest) => to_end(device, execution, &mut guest.observe(strike), Some(footprints)),
+            None => to_end(device, execution, strike, Some(footprints)),
+        }
+    }
+
+    /// Puts the bytes of a device where they belong in the outputs.
+    fn put(
+        &self,
+        device: &EmbeddedGpu,
+        touched: &[(Address, u64)],
+        outputs: &mut [Vec<u8>],
+    ) -> Result<(), DeviceError> {
+        for (output, content) in self.workload.outputs.iter().zip(outputs) {
+            let end = output.address.0 + output.bytes as u64;
+            for (start, bytes) in touched {
+                let first = start.0.max(output.address.0);
+                let last = (start.0 + bytes).min(end);
+                if first < last {
+                    let offset = |at: u64| (at - output.address.0) as usize;
+                    device.read(Address(first), &mut content[offset(first)..offset(last)])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Carries an execution on to its end.
+fn to_end(
+    device: &mut EmbeddedGpu,
+    execution: &mut Execution,
+    observer: &mut impl Observer,
+    mut footprints: Option<&mut Footprints>,
+) -> Result<Completion, DeviceError> {
+    loop {
+        let progress = match &mut footprints {
+            Some(footprints) => {
+                device.advance_recorded(execution, observer, footprints, u64::MAX)?
+            }
+            None => device.advance(execution, observer, u64::MAX)?,
+        };
+        if let Progress::Ended(end) = progress {
+            return Ok(end);
+        }
+    }
+}
