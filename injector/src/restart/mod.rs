@@ -27,7 +27,7 @@ struct SavedDispatch {
     statistics: Statistics,
     footprints: Footprints,
     union: FootprintUnion,
-    /// Workgroups that cannot be executed alone.
+    /// Workgroups that cannot be executed alone, or need not.
     dependent: HashSet<[u32; 3]>,
     /// Workgroups under way, by position, each in the order of time.
     workgroups: HashMap<[u32; 3], Vec<SavedWorkgroup>>,

@@ -15,6 +15,10 @@ const WORKGROUP_STATES: u64 = 256;
 /// waves under way.
 const WHOLE_STATES: u64 = 32;
 
+/// A workgroup that executes more than one part in so many of a dispatch is not worth being executed
+/// alone: to watch what it touches costs as much.
+const LARGE: u64 = 6;
+
 /// Bytes of device memory, times dispatches, at most: beyond them no states are kept.
 const MOST_BYTES: u64 = 4 << 30;
 
@@ -68,7 +72,11 @@ impl Recorder<'_> {
         device.share_memory();
         let begun = SavedState { device: device.clone(), execution };
         let (footprints, workgroups) = self.workgroups(device, begun.execution.clone())?;
-        let dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
+        let mut dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
+        let executed = self.statistics.wave_instructions;
+        let is_large = |own: &Footprint| own.statistics.wave_instructions > executed / LARGE;
+        let large = footprints.iter().filter(|(_, own)| is_large(own));
+        dependent.extend(large.map(|(position, _)| position));
         let whole = if self.workgroups.is_disjoint(&dependent) {
             Vec::new()
         } else {

@@ -1,0 +1,153 @@
+//! Every way to be faster gives the same results: faults in values that nothing reads are told
+//! without a run, and runs begin near the fault and leave out the workgroups that it cannot reach.
+
+use flipwave_device::FaultCause;
+use flipwave_injector::{
+    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Injection, Injector,
+    Intermittent, Planned, Scope, Workload,
+};
+use flipwave_tests::{
+    MACHINES, example, examples, flipwave, plan_of, profile_of, workload,
+};
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// Faults of every kind that the embedded GPU injects.
+fn faults() -> Vec<Fault> {
+    let one_bit = Fault::transient(FaultModel::FlipOneBit);
+    let targets = FaultTarget::ALL.map(|target| Fault { target, ..one_bit.clone() });
+    let scopes = [Scope::ActiveLanes, Scope::Wave, Scope::Workgroup]
+        .map(|scope| Fault { scope, ..one_bit.clone() });
+    let window = NonZeroU64::new(20).expect("a window");
+    let intermittent = Duration::Intermittent(Intermittent { window, rate: 1 << 31 });
+    let permanent = Duration::Permanent(NonZeroU32::new(8).expect("units"));
+    let durations =
+        [intermittent, permanent].map(|duration| Fault { duration, ..one_bit.clone() });
+    targets.into_iter().chain(scopes).chain(durations).collect()
+}
+
+/// How a run ended, as results have it: an endless run is stopped where the watchdog's limit is
+/// reached, which depends on the order of the workgroups.
+fn result(injection: Injection) -> Injection {
+    let ending = match injection.ending {
+        Ending::Faulted { dispatch, mut fault } => {
+            if let FaultCause::Watchdog { executed } = &mut fault.cause {
+                *executed = 0;
+                fault.place.pc.0 = 0;
+                fault.place.wave.wave = 0;
+            }
+            Ending::Faulted { dispatch, fault }
+        }
+        completed => completed,
+    };
+    Injection { ending, ..injection }
+}
+
+/// Injects a plan with and without what makes it faster.
+fn compare(workload: &Workload, plan: &[Planned], what: &str) {
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let injector = |accelerations| {
+        Injector::new(workload, &golden, plan, accelerations)
+            .unwrap_or_else(|error| panic!("{what}: {error}"))
+    };
+    let (slow, fast) = (injector(Accelerations::NONE), injector(Accelerations::ALL));
+    for planned in plan {
+        let inject = |injector: &Injector<'_>| {
+            let injection = injector.inject(planned);
+            injection.map(result).map_err(|error| error.to_string())
+        };
+        let (expected, found) = (inject(&slow), inject(&fast));
+        assert!(expected == found, "{what}: {}\n{expected:?}\n{found:?}", planned.site);
+    }
+}
+
+/// All kinds of faults in all examples.
+#[test]
+fn whole_runs_and_accelerated_ones_agree() {
+    let machine = MACHINES[0];
+    let mut compared: BTreeMap<String, usize> = BTreeMap::new();
+    for file in examples() {
+        let workload = workload(machine, &file, &["-O3"]);
+        for fault in faults() {
+            let profile = profile_of(&workload, &fault, &[]);
+            if profile.population.places == 0 {
+                continue;
+            }
+            let plan = plan_of(&workload, &profile, 11, 44);
+            compare(&workload, &plan, &format!("{}: {fault}", file.display()));
+            *compared.entry(fault.to_string()).or_default() += plan.len();
+        }
+    }
+    println!("{compared:#?}");
+    let all: usize = compared.values().sum();
+    assert!(all >= 5000, "{all} faults in {compared:?}");
+    // No example has scratch.
+    assert_eq!(compared.len(), faults().len() - 1, "{compared:?}");
+}
+
+/// Whatever is told without a run is what a run gives: right outputs, bit for bit, and not one
+/// instruction more. The values are there, too, in registers that are never written again.
+#[test]
+fn faults_in_values_that_nothing_reads_change_nothing() {
+    let machine = MACHINES[0];
+    let (mut dead, mut overwritten, mut read) = (0, 0, 0);
+    for file in examples() {
+        let workload = workload(machine, &file, &["-O3"]);
+        let target = FaultTarget::Register;
+        let fault = Fault { target, ..Fault::transient(FaultModel::RandomValue) };
+        let profile = profile_of(&workload, &fault, &[]);
+        let plan = plan_of(&workload, &profile, 5, 150);
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        let slow = Injector::new(&workload, &golden, &plan, Accelerations::NONE)
+            .unwrap_or_else(|error| panic!("{error}"));
+        for planned in plan {
+            let injection =
+                slow.inject(&planned).unwrap_or_else(|error| panic!("{}: {error}", planned.site));
+            let same = injection.ending
+                == Ending::Completed {
+                    outputs: golden.outputs.clone(),
+                    statistics: golden.statistics.clone(),
+                };
+            let value = planned.foresight.and_then(|own| own.value);
+            let Some((fate, before)) = value else { panic!("{}: no value", planned.site) };
+            assert_eq!(injection.struck.before, before, "{}", planned.site);
+            match fate {
+                Fate::Dead => dead += 1,
+                Fate::Overwritten => overwritten += 1,
+                Fate::Read if same => {}
+                Fate::Read => read += 1,
+            }
+            assert!(same || fate == Fate::Read, "{}: {fate:?}", planned.site);
+        }
+    }
+    // The negative control: other values are read, and it shows.
+    println!("{dead} dead, {overwritten} overwritten, {read} that made a difference");
+    assert!(dead > 200 && overwritten > 50 && read > 50, "{dead} {overwritten} {read}");
+}
+
+/// The results of a campaign, byte by byte.
+#[test]
+fn campaigns_have_the_same_results_without_any_acceleration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, faults) in [
+        ("quickstart", "{model: flip_one_bit, count: 120}"),
+        ("jacobi", "{model: zero_value, target: register, count: 120}"),
+        ("scan", "{model: {flip_random_bits: 3}, target: lds, count: 60}"),
+    ] {
+        let file = example(name, faults, folder.path());
+        let results = |without: &[&str]| {
+            let out = folder.path().join("out");
+            let mut arguments = vec!["run".as_ref(), file.as_os_str(), "--out".as_ref()];
+            arguments.extend([out.as_os_str(), "--force".as_ref()]);
+            for way in without {
+                arguments.extend(["--without".as_ref(), std::ffi::OsStr::new(way)]);
+            }
+            flipwave(folder.path(), &arguments, &[]).expect_success();
+            std::fs::read(out.join("results.csv")).expect("results.csv")
+        };
+        let all = results(&[]);
+        assert!(all == results(&["dead-values"]), "{name}");
+        assert!(all == results(&["saved-states"]), "{name}");
+        assert!(all == results(&["dead-values", "saved-states"]), "{name}");
+    }
+}
