@@ -2,9 +2,9 @@
  *
  * A hook is a C function. It runs before or after an instruction of a kernel, on the lanes that
  * the instruction runs on, with arguments that the request for it names. What it returns goes to
- * registers for good. Hooks have no stack, no LDS, no calls that are not inlined, no barriers and
- * no traps; variables outside of functions lie in device memory, and start as zero unless the
- * source says otherwise.
+ * registers for good. Hooks have no stack, no LDS of their own, no calls that are not inlined, no
+ * barriers and no traps; variables outside of functions lie in device memory, and start as zero
+ * unless the source says otherwise.
  *
  * This file is included before every source of hooks. A kernel includes it for FLIPWAVE_PROXY. */
 
@@ -133,6 +133,18 @@ static inline uint64_t flipwave_read_lane_64(uint64_t value, uint32_t lane)
 static inline void flipwave_count(uint64_t *counter, uint64_t number)
 {
     (void)__scoped_atomic_fetch_add(counter, number, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+/* The word at a byte offset in the LDS that the kernel's workgroup has; offsets are multiples of
+ * four. Beyond its end reads give zero and writes do nothing. */
+static inline uint32_t flipwave_read_lds(uint32_t offset)
+{
+    return *(volatile __attribute__((address_space(3))) uint32_t *)offset;
+}
+
+static inline void flipwave_write_lds(uint32_t offset, uint32_t value)
+{
+    *(volatile __attribute__((address_space(3))) uint32_t *)offset = value;
 }
 
 /* The head of a channel. */

@@ -30,9 +30,24 @@ pub enum VariableError {
         /// What is wrong.
         reason: ChannelError,
     },
+    /// Other bytes than a variable has.
+    #[error("variable `{variable}` has {size} bytes, {given} are given")]
+    Size {
+        /// Its name.
+        variable: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Bytes given.
+        given: usize,
+    },
     /// The device.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+fn unknown(data: &HookData, wanted: &str) -> VariableError {
+    let present = data.symbols.keys().cloned().collect();
+    VariableError::Unknown { wanted: wanted.to_owned(), present }
 }
 
 impl<'a> Variables<'a> {
@@ -72,6 +87,27 @@ impl<'a> Variables<'a> {
         Ok(())
     }
 
+    /// Gives a variable of hooks in the loaded code object `module` other bytes, as many as it has.
+    ///
+    /// # Errors
+    /// As [`Variables::read`]; [`VariableError::Unknown`] and [`VariableError::Size`].
+    pub fn write(
+        device: &mut impl Device,
+        module: ModuleId,
+        (address, data): &(Pc, HookData),
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), VariableError> {
+        let symbol = data.symbols.get(name).ok_or_else(|| unknown(data, name))?;
+        if symbol.size != bytes.len() as u64 {
+            let (variable, size, given) = (name.to_owned(), symbol.size, bytes.len());
+            return Err(VariableError::Size { variable, size, given });
+        }
+        let place = device.address_of(module, address.0 + symbol.offset)?;
+        device.write(place, bytes)?;
+        Ok(())
+    }
+
     /// The bytes of a variable.
     ///
     /// # Errors
@@ -79,10 +115,7 @@ impl<'a> Variables<'a> {
     pub fn bytes(&self, name: &str) -> Result<&[u8], VariableError> {
         let symbol = self.data.symbols.get(name);
         let range = symbol.map(|own| own.offset as usize..(own.offset + own.size) as usize);
-        range.and_then(|range| self.bytes.get(range)).ok_or_else(|| VariableError::Unknown {
-            wanted: name.to_owned(),
-            present: self.data.symbols.keys().cloned().collect(),
-        })
+        range.and_then(|range| self.bytes.get(range)).ok_or_else(|| unknown(self.data, name))
     }
 
     /// A variable made of 64-bit numbers.

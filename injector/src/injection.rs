@@ -1,11 +1,14 @@
 //! One injection: a run of the workload with a fault at one site.
 
+use crate::device_side::Refusal;
 use crate::site::Place;
 use crate::strike::Strike;
 use crate::{Site, SiteError, Workload};
 use flipwave_device::{
     Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics,
 };
+use flipwave_hooks::rewrite::RewriteError;
+use flipwave_hooks::variables::VariableError;
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +22,9 @@ pub struct Injection {
 /// What a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Struck {
-    /// The value of the first place struck, before the fault.
+    /// The value of the first place struck, before the fault: of the first dispatch in which any
+    /// was, and there of the wave with the lowest number, the first in its order, of lanes that
+    /// are struck at once the lowest.
     pub before: u64,
     /// The value that the fault made of it; the same where nothing changed.
     pub after: u64,
@@ -47,7 +52,7 @@ pub enum Ending {
     Completed {
         /// Content of each output, in the order of [`Workload::outputs`].
         outputs: Vec<Vec<u8>>,
-        /// What each dispatch executed.
+        /// What each dispatch executed; what hooks executed there counts, too.
         statistics: Vec<Statistics>,
     },
     /// The device stopped a dispatch.
@@ -118,6 +123,25 @@ pub enum InjectionError {
         /// What is not implemented, and where it was met.
         fault: DeviceFault,
     },
+    /// A hook cannot inject it.
+    #[error("a hook cannot inject {site}: {reason}")]
+    Refused {
+        /// The site.
+        site: Site,
+        /// Why not.
+        reason: Refusal,
+    },
+    /// The hook could not be put into the code.
+    #[error("no hook for {site}: {reason}")]
+    Rewrite {
+        /// The site.
+        site: Site,
+        /// Why not.
+        reason: Box<RewriteError>,
+    },
+    /// The hook's variables are not as expected.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
     /// The device refused a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -143,7 +167,7 @@ pub fn inject(
     check(workload, site, limits)?;
     let mut strike = Strike::new(site, workload.cells(), workload.simds());
     let ending = run(workload, &mut strike, site, limits)?;
-    conclude(site, strike, ending)
+    conclude(site, strike.outcome(), ending)
 }
 
 /// Checks that a site can be one of the workload.
@@ -196,7 +220,7 @@ fn run(
 /// The injection, if the fault struck and the run had an outcome.
 pub(crate) fn conclude(
     site: &Site,
-    strike: Strike<'_>,
+    struck: Option<Result<Struck, InjectionError>>,
     ending: Ending,
 ) -> Result<Injection, InjectionError> {
     let fault = match &ending {
@@ -204,7 +228,7 @@ pub(crate) fn conclude(
         Ending::Faulted { fault, .. } => Some(fault.clone()),
     };
     let not_activated = InjectionError::NotActivated { site: *site, fault };
-    let struck = strike.outcome().unwrap_or(Err(not_activated))?;
+    let struck = struck.unwrap_or(Err(not_activated))?;
     if let Ending::Faulted { dispatch, fault } = &ending
         && matches!(fault.cause, FaultCause::Unimplemented { .. })
     {
@@ -216,7 +240,6 @@ pub(crate) fn conclude(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Cells;
     use crate::testing::wave;
     use flipwave_isa::Pc;
 
@@ -225,9 +248,8 @@ mod tests {
     fn a_fault_that_did_not_strike_has_no_outcome() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
         let site: Site = text.parse().unwrap();
-        let strike = || Strike::new(&site, Cells { buffers: &[] }, (4, 16));
         let completed = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
-        let error = conclude(&site, strike(), completed).unwrap_err().to_string();
+        let error = conclude(&site, None, completed).unwrap_err().to_string();
         assert_eq!(error, format!("the fault was not injected: the run never came to {site}"));
 
         let fault = DeviceFault {
@@ -235,7 +257,7 @@ mod tests {
             place: flipwave_device::Place { pc: Pc(0x104), wave: wave(0, 0) },
         };
         let stopped = Ending::Faulted { dispatch: 0, fault };
-        let error = conclude(&site, strike(), stopped).unwrap_err().to_string();
+        let error = conclude(&site, None, stopped).unwrap_err().to_string();
         assert!(error.contains("before it ended: watchdog"), "{error}");
     }
 

@@ -6,6 +6,7 @@
 //! run and device.
 
 mod cell;
+mod device_side;
 mod fate;
 mod fault;
 mod foresight;
@@ -20,6 +21,7 @@ mod strike;
 mod testing;
 mod workload;
 
+pub use device_side::{HookInjector, Refusal, supports};
 pub use fate::Fate;
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,

@@ -24,8 +24,15 @@ pub(crate) struct Strike<'a> {
     time: Option<u64>,
     /// What is to be changed back behind an instruction.
     borrowed: Vec<Borrowed>,
+    /// Dispatches so far.
+    dispatches: u32,
+    /// The wave that the outcome's values are of.
+    first: Option<WaveNumber>,
     outcome: Option<Result<Struck, InjectionError>>,
 }
+
+/// Orders waves: by dispatch, by the number of the workgroup, x fastest, by the number in it.
+type WaveNumber = (u32, [u32; 3], u32);
 
 /// A source operand's value while the instruction reads another.
 struct Borrowed {
@@ -45,6 +52,8 @@ impl<'a> Strike<'a> {
             occurrences: HashMap::new(),
             time: None,
             borrowed: Vec::new(),
+            dispatches: 0,
+            first: None,
             outcome: None,
         }
     }
@@ -59,6 +68,7 @@ impl<'a> Strike<'a> {
     pub fn begin(&mut self, workgroups: [u32; 2]) {
         self.workgroups = workgroups;
         self.occurrences.clear();
+        self.dispatches += 1;
     }
 
     /// What was struck, if anything was.
@@ -82,10 +92,16 @@ impl<'a> Strike<'a> {
             }
     }
 
-    fn strike(&mut self, place: Place, lanes: LaneMask, state: &mut WaveState<'_>) {
+    fn strike(
+        &mut self,
+        place: Place,
+        lanes: LaneMask,
+        wave: WaveId,
+        state: &mut WaveState<'_>,
+    ) {
         for lane in lanes.lanes() {
             let struck = self.strike_one(place, lane, state);
-            self.note(struck);
+            self.note(wave, struck);
         }
     }
 
@@ -115,11 +131,21 @@ impl<'a> Strike<'a> {
         Ok(Struck { before, after: wanted, words: 1 })
     }
 
-    /// The first value struck stands for all; an error stands above all.
-    fn note(&mut self, struck: Result<Struck, InjectionError>) {
+    /// The first value struck of the wave with the lowest number stands for all, whatever order
+    /// waves run in; an error stands above all.
+    fn note(&mut self, wave: WaveId, struck: Result<Struck, InjectionError>) {
+        let [x, y, z] = wave.workgroup;
+        let number = (self.dispatches, [z, y, x], wave.wave);
+        let is_first = self.first.is_none_or(|first| number < first);
+        if is_first {
+            self.first = Some(number);
+        }
         self.outcome = Some(match (self.outcome.take(), struck) {
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
-            (Some(Ok(first)), Ok(own)) => Ok(Struck { words: first.words + own.words, ..first }),
+            (Some(Ok(sum)), Ok(own)) => {
+                let words = sum.words + own.words;
+                Ok(Struck { words, ..if is_first { own } else { sum } })
+            }
             (None, own) => own,
         });
     }
@@ -136,7 +162,7 @@ impl<'a> Strike<'a> {
     }
 
     /// Changes a source operand before an instruction.
-    fn lend(&mut self, register: Register, state: &mut WaveState<'_>) {
+    fn lend(&mut self, register: Register, wave: WaveId, state: &mut WaveState<'_>) {
         let lanes = self.lanes(state.exec(), state);
         for lane in lanes.lanes() {
             let words = self.site.action.words();
@@ -148,7 +174,7 @@ impl<'a> Strike<'a> {
                 }
             }
         }
-        self.strike(Place::Source(register), lanes, state);
+        self.strike(Place::Source(register), lanes, wave, state);
     }
 
     /// Gives source operands back their values, where the instruction did not write them.
@@ -163,7 +189,7 @@ impl<'a> Strike<'a> {
     }
 
     /// Changes a dword of the instruction that is about to be executed.
-    fn alter(&mut self, word: u8, state: &mut WaveState<'_>) {
+    fn alter(&mut self, word: u8, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
         let before = state.code(word);
         let altered = before.map(|before| site.action.apply(before.into()) as u32);
@@ -176,22 +202,22 @@ impl<'a> Strike<'a> {
             }
             _ => Err(InjectionError::NoSuchPlace { place: site.place, site }),
         };
-        self.note(struck);
+        self.note(wave, struck);
     }
 
     /// Changes where a branch goes that was just executed.
-    fn decide(&mut self, inst: &Inst, state: &mut WaveState<'_>) {
+    fn decide(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
         let missing = InjectionError::NoSuchPlace { place: site.place, site };
         let Some(target) = inst.branch_target.filter(|_| inst.flags.conditional) else {
-            self.note(Err(missing));
+            self.note(wave, Err(missing));
             return;
         };
         let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
         let before = u64::from(state.pc() == target);
         let after = site.action.apply(before) & 1;
         state.set_pc(if after == 1 { target } else { next });
-        self.note(Ok(Struck { before, after, words: 1 }));
+        self.note(wave, Ok(Struck { before, after, words: 1 }));
     }
 
     /// Strikes the result of an instruction on the unit of a permanent fault.
@@ -209,7 +235,7 @@ impl<'a> Strike<'a> {
             Some(_) => LaneMask(unit.lanes(self.simds.1).0 & executed.lanes.0),
             None => LaneMask(1),
         };
-        self.strike(Place::Register(register), lanes, state);
+        self.strike(Place::Register(register), lanes, executed.wave, state);
     }
 }
 
@@ -226,8 +252,8 @@ impl Observer for Strike<'_> {
             return;
         }
         match self.site.place {
-            Place::Source(register) => self.lend(register, state),
-            Place::Encoding(word) => self.alter(word, state),
+            Place::Source(register) => self.lend(register, wave, state),
+            Place::Encoding(word) => self.alter(word, wave, state),
             _ => {}
         }
     }
@@ -250,10 +276,10 @@ impl Observer for Strike<'_> {
             match self.site.place {
                 Place::Source(_) => self.give_back(executed, state),
                 Place::Encoding(_) => {}
-                Place::Branch => self.decide(executed.inst, state),
+                Place::Branch => self.decide(executed.inst, executed.wave, state),
                 place => {
                     let lanes = self.lanes(executed.lanes, state);
-                    self.strike(place, lanes, state);
+                    self.strike(place, lanes, executed.wave, state);
                 }
             }
         }
@@ -300,18 +326,34 @@ mod tests {
         assert!(strike.is_struck(pc, wave(1, 0), 9) && !strike.is_struck(pc, wave(1, 0), 10));
     }
 
+    /// Waves may run in another order where code has hooks in it.
+    #[test]
+    fn the_values_are_of_the_same_wave_whatever_order_waves_run_in() {
+        let site = site();
+        let waves = [(wave(1, 0), 5), (wave(0, 2), 6), (wave(0, 1), 7), (wave(0, 1), 8)];
+        for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
+            let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+            for (wave, before) in order.map(|at| waves[at]) {
+                strike.note(wave, Ok(Struck { before, after: 0, words: 1 }));
+            }
+            let Some(Ok(sum)) = strike.outcome() else { panic!("nothing struck") };
+            assert_eq!((sum.before, sum.words), (7, 4), "{order:?}");
+        }
+    }
+
     /// The first value stands for all that were struck, and an error for everything.
     #[test]
     fn nothing_hides_an_error() {
         let site = site();
         let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
         let struck = |before| Ok(Struck { before, after: 0, words: 1 });
-        strike.note(struck(5));
-        strike.note(struck(6));
+        strike.note(wave(0, 0), struck(5));
+        strike.note(wave(0, 0), struck(6));
         let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };
         assert_eq!((sum.before, sum.words), (5, 2));
-        strike.note(Err(InjectionError::NoSuchPlace { place: site.place, site }));
-        strike.note(struck(7));
+        let missing = InjectionError::NoSuchPlace { place: site.place, site };
+        strike.note(wave(0, 0), Err(missing));
+        strike.note(wave(0, 0), struck(7));
         assert!(matches!(strike.outcome(), Some(Err(_))));
     }
 }

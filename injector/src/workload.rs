@@ -123,6 +123,16 @@ impl Workload {
         Unit::simds(self.target())
     }
 
+    /// Lanes of a wave of a dispatch.
+    pub(crate) fn wave_lanes(&self, dispatch: &Dispatch) -> u8 {
+        let object = self.device.code_object(dispatch.module);
+        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
+        match kernel.map(|kernel| kernel.descriptor.wavefront_size()) {
+            Some(32) => 32,
+            _ => 64,
+        }
+    }
+
     /// The words that faults strike.
     pub(crate) fn cells(&self) -> Cells<'_> {
         Cells { buffers: &self.buffers }

@@ -4,7 +4,7 @@ use super::object::{Code, Reference};
 use super::wrapper::{BEGIN, END, Pins};
 use super::{Body, BodyInst, HookError, Indexed, IndexedFile, flow, group};
 use flipwave_isa::{
-    Class, Encoding, Inst, Isa, MemorySpace, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value,
+    Class, Encoding, Inst, Isa, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -342,8 +342,8 @@ fn refusal(inst: &Inst) -> Option<&'static str> {
         |register| matches!(register, Register::Sgpr(Sgpr(32 | 33)) | Register::PrivateBase);
     let mut reads = inst.reads.iter().flat_map(|range| range.iter());
     let name = inst.operation.name();
-    if inst.memory().is_some_and(|access| access.space == MemorySpace::Lds) || inst.modifiers.lds {
-        return Some("uses LDS: the LDS of a kernel is its own, and hooks have none");
+    if inst.modifiers.lds {
+        return Some("loads into LDS by way of M0, which is the kernel's");
     }
     if inst.encoding == Encoding::Scratch || reads.any(stack) {
         return Some(
@@ -353,7 +353,10 @@ fn refusal(inst: &Inst) -> Option<&'static str> {
         );
     }
     if inst.reads.iter().any(|range| range.contains(Register::SharedBase)) {
-        return Some("uses LDS: the LDS of a kernel is its own, and hooks have none");
+        return Some(
+            "reaches LDS by an address that may be anywhere: its pointer does not say that it is \
+             one into LDS",
+        );
     }
     if name.contains("_movrel") || name.starts_with("s_set_gpr_idx") {
         return Some("has an array indexed at run time, in registers that cannot be renamed");

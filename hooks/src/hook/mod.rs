@@ -65,8 +65,10 @@ pub enum Mask {
     Guest,
     /// One, whatever EXEC is: the hook runs once per wave.
     Single,
-    /// All of the wave.
+    /// All of the wave; results go to those that the instruction runs on.
     Whole,
+    /// All of the wave, and results go to all of them.
+    All,
 }
 
 /// A file of registers that hooks reach by number.

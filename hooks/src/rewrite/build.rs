@@ -380,7 +380,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// SGPRs that requests name at places where the program is done with them.
+    /// Registers that requests name at places where the program is done with them.
     fn asked_when_dead(
         &self,
         component: &Component,

@@ -148,8 +148,9 @@ impl Search<'_> {
             .map(|number| Register::Sgpr(Sgpr(number)))
             .chain((0..3).map(|number| Register::Vgpr(Vgpr(number))))
             .collect();
+        let asked = (self.asked)();
         let mut free = Free {
-            registers: self.component.free().difference(inputs),
+            registers: self.component.free().difference(inputs).difference(asked),
             component: self.component,
             lanes: None,
         };
@@ -164,7 +165,7 @@ impl Search<'_> {
         for keeping in self.order {
             if *keeping == Keeping::DeadSgprs {
                 let words = missing.iter().map(|value| usize::from(words_of(*value))).sum();
-                if let Some(slide) = self.slide(words) {
+                if let Some(slide) = self.slide(words, asked) {
                     kept.ways.extend(missing.iter().map(|value| (*value, *keeping)));
                     kept.sliding = std::mem::take(&mut missing);
                     kept.slide = slide;
@@ -185,7 +186,7 @@ impl Search<'_> {
     }
 
     /// A way for words among the SGPRs that the component's code names.
-    fn slide(&self, words: usize) -> Option<Slide> {
+    fn slide(&self, words: usize, asked: RegisterSet) -> Option<Slide> {
         let kernels = || self.component.kernels.iter().copied();
         // Moves have to go in, and a second entry would need its own beginning.
         let moves = |own: &FunctionIndex| self.placements.get(own) == Some(&Placement::Inline);
@@ -207,7 +208,7 @@ impl Search<'_> {
             functions: &functions,
             liveness: self.liveness,
             loads: self.loads,
-            registers: named.intersection(RegisterSet::SGPRS).difference((self.asked)()),
+            registers: named.intersection(RegisterSet::SGPRS).difference(asked),
         };
         Slide::find(&ground, words)
     }

@@ -155,7 +155,7 @@ impl Emission<'_> {
         }
         let mask = match self.pattern.mask {
             Mask::Single => Some("1".to_owned()),
-            Mask::Whole => Some("-1".to_owned()),
+            Mask::Whole | Mask::All => Some("-1".to_owned()),
             Mask::Guest if plan.vgprs.is_empty() => None,
             Mask::Guest => plan.exec.map(|place| place.to_string()),
         };
@@ -182,10 +182,16 @@ impl Emission<'_> {
             Value::Registers(from) if from == to => {}
             // EXEC may be another by now.
             Value::Registers(from) => {
-                let from = match (from.first, self.pattern.plan.exec) {
-                    (Register::ExecLo, Some(exec)) => exec,
-                    _ => from,
+                let half = |exec: RegisterRange, word| {
+                    let first = exec.first.offset(word)?;
+                    Some(RegisterRange::new(first, from.words))
                 };
+                let from = match (from.first, self.pattern.plan.exec) {
+                    (Register::ExecLo, Some(exec)) => half(exec, 0),
+                    (Register::ExecHi, Some(exec)) => half(exec, 1),
+                    _ => Some(from),
+                };
+                let from = from.ok_or_else(|| Refusal::Value("EXEC has no such half".into()))?;
                 for (to, at) in words() {
                     match from.first.offset(at).filter(|_| at < from.words) {
                         Some(from) => out.word(to, from)?,
@@ -231,9 +237,11 @@ impl Emission<'_> {
     /// Results, and everything back.
     fn behind(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
-        let mut exec = plan.exec.map(|place| place.to_string());
-        if let Some(exec) = &exec {
-            out.text(&dialect.move_mask(dialect.exec(), exec))?;
+        let exec = plan.exec.map(|place| place.to_string());
+        let is_everywhere = self.pattern.mask == Mask::All;
+        let of_results = if is_everywhere { Some("-1") } else { exec.as_deref() };
+        if let Some(mask) = of_results {
+            out.text(&dialect.move_mask(dialect.exec(), mask))?;
         }
         // SCC and EXEC come last: what gives the others back needs them.
         let mut last = Vec::new();
@@ -263,9 +271,9 @@ impl Emission<'_> {
                     out.text(wait)?;
                 }
             }
-            if let Some(exec) = exec.take() {
-                out.text(&dialect.move_mask(dialect.exec(), &exec))?;
-            }
+        }
+        if let Some(exec) = exec.filter(|_| is_everywhere || !plan.vgprs.is_empty()) {
+            out.text(&dialect.move_mask(dialect.exec(), &exec))?;
         }
         for (register, place) in &plan.special {
             out.word(*register, *place)?;

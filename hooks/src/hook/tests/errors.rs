@@ -44,10 +44,6 @@ fn what_hooks_cannot_do_is_refused_with_the_reason() {
             "hook `shared` lies in LDS: the LDS of a kernel is its own, and hooks have none",
         ),
         (
-            "uint32_t f(uint32_t a) { return *(__attribute__((address_space(3))) uint32_t *)a; }",
-            "hook `f` uses LDS: the LDS of a kernel is its own, and hooks have none (`ds_read_b32 ",
-        ),
-        (
             "uint32_t f(uint32_t a) { __builtin_amdgcn_s_barrier(); return a; }",
             "hook `f` waits at a barrier, which not all waves of the workgroup reach (`s_barrier`)",
         ),

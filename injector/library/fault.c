@@ -1,0 +1,70 @@
+/* What a fault does, and what it has struck. The host writes `fault` before a dispatch and reads
+ * `waves` after it.
+ *
+ * Macros: WAVES, of how many waves something may be struck. */
+
+/* A variable that does not change during a dispatch: it is read by scalar loads. */
+#define GIVEN(variable) \
+    (*(const __attribute__((address_space(4))) __typeof__(variable) *)(uintptr_t)&(variable))
+
+struct fault {
+    /* A value becomes (value & keep) ^ change. */
+    uint32_t keep;
+    uint32_t change;
+    /* The lanes that are struck, bit i for lane i; only those of them that the instruction runs
+     * on, where `is_active` is not 0. */
+    uint64_t lanes;
+    uint64_t is_active;
+    /* Of what is no register: its address in device memory, or its offset in LDS. */
+    uint64_t place;
+};
+
+struct wave {
+    /* Executions of the instruction so far. */
+    uint64_t executions;
+    /* Places struck. */
+    uint64_t words;
+    /* The first of them. */
+    uint64_t before;
+    uint64_t after;
+    /* EXEC before the instruction. */
+    uint64_t exec;
+    /* Lanes whose register is to be given back behind the instruction. */
+    uint64_t borrowed;
+};
+
+struct fault fault;
+struct wave waves[WAVES];
+
+/* Notes that `lanes` of a wave are struck, in each of which `before` becomes `after`. */
+static void note(struct wave *own, uint64_t lanes, uint32_t before, uint32_t after)
+{
+    if (lanes == 0)
+        return;
+    if (own->words == 0) {
+        uint32_t first = __builtin_ctzll(lanes);
+        own->before = flipwave_read_lane(before, first);
+        own->after = flipwave_read_lane(after, first);
+    }
+    own->words += __builtin_popcountll(lanes);
+}
+
+/* The value after the fault. */
+static uint32_t faulty(uint32_t value)
+{
+    return (value & GIVEN(fault).keep) ^ GIVEN(fault).change;
+}
+
+/* The lanes struck, of an instruction that runs on `exec`. */
+static uint64_t lanes_struck(uint64_t exec)
+{
+    return GIVEN(fault).is_active ? GIVEN(fault).lanes & exec : GIVEN(fault).lanes;
+}
+
+/* The value with the fault in `lanes`. */
+static uint32_t strike(struct wave *own, uint64_t lanes, uint32_t value)
+{
+    uint32_t after = faulty(value);
+    note(own, lanes, value, after);
+    return lanes >> flipwave_lane() & 1 ? after : value;
+}

@@ -1,0 +1,242 @@
+//! The hook calls of a request.
+
+use super::Refusal;
+use super::request::{Instructions, Request};
+use crate::population::destination_registers;
+use crate::site::Place;
+use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::rewrite::{HookCall, SourceIndex, When};
+use flipwave_isa::{Class, Control, Inst, LanesWritten, Pc, Register, RegisterRange};
+
+/// A call, and where it is to be.
+pub(super) type Call = (InstIndex, When, HookCall);
+
+/// Collects the calls of one request.
+struct Calls<'a> {
+    program: &'a Program,
+    request: &'a Request,
+    calls: Vec<Call>,
+}
+
+/// The calls that a request needs in a program; none where it has no such instruction.
+///
+/// # Errors
+/// [`Refusal`] where hooks cannot do what the request wants.
+pub(super) fn calls(program: &Program, request: &Request) -> Result<Vec<Call>, Refusal> {
+    let mut calls = Calls { program, request, calls: Vec::new() };
+    match request.at {
+        Instructions::At(pc) => {
+            if let Some((at, inst)) = program.at(pc).and_then(|at| Some((at, program.inst(at)?))) {
+                calls.add(at, inst, request.place)?;
+            }
+        }
+        Instructions::Of(opcode) => {
+            for (at, inst) in program.insts().filter(|(_, inst)| inst.operation == opcode) {
+                if let Some(register) = destination(inst, request) {
+                    calls.add(at, inst, Place::Register(register))?;
+                }
+            }
+        }
+    }
+    Ok(calls.calls)
+}
+
+/// The register of the word that a permanent fault strikes.
+fn destination(inst: &Inst, request: &Request) -> Option<Register> {
+    let Place::Destination(number) = request.place else { return None };
+    let mut registers: Vec<Register> = destination_registers(inst).collect();
+    registers.sort_unstable();
+    registers.dedup();
+    let register = registers.get(usize::from(number)).copied();
+    register.filter(|own| own.is_per_lane() == request.is_per_lane)
+}
+
+impl Calls<'_> {
+    fn add(&mut self, at: InstIndex, inst: &Inst, place: Place) -> Result<(), Refusal> {
+        if let Place::Register(register) | Place::Source(register) = place {
+            self.check_register(at, inst, register)?;
+        }
+        match place {
+            Place::Register(register) => self.strike_register(at, inst, register),
+            Place::Source(register) => self.lend(at, inst, register),
+            Place::Branch => self.decide(at, inst),
+            Place::Memory { .. } => {
+                let when = self.behind(inst)?;
+                self.call((at, when), "strike_memory", Vec::new(), None, Mask::Single);
+                Ok(())
+            }
+            Place::Lds(_) => {
+                let when = self.behind(inst)?;
+                self.call((at, when), "strike_lds", Vec::new(), None, Mask::Single);
+                Ok(())
+            }
+            other => Err(Refusal::Place(other)),
+        }
+    }
+
+    /// The register struck behind an instruction.
+    fn strike_register(
+        &mut self,
+        at: InstIndex,
+        inst: &Inst,
+        register: Register,
+    ) -> Result<(), Refusal> {
+        let when = self.behind(inst)?;
+        let range = RegisterRange::new(register, 1);
+        let mut arguments = vec![Argument::Register(range)];
+        if !register.is_per_lane() {
+            self.call((at, when), "strike_wave", arguments, Some(range), Mask::Single);
+            return Ok(());
+        }
+        let is_active = self.request.is_active;
+        let function = match inst.lanes_written() {
+            LanesWritten::Some if is_active => {
+                return Err(Refusal::OwnLanes { instruction: inst.text.clone() });
+            }
+            LanesWritten::All => {
+                arguments.push(Argument::Constant(u64::MAX));
+                "strike_lanes"
+            }
+            _ if is_active && inst.exec_change().is_some() => {
+                let exec = vec![Argument::Exec];
+                self.call((at, When::Before), "see_exec", exec, None, Mask::Single);
+                "strike_lanes_seen"
+            }
+            _ => {
+                arguments.push(Argument::Exec);
+                "strike_lanes"
+            }
+        };
+        self.call((at, when), function, arguments, Some(range), Mask::All);
+        Ok(())
+    }
+
+    /// The register struck before an instruction and given back behind it.
+    fn lend(&mut self, at: InstIndex, inst: &Inst, register: Register) -> Result<(), Refusal> {
+        if !matches!(self.control(inst), Control::Next | Control::Branch | Control::Conditional) {
+            return Err(no_after(inst));
+        }
+        let range = RegisterRange::new(register, 1);
+        let value = || vec![Argument::Register(range)];
+        let is_written = inst.writes.iter().any(|own| own.contains(register));
+        if !register.is_per_lane() {
+            self.call((at, When::Before), "lend_wave", value(), Some(range), Mask::Single);
+            if !is_written {
+                self.call((at, When::After), "give_back_wave", value(), Some(range), Mask::Single);
+            }
+            return Ok(());
+        }
+        let exec = [value(), vec![Argument::Exec]].concat();
+        self.call((at, When::Before), "lend_lanes", exec, Some(range), Mask::All);
+        match inst.lanes_written() {
+            LanesWritten::Some if is_written => {
+                Err(Refusal::OwnLanes { instruction: inst.text.clone() })
+            }
+            LanesWritten::All if is_written => Ok(()),
+            _ => {
+                let arguments = [value(), vec![Argument::Constant(is_written.into())]].concat();
+                let function = "give_back_lanes";
+                self.call((at, When::After), function, arguments, Some(range), Mask::All);
+                Ok(())
+            }
+        }
+    }
+
+    /// The decision of a branch changed.
+    fn decide(&mut self, at: InstIndex, inst: &Inst) -> Result<(), Refusal> {
+        let refused = || Refusal::NoDecision { instruction: inst.text.clone() };
+        let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
+        if self.control(inst) != Control::Conditional || inst.branch_target == Some(next) {
+            return Err(refused());
+        }
+        let words = if self.program.wave_size == 64 { 2 } else { 1 };
+        let (first, words, takes_zero) = match inst.operation.name() {
+            "s_cbranch_scc0" => (Register::Scc, 1, true),
+            "s_cbranch_scc1" => (Register::Scc, 1, false),
+            "s_cbranch_vccz" => (Register::VccLo, words, true),
+            "s_cbranch_vccnz" => (Register::VccLo, words, false),
+            "s_cbranch_execz" => (Register::ExecLo, words, true),
+            "s_cbranch_execnz" => (Register::ExecLo, words, false),
+            _ => return Err(refused()),
+        };
+        let tested = RegisterRange::new(first, words);
+        let [decide, give_back] = match words {
+            2 => ["decide", "give_back"],
+            _ => ["decide_word", "give_back_word"],
+        };
+        let value = || vec![Argument::Register(tested)];
+        let arguments = [value(), vec![Argument::Constant(takes_zero.into())]].concat();
+        self.call((at, When::Before), decide, arguments, Some(tested), Mask::Single);
+        self.call((at, When::After), give_back, value(), Some(tested), Mask::Single);
+        Ok(())
+    }
+
+    /// Where a hook is that runs behind an instruction, before anything else happens. A barrier
+    /// and the wave's end change nothing that can be struck: in front of them is as good, and
+    /// there it is before other waves go on.
+    fn behind(&self, inst: &Inst) -> Result<When, Refusal> {
+        if inst.class() == Class::Barrier || inst.ends_wave() {
+            return Ok(When::Before);
+        }
+        match self.control(inst) {
+            Control::Next | Control::Branch | Control::Conditional => Ok(When::After),
+            Control::Jump | Control::Call | Control::End | Control::Unknown(_) => {
+                Err(no_after(inst))
+            }
+        }
+    }
+
+    fn control(&self, inst: &Inst) -> Control {
+        inst.control(self.program.target.generation())
+    }
+
+    /// Refuses registers that a wave of this size does not have, and those in which an instruction
+    /// computes an address of the code.
+    fn check_register(
+        &self,
+        at: InstIndex,
+        inst: &Inst,
+        register: Register,
+    ) -> Result<(), Refusal> {
+        let lanes = self.program.wave_size;
+        if register == Register::ExecHi && lanes == 32 {
+            return Err(Refusal::Lanes { lanes });
+        }
+        let of_code = |own: &flipwave_hooks::flow::AddressChain| {
+            [own.getpc, own.low, own.high].contains(&at)
+        };
+        let is_of_code = inst.operation.name() == "s_getpc_b64"
+            || self.program.addresses.iter().any(of_code);
+        let mut touched = inst.reads.iter().chain(&inst.writes);
+        if is_of_code && touched.any(|own| own.contains(register)) {
+            return Err(Refusal::CodeAddress { instruction: inst.text.clone() });
+        }
+        Ok(())
+    }
+
+    /// Adds a call; which wave it is goes behind the other arguments.
+    fn call(
+        &mut self,
+        (at, when): (InstIndex, When),
+        function: &str,
+        mut arguments: Vec<Argument>,
+        result: Option<RegisterRange>,
+        mask: Mask,
+    ) {
+        arguments.extend((0..3).map(Argument::WorkgroupId));
+        arguments.push(Argument::WaveInWorkgroup);
+        let call = HookCall {
+            source: SourceIndex(0),
+            function: function.to_owned(),
+            arguments,
+            results: result.into_iter().collect(),
+            mask,
+        };
+        self.calls.push((at, when, call));
+    }
+}
+
+fn no_after(inst: &Inst) -> Refusal {
+    Refusal::NoAfter { instruction: inst.text.clone() }
+}

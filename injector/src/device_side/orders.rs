@@ -1,0 +1,91 @@
+//! What the host writes into the variables of the hooks: the structures of `fault.c`, `event.c` and
+//! `unit.c`.
+
+use super::request::is_active;
+use crate::Site;
+use crate::fault::Action;
+use crate::site::{Event, Lanes, Unit};
+use flipwave_isa::LaneMask;
+
+/// Words of a structure, the low half of wide ones first.
+#[derive(Default)]
+struct Words(Vec<u8>);
+
+impl Words {
+    fn word(mut self, value: u32) -> Words {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    fn wide(mut self, value: u64) -> Words {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+}
+
+/// `struct fault`: what happens to a value, in which lanes of waves of this size, on SIMDs of this
+/// width, and at which address or offset, for what is no register.
+pub(super) fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
+    let (keep, change) = change(site.action);
+    let all = u64::MAX >> (64 - wave_lanes);
+    let lanes = match (&site.when, site.lanes) {
+        (crate::site::When::Always(unit), _) => unit.lanes(simd_width).0 & all,
+        (_, Some(Lanes::One(lane))) => 1 << lane.0,
+        (_, Some(Lanes::Mask(LaneMask(mask)))) => mask,
+        (_, Some(Lanes::All | Lanes::Active) | None) => all,
+    };
+    let words = Words::default().word(keep).word(change);
+    words.wide(lanes).wide(is_active(site).into()).wide(place).0
+}
+
+/// An action as what is kept of a value and what is then inverted. A relative error is none of
+/// these; [`super::supports`] refuses it.
+fn change(action: Action) -> (u32, u32) {
+    match action {
+        Action::Flip(mask) => (u32::MAX, mask),
+        Action::StuckAtZero(mask) => (!mask, 0),
+        Action::StuckAtOne(mask) => (!mask, mask),
+        Action::Set(value) => (0, value),
+        Action::Relative(..) => (u32::MAX, 0),
+    }
+}
+
+/// `struct event`.
+pub(super) fn event(event: &Event) -> Vec<u8> {
+    let (window, rate, key) = match event.intermittent {
+        Some((intermittent, key)) => (intermittent.window.get(), intermittent.rate, key),
+        None => (1, 0, 0),
+    };
+    let [x, y, z] = event.workgroup;
+    let words = Words::default().word(x).word(y).word(z).word(event.wave.unwrap_or(u32::MAX));
+    words.wide(event.occurrence).wide(window).word(rate).word(key).0
+}
+
+/// `struct unit`, for a dispatch with so many workgroups in x and y of so many waves, on a device
+/// with so many SIMDs to a unit.
+pub(super) fn unit(unit: &Unit, workgroups: [u32; 2], waves: u32, simds: u8) -> Vec<u8> {
+    let [x, y] = workgroups;
+    let words = Words::default().word(x).word(y).word(waves);
+    let words = words.word(unit.units.get()).word(unit.unit);
+    words.word(simds.into()).word(unit.simd.into()).word(0).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_and_inverted_is_what_the_action_does() {
+        for action in [
+            Action::Flip(0x8000_0001),
+            Action::Set(0xdead_beef),
+            Action::StuckAtZero(0xff00),
+            Action::StuckAtOne(0xff00),
+        ] {
+            let (keep, change) = change(action);
+            for value in [0, 1, 0x1234_5678, u32::MAX] {
+                assert_eq!(action.apply(value.into()), u64::from(value & keep ^ change));
+            }
+        }
+    }
+}

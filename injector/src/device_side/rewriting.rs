@@ -1,0 +1,97 @@
+//! Code with the hooks of a request in it.
+
+use super::calls::calls;
+use super::library;
+use super::request::Request;
+use super::Refusal;
+use flipwave_codeobj::CodeObject;
+use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};
+use flipwave_hooks::layout::{Layout, Purpose};
+use flipwave_hooks::rewrite::{Instrumentation, RewriteError};
+use flipwave_isa::Pc;
+use std::collections::{BTreeMap, HashMap};
+
+/// A rewritten code object.
+pub(super) struct Rewriting {
+    /// The code.
+    pub object: CodeObject,
+    /// Where everything went.
+    pub layout: Layout,
+    /// The hooks' variables.
+    pub data: (Pc, HookData),
+    /// At most so many instructions are executed for one of the program's.
+    pub slowdown: u64,
+}
+
+/// What becomes of a request.
+pub(super) enum Rewritten {
+    /// The code.
+    Code(Box<Rewriting>),
+    /// The program does not have the instruction.
+    Nothing,
+    /// It cannot be done.
+    Refused(Refusal),
+}
+
+/// Hooks that were read before, by their sources, the waves' size and how many there may be.
+pub(super) type Sources = HashMap<([&'static str; 2], u8, u64), HookSource>;
+
+/// Puts the hooks of a request into a code object, with room for the counts of so many waves.
+///
+/// # Errors
+/// [`RewriteError`].
+pub(super) fn rewrite(
+    object: &CodeObject,
+    request: &Request,
+    waves: u64,
+    compiler: &HookCompiler,
+    sources: &mut Sources,
+) -> Result<Rewritten, RewriteError> {
+    let mut instrumentation = Instrumentation::new(object)?;
+    let calls = match calls(instrumentation.program(), request) {
+        Ok(calls) if calls.is_empty() => return Ok(Rewritten::Nothing),
+        Ok(calls) => calls,
+        Err(refusal) => return Ok(Rewritten::Refused(refusal)),
+    };
+    let wave_size = instrumentation.program().wave_size;
+    let key = (request.sources(), wave_size, waves);
+    let source = match sources.get(&key) {
+        Some(known) => known.clone(),
+        None => {
+            let text = library::source(request.sources(), waves);
+            let read = compiler.read(&text, object.target(), wave_size)?;
+            sources.entry(key).or_insert(read).clone()
+        }
+    };
+    instrumentation.add_source(source);
+    for (at, when, call) in calls {
+        instrumentation.call(at, when, call);
+    }
+    let rewritten = instrumentation.rewrite(compiler)?;
+    if let Some(refused) = rewritten.report.refused.first() {
+        return Ok(Rewritten::Refused(Refusal::Engine(refused.reason.clone())));
+    }
+    let Some(data) = rewritten.data.into_iter().next() else { return Ok(Rewritten::Nothing) };
+    let slowdown = slowdown(&rewritten.layout);
+    let (object, layout) = (rewritten.object, rewritten.layout);
+    Ok(Rewritten::Code(Box::new(Rewriting { object, layout, data, slowdown })))
+}
+
+/// Instructions executed for one of the program's, itself included: as many as the longest code
+/// that was inserted at one instruction, what runs when a wave starts included. Hooks have no
+/// loops.
+fn slowdown(layout: &Layout) -> u64 {
+    let mut by_instruction: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut others = 0;
+    for (range, purpose) in &layout.inserted {
+        // No instruction is shorter.
+        let instructions = (range.end - range.start) / 4;
+        match purpose {
+            Purpose::Before(at) | Purpose::After(at) | Purpose::Instead(at) => {
+                *by_instruction.entry(at.0).or_default() += instructions;
+            }
+            Purpose::Entry(_) | Purpose::Routine(_) | Purpose::Island => others += instructions,
+        }
+    }
+    1 + others + by_instruction.into_values().max().unwrap_or(0)
+}

@@ -1,0 +1,283 @@
+//! The two ways to inject a fault, inside of the embedded GPU and by a hook in rewritten code, give
+//! the same: what was struck, and how the run ended.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{ArgumentValue, Device, Dispatch, FaultCause, layout};
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::{
+    Allocation, Buffer, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget, Golden,
+    HookInjector, Injection, InjectionError, Intermittent, Refusal, RelativeError, Sampling, Scope,
+    Selection, Site, Stratification, When, Workload, inject, plan, profile,
+};
+use flipwave_sim::EmbeddedGpu;
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::process::Command;
+
+/// Words of the buffers: 4 workgroups of 128 work-items, two words each.
+const WORDS: usize = 2 * 4 * 128;
+
+/// A processor, and what its code is compiled with.
+struct Machine {
+    processor: &'static str,
+    options: &'static [&'static str],
+}
+
+const GFX90A: Machine = Machine { processor: "gfx90a", options: &["-DACC_VGPRS"] };
+const GFX942: Machine = Machine { processor: "gfx942", options: &["-DACC_VGPRS"] };
+const GFX1100: Machine = Machine { processor: "gfx1100", options: &[] };
+
+fn compile(machine: &Machine) -> CodeObject {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/paths.cl");
+    let clang = std::env::var("FLIPWAVE_CLANG").unwrap_or("clang-19".into());
+    let output = Command::new(clang)
+        .args(["--target=amdgcn-amd-amdhsa", "-xcl", "-cl-std=CL2.0", "-nogpulib", "-O2"])
+        .args(["-mcode-object-version=5", &format!("-mcpu={}", machine.processor)])
+        .args(machine.options)
+        .args(["-o", "-"])
+        .arg(source)
+        .output()
+        .expect("clang");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    CodeObject::parse(&output.stdout).expect("a code object")
+}
+
+/// Both kernels, one after the other.
+fn workload(machine: &Machine) -> Workload {
+    let object = compile(machine);
+    let mut device = EmbeddedGpu::new(machine.processor.parse().expect("a target")).expect("a GPU");
+    let module = device.load(&object).expect("loads");
+    let mut buffers = Vec::new();
+    for (name, words) in [("in", WORDS), ("out", WORDS), ("counters", 16), ("folded", WORDS)] {
+        let address = device.allocate(4 * words as u64).expect("memory");
+        buffers.push(Buffer { name: name.to_owned(), address, bytes: 4 * words });
+    }
+    let values = (0..WORDS as u32).flat_map(|i| (i.wrapping_mul(0x9e37_79b9) >> 7).to_le_bytes());
+    device.write(buffers[0].address, &values.collect::<Vec<_>>()).expect("the buffer");
+    let launch = |kernel: &str, order: [usize; 3]| {
+        let (grid, workgroup) = ([256, 2, 1], [128, 1, 1]);
+        let arguments = order.map(|at| ArgumentValue::Buffer(buffers[at].address));
+        let found = object.kernel(kernel).expect("the kernel");
+        let layout = layout(found, &arguments, grid, workgroup).expect("the arguments");
+        Dispatch {
+            module,
+            kernel: kernel.to_owned(),
+            grid,
+            workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: 1_000_000,
+        }
+    };
+    let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];
+    let outputs = buffers[1..].to_vec();
+    Workload { device, dispatches, buffers, outputs, guests: BTreeMap::new() }
+}
+
+fn models() -> Vec<FaultModel> {
+    vec![
+        FaultModel::FlipOneBit,
+        FaultModel::FlipRandomBits(2),
+        FaultModel::RandomValue,
+        FaultModel::ZeroValue,
+        FaultModel::StuckAtZero,
+        FaultModel::StuckAtOne,
+        FaultModel::RelativeError(RelativeError::new(0.25).expect("a number")),
+    ]
+}
+
+fn durations() -> [Duration; 3] {
+    let window = NonZeroU64::new(6).expect("six");
+    [
+        Duration::Transient,
+        Duration::Intermittent(Intermittent { window, rate: 1 << 31 }),
+        Duration::Permanent(NonZeroU32::new(2).expect("two")),
+    ]
+}
+
+/// Every kind of fault that has a meaning.
+fn faults() -> Vec<Fault> {
+    let mut all = Vec::new();
+    for target in FaultTarget::ALL {
+        for model in models() {
+            for scope in Scope::ALL {
+                for duration in durations() {
+                    let fault = Fault { target, model: model.clone(), scope, duration };
+                    all.extend(fault.check().is_ok().then_some(fault));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// So many sites of a fault; none where it has no place in the workload.
+fn sites(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Site> {
+    let all = Selection::default();
+    let whole = Stratification::default();
+    let Ok(profile) = profile(workload, fault, &all, whole, Counting::Exact) else {
+        return Vec::new();
+    };
+    let sampling = Sampling::Random { count, allocation: Allocation::default() };
+    let planned = plan(workload, &profile, seed, sampling).unwrap_or_default();
+    planned.into_iter().map(|own| own.site).collect()
+}
+
+/// What both ways must agree on. Hooks execute instructions, too: how many there were is another
+/// number, and where an endless loop is stopped is another place.
+fn essence(injection: Injection) -> Injection {
+    let ending = match injection.ending {
+        Ending::Completed { outputs, .. } => Ending::Completed { outputs, statistics: Vec::new() },
+        Ending::Faulted { dispatch, mut fault } => {
+            if let FaultCause::Watchdog { executed } = &mut fault.cause {
+                *executed = 0;
+                fault.place.pc = flipwave_isa::Pc(0);
+                fault.place.wave = flipwave_device::WaveId { workgroup: [0; 3], wave: 0 };
+            }
+            Ending::Faulted { dispatch, fault }
+        }
+    };
+    Injection { ending, ..injection }
+}
+
+/// What was compared of one target.
+#[derive(Default)]
+struct Tally {
+    compared: u64,
+    faulted: u64,
+    refused: BTreeMap<String, u64>,
+}
+
+/// Injects a site on both ways; what differs.
+fn compare(
+    workload: &Workload,
+    golden: &Golden,
+    hooks: &mut HookInjector<'_>,
+    site: &Site,
+    tally: &mut Tally,
+) -> Option<String> {
+    let limits = golden.instruction_limits();
+    let embedded = inject(workload, site, &limits);
+    let hooked = hooks.inject(site, &limits);
+    match (embedded, hooked) {
+        (_, Err(InjectionError::Refused { reason, .. })) => {
+            let kind = format!("{reason:?}");
+            let kind = kind.split([' ', '(', '{']).next().unwrap_or_default().to_owned();
+            *tally.refused.entry(kind).or_default() += 1;
+            None
+        }
+        (Ok(embedded), Ok(hooked)) => {
+            let [embedded, hooked] = [essence(embedded), essence(hooked)];
+            tally.compared += 1;
+            tally.faulted += u64::from(matches!(embedded.ending, Ending::Faulted { .. }));
+            let describe = |own: &Injection| match &own.ending {
+                Ending::Completed { outputs, .. } => {
+                    let words: u64 = outputs.iter().flatten().map(|byte| u64::from(*byte)).sum();
+                    format!("{:x?}, completed, sum {words}", own.struck)
+                }
+                Ending::Faulted { dispatch, fault } => {
+                    format!("{:x?}, dispatch {dispatch}: {fault}", own.struck)
+                }
+            };
+            (embedded != hooked)
+                .then(|| format!("{site}\n  {}\n  {}", describe(&embedded), describe(&hooked)))
+        }
+        (Err(InjectionError::NotActivated { .. }), Err(InjectionError::NotActivated { .. })) => {
+            None
+        }
+        (embedded, hooked) => {
+            let text = |own: Result<Injection, InjectionError>| match own {
+                Ok(own) => format!("{:x?}", own.struck),
+                Err(error) => error.to_string(),
+            };
+            Some(format!("{site}\n  {}\n  {}", text(embedded), text(hooked)))
+        }
+    }
+}
+
+/// Kinds of refusals that are expected.
+const KNOWN: [&str; 5] = ["Place", "Relative", "OwnLanes", "NoAfter", "CodeAddress"];
+
+fn both_ways_agree(machine: &Machine, per_fault: u64) {
+    let workload = workload(machine);
+    let golden = workload.golden().expect("a golden run");
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&workload, &compiler);
+    let mut tallies: BTreeMap<FaultTarget, Tally> = BTreeMap::new();
+    let mut differences = Vec::new();
+    for (seed, fault) in (1..).zip(faults()) {
+        let tally = tallies.entry(fault.target).or_default();
+        for site in sites(&workload, &fault, seed, per_fault) {
+            let found = compare(&workload, &golden, &mut hooks, &site, tally);
+            differences.extend(found.map(|own| format!("{fault}: {own}")));
+        }
+    }
+    println!("{}: {} pieces of code", machine.processor, hooks.rewritten());
+    for (target, Tally { compared, faulted, refused }) in &tallies {
+        println!("  {target:22} {compared:5} compared, {faulted:4} faulted, refused: {refused:?}");
+    }
+    let all: u64 = tallies.values().map(|own| own.compared).sum();
+    println!("  {all} in all, {} differ", differences.len());
+    let shown: Vec<&str> = differences.iter().take(12).map(String::as_str).collect();
+    assert!(differences.is_empty(), "{}", shown.join("\n"));
+    for tally in tallies.values() {
+        assert!(tally.refused.keys().all(|kind| KNOWN.contains(&kind.as_str())));
+    }
+}
+
+#[test]
+fn both_ways_agree_on_gfx90a() {
+    both_ways_agree(&GFX90A, 8);
+}
+
+#[test]
+fn both_ways_agree_on_gfx942() {
+    both_ways_agree(&GFX942, 5);
+}
+
+#[test]
+fn both_ways_agree_in_waves_of_32_lanes() {
+    both_ways_agree(&GFX1100, 5);
+}
+
+/// The control of the comparison: one execution later is another fault.
+#[test]
+fn a_fault_one_execution_late_is_noticed() {
+    let workload = workload(&GFX90A);
+    let golden = workload.golden().expect("a golden run");
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&workload, &compiler);
+    let limits = golden.instruction_limits();
+    let fault = Fault::transient(FaultModel::FlipOneBit);
+    let (mut noticed, mut tried) = (0, 0);
+    for site in sites(&workload, &fault, 1, 60) {
+        let When::At(event) = site.when else { continue };
+        let late = Event { occurrence: event.occurrence + 1, ..event };
+        let late = Site { when: When::At(late), ..site };
+        let embedded = inject(&workload, &site, &limits).map(essence);
+        let hooked = hooks.inject(&late, &limits).map(essence);
+        tried += 1;
+        noticed += match (embedded, hooked) {
+            (Ok(embedded), Ok(hooked)) => u32::from(embedded != hooked),
+            (Ok(_), Err(InjectionError::NotActivated { .. })) => 1,
+            (embedded, hooked) => panic!("{site}: {embedded:?}, {hooked:?}"),
+        };
+    }
+    // A value that is read no more is the same fault whenever it is struck.
+    assert!(tried == 60 && noticed > 40, "{noticed} of {tried}");
+}
+
+/// What a hook cannot do is an error that says why, and no outcome.
+#[test]
+fn refused_sites_have_no_outcome() {
+    let workload = workload(&GFX90A);
+    let golden = workload.golden().expect("a golden run");
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&workload, &compiler);
+    let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 encoding=0 flip=0x1";
+    let site: Site = text.parse().expect("a site");
+    let error = hooks.inject(&site, &golden.instruction_limits()).expect_err("refused");
+    assert!(matches!(error, InjectionError::Refused { reason: Refusal::Place(_), .. }));
+    assert!(error.to_string().contains("hooks do not reach encoding=0"), "{error}");
+}
