@@ -4,9 +4,9 @@
 use crate::hook::{Assembler, EntryValue, HookError};
 use crate::layout::{Code, Piece, Reference};
 use crate::moves::Move;
-use crate::site::{Homes, Word};
+use crate::site::{Homes, Word, dialect};
 use flipwave_codeobj::{Descriptor, Initial, InitialValue};
-use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target};
+use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::collections::BTreeSet;
 
 /// Most user SGPRs that a kernel can have (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT).
@@ -131,20 +131,28 @@ pub fn initial_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
     initial.last().map_or(0, |last| last.first.0.saturating_add(last.words))
 }
 
+/// What hooks want of a kernel's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Where values are kept when the kernel begins.
+    pub homes: &'a Homes,
+    /// Where the scratch ends that hooks use, if they use any.
+    pub scratch: Option<u32>,
+    /// Registers that hooks ask for though the program does not want them.
+    pub asked: RegisterSet,
+}
+
 /// Makes the entry of a kernel.
-///
-/// `scratch` is where the scratch ends that hooks use, if they use any; `homes` is where values
-/// are kept when the kernel begins.
 ///
 /// # Errors
 /// [`EntryError`].
 pub fn entry(
     descriptor: &Descriptor,
     target: &Target,
-    scratch: Option<u32>,
-    homes: &Homes,
+    wanted: &Wanted<'_>,
     assembler: &mut Assembler,
 ) -> Result<Entry, EntryError> {
+    let Wanted { homes, scratch, asked } = *wanted;
     let needed = homes.entry.keys().copied().collect();
     let new = enabled(descriptor, target, &needed, scratch)?;
     let before = descriptor.initial_sgprs(target);
@@ -197,12 +205,37 @@ pub fn entry(
         moves.extend(back.map(|(from, to)| Move { from, to }));
     }
     out.moves(&moves, behind_inputs(&new, target))?;
+    for register in changed(descriptor, &new, target, out.used).intersection(asked).iter() {
+        if !homes.registers().contains(register) {
+            out.text(&dialect::constant(register, 0))?;
+        }
+    }
     if let Some((range, of)) = homes.data
         && let Register::Sgpr(destination) = range.first
     {
         out.code.pieces.push(Piece::Address { destination, of: Reference::Data(of) });
     }
     Ok(Entry { descriptor: new, code: out.code, used: out.used })
+}
+
+/// Registers in which a kernel finds something else at its start than where it has no entry: what
+/// the entry uses, and inputs that it did not have. What is no input of a kernel starts as zero
+/// on the embedded GPU, and is not defined on hardware.
+fn changed(
+    old: &Descriptor,
+    new: &Descriptor,
+    target: &Target,
+    used: RegisterSet,
+) -> RegisterSet {
+    let sgprs = |count: u8| (0..count).map(|number| Register::Sgpr(Sgpr(number)));
+    let inputs: RegisterSet = sgprs(initial_sgprs(old, target)).collect();
+    let mut changed: RegisterSet = sgprs(initial_sgprs(new, target)).collect();
+    changed = changed.union(used.intersection(RegisterSet::SGPRS)).difference(inputs);
+    if !target.packs_work_item_ids() {
+        let ids = old.rsrc2.vgpr_workitem_id + 1..=new.rsrc2.vgpr_workitem_id;
+        ids.for_each(|number| changed.insert(Register::Vgpr(Vgpr(number))));
+    }
+    changed
 }
 
 /// A register and those behind it.

@@ -126,12 +126,14 @@ fn sites(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Site>
 
 /// What both ways must agree on. Hooks execute instructions, too: how many there were is another
 /// number, and where an endless loop is stopped is another place.
-fn essence(injection: Injection) -> Injection {
+fn essence(mut injection: Injection) -> Injection {
+    let struck = &mut injection.struck;
     let ending = match injection.ending {
         Ending::Completed { outputs, .. } => Ending::Completed { outputs, statistics: Vec::new() },
         Ending::Faulted { dispatch, mut fault } => {
             if let FaultCause::Watchdog { executed } = &mut fault.cause {
                 *executed = 0;
+                struck.words = struck.words.min(1);
                 fault.place.pc = flipwave_isa::Pc(0);
                 fault.place.wave = flipwave_device::WaveId { workgroup: [0; 3], wave: 0 };
             }

@@ -151,6 +151,11 @@ impl EmbeddedGpu {
         })
     }
 
+    /// The policy for dispatches that begin from now on.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
     /// Changes the policy for dispatches that begin from now on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;

@@ -423,10 +423,10 @@ impl<'a> Build<'a> {
             let Some(kernel) = instrumentation.object.kernels().get(index) else { continue };
             let target = &program.target;
             let homes = kept.at(program, first, When::Before);
-            let entry =
-                entry::entry(&kernel.descriptor, target, used.scratch, &homes, assembler).map_err(
-                    |reason| RewriteError::Entry { kernel: kernel.name.to_string(), reason },
-                )?;
+            let wanted = entry::Wanted { homes: &homes, scratch: used.scratch, asked: kept.asked };
+            let entry = entry::entry(&kernel.descriptor, target, &wanted, assembler).map_err(
+                |reason| RewriteError::Entry { kernel: kernel.name.to_string(), reason },
+            )?;
             let before = Allocation::of(kernel, target);
             let after = before.with(used.registers.union(entry.used));
             if !entry.code.pieces.is_empty() {

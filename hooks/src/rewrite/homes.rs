@@ -100,6 +100,8 @@ pub struct Kept {
     slide: Slide,
     /// How each value is kept.
     pub ways: BTreeMap<EntryValue, Keeping>,
+    /// Registers that hooks ask for where the program is done with them.
+    pub asked: RegisterSet,
 }
 
 impl Kept {
@@ -161,7 +163,7 @@ impl Search<'_> {
             true => wants.entry.iter().copied().collect(),
             false => Vec::new(),
         };
-        let mut kept = Kept::default();
+        let mut kept = Kept { asked, ..Kept::default() };
         for keeping in self.order {
             if *keeping == Keeping::DeadSgprs {
                 let words = missing.iter().map(|value| usize::from(words_of(*value))).sum();

@@ -1,7 +1,7 @@
 //! One hook at one site: its registers, what is saved and given back around it, its arguments and
 //! results.
 
-mod dialect;
+pub mod dialect;
 mod emission;
 mod homes;
 mod indexed;

@@ -6,10 +6,12 @@
 //!
 //! The result is that of [`crate::inject`], but for what counts instructions: hooks execute their
 //! own, so that the statistics of the dispatch are others, and the watchdog stops an endless loop
-//! somewhere else. The limit of a dispatch with hooks is the one given times the most instructions
-//! that run for one of the program's: a run that ends within the limit without hooks ends with
-//! them, too. Addresses of the code are others, and so are faulty accesses that happen to meet the
-//! code or the hooks' variables.
+//! somewhere else, after the fault has struck there another number of times. The limit of a
+//! dispatch with hooks is the one given times the most instructions that run for one of the
+//! program's: a run that ends within the limit without hooks ends with them, too, and an endless
+//! loop does not; one that is slow but not endless may end where it would be stopped without
+//! hooks. The code is at another address, and what happens to meet the code or the hooks'
+//! variables may differ. So may waves that a fault makes race for longer than a turn of theirs.
 
 mod calls;
 mod found;
@@ -27,7 +29,7 @@ use crate::{Ending, Injection, InjectionError, Site, Workload};
 use flipwave_device::{Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::variables::Variables;
-use flipwave_sim::EmbeddedGpu;
+use flipwave_sim::{EmbeddedGpu, Policy};
 use request::Request;
 use rewriting::{Rewriting, Rewritten, Sources, rewrite};
 use std::collections::{BTreeMap, HashMap};
@@ -36,8 +38,10 @@ use std::collections::{BTreeMap, HashMap};
 const WORKGROUP_WAVES: u64 = 32;
 /// Waves of a dispatch at most that a permanent fault keeps count of.
 const MOST_WAVES: u64 = 1 << 20;
-/// Places that stay free for what a device places for a dispatch: arguments, packets, scratch.
-const FREE_PLACES: usize = 64;
+/// Places that stay free for what a device places for a dispatch: arguments, packets, scratch. The
+/// numbers of the places behind them differ in at least two bits from those of the first 32, so
+/// that one inverted bit does not lead from these to the code.
+const FREE_PLACES: usize = 96;
 
 /// Injects faults into one workload by hooks, and keeps the code that it rewrites for that.
 pub struct HookInjector<'a> {
@@ -192,8 +196,14 @@ impl Run<'_> {
         };
         self.give_orders(device, dispatch, module, place)?;
         let instruction_limit = dispatch.instruction_limit.saturating_mul(*slowdown);
+        // What a wave did in one turn it does in one turn still, so that waves that share what is
+        // struck come to it in the same order.
+        let policy = device.policy();
+        let wave_turn = policy.wave_turn.saturating_mul(*slowdown);
+        device.set_policy(Policy { wave_turn, ..policy });
         let completion =
             device.dispatch(&Dispatch { module, instruction_limit, ..dispatch.clone() })?;
+        device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {
             Completion::Faulted(fault) => {
