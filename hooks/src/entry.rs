@@ -227,10 +227,13 @@ fn changed(
     target: &Target,
     used: RegisterSet,
 ) -> RegisterSet {
-    let sgprs = |count: u8| (0..count).map(|number| Register::Sgpr(Sgpr(number)));
-    let inputs: RegisterSet = sgprs(initial_sgprs(old, target)).collect();
-    let mut changed: RegisterSet = sgprs(initial_sgprs(new, target)).collect();
-    changed = changed.union(used.intersection(RegisterSet::SGPRS)).difference(inputs);
+    let inputs = |descriptor: &Descriptor| -> RegisterSet {
+        let initial = descriptor.initial_sgprs(target).into_iter();
+        let first = |own: &Initial| Register::Sgpr(own.first);
+        initial.map(|own| RegisterRange::new(first(&own), own.words)).collect()
+    };
+    let sgprs = used.intersection(RegisterSet::SGPRS);
+    let mut changed = inputs(new).union(sgprs).difference(inputs(old));
     if !target.packs_work_item_ids() {
         let ids = old.rsrc2.vgpr_workitem_id + 1..=new.rsrc2.vgpr_workitem_id;
         ids.for_each(|number| changed.insert(Register::Vgpr(Vgpr(number))));

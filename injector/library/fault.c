@@ -1,16 +1,21 @@
 /* What a fault does, and what it has struck. The host writes `fault` before a dispatch and reads
  * `waves` after it.
  *
- * Macros: WAVES, of how many waves something may be struck. */
+ * Macros: WAVES, of how many waves something may be struck; WORDS, how many words a value has. */
+
+#if WORDS == 2
+typedef uint64_t value_t;
+#else
+typedef uint32_t value_t;
+#endif
 
 /* A variable that does not change during a dispatch: it is read by scalar loads. */
 #define GIVEN(variable) \
     (*(const __attribute__((address_space(4))) __typeof__(variable) *)(uintptr_t)&(variable))
 
 struct fault {
-    /* A value becomes (value & keep) ^ change. */
-    uint32_t keep;
-    uint32_t change;
+    /* What happens to a value, in the terms of `faulty`. */
+    uint64_t change;
     /* The lanes that are struck, bit i for lane i; only those of them that the instruction runs
      * on, where `is_active` is not 0. */
     uint64_t lanes;
@@ -36,23 +41,20 @@ struct wave {
 struct fault fault;
 struct wave waves[WAVES];
 
+/* The value after the fault. */
+static value_t faulty(value_t value);
+
 /* Notes that `lanes` of a wave are struck, in each of which `before` becomes `after`. */
-static void note(struct wave *own, uint64_t lanes, uint32_t before, uint32_t after)
+static void note(struct wave *own, uint64_t lanes, value_t before, value_t after)
 {
     if (lanes == 0)
         return;
     if (own->words == 0) {
         uint32_t first = __builtin_ctzll(lanes);
-        own->before = flipwave_read_lane(before, first);
-        own->after = flipwave_read_lane(after, first);
+        own->before = flipwave_read_lane_64(before, first);
+        own->after = flipwave_read_lane_64(after, first);
     }
     own->words += __builtin_popcountll(lanes);
-}
-
-/* The value after the fault. */
-static uint32_t faulty(uint32_t value)
-{
-    return (value & GIVEN(fault).keep) ^ GIVEN(fault).change;
 }
 
 /* The lanes struck, of an instruction that runs on `exec`. */
@@ -62,9 +64,9 @@ static uint64_t lanes_struck(uint64_t exec)
 }
 
 /* The value with the fault in `lanes`. */
-static uint32_t strike(struct wave *own, uint64_t lanes, uint32_t value)
+static value_t strike(struct wave *own, uint64_t lanes, value_t value)
 {
-    uint32_t after = faulty(value);
+    value_t after = faulty(value);
     note(own, lanes, value, after);
     return lanes >> flipwave_lane() & 1 ? after : value;
 }

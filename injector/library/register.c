@@ -1,8 +1,8 @@
 /* Registers struck behind an instruction. */
 
 /* A register that each lane has of its own. Meant to run in all lanes. */
-uint32_t strike_lanes(uint32_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
-                      uint32_t wave)
+value_t strike_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
+                     uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))
@@ -11,7 +11,7 @@ uint32_t strike_lanes(uint32_t value, uint64_t exec, uint32_t x, uint32_t y, uin
 }
 
 /* The same behind an instruction that changes EXEC, in front of which `see_exec` has run. */
-uint32_t strike_lanes_seen(uint32_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
+value_t strike_lanes_seen(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))
@@ -28,7 +28,7 @@ void see_exec(uint64_t exec, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 }
 
 /* A register that lanes share. Meant to run on a single lane. */
-uint32_t strike_wave(uint32_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
+value_t strike_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))

@@ -1,11 +1,11 @@
 /* Registers struck as an instruction reads them: changed before, given back behind. */
 
 /* What they held, by wave and lane. */
-uint32_t held[WAVES][FLIPWAVE_LANES];
+value_t held[WAVES][FLIPWAVE_LANES];
 
 /* A register that each lane has of its own. Meant to run in all lanes. */
-uint32_t lend_lanes(uint32_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
-                    uint32_t wave)
+value_t lend_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
+                   uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))
@@ -17,22 +17,25 @@ uint32_t lend_lanes(uint32_t value, uint64_t exec, uint32_t x, uint32_t y, uint3
     return strike(own, own->borrowed, value);
 }
 
-/* The same register behind the instruction: as it was, but where the instruction wrote it, if it
- * does that where it runs. Meant to run in all lanes. */
-uint32_t give_back_lanes(uint32_t value, bool is_written, uint32_t x, uint32_t y, uint32_t z,
-                         uint32_t wave)
+/* The same register behind the instruction: as it was, but for the bits that the instruction wrote,
+ * in the lanes that it ran on. Meant to run in all lanes. */
+value_t give_back_lanes(value_t value, value_t written, uint32_t x, uint32_t y, uint32_t z,
+                        uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number))
         return value;
     struct wave *own = &waves[number];
-    uint64_t lanes = own->borrowed & ~(is_written ? own->exec : 0);
+    uint64_t lanes = own->borrowed;
     own->borrowed = 0;
-    return lanes >> flipwave_lane() & 1 ? held[number][flipwave_lane()] : value;
+    if (!(lanes >> flipwave_lane() & 1))
+        return value;
+    value_t kept = own->exec >> flipwave_lane() & 1 ? written : 0;
+    return (held[number][flipwave_lane()] & ~kept) | (value & kept);
 }
 
 /* A register that lanes share. Meant to run on a single lane. */
-uint32_t lend_wave(uint32_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
+value_t lend_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || !is_struck_execution(&waves[number]))
@@ -44,7 +47,7 @@ uint32_t lend_wave(uint32_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t 
 }
 
 /* The same register behind the instruction. Meant to run on a single lane. */
-uint32_t give_back_wave(uint32_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
+value_t give_back_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;
     if (!is_struck_wave(x, y, z, wave, &number) || waves[number].borrowed == 0)

@@ -199,7 +199,7 @@ fn compare(
 }
 
 /// Kinds of refusals that are expected.
-const KNOWN: [&str; 5] = ["Place", "Relative", "OwnLanes", "NoAfter", "CodeAddress"];
+const KNOWN: [&str; 4] = ["Place", "OwnLanes", "NoAfter", "CodeAddress"];
 
 fn both_ways_agree(machine: &Machine, per_fault: u64) {
     let workload = workload(machine);

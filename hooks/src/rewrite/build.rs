@@ -330,7 +330,8 @@ impl<'a> Build<'a> {
                 let in_index_mode =
                     state.index_mode.get(point as usize).copied().unwrap_or_default();
                 let homes = kept.at(program, at, when);
-                let site = Site { live, under_way, in_index_mode, homes: &homes };
+                let (homes, asked) = (&*homes, kept.asked);
+                let site = Site { live, under_way, in_index_mode, homes, asked };
                 for bound in calls {
                     let Some(call) = self.call(bound, data) else { continue };
                     match weaver.call(&site, &call) {

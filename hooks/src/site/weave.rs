@@ -48,6 +48,8 @@ pub struct Site<'a> {
     pub in_index_mode: bool,
     /// Where values are kept.
     pub homes: &'a Homes,
+    /// Registers that hooks at any site ask for though the program is done with them.
+    pub asked: RegisterSet,
 }
 
 /// The code of a hook call.
@@ -119,7 +121,7 @@ impl<'a> Weaver<'a> {
         let reached = Reached::of(call.body, self.component);
         let touched = read.union(results).union(reached.all());
         let kept = touched.union(site.homes.registers());
-        let forbidden = kept.union(site.under_way.registers());
+        let forbidden = kept.union(site.under_way.registers()).union(site.asked);
         let mut pool = Pool::new(self.component, site.live, forbidden);
         let plan = Plan::new(self.component, self.dialect, &mut pool, site, call, &values)?;
         let saved = (plan.vgprs.len() + plan.sgprs.len()) as u32;

@@ -83,7 +83,7 @@ impl Calls<'_> {
         register: Register,
     ) -> Result<(), Refusal> {
         let when = self.behind(inst)?;
-        let range = RegisterRange::new(register, 1);
+        let range = RegisterRange::new(register, self.request.words());
         let mut arguments = vec![Argument::Register(range)];
         if !register.is_per_lane() {
             self.call((at, when), "strike_wave", arguments, Some(range), Mask::Single);
@@ -117,9 +117,12 @@ impl Calls<'_> {
         if !matches!(self.control(inst), Control::Next | Control::Branch | Control::Conditional) {
             return Err(no_after(inst));
         }
-        let range = RegisterRange::new(register, 1);
+        let range = RegisterRange::new(register, self.request.words());
         let value = || vec![Argument::Register(range)];
-        let is_written = inst.writes.iter().any(|own| own.contains(register));
+        let is_word_written = |word| inst.writes.iter().any(|own| own.contains(word));
+        let bits = range.iter().zip([u64::from(u32::MAX), u64::from(u32::MAX) << 32]);
+        let written = bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, own)| all | own);
+        let is_written = written != 0;
         if !register.is_per_lane() {
             self.call((at, When::Before), "lend_wave", value(), Some(range), Mask::Single);
             if !is_written {
@@ -130,12 +133,12 @@ impl Calls<'_> {
         let exec = [value(), vec![Argument::Exec]].concat();
         self.call((at, When::Before), "lend_lanes", exec, Some(range), Mask::All);
         match inst.lanes_written() {
-            LanesWritten::Some if is_written => {
+            LanesWritten::All if range.iter().all(is_word_written) => Ok(()),
+            LanesWritten::All | LanesWritten::Some if is_written => {
                 Err(Refusal::OwnLanes { instruction: inst.text.clone() })
             }
-            LanesWritten::All if is_written => Ok(()),
             _ => {
-                let arguments = [value(), vec![Argument::Constant(is_written.into())]].concat();
+                let arguments = [value(), vec![Argument::Constant(written)]].concat();
                 let function = "give_back_lanes";
                 self.call((at, When::After), function, arguments, Some(range), Mask::All);
                 Ok(())

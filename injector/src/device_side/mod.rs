@@ -39,9 +39,9 @@ const WORKGROUP_WAVES: u64 = 32;
 /// Waves of a dispatch at most that a permanent fault keeps count of.
 const MOST_WAVES: u64 = 1 << 20;
 /// Places that stay free for what a device places for a dispatch: arguments, packets, scratch. The
-/// numbers of the places behind them differ in at least two bits from those of the first 32, so
-/// that one inverted bit does not lead from these to the code.
-const FREE_PLACES: usize = 96;
+/// numbers of the places behind them differ in at least three bits from those of the first 32, so
+/// that two inverted bits do not lead from these to the code.
+const FREE_PLACES: usize = 224;
 
 /// Injects faults into one workload by hooks, and keeps the code that it rewrites for that.
 pub struct HookInjector<'a> {

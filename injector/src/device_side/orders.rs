@@ -26,7 +26,6 @@ impl Words {
 /// `struct fault`: what happens to a value, in which lanes of waves of this size, on SIMDs of this
 /// width, and at which address or offset, for what is no register.
 pub(super) fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
-    let (keep, change) = change(site.action);
     let all = u64::MAX >> (64 - wave_lanes);
     let lanes = match (&site.when, site.lanes) {
         (crate::site::When::Always(unit), _) => unit.lanes(simd_width).0 & all,
@@ -34,20 +33,21 @@ pub(super) fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> 
         (_, Some(Lanes::Mask(LaneMask(mask)))) => mask,
         (_, Some(Lanes::All | Lanes::Active) | None) => all,
     };
-    let words = Words::default().word(keep).word(change);
+    let words = Words::default().wide(change(site.action));
     words.wide(lanes).wide(is_active(site).into()).wide(place).0
 }
 
-/// An action as what is kept of a value and what is then inverted. A relative error is none of
-/// these; [`super::supports`] refuses it.
-fn change(action: Action) -> (u32, u32) {
-    match action {
+/// An action in the terms of `bits.c`, what is kept of a value and what is then inverted, or of
+/// `number.c`, a factor.
+fn change(action: Action) -> u64 {
+    let (keep, inverted) = match action {
         Action::Flip(mask) => (u32::MAX, mask),
         Action::StuckAtZero(mask) => (!mask, 0),
         Action::StuckAtOne(mask) => (!mask, mask),
         Action::Set(value) => (0, value),
-        Action::Relative(..) => (u32::MAX, 0),
-    }
+        Action::Relative(_, error) => return (1.0 + error.value()).to_bits(),
+    };
+    u64::from(keep) | u64::from(inverted) << 32
 }
 
 /// `struct event`.
@@ -82,9 +82,10 @@ mod tests {
             Action::StuckAtZero(0xff00),
             Action::StuckAtOne(0xff00),
         ] {
-            let (keep, change) = change(action);
+            let change = change(action);
+            let (keep, inverted) = (change as u32, (change >> 32) as u32);
             for value in [0, 1, 0x1234_5678, u32::MAX] {
-                assert_eq!(action.apply(value.into()), u64::from(value & keep ^ change));
+                assert_eq!(action.apply(value.into()), u64::from(value & keep ^ inverted));
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Sites that a hook cannot strike.
 
-use crate::fault::Action;
-use crate::site::{Place, Site};
+use crate::site::{Place, Site, When};
 use flipwave_isa::Register;
 
 /// Why a hook cannot inject a fault.
@@ -10,9 +9,9 @@ pub enum Refusal {
     /// A place that no hook reaches.
     #[error("hooks do not reach {0}")]
     Place(Place),
-    /// Arithmetic that depends on the MODE of the kernel.
-    #[error("a hook computes by the kernel's MODE, a relative error does not depend on it")]
-    Relative,
+    /// A number in a pair of registers that lanes share.
+    #[error("hooks strike numbers of 64 bits in vector registers only")]
+    WideScalar,
     /// The program's code was rewritten before.
     #[error("the code is emulated: hooks would be put into other hooks")]
     Emulated,
@@ -65,8 +64,12 @@ pub enum Refusal {
 /// # Errors
 /// [`Refusal`]: why it cannot.
 pub fn supports(site: &Site) -> Result<(), Refusal> {
-    if let Action::Relative(..) = site.action {
-        return Err(Refusal::Relative);
+    let is_per_lane = match site.when {
+        When::At(_) => site.place.is_per_lane(),
+        When::Always(unit) => unit.slot.is_some(),
+    };
+    if site.action.words() > 1 && !is_per_lane {
+        return Err(Refusal::WideScalar);
     }
     match site.place {
         Place::Encoding(_) | Place::ProgramCounter(_) | Place::Scratch(_) => {
@@ -101,7 +104,8 @@ mod tests {
             ("encoding=0 flip=0x1", "hooks do not reach encoding=0"),
             ("program_counter=0 flip=0x4", "hooks do not reach program_counter=0"),
             ("lane=1 scratch=0x8 flip=0x4", "hooks do not reach scratch=0x8"),
-            ("lane=1 register=v0 relative_f32=0.5", "a hook computes by the kernel's MODE"),
+            ("register=s0 relative_f64=0.5", "hooks strike numbers of 64 bits in vector"),
+            ("lane=1 register=v0 relative_f64=0.5", ""),
             ("lane=1 register=v0 flip=0x4", ""),
             ("branch=decision flip=0x1", ""),
             ("lds=0x40 set=0x1", ""),

@@ -1,5 +1,6 @@
 //! What hooks a site needs: all that rewritten code depends on.
 
+use crate::fault::{Action, FloatFormat};
 use crate::site::{Lanes, Place, Site, When};
 use flipwave_device::ModuleId;
 use flipwave_isa::{Operation, Pc};
@@ -18,6 +19,8 @@ pub(super) struct Request {
     pub is_per_lane: bool,
     /// Whether the lanes struck depend on those that the instruction runs on.
     pub is_active: bool,
+    /// The number that is struck, where the fault strikes one.
+    pub format: Option<FloatFormat>,
 }
 
 /// Instructions of a program.
@@ -41,12 +44,21 @@ impl Request {
             Place::Lds(_) => Place::Lds(0),
             other => other,
         };
-        Request { module, at, place, is_per_lane, is_active: is_active(site) }
+        let format = match site.action {
+            Action::Relative(format, _) => Some(format),
+            _ => None,
+        };
+        Request { module, at, place, is_per_lane, is_active: is_active(site), format }
     }
 
-    /// The sources of its hooks, in [`super::library`]: which waves and executions are struck, and
-    /// how.
-    pub fn sources(&self) -> [&'static str; 2] {
+    /// How many words a value has.
+    pub fn words(&self) -> u8 {
+        self.format.map_or(1, FloatFormat::words)
+    }
+
+    /// The names of the sources of its hooks: what happens to a value, which waves and executions
+    /// are struck, and where.
+    pub fn sources(&self) -> [&'static str; 3] {
         let when = match self.at {
             Instructions::At(_) => "event",
             Instructions::Of(_) => "unit",
@@ -57,7 +69,7 @@ impl Request {
             Place::Memory { .. } | Place::Lds(_) => "memory",
             _ => "register",
         };
-        [when, what]
+        [if self.format.is_some() { "number" } else { "bits" }, when, what]
     }
 }
 

@@ -4,6 +4,7 @@ use super::calls::calls;
 use super::library;
 use super::request::Request;
 use super::Refusal;
+use crate::fault::FloatFormat;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};
 use flipwave_hooks::layout::{Layout, Purpose};
@@ -33,8 +34,9 @@ pub(super) enum Rewritten {
     Refused(Refusal),
 }
 
-/// Hooks that were read before, by their sources, the waves' size and how many there may be.
-pub(super) type Sources = HashMap<([&'static str; 2], u8, u64), HookSource>;
+/// Hooks that were read before, by their sources, the number that they strike, the waves' size and
+/// how many waves there may be.
+pub(super) type Sources = HashMap<([&'static str; 3], Option<FloatFormat>, u8, u64), HookSource>;
 
 /// Puts the hooks of a request into a code object, with room for the counts of so many waves.
 ///
@@ -54,11 +56,11 @@ pub(super) fn rewrite(
         Err(refusal) => return Ok(Rewritten::Refused(refusal)),
     };
     let wave_size = instrumentation.program().wave_size;
-    let key = (request.sources(), wave_size, waves);
+    let key = (request.sources(), request.format, wave_size, waves);
     let source = match sources.get(&key) {
         Some(known) => known.clone(),
         None => {
-            let text = library::source(request.sources(), waves);
+            let text = library::source(request, waves);
             let read = compiler.read(&text, object.target(), wave_size)?;
             sources.entry(key).or_insert(read).clone()
         }

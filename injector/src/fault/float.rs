@@ -1,6 +1,7 @@
 //! Errors relative to a floating-point value.
 
-use half::{bf16, f16};
+use rustc_apfloat::ieee::{BFloat, Double, Half};
+use rustc_apfloat::{Float, FloatConvert};
 
 /// How a floating-point number lies in a register, or in a pair of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,12 +38,11 @@ impl RelativeError {
     /// double precision by one plus the error, and rounded to nearest even. NaN stays as it is;
     /// what becomes no number is the quiet NaN of the format without a sign.
     pub fn apply(self, format: FloatFormat, before: u64) -> u64 {
-        let half = |bits: u64| bits as u16;
         let old = match format {
-            FloatFormat::F16 => f16::from_bits(half(before)).to_f64(),
-            FloatFormat::F16High => f16::from_bits(half(before >> 16)).to_f64(),
-            FloatFormat::Bf16 => bf16::from_bits(half(before)).to_f64(),
-            FloatFormat::Bf16High => bf16::from_bits(half(before >> 16)).to_f64(),
+            FloatFormat::F16 => widened::<Half>(before as u16),
+            FloatFormat::F16High => widened::<Half>((before >> 16) as u16),
+            FloatFormat::Bf16 => widened::<BFloat>(before as u16),
+            FloatFormat::Bf16High => widened::<BFloat>((before >> 16) as u16),
             FloatFormat::F32 => f32::from_bits(before as u32).into(),
             FloatFormat::F64 => f64::from_bits(before),
         };
@@ -55,14 +55,29 @@ impl RelativeError {
         let low = |half: u16| before & !0xffff | u64::from(half);
         let high = |half: u16| before & !0xffff_0000 | u64::from(half) << 16;
         match format {
-            FloatFormat::F16 => low(f16::from_f64(new).to_bits()),
-            FloatFormat::F16High => high(f16::from_f64(new).to_bits()),
-            FloatFormat::Bf16 => low(bf16::from_f64(new).to_bits()),
-            FloatFormat::Bf16High => high(bf16::from_f64(new).to_bits()),
+            FloatFormat::F16 => low(narrowed::<Half>(new)),
+            FloatFormat::F16High => high(narrowed::<Half>(new)),
+            FloatFormat::Bf16 => low(narrowed::<BFloat>(new)),
+            FloatFormat::Bf16High => high(narrowed::<BFloat>(new)),
             FloatFormat::F32 => (new as f32).to_bits().into(),
             FloatFormat::F64 => new.to_bits(),
         }
     }
+}
+
+/// A number of 16 bits in double precision, which has them all.
+fn widened<F: FloatConvert<Double>>(bits: u16) -> f64 {
+    let double: Double = F::from_bits(bits.into()).convert(&mut false).value;
+    f64::from_bits(double.to_bits() as u64)
+}
+
+/// The nearest number of 16 bits, the even one of two.
+fn narrowed<F: Float>(number: f64) -> u16
+where
+    Double: FloatConvert<F>,
+{
+    let narrow: F = Double::from_bits(number.to_bits().into()).convert(&mut false).value;
+    narrow.to_bits() as u16
 }
 
 impl FloatFormat {
@@ -101,6 +116,15 @@ mod tests {
         let nan = f32::from_bits(0xffc1_2345);
         assert_eq!(f32s(0.5, nan), 0xffc1_2345);
         assert_eq!(f32s(1.0, f32::from_bits(1)), 2, "denormal numbers are kept");
+    }
+
+    /// A product just above the middle of two halves, by less than single precision tells.
+    #[test]
+    fn numbers_are_rounded_once() {
+        let middle = RelativeError::new(f64::powi(2.0, -11) + f64::powi(2.0, -50)).unwrap();
+        assert_eq!(middle.apply(FloatFormat::F16, 0x3c00), 0x3c01);
+        let middle = RelativeError::new(f64::powi(2.0, -8) + f64::powi(2.0, -50)).unwrap();
+        assert_eq!(middle.apply(FloatFormat::Bf16, 0x3f80), 0x3f81);
     }
 
     #[test]
