@@ -34,7 +34,7 @@ static uint32_t mix(uint32_t word)
 /* Counts an execution; whether it is struck. */
 static bool is_struck_execution(struct wave *own)
 {
-    uint64_t execution = own->executions;
+    uint64_t execution = flipwave_uniform_64(own->executions);
     own->executions = execution + 1;
     uint64_t number = execution - GIVEN(event).occurrence;
     if (execution < GIVEN(event).occurrence || number >= GIVEN(event).window)

@@ -49,12 +49,13 @@ static void note(struct wave *own, uint64_t lanes, value_t before, value_t after
 {
     if (lanes == 0)
         return;
-    if (own->words == 0) {
+    uint64_t words = flipwave_uniform_64(own->words);
+    if (words == 0) {
         uint32_t first = __builtin_ctzll(lanes);
         own->before = flipwave_read_lane_64(before, first);
         own->after = flipwave_read_lane_64(after, first);
     }
-    own->words += __builtin_popcountll(lanes);
+    own->words = words + __builtin_popcountll(lanes);
 }
 
 /* The lanes struck, of an instruction that runs on `exec`. */

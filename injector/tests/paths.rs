@@ -5,10 +5,12 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, FaultCause, layout};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Allocation, Buffer, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget, Golden,
-    HookInjector, Injection, InjectionError, Intermittent, Refusal, RelativeError, Sampling, Scope,
-    Selection, Site, Stratification, When, Workload, inject, plan, profile,
+    Action, Allocation, Buffer, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
+    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes, Refusal,
+    RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject, plan,
+    profile,
 };
+use flipwave_isa::Lane;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -268,6 +270,57 @@ fn a_fault_one_execution_late_is_noticed() {
     }
     // A value that is read no more is the same fault whenever it is struck.
     assert!(tried == 60 && noticed > 40, "{noticed} of {tried}");
+}
+
+/// Numbers at which arithmetic goes wrong, of every format: zeros, denormals, the largest,
+/// infinities and NaN, of both signs, and neighbours of each.
+fn numbers() -> Vec<u32> {
+    let halves = [0u32, 1, 0x3ff, 0x400, 0x3c00, 0x7bff, 0x7c00, 0x7e00, 0x7f7f, 0x7f80, 0x7fc0];
+    let singles = [0u32, 1, 0x7f_ffff, 0x80_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000];
+    let both = |half: u32| half | (half ^ 0x8001) << 16;
+    let words = halves.into_iter().map(both).chain(singles);
+    let near = |word: u32| [word, word.wrapping_add(1), word ^ 0x8000_0000, word.wrapping_sub(1)];
+    words.flat_map(near).collect()
+}
+
+#[test]
+fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
+    let mut workload = workload(&GFX90A);
+    let words: Vec<u8> = numbers().into_iter().cycle().take(WORDS).flat_map(u32::to_le_bytes).collect();
+    workload.device.write(workload.buffers[0].address, &words).expect("the buffer");
+    let golden = workload.golden().expect("a golden run");
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&workload, &compiler);
+    let fault = Fault::transient(FaultModel::FlipOneBit);
+    let loads = Selection {
+        kernels: vec!["mix".into()],
+        opcodes: vec!["global_load_dword".into()],
+        ..Selection::default()
+    };
+    let whole = Stratification::default();
+    let profile = profile(&workload, &fault, &loads, whole, Counting::Exact).expect("a load");
+    let sampling = Sampling::Random { count: 1, allocation: Allocation::default() };
+    let site = plan(&workload, &profile, 1, sampling).expect("a plan")[0].site;
+    let mut tally = Tally::default();
+    for format in [
+        FloatFormat::F16,
+        FloatFormat::F16High,
+        FloatFormat::Bf16,
+        FloatFormat::Bf16High,
+        FloatFormat::F32,
+        FloatFormat::F64,
+    ] {
+        for error in [0.25, -1.0, -2.5, 1e-3, 0.000_488_281_250_000_888_2, 1e300, 1e-300] {
+            let error = RelativeError::new(error).expect("a number");
+            for lane in 0..64 {
+                let lanes = Some(Lanes::One(Lane(lane)));
+                let site = Site { lanes, action: Action::Relative(format, error), ..site };
+                let found = compare(&workload, &golden, &mut hooks, &site, &mut tally);
+                assert_eq!(found, None);
+            }
+        }
+    }
+    assert_eq!(tally.compared, 6 * 7 * 64);
 }
 
 /// What a hook cannot do is an error that says why, and no outcome.
