@@ -221,12 +221,7 @@ pub fn entry(
 /// Registers in which a kernel finds something else at its start than where it has no entry: what
 /// the entry uses, and inputs that it did not have. What is no input of a kernel starts as zero
 /// on the embedded GPU, and is not defined on hardware.
-fn changed(
-    old: &Descriptor,
-    new: &Descriptor,
-    target: &Target,
-    used: RegisterSet,
-) -> RegisterSet {
+fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSet) -> RegisterSet {
     let inputs = |descriptor: &Descriptor| -> RegisterSet {
         let initial = descriptor.initial_sgprs(target).into_iter();
         let first = |own: &Initial| Register::Sgpr(own.first);

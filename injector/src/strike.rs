@@ -92,13 +92,7 @@ impl<'a> Strike<'a> {
             }
     }
 
-    fn strike(
-        &mut self,
-        place: Place,
-        lanes: LaneMask,
-        wave: WaveId,
-        state: &mut WaveState<'_>,
-    ) {
+    fn strike(&mut self, place: Place, lanes: LaneMask, wave: WaveId, state: &mut WaveState<'_>) {
         for lane in lanes.lanes() {
             let struck = self.strike_one(place, lane, state);
             self.note(wave, struck);

@@ -3,10 +3,11 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, FaultCause, layout};
+use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Action, Allocation, Buffer, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
-    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes, Refusal,
+    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
     RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject, plan,
     profile,
 };
@@ -286,7 +287,8 @@ fn numbers() -> Vec<u32> {
 #[test]
 fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
     let mut workload = workload(&GFX90A);
-    let words: Vec<u8> = numbers().into_iter().cycle().take(WORDS).flat_map(u32::to_le_bytes).collect();
+    let words: Vec<u8> =
+        numbers().into_iter().cycle().take(WORDS).flat_map(u32::to_le_bytes).collect();
     workload.device.write(workload.buffers[0].address, &words).expect("the buffer");
     let golden = workload.golden().expect("a golden run");
     let compiler = HookCompiler::find().expect("clang");
@@ -326,13 +328,58 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
 /// What a hook cannot do is an error that says why, and no outcome.
 #[test]
 fn refused_sites_have_no_outcome() {
+    let at = |workload: &Workload, name: &str| {
+        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        let program = Program::read(object).expect("a program");
+        let found = program.insts().find(|(_, inst)| inst.operation.name() == name);
+        found.map(|(_, inst)| inst.pc).expect("the instruction")
+    };
+    for (machine, instruction, what, expected) in [
+        (&GFX90A, "s_endpgm", "encoding=0 flip=0x1", "hooks do not reach encoding=0"),
+        (&GFX90A, "s_endpgm", "lane=0 scratch=0x0 flip=0x1", "hooks do not reach scratch=0x0"),
+        (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "does not come to a hook behind `s_endpgm`"),
+        (&GFX90A, "s_barrier", "branch=decision flip=0x1", "`s_barrier` is no branch"),
+        (&GFX90A, "s_barrier", "lane=0 register=v250 flip=0x1", "there is no v250"),
+        (&GFX90A, "s_barrier", "lds=0x8000 flip=0x1", "there is no lds=0x8000"),
+        (&GFX90A, "s_barrier", "buffer=9 offset=0x0 flip=0x1", "there is no buffer=9"),
+        (&GFX90A, "s_barrier", "register=s4 relative_f64=0.5", "in vector registers only"),
+        (&GFX1100, "s_barrier", "lane=40 register=v0 flip=0x1", "the waves have 32 lanes"),
+        (&GFX1100, "s_barrier", "register=exec_hi flip=0x1", "the waves have 32 lanes"),
+    ] {
+        let workload = workload(machine);
+        let limits = workload.golden().expect("a golden run").instruction_limits();
+        let compiler = HookCompiler::find().expect("clang");
+        let pc = at(&workload, instruction);
+        let when = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0");
+        let site: Site = format!("{when} {what}").parse().expect("a site");
+        let error = HookInjector::new(&workload, &compiler).inject(&site, &limits);
+        let error = error.map(essence).expect_err(what).to_string();
+        assert!(error.contains(expected), "{site}: {error}");
+    }
+}
+
+/// Neither way takes what never happens for a masked fault.
+#[test]
+fn sites_that_are_not_reached_are_errors_on_both_ways() {
     let workload = workload(&GFX90A);
-    let golden = workload.golden().expect("a golden run");
+    let limits = workload.golden().expect("a golden run").instruction_limits();
     let compiler = HookCompiler::find().expect("clang");
     let mut hooks = HookInjector::new(&workload, &compiler);
-    let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 encoding=0 flip=0x1";
-    let site: Site = text.parse().expect("a site");
-    let error = hooks.inject(&site, &golden.instruction_limits()).expect_err("refused");
-    assert!(matches!(error, InjectionError::Refused { reason: Refusal::Place(_), .. }));
-    assert!(error.to_string().contains("hooks do not reach encoding=0"), "{error}");
+    let fault = Fault::transient(FaultModel::FlipOneBit);
+    let reached = sites(&workload, &fault, 3, 1)[0];
+    let When::At(event) = reached.when else { panic!("{reached}") };
+    for other in [
+        Event { occurrence: 1_000_000, ..event },
+        Event { workgroup: [0, 9, 0], ..event },
+        Event { wave: Some(7), ..event },
+        Event { pc: flipwave_isa::Pc(1), ..event },
+        Event { dispatch: 1, ..event },
+    ] {
+        let site = Site { when: When::At(other), ..reached };
+        let errors = [inject(&workload, &site, &limits), hooks.inject(&site, &limits)];
+        for error in errors {
+            let error = error.map(essence).expect_err("not reached");
+            assert!(matches!(error, InjectionError::NotActivated { .. }), "{site}: {error}");
+        }
+    }
 }

@@ -425,9 +425,10 @@ impl<'a> Build<'a> {
             let target = &program.target;
             let homes = kept.at(program, first, When::Before);
             let wanted = entry::Wanted { homes: &homes, scratch: used.scratch, asked: kept.asked };
-            let entry = entry::entry(&kernel.descriptor, target, &wanted, assembler).map_err(
-                |reason| RewriteError::Entry { kernel: kernel.name.to_string(), reason },
-            )?;
+            let entry =
+                entry::entry(&kernel.descriptor, target, &wanted, assembler).map_err(|reason| {
+                    RewriteError::Entry { kernel: kernel.name.to_string(), reason }
+                })?;
             let before = Allocation::of(kernel, target);
             let after = before.with(used.registers.union(entry.used));
             if !entry.code.pieces.is_empty() {

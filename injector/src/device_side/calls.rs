@@ -121,7 +121,8 @@ impl Calls<'_> {
         let value = || vec![Argument::Register(range)];
         let is_word_written = |word| inst.writes.iter().any(|own| own.contains(word));
         let bits = range.iter().zip([u64::from(u32::MAX), u64::from(u32::MAX) << 32]);
-        let written = bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, own)| all | own);
+        let written =
+            bits.filter(|(word, _)| is_word_written(*word)).fold(0, |all, (_, own)| all | own);
         let is_written = written != 0;
         if !register.is_per_lane() {
             self.call((at, When::Before), "lend_wave", value(), Some(range), Mask::Single);
@@ -206,11 +207,10 @@ impl Calls<'_> {
         if register == Register::ExecHi && lanes == 32 {
             return Err(Refusal::Lanes { lanes });
         }
-        let of_code = |own: &flipwave_hooks::flow::AddressChain| {
-            [own.getpc, own.low, own.high].contains(&at)
-        };
-        let is_of_code = inst.operation.name() == "s_getpc_b64"
-            || self.program.addresses.iter().any(of_code);
+        let of_code =
+            |own: &flipwave_hooks::flow::AddressChain| [own.getpc, own.low, own.high].contains(&at);
+        let is_of_code =
+            inst.operation.name() == "s_getpc_b64" || self.program.addresses.iter().any(of_code);
         let mut touched = inst.reads.iter().chain(&inst.writes);
         if is_of_code && touched.any(|own| own.contains(register)) {
             return Err(Refusal::CodeAddress { instruction: inst.text.clone() });

@@ -88,8 +88,7 @@ impl<'a> HookInjector<'a> {
         for (index, (dispatch, limit)) in (0..).zip(dispatches) {
             let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
             let is_struck = site.event().is_none_or(|event| event.dispatch == index);
-            let rewriting =
-                if is_struck { self.rewriting(site, dispatch.module)? } else { None };
+            let rewriting = if is_struck { self.rewriting(site, dispatch.module)? } else { None };
             let completion = match rewriting {
                 None => device.dispatch(&dispatch)?,
                 Some(rewriting) => {

@@ -1,9 +1,9 @@
 //! Code with the hooks of a request in it.
 
+use super::Refusal;
 use super::calls::calls;
 use super::library;
 use super::request::Request;
-use super::Refusal;
 use crate::fault::FloatFormat;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};

@@ -1,7 +1,8 @@
-//! Bad input: one clear error, or a site that is refused with its reason.
+//! Bad input: one clear error, or a site that is refused with its reason. And what hooks leave.
 
 mod mutations;
 mod requests;
+mod results;
 
 use super::{HookCall, Instrumentation, SourceIndex};
 use crate::hook::{Argument, HookCompiler, Mask, Source};
