@@ -20,8 +20,8 @@ static bool is_struck_wave(uint32_t x, uint32_t y, uint32_t z, uint32_t wave, ui
 {
     const uint32_t workgroup = x + GIVEN(unit).workgroups[0] * (y + GIVEN(unit).workgroups[1] * z);
     *number = workgroup * GIVEN(unit).waves + wave;
-    return workgroup % GIVEN(unit).units == GIVEN(unit).unit && wave % GIVEN(unit).simds == GIVEN(unit).simd
-        && *number < WAVES;
+    return workgroup % GIVEN(unit).units == GIVEN(unit).unit
+        && wave % GIVEN(unit).simds == GIVEN(unit).simd && *number < WAVES;
 }
 
 /* Each execution is struck. */
