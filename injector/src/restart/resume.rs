@@ -49,7 +49,7 @@ impl Restart {
         let completion = attempt.carry_on(&mut device, &mut execution, &mut strike)?;
         let before = attempt.golden.statistics[..index].to_vec();
         let ending = self.finish(attempt, index, completion, device, before)?;
-        conclude(attempt.site, strike, ending)
+        conclude(attempt.site, strike.outcome(), ending)
     }
 
     fn dispatch(&self, attempt: &Attempt<'_>) -> &SavedDispatch {
@@ -90,7 +90,7 @@ impl Restart {
                 };
                 let fault = DeviceFault { cause, place };
                 let ending = Ending::Faulted { dispatch: attempt.event.dispatch, fault };
-                return conclude(attempt.site, strike, ending).map(Some);
+                return conclude(attempt.site, strike.outcome(), ending).map(Some);
             }
         };
         let statistics = Statistics {
@@ -102,7 +102,7 @@ impl Restart {
         let mut touched = own.written.clone();
         touched.unite(&faulty.written);
         let ending = self.go_on(attempt, statistics, &alone.device, &touched.runs())?;
-        conclude(attempt.site, strike, ending).map(Some)
+        conclude(attempt.site, strike.outcome(), ending).map(Some)
     }
 
     /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
