@@ -6,9 +6,7 @@ use flipwave_injector::{
     Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Injection, Injector,
     Intermittent, Planned, Scope, Workload,
 };
-use flipwave_tests::{
-    MACHINES, example, examples, flipwave, plan_of, profile_of, workload,
-};
+use flipwave_tests::{MACHINES, example, examples, flipwave, plan_of, profile_of, workload};
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -21,8 +19,7 @@ fn faults() -> Vec<Fault> {
     let window = NonZeroU64::new(20).expect("a window");
     let intermittent = Duration::Intermittent(Intermittent { window, rate: 1 << 31 });
     let permanent = Duration::Permanent(NonZeroU32::new(8).expect("units"));
-    let durations =
-        [intermittent, permanent].map(|duration| Fault { duration, ..one_bit.clone() });
+    let durations = [intermittent, permanent].map(|duration| Fault { duration, ..one_bit.clone() });
     targets.into_iter().chain(scopes).chain(durations).collect()
 }
 

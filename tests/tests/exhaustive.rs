@@ -159,8 +159,11 @@ fn a_sampled_campaign_is_a_part_of_the_exhaustive_one() {
     let first = campaign("{model: flip_one_bit, count: 1}", folder.path());
     let pc = results(&first, &folder.path().join("one"))[0].pc.expect("an instruction");
     let write = |faults: String| {
-        std::fs::write(&file, text.replace("{model: flip_one_bit, pcs: [PC], exhaustive: true}", &faults))
-            .expect("a campaign file written");
+        std::fs::write(
+            &file,
+            text.replace("{model: flip_one_bit, pcs: [PC], exhaustive: true}", &faults),
+        )
+        .expect("a campaign file written");
         results(&file, &folder.path().join("results"))
     };
     let all = write(format!("{{model: flip_one_bit, pcs: [{pc:#x}], exhaustive: true}}"));

@@ -102,18 +102,19 @@ impl Restart {
         let mut touched = own.written.clone();
         touched.unite(&faulty.written);
         let ending = self.go_on(attempt, statistics, &alone.device, &touched.runs())?;
-        conclude(attempt.site, strike.outcome(), ending).map(Some)
+        ending.map(|ending| conclude(attempt.site, strike.outcome(), ending)).transpose()
     }
 
     /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
-    /// others are as in the fault-free run.
+    /// others are as in the fault-free run; nothing where it has written what no buffer has, between
+    /// the end of one and the end of its page, or to what the launch alone had.
     fn go_on(
         &self,
         attempt: &Attempt<'_>,
         statistics: Statistics,
         device: &EmbeddedGpu,
         touched: &[(Address, u64)],
-    ) -> Result<Ending, DeviceError> {
+    ) -> Result<Option<Ending>, DeviceError> {
         let index = attempt.event.dispatch as usize;
         let golden = attempt.golden;
         let mut all = golden.statistics.clone();
@@ -121,27 +122,31 @@ impl Restart {
         let Some(next) = self.dispatches.get(index + 1) else {
             let mut outputs = golden.outputs.clone();
             attempt.put(device, touched, &mut outputs)?;
-            return Ok(Ending::Completed { outputs, statistics: all });
+            return Ok(Some(Ending::Completed { outputs, statistics: all }));
         };
         let mut resumed = next.begun.device.clone();
         let mut is_changed = false;
         for (start, bytes) in touched {
             let [mut faulty, mut right] = [vec![0; *bytes as usize], vec![0; *bytes as usize]];
-            device.read(*start, &mut faulty)?;
-            resumed.read(*start, &mut right)?;
+            if device.read(*start, &mut faulty).is_err()
+                || resumed.read(*start, &mut right).is_err()
+            {
+                return Ok(None);
+            }
             if faulty != right {
                 resumed.write(*start, &faulty)?;
                 is_changed = true;
             }
         }
         if !is_changed {
-            return Ok(Ending::Completed { outputs: golden.outputs.clone(), statistics: all });
+            let outputs = golden.outputs.clone();
+            return Ok(Some(Ending::Completed { outputs, statistics: all }));
         }
         let mut execution = next.begun.execution.clone();
         execution.set_limit(attempt.limits[index + 1]);
         let completion = to_end(&mut resumed, &mut execution, &mut Unobserved, None)?;
         all.truncate(index + 1);
-        self.finish(attempt, index + 1, completion, resumed, all)
+        self.finish(attempt, index + 1, completion, resumed, all).map(Some)
     }
 
     /// The end of a run in which dispatch `index` has ended, those before it with `statistics`.
