@@ -6,6 +6,7 @@
 //! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
 
 use crate::element::ElementType;
+use crate::prepare::{OutputFormat, OutputRole};
 use crate::schema;
 use half::f16;
 
@@ -99,6 +100,16 @@ pub fn compare(
         difference.max_rel_error = difference.max_rel_error.max(error.relative);
     }
     difference
+}
+
+/// Whether an output is within the tolerance of its format; detectors have none.
+pub(crate) fn is_right(format: &OutputFormat, golden: &[u8], faulty: &[u8]) -> bool {
+    match format.role {
+        OutputRole::Result(tolerance) => {
+            compare(format.element, &tolerance, golden, faulty).elements_wrong == 0
+        }
+        OutputRole::Detector(_) => golden == faulty,
+    }
 }
 
 /// One element.

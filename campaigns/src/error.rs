@@ -41,6 +41,19 @@ pub enum CampaignError {
     /// What can be hit cannot be counted.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// A fault whose outcome is known has another.
+    #[error(
+        "the self-test failed: a fault that must be {expected} is {found}; nothing was injected \
+         (this is a defect of Flipwave: please report it); the site is: {site}"
+    )]
+    SelfTest {
+        /// The site.
+        site: String,
+        /// The outcome that it must have.
+        expected: String,
+        /// The one that it has.
+        found: String,
+    },
     /// No sites can be drawn.
     #[error(transparent)]
     Plan(#[from] PlanError),

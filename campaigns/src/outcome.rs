@@ -49,10 +49,11 @@ pub enum MaskedCause {
 pub struct CompletedRun {
     /// Its outputs.
     pub difference: Difference,
-    /// Wave instructions executed more, negative for less.
-    pub instructions: i64,
+    /// Wave instructions executed more, negative for less; nothing where the program's own cannot be
+    /// told from others.
+    pub instructions: Option<i64>,
     /// Whether they are more, or less, by more than the threshold.
-    pub timing_changed: bool,
+    pub timing_changed: Option<bool>,
 }
 
 impl MaskedCause {
@@ -114,6 +115,8 @@ pub struct Rules<'a> {
     /// By which part of the fault-free run's wave instructions those of a run may differ before
     /// its timing counts as changed.
     pub timing_threshold: f64,
+    /// Whether the instructions that a run executes are the program's alone.
+    pub counts_instructions: bool,
 }
 
 impl Rules<'_> {
@@ -144,9 +147,9 @@ impl Rules<'_> {
             all.iter().map(|own| own.wave_instructions).sum()
         };
         let (golden, own) = (sum(&self.golden.statistics), sum(statistics));
-        let instructions = own as i64 - golden as i64;
-        let share = instructions.unsigned_abs() as f64 / golden.max(1) as f64;
-        let timing_changed = share > self.timing_threshold;
+        let instructions = self.counts_instructions.then(|| own as i64 - golden as i64);
+        let share = |more: i64| more.unsigned_abs() as f64 / golden.max(1) as f64;
+        let timing_changed = instructions.map(|more| share(more) > self.timing_threshold);
         let run = CompletedRun { difference, instructions, timing_changed };
         if let Some(detector) = detector {
             return Verdict::Detected { detector, run };
@@ -189,7 +192,12 @@ mod tests {
     fn verdict(ending: Ending, struck: Struck, fate: Option<Fate>) -> Verdict {
         let outputs = vec![vec![1, 2], vec![3], vec![0]];
         let golden = Golden { outputs, statistics: statistics(1000) };
-        let rules = Rules { golden: &golden, formats: &formats(), timing_threshold: 0.01 };
+        let rules = Rules {
+            golden: &golden,
+            formats: &formats(),
+            timing_threshold: 0.01,
+            counts_instructions: true,
+        };
         rules.classify(&Injection { struck, ending }, fate)
     }
 
@@ -205,7 +213,12 @@ mod tests {
     fn a_completed_run_is_told_by_its_outputs() {
         let cause = MaskedCause::Logical;
         let same = completed([vec![1, 2], vec![3], vec![0]], 1000);
-        assert_eq!(same, Verdict::Masked { cause, run: CompletedRun::default() });
+        let run = CompletedRun {
+            instructions: Some(0),
+            timing_changed: Some(false),
+            ..CompletedRun::default()
+        };
+        assert_eq!(same, Verdict::Masked { cause, run });
         let near = completed([vec![1, 3], vec![3], vec![0]], 1000);
         assert_eq!(near.outcome(), Outcome::Masked);
         let wrong = completed([vec![4, 2], vec![9], vec![0]], 1000);
@@ -229,8 +242,8 @@ mod tests {
         for (instructions, changed) in [(1000, false), (1010, false), (1011, true), (989, true)] {
             let found = completed(outputs(), instructions);
             let run = found.run().copied().unwrap_or_default();
-            assert_eq!(run.timing_changed, changed, "{instructions}");
-            assert_eq!(run.instructions, instructions as i64 - 1000);
+            assert_eq!(run.timing_changed, Some(changed), "{instructions}");
+            assert_eq!(run.instructions, Some(instructions as i64 - 1000));
         }
     }
 

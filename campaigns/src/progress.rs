@@ -13,6 +13,8 @@ pub enum Phase {
     Profiling,
     /// Drawing fault sites.
     Planning,
+    /// Injecting faults whose outcomes are known.
+    SelfTest,
     /// Injecting this many faults.
     Injecting {
         /// How many.

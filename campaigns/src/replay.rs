@@ -2,10 +2,11 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
+use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::prepare_emulated;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Ending, Site, Struck, foresee, inject};
+use flipwave_injector::{Accelerations, Ending, Site, Struck, foresee};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +24,21 @@ pub struct Replay {
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
 /// or never comes to the site.
-pub fn replay(campaign: &Campaign, site: &Site) -> Result<Replay, CampaignError> {
+pub fn replay(
+    campaign: &Campaign,
+    site: &Site,
+    path: InjectionPath,
+) -> Result<Replay, CampaignError> {
     let prepared = prepare_emulated(campaign)?;
     let golden = prepared.workload.golden()?;
-    let injection =
-        inject(&prepared.workload, site, &golden.instruction_limits()).map_err(Box::new)?;
+    let none = Accelerations::NONE;
+    let injectors = Injectors::new(&prepared.workload, &golden, &[], path, none)?;
+    let injection = injectors.inject_site(site).map_err(Box::new)?;
     let rules = Rules {
         golden: &golden,
         formats: &prepared.formats,
         timing_threshold: campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold),
+        counts_instructions: path.counts_instructions(),
     };
     let foreseen = foresee(&prepared.workload, site)?.and_then(|own| own.value);
     let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));

@@ -4,6 +4,7 @@ use crate::campaign::{Campaign, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
+use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::{Prepared, prepare_emulated};
 use crate::progress::{Phase, Progress};
@@ -11,11 +12,12 @@ use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
 };
 use crate::results::{ResultsFile, write_summary};
+use crate::self_test::{SelfTest, self_test};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
 use flipwave_injector::{
-    Accelerations, Golden, GoldenError, Injection, Injector, Lanes, Place, Planned, Profile,
-    ProfileError, Sampling, Workload,
+    Accelerations, Golden, Injection, Lanes, Place, Planned, Profile, ProfileError, Sampling, Site,
+    Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -35,12 +37,23 @@ pub struct RunOptions {
     pub force: bool,
     /// The ways to be faster that are taken.
     pub accelerations: Accelerations,
+    /// How faults are injected.
+    pub path: InjectionPath,
+    /// First inject faults whose outcomes are known.
+    pub self_test: bool,
 }
 
 impl RunOptions {
     /// A run into `folder` as the program does it by default.
     pub fn new(folder: PathBuf, workers: NonZeroUsize) -> RunOptions {
-        RunOptions { folder, workers, force: false, accelerations: Accelerations::ALL }
+        RunOptions {
+            folder,
+            workers,
+            force: false,
+            accelerations: Accelerations::ALL,
+            path: InjectionPath::Embedded,
+            self_test: false,
+        }
     }
 }
 
@@ -51,6 +64,8 @@ pub struct Report {
     pub record: Record,
     /// Rates, as in `summary.csv`.
     pub summary: Summary,
+    /// What the self-test did, if one was asked for.
+    pub self_test: Option<SelfTest>,
 }
 
 /// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
@@ -73,8 +88,16 @@ pub fn run(
     }
     let experiment = Experiment::new(campaign, faults, progress)?;
     let clock = Instant::now();
-    let injector = experiment.injector(options.accelerations)?;
+    let injectors = experiment.injectors(options)?;
     let saving = clock.elapsed().as_secs_f64();
+    let rules = experiment.rules(options);
+    let self_test = if options.self_test {
+        progress.phase(Phase::SelfTest);
+        let inject = |site: &Site| injectors.inject_site(site);
+        Some(self_test(&experiment.prepared, &experiment.golden, &experiment.plan, &inject)?)
+    } else {
+        None
+    };
     folder::clear(&options.folder)?;
     let mut record = experiment.record(campaign, faults, options);
     record.timings.save = saving;
@@ -88,7 +111,7 @@ pub fn run(
         record.planned,
         options.workers,
         interrupt,
-        |index| experiment.inject(&injector, index),
+        |index| experiment.inject(&injectors, &rules, index),
         |row: Result<Row, CampaignError>| {
             let row = row?;
             file.write(&row)?;
@@ -111,7 +134,7 @@ pub fn run(
     write_summary(&options.folder, &campaign.name, &summary)?;
     record.write(&options.folder)?;
     injected?;
-    Ok(Report { record, summary })
+    Ok(Report { record, summary, self_test })
 }
 
 /// Everything that injections need, and what it took to get there.
@@ -154,26 +177,31 @@ impl Experiment {
         })
     }
 
-    fn injector(&self, accelerations: Accelerations) -> Result<Injector<'_>, CampaignError> {
-        let workload = &self.prepared.workload;
-        Ok(Injector::new(workload, &self.golden, &self.plan, accelerations)
-            .map_err(GoldenError::from)?)
+    fn injectors(&self, options: &RunOptions) -> Result<Injectors<'_>, CampaignError> {
+        let (workload, accelerations) = (&self.prepared.workload, options.accelerations);
+        Injectors::new(workload, &self.golden, &self.plan, options.path, accelerations)
     }
 
-    fn rules(&self) -> Rules<'_> {
+    fn rules(&self, options: &RunOptions) -> Rules<'_> {
         Rules {
             golden: &self.golden,
             formats: &self.prepared.formats,
             timing_threshold: self.timing_threshold,
+            counts_instructions: options.path.counts_instructions(),
         }
     }
 
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
-    fn inject(&self, injector: &Injector<'_>, index: u64) -> Result<Row, CampaignError> {
+    fn inject(
+        &self,
+        injectors: &Injectors<'_>,
+        rules: &Rules<'_>,
+        index: u64,
+    ) -> Result<Row, CampaignError> {
         let planned = &self.plan[index as usize];
         let injected =
-            catch_unwind(AssertUnwindSafe(|| injector.inject(planned).map_err(Box::new)));
+            catch_unwind(AssertUnwindSafe(|| injectors.inject(planned).map_err(Box::new)));
         let injection = match injected {
             Ok(Ok(injection)) => injection,
             Ok(Err(reason)) => return Err(CampaignError::Injection { index, reason }),
@@ -183,7 +211,7 @@ impl Experiment {
             }
         };
         let foreseen = planned.foresight.and_then(|own| own.value);
-        let verdict = self.rules().classify(&injection, foreseen.map(|(fate, _)| fate));
+        let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));
         let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
         Ok(row(index, planned, stratum, &injection, &verdict))
     }
@@ -300,8 +328,8 @@ fn row(
         elements_wrong: run.map(|run| run.difference.elements_wrong),
         max_abs_error: run.map(|run| run.difference.max_abs_error),
         max_rel_error: run.map(|run| run.difference.max_rel_error),
-        instructions: run.map(|run| run.instructions),
-        timing_changed: run.filter(|_| is_masked).map(|run| run.timing_changed),
+        instructions: run.and_then(|run| run.instructions),
+        timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
     }
 }
 
@@ -357,7 +385,7 @@ mod tests {
     fn a_row_repeats_the_site_and_states_the_verdict() {
         let difference =
             Difference { elements_wrong: 3, max_abs_error: 0.5, max_rel_error: f64::INFINITY };
-        let run = CompletedRun { difference, instructions: 5, timing_changed: true };
+        let run = CompletedRun { difference, instructions: Some(5), timing_changed: Some(true) };
         let row = row_of(&Verdict::Sdc(run));
         assert_eq!(row.site, planned().site.to_string());
         assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
@@ -376,7 +404,7 @@ mod tests {
         assert_eq!((row.instructions, row.timing_changed), (None, None));
         let cause = MaskedCause::Dead;
         let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
-        assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), Some(false)));
+        assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
     }
 
     #[test]

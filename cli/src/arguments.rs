@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use flipwave_campaigns::InjectionPath;
 use flipwave_hooks::tools::Options;
 use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
@@ -82,6 +83,12 @@ pub struct RunArguments {
     /// Do without a way to be faster, to the same results; may be given several times
     #[arg(long, value_name = "WAY", value_enum)]
     pub without: Vec<AccelerationArgument>,
+    /// How faults are injected
+    #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
+    pub by: PathArgument,
+    /// First inject faults whose outcomes are known; go on only if all come out as they must
+    #[arg(long)]
+    pub self_test: bool,
     #[command(flatten)]
     pub strict: StrictArgument,
 }
@@ -97,6 +104,23 @@ impl RunArguments {
             }
         }
         all
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PathArgument {
+    /// Inside of the embedded GPU
+    Embedded,
+    /// By hooks in rewritten code, as on any device
+    Hook,
+}
+
+impl From<PathArgument> for InjectionPath {
+    fn from(path: PathArgument) -> InjectionPath {
+        match path {
+            PathArgument::Embedded => InjectionPath::Embedded,
+            PathArgument::Hook => InjectionPath::Hook,
+        }
     }
 }
 
@@ -118,6 +142,9 @@ pub struct ReplayArguments {
     /// Seed in place of the campaign file's; give the one that the campaign was run with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    /// How the fault is injected
+    #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
+    pub by: PathArgument,
 }
 
 #[derive(Debug, Args)]

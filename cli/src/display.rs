@@ -46,6 +46,7 @@ impl Progress for Display {
             Phase::Golden => "running without faults".to_owned(),
             Phase::Profiling => "counting what can be hit".to_owned(),
             Phase::Planning => "drawing fault sites".to_owned(),
+            Phase::SelfTest => "injecting faults whose outcomes are known".to_owned(),
             Phase::Injecting { count } => format!("injecting {count} faults"),
         };
         if let Phase::Injecting { count } = phase {

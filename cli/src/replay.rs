@@ -10,7 +10,7 @@ use std::io::Write as _;
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
     campaign.seed = arguments.seed.unwrap_or(campaign.seed);
-    let replay = flipwave_campaigns::replay(&campaign, &arguments.site)?;
+    let replay = flipwave_campaigns::replay(&campaign, &arguments.site, arguments.by.into())?;
     write!(std::io::stdout(), "site:           {}\n{}", arguments.site, description(&replay))?;
     Ok(())
 }
@@ -33,10 +33,9 @@ fn description(replay: &Replay) -> String {
         facts.push(("elements_wrong", run.difference.elements_wrong.to_string()));
         facts.push(("max_abs_error", format!("{:?}", run.difference.max_abs_error)));
         facts.push(("max_rel_error", format!("{:?}", run.difference.max_rel_error)));
-        facts.push(("instructions", run.instructions.to_string()));
-        if verdict.outcome() == Outcome::Masked {
-            facts.push(("timing_changed", run.timing_changed.to_string()));
-        }
+        facts.extend(run.instructions.map(|more| ("instructions", more.to_string())));
+        let timing = run.timing_changed.filter(|_| verdict.outcome() == Outcome::Masked);
+        facts.extend(timing.map(|changed| ("timing_changed", changed.to_string())));
     }
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         // Writing to a string cannot fail.

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::RunArguments;
 use crate::display::Display;
 use crate::strict;
-use flipwave_campaigns::{Campaign, CampaignError, RunOptions, Status};
+use flipwave_campaigns::{Campaign, CampaignError, RunOptions, SelfTest, Status};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::exit;
@@ -24,6 +24,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         workers: arguments.workers.unwrap_or_else(all_processors),
         force: arguments.force,
         accelerations: arguments.accelerations(),
+        path: arguments.by.into(),
+        self_test: arguments.self_test,
     };
     let mut display = Display::new();
     let result =
@@ -31,6 +33,13 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     display.finish();
     let report = result?;
 
+    if let Some(SelfTest { null, planted }) = report.self_test {
+        writeln!(
+            std::io::stdout(),
+            "self-test: {null} faults that change nothing were masked, {planted} planted faults \
+             came out as they must\n"
+        )?;
+    }
     let results = options.folder.join("results.csv");
     writeln!(std::io::stdout(), "{}\nresults: {}", report.summary.table(), results.display())?;
     let record = &report.record;

@@ -12,6 +12,7 @@ mod fault;
 mod foresight;
 mod injection;
 mod injector;
+mod landmarks;
 mod population;
 mod restart;
 mod site;
@@ -30,6 +31,7 @@ pub use fault::{
 pub use foresight::foresee;
 pub use injection::{Ending, Injection, InjectionError, Struck, inject};
 pub use injector::{Accelerations, Injector};
+pub use landmarks::{Landmarks, landmarks};
 pub use population::{
     Allocation, Counting, Foresight, Group, GroupPopulation, InstructionPopulation, Lines,
     PlanError, Planned, Population, Profile, ProfileError, Sampling, Selection, Stratification,

@@ -1,7 +1,7 @@
 //! Instructions that no chip has: what stands in their places computes what they mean, and nothing
 //! else of the program changes. What cannot be emulated is told once, with what to do.
 
-use flipwave_campaigns::{Campaign, Code, emulate, prepare, profile, replay};
+use flipwave_campaigns::{Campaign, Code, InjectionPath, emulate, prepare, profile, replay};
 use flipwave_device::Device;
 use flipwave_emulator::Scan;
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
@@ -250,7 +250,8 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
     for row in &struck {
         // The result is stored as it is: one bit is wrong.
         assert_eq!((row.outcome.to_string().as_str(), row.elements_wrong), ("sdc", Some(1)));
-        let replayed = replay(&campaign, &row.site.parse().expect("a site"));
+        let replayed =
+            replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
         let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(replayed.struck.mask(), row.mask, "{}", row.site);
         assert_eq!(replayed.struck.after, row.after);
@@ -258,7 +259,7 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
     // Where faults end the program is said of the code as it was.
     let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|own| own.pc).collect();
     let row = rows.iter().find(|row| row.outcome.to_string() == "due").expect("a DUE");
-    let replayed = replay(&campaign, &row.site.parse().expect("a site"));
+    let replayed = replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
     let (_, fault) = replayed.unwrap_or_else(|error| panic!("{error}")).fault.expect("a fault");
     assert!(pcs.contains(&fault.place.pc), "{fault}");
 }

@@ -3,7 +3,7 @@
 
 use flipwave_analysis::Row;
 use flipwave_campaigns::{
-    Campaign, Code, Compiler, RunOptions, SampleSize, Silent, prepare, replay, run,
+    Campaign, Code, Compiler, InjectionPath, RunOptions, SampleSize, Silent, prepare, replay, run,
 };
 use flipwave_codeobj::CodeObject;
 use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
@@ -48,7 +48,8 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
         assert_eq!(rows.len(), 60);
         for row in rows.iter().step_by(7) {
             let site: Site = row.site.parse().expect("a site");
-            let again = replay(&campaign, &site).unwrap_or_else(|error| panic!("{error}"));
+            let again = replay(&campaign, &site, InjectionPath::Embedded)
+                .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(
                 (again.struck.before, again.struck.after),
                 (row.before, row.after),

@@ -55,7 +55,12 @@ impl<T: Element> Planted<T> {
         };
         let role = OutputRole::Result(Tolerance::default());
         let formats = [OutputFormat { element, role }];
-        let rules = Rules { golden: &golden, formats: &formats, timing_threshold: 0.0 };
+        let rules = Rules {
+            golden: &golden,
+            formats: &formats,
+            timing_threshold: 0.0,
+            counts_instructions: true,
+        };
         let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
         let fate = foreseen.and_then(|own| own.value).map(|(fate, _)| fate);
         let verdict = rules.classify(&injection, fate);
@@ -81,7 +86,7 @@ impl<T> Struck<T> {
 
 /// A run with as many instructions as without the fault, and the same outputs.
 fn same_length() -> CompletedRun {
-    CompletedRun::default()
+    CompletedRun { instructions: Some(0), timing_changed: Some(false), ..CompletedRun::default() }
 }
 
 /// The buffer that a kernel leaves: element by element of its lane.
@@ -98,7 +103,7 @@ fn a_flip_in_a_dead_register_is_masked() {
     let planted = Planted::new(-1, &format!("dead: v_mov_b32 v5, 7\n{STORE_LANE}"));
     let struck = planted.strike("dead", "lane=13 register=v5 flip=0x00000100");
     assert_eq!((struck.injection.struck.before, struck.injection.struck.after), (7, 0x107));
-    let (cause, run) = (MaskedCause::Dead, CompletedRun::default());
+    let (cause, run) = (MaskedCause::Dead, same_length());
     assert_eq!(struck.verdict, Verdict::Masked { cause, run });
     assert_eq!(struck.elements, by_lane(|lane| lane));
 }

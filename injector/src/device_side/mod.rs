@@ -46,7 +46,7 @@ const FREE_PLACES: usize = 224;
 /// Injects faults into one workload by hooks, and keeps the code that it rewrites for that.
 pub struct HookInjector<'a> {
     workload: &'a Workload,
-    compiler: &'a HookCompiler,
+    compiler: HookCompiler,
     sources: Sources,
     rewritten: HashMap<Request, Rewritten>,
 }
@@ -56,9 +56,9 @@ type Loaded = BTreeMap<u32, ModuleId>;
 
 impl<'a> HookInjector<'a> {
     /// Nothing rewritten yet.
-    pub fn new(workload: &'a Workload, compiler: &'a HookCompiler) -> HookInjector<'a> {
+    pub fn new(workload: &'a Workload, compiler: &HookCompiler) -> HookInjector<'a> {
         let (sources, rewritten) = (Sources::new(), HashMap::new());
-        HookInjector { workload, compiler, sources, rewritten }
+        HookInjector { workload, compiler: compiler.clone(), sources, rewritten }
     }
 
     /// How many pieces of code have been rewritten.
@@ -124,7 +124,7 @@ impl<'a> HookInjector<'a> {
             })?;
             let rewritten = match self.waves(site, module) {
                 Ok(waves) => {
-                    rewrite(object, &request, waves, self.compiler, &mut self.sources).map_err(
+                    rewrite(object, &request, waves, &self.compiler, &mut self.sources).map_err(
                         |reason| InjectionError::Rewrite { site: *site, reason: Box::new(reason) },
                     )?
                 }

@@ -1,0 +1,87 @@
+//! The injectors of a campaign, for all its workers.
+
+use crate::error::CampaignError;
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_hooks::tools::ToolError;
+use flipwave_injector::{
+    Accelerations, Golden, GoldenError, HookInjector, Injection, InjectionError, Injector, Planned,
+    Site, Workload, inject,
+};
+use std::sync::{Mutex, PoisonError};
+
+/// How faults are injected. Both ways strike the same sites with the same result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InjectionPath {
+    /// Inside of the embedded GPU.
+    #[default]
+    Embedded,
+    /// By hooks in rewritten code, as on any device.
+    Hook,
+}
+
+impl InjectionPath {
+    /// Whether what a run executes is the program's alone.
+    pub(crate) fn counts_instructions(self) -> bool {
+        self == InjectionPath::Embedded
+    }
+}
+
+/// Injectors of one kind.
+pub(crate) struct Injectors<'a> {
+    workload: &'a Workload,
+    limits: Vec<u64>,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    Embedded(Box<Injector<'a>>),
+    /// Those that no worker has at the moment; each keeps the code that it rewrote.
+    Hook {
+        compiler: HookCompiler,
+        idle: Mutex<Vec<HookInjector<'a>>>,
+    },
+}
+
+impl<'a> Injectors<'a> {
+    pub fn new(
+        workload: &'a Workload,
+        golden: &'a Golden,
+        plan: &[Planned],
+        path: InjectionPath,
+        accelerations: Accelerations,
+    ) -> Result<Injectors<'a>, CampaignError> {
+        let kind = match path {
+            InjectionPath::Embedded => {
+                let injector = Injector::new(workload, golden, plan, accelerations);
+                Kind::Embedded(Box::new(injector.map_err(GoldenError::from)?))
+            }
+            InjectionPath::Hook => {
+                let compiler = HookCompiler::find();
+                let compiler = compiler.map_err(|error| Box::new(ToolError::Hook(error)))?;
+                Kind::Hook { compiler, idle: Mutex::default() }
+            }
+        };
+        Ok(Injectors { workload, limits: golden.instruction_limits(), kind })
+    }
+
+    /// Injects a fault of the plan.
+    pub fn inject(&self, planned: &Planned) -> Result<Injection, InjectionError> {
+        match &self.kind {
+            Kind::Embedded(injector) => injector.inject(planned),
+            Kind::Hook { .. } => self.inject_site(&planned.site),
+        }
+    }
+
+    /// Injects a fault that need not be of the plan.
+    pub fn inject_site(&self, site: &Site) -> Result<Injection, InjectionError> {
+        let Kind::Hook { compiler, idle } = &self.kind else {
+            return inject(self.workload, site, &self.limits);
+        };
+        let take = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = take().pop();
+        let mut own = own.unwrap_or_else(|| HookInjector::new(self.workload, compiler));
+        let injection = own.inject(site, &self.limits);
+        take().push(own);
+        injection
+    }
+}

@@ -1,0 +1,63 @@
+//! Executions that every workload has: its first and its last.
+
+use crate::site::Event;
+use crate::{GoldenError, Workload};
+use flipwave_device::WaveId;
+use flipwave_isa::Pc;
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use std::collections::HashMap;
+
+/// The first instruction that a workload executes, and the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landmarks {
+    /// The first instruction of the first dispatch.
+    pub first: Event,
+    /// The last instruction of the last dispatch: nothing is executed behind it.
+    pub last: Event,
+}
+
+/// Runs `workload` without a fault and finds its first and its last instruction; nothing of a
+/// workload without any.
+///
+/// # Errors
+/// [`GoldenError`] if the run does not complete.
+pub fn landmarks(workload: &Workload) -> Result<Option<Landmarks>, GoldenError> {
+    let mut walk = Walk { dispatch: 0, occurrences: HashMap::new(), first: None, last: None };
+    workload.run_fault_free(|index, device, dispatch| {
+        walk.dispatch = index;
+        walk.occurrences.clear();
+        workload.observe(device, dispatch, &mut walk)
+    })?;
+    Ok(walk.first.zip(walk.last).map(|(first, last)| Landmarks { first, last }))
+}
+
+struct Walk {
+    dispatch: u32,
+    /// Executions of each instruction by each wave so far.
+    occurrences: HashMap<(WaveId, Pc), u64>,
+    first: Option<Event>,
+    last: Option<Event>,
+}
+
+impl Observer for Walk {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
+        let (pc, WaveId { workgroup, wave }) = (executed.inst.pc, executed.wave);
+        let occurrence = self.occurrences.entry((executed.wave, pc)).or_default();
+        let event = Event {
+            dispatch: self.dispatch,
+            workgroup,
+            wave: Some(wave),
+            pc,
+            occurrence: *occurrence,
+            intermittent: None,
+        };
+        *occurrence += 1;
+        self.first.get_or_insert(event);
+        self.last = Some(event);
+        Watch::On
+    }
+}
