@@ -5,7 +5,7 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{
     Accelerations, Golden, GoldenError, HookInjector, Injection, InjectionError, Injector, Planned,
-    Site, Workload, inject,
+    Site, Workload, inject, supports,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -69,6 +69,14 @@ impl<'a> Injectors<'a> {
         match &self.kind {
             Kind::Embedded(injector) => injector.inject(planned),
             Kind::Hook { .. } => self.inject_site(&planned.site),
+        }
+    }
+
+    /// Whether this way of injecting can strike such a site.
+    pub fn supports(&self, site: &Site) -> bool {
+        match &self.kind {
+            Kind::Embedded(_) => true,
+            Kind::Hook { .. } => supports(site).is_ok(),
         }
     }
 

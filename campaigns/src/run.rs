@@ -16,7 +16,7 @@ use crate::self_test::{SelfTest, self_test};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
 use flipwave_injector::{
-    Accelerations, Golden, Injection, Lanes, Place, Planned, Profile, ProfileError, Sampling, Site,
+    Accelerations, Golden, Injection, Lanes, Place, Planned, Profile, ProfileError, Sampling,
     Workload,
 };
 use std::any::Any;
@@ -93,8 +93,8 @@ pub fn run(
     let rules = experiment.rules(options);
     let self_test = if options.self_test {
         progress.phase(Phase::SelfTest);
-        let inject = |site: &Site| injectors.inject_site(site);
-        Some(self_test(&experiment.prepared, &experiment.golden, &experiment.plan, &inject)?)
+        let Experiment { prepared, golden, plan, .. } = &experiment;
+        Some(self_test(prepared, golden, plan, &injectors, rules)?)
     } else {
         None
     };

@@ -2,11 +2,12 @@
 //! planted ones that end in every way.
 
 use crate::error::CampaignError;
+use crate::injectors::Injectors;
 use crate::outcome::Rules;
 use crate::prepare::{OutputRole, Prepared};
 use flipwave_injector::{
-    Action, Ending, Event, Golden, Injection, InjectionError, Landmarks, Lanes, Place, Planned,
-    Site, When, Workload, foresee, landmarks,
+    Action, Ending, Event, Golden, Landmarks, Lanes, Place, Planned, Site, When, Workload, foresee,
+    landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
 
@@ -22,7 +23,7 @@ pub struct SelfTest {
     pub planted: usize,
 }
 
-/// Injects faults into a program of which the outcome is known, by `inject`.
+/// Injects faults into a program of which the outcome is known: all that `injectors` support.
 ///
 /// # Errors
 /// [`CampaignError::SelfTest`] if one of them has another outcome or none.
@@ -30,32 +31,27 @@ pub(crate) fn self_test(
     prepared: &Prepared,
     golden: &Golden,
     plan: &[Planned],
-    inject: &dyn Fn(&Site) -> Result<Injection, InjectionError>,
+    injectors: &Injectors<'_>,
+    rules: Rules<'_>,
 ) -> Result<SelfTest, CampaignError> {
-    let rules = Rules {
-        golden,
-        formats: &prepared.formats,
-        timing_threshold: 0.0,
-        counts_instructions: true,
-    };
-    let test = Test { workload: &prepared.workload, rules, inject };
+    let test = Test { workload: &prepared.workload, rules, injectors };
     let mut done = SelfTest::default();
     let step = plan.len().div_ceil(NULL_FAULTS).max(1);
     for planned in plan.iter().step_by(step) {
         test.expect(&Planted::null(planned.site, golden))?;
         done.null += 1;
     }
-    for planted in planted(prepared, golden)? {
-        test.expect(&planted)?;
+    for planted in planted(prepared, golden)?.iter().filter(|own| injectors.supports(&own.site)) {
+        test.expect(planted)?;
         done.planted += 1;
     }
     Ok(done)
 }
 
-struct Test<'a> {
+struct Test<'a, 'w> {
     workload: &'a Workload,
     rules: Rules<'a>,
-    inject: &'a dyn Fn(&Site) -> Result<Injection, InjectionError>,
+    injectors: &'a Injectors<'w>,
 }
 
 /// A fault with what must come of it.
@@ -76,7 +72,7 @@ impl Planted {
     }
 }
 
-impl Test<'_> {
+impl Test<'_, '_> {
     fn expect(&self, planted: &Planted) -> Result<(), CampaignError> {
         let site = planted.site;
         let failed = |found: String| CampaignError::SelfTest {
@@ -84,7 +80,8 @@ impl Test<'_> {
             expected: planted.outcome.clone(),
             found,
         };
-        let injection = (self.inject)(&site).map_err(|error| failed(error.to_string()))?;
+        let injection =
+            self.injectors.inject_site(&site).map_err(|error| failed(error.to_string()))?;
         let foreseen = foresee(self.workload, &site)?.and_then(|own| own.value);
         let verdict = self.rules.classify(&injection, foreseen.map(|(fate, _)| fate));
         let outcome = verdict.outcome().to_string();
