@@ -98,6 +98,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "embedded-gpu",
         "emulated-examples",
         "emulator",
+        "faults",
         "hooks",
         "inspect",
         "instructions",

@@ -1,0 +1,242 @@
+//! Every kind of fault that the book says there is, injected: inside of the embedded GPU and by
+//! hooks, to the same end.
+
+use flipwave_analysis::{Outcome, Row};
+use flipwave_injector::{
+    Duration, Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Intermittent,
+    MaskDistribution, Planned, RelativeError, Scope, Workload, inject, supports,
+};
+use flipwave_tests::{
+    Program, compile, example, flipwave, hook_compiler, plan_of, profile_of, rows,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The models, under the heads of their columns in the book.
+fn models() -> [(&'static str, FaultModel); 11] {
+    let masks = MaskDistribution::new("masks.csv", [(0x3, 2), (0x101, 1)]).expect("masks");
+    let error = RelativeError::new(0.125).expect("an error");
+    [
+        ("one bit", FaultModel::FlipOneBit),
+        ("adjacent", FaultModel::FlipAdjacentBits(3)),
+        ("random bits", FaultModel::FlipRandomBits(2)),
+        ("mask", FaultModel::FlipMask(0x8000_0001)),
+        ("drawn mask", FaultModel::FlipDrawnMask(Arc::new(masks))),
+        ("random", FaultModel::RandomValue),
+        ("zero", FaultModel::ZeroValue),
+        ("ones", FaultModel::OnesValue),
+        ("stuck at 0", FaultModel::StuckAtZero),
+        ("stuck at 1", FaultModel::StuckAtOne),
+        ("relative", FaultModel::RelativeError(error)),
+    ]
+}
+
+fn durations() -> [Duration; 3] {
+    let window = NonZeroU64::new(5).expect("a window");
+    [
+        Duration::Transient,
+        Duration::Intermittent(Intermittent { window, rate: 1 << 31 }),
+        Duration::Permanent(NonZeroU32::new(2).expect("units")),
+    ]
+}
+
+/// Two workgroups of two waves.
+fn workload() -> Workload {
+    let mut program = Program::new(&compile("faults.cl", &["-O2"]));
+    let values: Vec<f32> = (0..256).map(|item| item as f32 / 64.0).collect();
+    let input = program.input(&values);
+    let output = program.output(&[0.0f32; 256]);
+    program.launch(
+        "everything",
+        [256, 1, 1],
+        [128, 1, 1],
+        &[output, input, flipwave_tests::scalar(3i32)],
+    );
+    let mut workload = program.workload();
+    workload.buffers = workload.outputs.clone();
+    workload
+}
+
+/// What hooks and the embedded GPU must agree in: a loop without an end is struck and stopped
+/// elsewhere where hooks count, too, and their own instructions are executed besides.
+fn compared(injection: Injection) -> String {
+    match injection.ending {
+        Ending::Completed { outputs, .. } => format!("{:?} {outputs:?}", injection.struck),
+        Ending::Faulted { fault, .. } if fault.cause.name() == "watchdog" => "watchdog".to_owned(),
+        Ending::Faulted { dispatch, fault } => {
+            format!("{:?} {dispatch} {fault:?}", injection.struck)
+        }
+    }
+}
+
+/// How a cell of the book is filled: which ways inject the faults of a kind, after they did.
+struct Cells<'a> {
+    workload: &'a Workload,
+    limits: Vec<u64>,
+    hooks: HookInjector<'a>,
+    injected: u64,
+    by_hook: u64,
+}
+
+impl Cells<'_> {
+    fn fill(&mut self, target: FaultTarget, model: &FaultModel, scope: Scope) -> &'static str {
+        let mut ways: BTreeMap<&str, u32> = BTreeMap::new();
+        for duration in durations() {
+            let fault = Fault { target, model: model.clone(), scope, duration };
+            if fault.check().is_err() {
+                continue;
+            }
+            let profile = profile_of(self.workload, &fault, &[]);
+            if profile.population.places == 0 {
+                assert!(duration != Duration::Transient, "nothing to strike for {fault}");
+                continue;
+            }
+            for planned in plan_of(self.workload, &profile, 9, 1) {
+                *ways.entry(self.inject(&fault, &planned)).or_default() += 1;
+            }
+        }
+        match (ways.contains_key("EH"), ways.len()) {
+            (_, 0) => "–",
+            (true, 1) => "E H",
+            (false, 1) => "E",
+            _ => panic!("{target}, {model}, {scope}: {ways:?}"),
+        }
+    }
+
+    fn inject(&mut self, fault: &Fault, planned: &Planned) -> &'static str {
+        let site = &planned.site;
+        let embedded = inject(self.workload, site, &self.limits)
+            .unwrap_or_else(|error| panic!("{fault}: {error}"));
+        self.injected += 1;
+        if supports(site).is_err() {
+            return "E";
+        }
+        let hook = self.hooks.inject(site, &self.limits);
+        let hook = hook.unwrap_or_else(|error| panic!("{fault}: {error}"));
+        self.by_hook += 1;
+        assert_eq!(compared(hook), compared(embedded), "{fault}: {site}");
+        "EH"
+    }
+}
+
+/// The table of the book, worked out by injecting faults of every kind.
+#[test]
+fn every_kind_of_fault_that_the_book_lists_is_injected() {
+    let workload = workload();
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    let compiler = hook_compiler();
+    let mut cells = Cells {
+        workload: &workload,
+        limits: golden.instruction_limits(),
+        hooks: HookInjector::new(&workload, &compiler),
+        injected: 0,
+        by_hook: 0,
+    };
+    let models = models();
+    let heads: Vec<&str> = models.iter().map(|(head, _)| *head).collect();
+    let mut table = format!("| target | scopes | {} |\n", heads.join(" | "));
+    let _ = writeln!(table, "|---|---|{}", "---|".repeat(models.len()));
+    for target in FaultTarget::ALL {
+        // Scopes whose cells are alike have one line.
+        let mut lines: Vec<(String, String)> = Vec::new();
+        for scope in target.scopes() {
+            let filled = models.iter().map(|(_, model)| cells.fill(target, model, scope));
+            let filled = filled.collect::<Vec<_>>().join(" | ");
+            match lines.iter_mut().find(|(_, other)| *other == filled) {
+                Some((scopes, _)) => {
+                    let _ = write!(scopes, ", {scope}");
+                }
+                None => lines.push((scope.to_string(), filled)),
+            }
+        }
+        for (scopes, filled) in lines {
+            let _ = writeln!(table, "| `{target}` | {scopes} | {filled} |");
+        }
+    }
+    println!("{} faults, {} of them by hooks too\n{table}", cells.injected, cells.by_hook);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/faults.md");
+    let page = std::fs::read_to_string(page).expect("the page of the book");
+    assert!(page.contains(&table), "the book has another table than:\n{table}");
+}
+
+/// A campaign on a program with a check of its own.
+fn duplicated(folder: &Path, faults: &str) -> Vec<Row> {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let text = format!(
+        "
+name: duplicated
+seed: 3
+workload:
+  kernel:
+    source: {}/duplicated.cl
+    name: duplicated
+    grid: 256
+    workgroup: 64
+    args:
+      - {{buffer: sums, type: u32, count: 256, output: true}}
+      - {{buffer: errors, type: u32, count: 1, detector: true}}
+      - {{buffer: in, type: u32, count: 256, init: {{uniform: [0, 1000]}}}}
+faults: {faults}
+",
+        kernels.display()
+    );
+    let file = folder.join("duplicated.yaml");
+    std::fs::write(&file, text).expect("a campaign file written");
+    let out = folder.join("out");
+    let arguments = ["run".as_ref(), file.as_path(), "--out".as_ref(), &out, "--force".as_ref()];
+    flipwave(folder, &arguments, &[]).expect_success();
+    rows(&out)
+}
+
+/// What the program notices is not silent; what strikes both copies alike, or the sum behind the
+/// check, it cannot notice.
+#[test]
+fn a_fault_that_the_program_s_own_check_notices_is_detected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = duplicated(folder.path(), "{model: flip_one_bit, groups: [valu], count: 300}");
+    let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+    assert!(count(Outcome::Detected) > 50, "{}", count(Outcome::Detected));
+    for row in rows.iter().filter(|row| row.outcome == Outcome::Detected) {
+        assert_eq!(row.cause.as_deref(), Some("errors"), "{}", row.site);
+    }
+    // A load is copied before anything is checked.
+    let loads = duplicated(
+        folder.path(),
+        "{model: flip_one_bit, groups: [load], opcodes: [global_load_dword], count: 100}",
+    );
+    assert!(loads.iter().all(|row| row.outcome != Outcome::Detected));
+    assert!(loads.iter().filter(|row| row.outcome == Outcome::Sdc).count() > 50);
+}
+
+/// The rows of two campaigns are the same but for what counts instructions.
+#[test]
+fn campaigns_by_hooks_give_the_results_of_the_embedded_gpu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "{model: flip_one_bit, target: source_operand, count: 30}";
+    let file = example("quickstart", faults, folder.path());
+    let run = |by: &str| {
+        let out = folder.path().join(by);
+        let arguments = ["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];
+        let more = ["--by".as_ref(), by.as_ref(), "--self-test".as_ref()];
+        let all: Vec<&std::ffi::OsStr> = arguments.into_iter().chain(more).collect();
+        let finished = flipwave(folder.path(), &all, &[]).expect_success();
+        assert!(finished.stdout.contains("faults that change nothing were masked"), "{by}");
+        rows(&out)
+    };
+    let embedded = run("embedded");
+    let timeless = |row: Row| Row { instructions: None, timing_changed: None, ..row };
+    let expected: Vec<Row> = embedded.iter().cloned().map(timeless).collect();
+    assert_eq!(run("hook"), expected);
+    assert!(embedded.iter().any(|row| row.instructions.is_some()));
+
+    // What hooks cannot strike is no outcome.
+    let faults = "{model: flip_one_bit, target: instruction, count: 5}";
+    let file = example("quickstart", faults, folder.path());
+    let arguments = ["run".as_ref(), file.as_os_str(), "--by".as_ref(), "hook".as_ref()];
+    let finished = flipwave(folder.path(), &arguments, &[]);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("hooks do not reach encoding"), "{}", finished.stderr);
+}
