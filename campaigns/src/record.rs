@@ -25,6 +25,8 @@ pub struct Record {
     pub workers: usize,
     /// What faults were drawn from.
     pub population: Population,
+    /// How it was counted, in words.
+    pub counted: String,
     /// Wave instructions that the fault-free run executed, per dispatch.
     pub golden_wave_instructions: Vec<u64>,
     /// The watchdog of faulty runs in wave instructions, per dispatch.

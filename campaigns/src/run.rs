@@ -142,6 +142,7 @@ struct Experiment {
     prepared: Prepared,
     golden: Golden,
     population: flipwave_injector::Population,
+    counted: String,
     strata: Vec<String>,
     plan: Vec<Planned>,
     timing_threshold: f64,
@@ -168,6 +169,7 @@ impl Experiment {
         })?;
         Ok(Experiment {
             strata: profile.strata().map(|stratum| stratum.name).collect(),
+            counted: profile.counted(),
             population: profile.population,
             timing_threshold: faults.timing_threshold,
             prepared,
@@ -228,6 +230,7 @@ impl Experiment {
             host: Host::this(),
             workers: options.workers.get(),
             population: self.population.clone(),
+            counted: self.counted.clone(),
             golden_wave_instructions: wave_instructions(&self.golden),
             instruction_limits: self.golden.instruction_limits(),
             planned: self.plan.len() as u64,

@@ -164,3 +164,47 @@ fn encoding(workload: &Workload, text: &str) -> Option<u32> {
     let bytes = isa.assemble(text).ok()?;
     bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::Campaign;
+    use crate::injectors::InjectionPath;
+    use crate::prepare::prepare;
+    use flipwave_injector::Accelerations;
+    use std::path::Path;
+
+    /// A test that accepts everything would be none.
+    #[test]
+    fn an_outcome_that_is_not_the_planted_one_fails_the_self_test() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let workload = &prepared.workload;
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        let accelerations = Accelerations::NONE;
+        let embedded = InjectionPath::Embedded;
+        let injectors = Injectors::new(workload, &golden, &[], embedded, accelerations)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let formats = &prepared.formats;
+        let rules =
+            Rules { golden: &golden, formats, timing_threshold: 0.0, counts_instructions: true };
+        let test = Test { workload, rules, injectors: &injectors };
+        let all = planted(&prepared, &golden).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(all.len(), 6);
+        for own in all {
+            assert!(test.expect(&own).is_ok(), "{}", own.site);
+            let outcome = if own.outcome.starts_with("sdc") { "masked" } else { "sdc" };
+            let wrong = Planted { outcome: outcome.to_owned(), ..own };
+            let error = test.expect(&wrong).expect_err("another outcome").to_string();
+            assert!(error.contains(&format!("must be {outcome}")), "{error}");
+            // The right outcome with other outputs is not enough.
+            let wrong = Planted {
+                outcome: "masked (dead)".to_owned(),
+                outputs: Some(vec![vec![1]]),
+                ..wrong
+            };
+            assert!(test.expect(&wrong).is_err());
+        }
+    }
+}

@@ -13,7 +13,8 @@ pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let profile = flipwave_campaigns::profile(&campaign)?;
 
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{}", profile.population)?;
+    writeln!(output, "{}\n", profile.population)?;
+    writeln!(output, "{}, {}: {}", profile.fault(), profile.selection(), profile.counted())?;
     let mut kernel = "";
     for instruction in &profile.instructions {
         if instruction.kernel != kernel {

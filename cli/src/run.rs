@@ -41,8 +41,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         )?;
     }
     let results = options.folder.join("results.csv");
-    writeln!(std::io::stdout(), "{}\nresults: {}", report.summary.table(), results.display())?;
     let record = &report.record;
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{}", report.summary.table())?;
+    let (places, fault) = (record.population.places, &record.campaign.fault);
+    writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
+    writeln!(output, "results: {}", results.display())?;
     if record.status == Status::Interrupted {
         let done = record.done.total();
         let folder = options.folder.display().to_string();

@@ -88,12 +88,12 @@ pub enum InjectionError {
         dispatches: usize,
     },
     /// The site was not reached.
-    #[error("the fault was not injected: the run never came to {site}{}", ended(fault.as_ref()))]
+    #[error("the fault was not injected: the run never came to {site}{}", ended(fault.as_deref()))]
     NotActivated {
         /// The site.
-        site: Site,
+        site: Box<Site>,
         /// The fault that ended the run before, if one did.
-        fault: Option<DeviceFault>,
+        fault: Option<Box<DeviceFault>>,
     },
     /// The site was reached, but there is no such place, or one that cannot be changed.
     #[error("the fault was not injected: there is no {place} that can be written at {site}")]
@@ -101,13 +101,13 @@ pub enum InjectionError {
         /// The place.
         place: Place,
         /// The site.
-        site: Site,
+        site: Box<Site>,
     },
     /// The place did not take the value.
     #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
     NotKept {
         /// The site.
-        site: Site,
+        site: Box<Site>,
         /// The value written.
         wanted: u64,
         /// The value read back.
@@ -117,17 +117,17 @@ pub enum InjectionError {
     #[error("no outcome for {site}: in dispatch {dispatch}, {fault}")]
     Gap {
         /// The site.
-        site: Site,
+        site: Box<Site>,
         /// The dispatch.
         dispatch: u32,
         /// What is not implemented, and where it was met.
-        fault: DeviceFault,
+        fault: Box<DeviceFault>,
     },
     /// A hook cannot inject it.
     #[error("a hook cannot inject {site}: {reason}")]
     Refused {
         /// The site.
-        site: Site,
+        site: Box<Site>,
         /// Why not.
         reason: Refusal,
     },
@@ -135,7 +135,7 @@ pub enum InjectionError {
     #[error("no hook for {site}: {reason}")]
     Rewrite {
         /// The site.
-        site: Site,
+        site: Box<Site>,
         /// Why not.
         reason: Box<RewriteError>,
     },
@@ -225,14 +225,19 @@ pub(crate) fn conclude(
 ) -> Result<Injection, InjectionError> {
     let fault = match &ending {
         Ending::Completed { .. } => None,
-        Ending::Faulted { fault, .. } => Some(fault.clone()),
+        Ending::Faulted { fault, .. } => Some(Box::new(fault.clone())),
     };
-    let not_activated = InjectionError::NotActivated { site: *site, fault };
+    let site = Box::new(*site);
+    let not_activated = InjectionError::NotActivated { site: site.clone(), fault };
     let struck = struck.unwrap_or(Err(not_activated))?;
     if let Ending::Faulted { dispatch, fault } = &ending
         && matches!(fault.cause, FaultCause::Unimplemented { .. })
     {
-        return Err(InjectionError::Gap { site: *site, dispatch: *dispatch, fault: fault.clone() });
+        return Err(InjectionError::Gap {
+            site,
+            dispatch: *dispatch,
+            fault: Box::new(fault.clone()),
+        });
     }
     Ok(Injection { struck, ending })
 }

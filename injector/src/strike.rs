@@ -107,7 +107,7 @@ impl<'a> Strike<'a> {
     ) -> Result<Struck, InjectionError> {
         let site = *self.site;
         let words = site.action.words();
-        let missing = || InjectionError::NoSuchPlace { place, site };
+        let missing = || InjectionError::NoSuchPlace { place, site: Box::new(site) };
         let before = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
         let wanted = site.action.apply(before);
         if !self.cells.write(state, place, lane, words, wanted) {
@@ -120,7 +120,7 @@ impl<'a> Strike<'a> {
             _ => found == wanted,
         };
         if !is_kept {
-            return Err(InjectionError::NotKept { site, wanted, found });
+            return Err(InjectionError::NotKept { site: Box::new(site), wanted, found });
         }
         Ok(Struck { before, after: wanted, words: 1 })
     }
@@ -194,7 +194,7 @@ impl<'a> Strike<'a> {
                 state.replace_instruction(&bytes);
                 Ok(Struck { before: before.into(), after: after.into(), words: 1 })
             }
-            _ => Err(InjectionError::NoSuchPlace { place: site.place, site }),
+            _ => Err(InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) }),
         };
         self.note(wave, struck);
     }
@@ -202,7 +202,7 @@ impl<'a> Strike<'a> {
     /// Changes where a branch goes that was just executed.
     fn decide(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
-        let missing = InjectionError::NoSuchPlace { place: site.place, site };
+        let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
         let Some(target) = inst.branch_target.filter(|_| inst.flags.conditional) else {
             self.note(wave, Err(missing));
             return;
@@ -345,7 +345,7 @@ mod tests {
         strike.note(wave(0, 0), struck(6));
         let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };
         assert_eq!((sum.before, sum.words), (5, 2));
-        let missing = InjectionError::NoSuchPlace { place: site.place, site };
+        let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
         strike.note(wave(0, 0), Err(missing));
         strike.note(wave(0, 0), struck(7));
         assert!(matches!(strike.outcome(), Some(Err(_))));

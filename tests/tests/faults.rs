@@ -131,7 +131,7 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
     let mut cells = Cells {
         workload: &workload,
         limits: golden.instruction_limits(),
-        hooks: HookInjector::new(&workload, &compiler),
+        hooks: HookInjector::new(&workload, compiler),
         injected: 0,
         by_hook: 0,
     };

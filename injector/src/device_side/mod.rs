@@ -75,7 +75,7 @@ impl<'a> HookInjector<'a> {
     pub fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         let workload = self.workload;
         check(workload, site, limits)?;
-        let refused = |reason| InjectionError::Refused { site: *site, reason };
+        let refused = |reason| InjectionError::Refused { site: Box::new(*site), reason };
         supports(site).map_err(refused)?;
         if !workload.guests.is_empty() {
             return Err(refused(Refusal::Emulated));
@@ -123,11 +123,11 @@ impl<'a> HookInjector<'a> {
                 DeviceError::Internal(format!("no module {} is loaded", module.0))
             })?;
             let rewritten = match self.waves(site, module) {
-                Ok(waves) => {
-                    rewrite(object, &request, waves, &self.compiler, &mut self.sources).map_err(
-                        |reason| InjectionError::Rewrite { site: *site, reason: Box::new(reason) },
-                    )?
-                }
+                Ok(waves) => rewrite(object, &request, waves, &self.compiler, &mut self.sources)
+                    .map_err(|reason| InjectionError::Rewrite {
+                        site: Box::new(*site),
+                        reason: Box::new(reason),
+                    })?,
                 Err(refusal) => Rewritten::Refused(refusal),
             };
             self.rewritten.insert(request, rewritten);
@@ -135,7 +135,7 @@ impl<'a> HookInjector<'a> {
         match self.rewritten.get(&request) {
             Some(Rewritten::Code(rewriting)) => Ok(Some(rewriting)),
             Some(Rewritten::Refused(reason)) => {
-                Err(InjectionError::Refused { site: *site, reason: reason.clone() })
+                Err(InjectionError::Refused { site: Box::new(*site), reason: reason.clone() })
             }
             Some(Rewritten::Nothing) | None => Ok(None),
         }
@@ -233,7 +233,7 @@ impl Run<'_> {
             }
             _ => Some(0),
         };
-        found.ok_or(InjectionError::NoSuchPlace { place, site: *self.site })
+        found.ok_or(InjectionError::NoSuchPlace { place, site: Box::new(*self.site) })
     }
 
     /// Tells the hooks what to strike, and when.
@@ -253,7 +253,7 @@ impl Run<'_> {
         };
         if is_missing {
             let reason = Refusal::Lanes { lanes };
-            return Err(InjectionError::Refused { site: *site, reason });
+            return Err(InjectionError::Refused { site: Box::new(*site), reason });
         }
         let (simds, width) = self.workload.simds();
         let fault = orders::fault(site, lanes, width, place);

@@ -178,7 +178,7 @@ pub fn plan(
             planned.append(&mut resolver.finish());
             Ok(completion)
         })?;
-        if profile.counted == profile.dispatches {
+        if profile.is_exact() {
             break;
         }
         let mut found: Vec<u64> = planned[before..].iter().map(|(index, _)| *index).collect();

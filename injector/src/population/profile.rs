@@ -18,12 +18,10 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub(crate) frame: Frame,
-    /// How it was counted.
-    pub counting: Counting,
     /// Dispatches that were counted. The others are taken to be like the first of their kind.
-    pub counted: usize,
+    counted: usize,
     /// Dispatches of the workload.
-    pub dispatches: usize,
+    dispatches: usize,
     /// The population's size, as a whole and per group.
     pub population: Population,
     /// Every static instruction that was executed, selected or not, by kernel and PC.
@@ -136,7 +134,7 @@ pub fn profile(
         collected.add(kind, index, dispatch, census);
         Ok(completion)
     })?;
-    Ok(collected.into_profile(frame, counting, workload.dispatches.len()))
+    Ok(collected.into_profile(frame, workload.dispatches.len()))
 }
 
 /// Checks that the code has what the fault and the selection need of it.
@@ -169,9 +167,25 @@ impl Profile {
         &self.frame.fault
     }
 
+    /// Whether all dispatches were counted.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.counted == self.dispatches
+    }
+
     /// What of the workload is selected.
     pub fn selection(&self) -> &Selection {
         &self.frame.selection
+    }
+
+    /// How it was counted, in words: `all dispatches counted`, `2 of 40 dispatches counted, the
+    /// others taken to be like them`.
+    pub fn counted(&self) -> String {
+        match (self.counted, self.dispatches) {
+            (counted, all) if counted == all => "all dispatches counted".to_owned(),
+            (counted, all) => {
+                format!("{counted} of {all} dispatches counted, the others taken to be like them")
+            }
+        }
     }
 
     /// The parts of the population, by name.
@@ -458,7 +472,7 @@ impl Collected {
         }
     }
 
-    fn into_profile(mut self, frame: Frame, counting: Counting, dispatches: usize) -> Profile {
+    fn into_profile(mut self, frame: Frame, dispatches: usize) -> Profile {
         for (name, mut units) in std::mem::take(&mut self.units) {
             let stratum = self.strata.entry(name).or_default();
             for unit in &mut units {
@@ -476,15 +490,7 @@ impl Collected {
         for unit in strata.iter().flat_map(|stratum| &stratum.units) {
             population.add_places(unit.group, unit.places());
         }
-        Profile {
-            frame,
-            counting,
-            counted: self.counted,
-            dispatches,
-            population,
-            instructions,
-            strata,
-        }
+        Profile { frame, counted: self.counted, dispatches, population, instructions, strata }
     }
 }
 
@@ -513,7 +519,7 @@ pub(crate) mod tests {
             executions(trace).for_each(|execution| census.count(&execution));
             collected.add(Kind::of(&dispatch), index, &dispatch, census);
         }
-        collected.into_profile(frame, Counting::Exact, traces.len())
+        collected.into_profile(frame, traces.len())
     }
 
     #[test]

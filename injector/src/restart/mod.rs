@@ -29,11 +29,13 @@ struct SavedDispatch {
     union: FootprintUnion,
     /// Workgroups that cannot be executed alone, or need not.
     dependent: HashSet<[u32; 3]>,
-    /// Workgroups under way, by position, each in the order of time.
-    workgroups: HashMap<[u32; 3], Vec<SavedWorkgroup>>,
+    workgroups: SavedWorkgroups,
     /// The whole dispatch under way, in the order of time.
     whole: Vec<SavedState>,
 }
+
+/// Workgroups under way, by position, each in the order of time.
+type SavedWorkgroups = HashMap<[u32; 3], Vec<SavedWorkgroup>>;
 
 /// A dispatch under way.
 struct SavedState {

@@ -1,6 +1,6 @@
 //! Saving the states.
 
-use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup};
+use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
 use crate::population::Planned;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Device, DeviceError, Dispatch, Statistics};
@@ -103,9 +103,9 @@ impl Recorder<'_> {
         &self,
         device: &mut EmbeddedGpu,
         mut execution: Execution,
-    ) -> Result<(Footprints, HashMap<[u32; 3], Vec<SavedWorkgroup>>), DeviceError> {
+    ) -> Result<(Footprints, SavedWorkgroups), DeviceError> {
         let mut footprints = Footprints::default();
-        let mut saved: HashMap<[u32; 3], Vec<SavedWorkgroup>> = HashMap::new();
+        let mut saved = SavedWorkgroups::new();
         let mut until = 0;
         loop {
             until += self.interval(WORKGROUP_STATES);

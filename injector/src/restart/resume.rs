@@ -160,8 +160,8 @@ impl Restart {
     ) -> Result<Ending, DeviceError> {
         let workload = attempt.workload;
         let mut completion = completion;
-        let mut rest = (index..).zip(workload.dispatches.iter().zip(attempt.limits).skip(index));
-        while let Some((number, (dispatch, limit))) = rest.next() {
+        let rest = (index..).zip(workload.dispatches.iter().zip(attempt.limits).skip(index));
+        for (number, (dispatch, limit)) in rest {
             if number > index {
                 let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
                 completion = device.dispatch(&dispatch)?;

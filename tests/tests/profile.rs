@@ -1,0 +1,95 @@
+//! Profiles that count all dispatches, and profiles that count the first of each kind.
+
+use flipwave_injector::{
+    Allocation, Counting, Fault, FaultModel, Profile, Sampling, Selection, Stratification,
+    Workload, inject, plan, profile,
+};
+use flipwave_tests::{Program, compile, flipwave, scalar};
+use std::path::Path;
+
+fn counted(workload: &Workload, counting: Counting) -> Profile {
+    let fault = Fault::transient(FaultModel::FlipOneBit);
+    let everything = Selection::default();
+    profile(workload, &fault, &everything, Stratification::None, counting)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `chase.cl`: the number of steps is an argument.
+fn chases(steps: &[u32]) -> Workload {
+    let mut program = Program::new(&compile("chase.cl", &["-O3"]));
+    let next: Vec<u32> = (0..128).map(|item| (item * 7 + 1) % 128).collect();
+    let next = program.input(&next);
+    let values = program.input(&[3u32; 128]);
+    let sums = program.output(&[0u32; 128]);
+    for steps in steps {
+        let arguments = [next.clone(), values.clone(), sums.clone(), scalar(*steps)];
+        program.launch("chase", [128, 1, 1], [64, 1, 1], &arguments);
+    }
+    program.workload()
+}
+
+#[test]
+fn dispatches_that_execute_the_same_need_be_counted_once_only() {
+    let alike = chases(&[9, 9, 9]);
+    let [exact, approximate] =
+        [Counting::Exact, Counting::Approximate].map(|counting| counted(&alike, counting));
+    assert_eq!(exact.population, approximate.population);
+    assert_eq!(exact.counted(), "all dispatches counted");
+    let words = "1 of 3 dispatches counted, the others taken to be like them";
+    assert_eq!(approximate.counted(), words);
+}
+
+/// Where dispatches differ the counts are off, and the book says so. Sites are exact all the same:
+/// every fault drawn strikes.
+#[test]
+fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
+    let differing = chases(&[40, 4, 20]);
+    let exact = counted(&differing, Counting::Exact);
+    let approximate = counted(&differing, Counting::Approximate);
+    assert!(approximate.population.places > exact.population.places);
+    let sampling = Sampling::Random { count: 120, allocation: Allocation::Proportional };
+    let planned = plan(&differing, &approximate, 8, sampling);
+    let planned = planned.unwrap_or_else(|error| panic!("{error}"));
+    let golden = differing.golden().unwrap_or_else(|error| panic!("{error}"));
+    let mut struck = [0; 3];
+    for own in &planned {
+        let injection = inject(&differing, &own.site, &golden.instruction_limits());
+        injection.unwrap_or_else(|error| panic!("{}: {error}", own.site));
+        struck[own.site.event().expect("an event").dispatch as usize] += 1;
+    }
+    assert!(struck.iter().all(|count| *count > 5), "{struck:?}");
+    // The negative control: not every place counted is there.
+    let short = chases(&[4, 4, 4]);
+    assert!(plan(&short, &exact, 8, sampling).is_err());
+}
+
+#[test]
+fn the_profile_states_its_population_and_how_it_was_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/chase.cl");
+    let launch = |arguments: &str| {
+        let source = source.display();
+        format!(
+            "    - {{source: {source}, name: chase, grid: 128, workgroup: 64, args: [{arguments}]}}\n"
+        )
+    };
+    let text = format!(
+        "name: twice\nworkload:\n  dispatches:\n{}{}faults: {}\n",
+        launch(
+            "{buffer: next, type: u32, count: 128}, {buffer: values, type: u32, count: 128}, \
+             {buffer: sums, type: u32, count: 128, output: true}, {scalar: 5, type: u32}"
+        ),
+        launch("{buffer: next}, {buffer: values}, {buffer: sums}, {scalar: 5, type: u32}"),
+        "{model: zero_value, groups: [valu], profile: approximate, count: 1}",
+    );
+    let file = folder.path().join("twice.yaml");
+    std::fs::write(&file, text).expect("a campaign file written");
+    let arguments = ["profile".as_ref(), file.as_path()];
+    let printed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
+    let words = "transient zero_value in destination_register of one lane, groups: [valu]: ";
+    let line = printed.lines().find(|line| line.starts_with(words));
+    assert!(line.is_some_and(|line| line.contains(": 1 of 2 dispatches counted")), "{printed}");
+    let arguments = ["run".as_ref(), file.as_path()];
+    let printed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
+    assert!(printed.lines().any(|line| line.starts_with("population: ")), "{printed}");
+}
