@@ -28,6 +28,7 @@ mod level;
 mod machine;
 mod memory;
 mod not_compute;
+mod noting;
 mod numerics;
 mod observer;
 mod op;
@@ -61,6 +62,7 @@ pub use byte_set::ByteSet;
 pub use coverage::{Treatment, treatment};
 pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use memory::AddressSpace;
+pub use noting::WrittenByte;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
 pub use operations::numerics;
@@ -72,6 +74,7 @@ use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::{Isa, Pc, Target};
 use launch::Launch;
+use noting::Noting;
 use program::Program;
 use schedule::Scheduler;
 use spare_waves::SpareWaves;
@@ -114,6 +117,15 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy { private_bytes: 0, wave_turn: 1024, workgroup_turn: 64 }
     }
+}
+
+/// What is noted of accesses to device memory.
+enum Notes<'a> {
+    None,
+    /// What each workgroup touches.
+    Touched(&'a mut Footprints),
+    /// What each instruction writes.
+    Written,
 }
 
 /// A loaded code object.
@@ -214,7 +226,7 @@ impl EmbeddedGpu {
         observer: &mut O,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until, None)
+        self.carry_on(execution, observer, &mut Unchecked, until, Notes::None)
     }
 
     /// Like [`EmbeddedGpu::advance`], and adds to `footprints` what each workgroup executes, reads
@@ -230,7 +242,21 @@ impl EmbeddedGpu {
         footprints: &mut Footprints,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until, Some(footprints))
+        self.carry_on(execution, observer, &mut Unchecked, until, Notes::Touched(footprints))
+    }
+
+    /// Like [`EmbeddedGpu::advance`], and tells the observer which bytes of device memory each
+    /// instruction writes, see [`WaveState::take_written`]. Execution is the same, and slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_noting<O: Observer>(
+        &mut self,
+        execution: &mut Execution,
+        observer: &mut O,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.carry_on(execution, observer, &mut Unchecked, until, Notes::Written)
     }
 
     /// Like [`Device::dispatch`], with what breaks the rules of the hardware besides. Execution is
@@ -294,7 +320,7 @@ impl EmbeddedGpu {
     ) -> Result<Completion, DeviceError> {
         loop {
             if let Progress::Ended(end) =
-                self.carry_on(execution, observer, checker, u64::MAX, None)?
+                self.carry_on(execution, observer, checker, u64::MAX, Notes::None)?
             {
                 return Ok(end);
             }
@@ -307,14 +333,19 @@ impl EmbeddedGpu {
         observer: &mut O,
         checker: &mut C,
         until: u64,
-        footprints: Option<&mut Footprints>,
+        notes: Notes<'_>,
     ) -> Result<Progress, DeviceError> {
         let programs = self.programs_of(execution);
         if programs.len() <= execution.home {
             return Err(DeviceError::Internal("the execution is of another device".into()));
         }
         let scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
-        let (progress, spare) = scheduler.run(execution, &mut self.space, footprints);
+        let space = &mut self.space;
+        let (progress, spare) = match notes {
+            Notes::None => scheduler.run(execution, space, None),
+            Notes::Touched(footprints) => scheduler.run(execution, space, Some(footprints)),
+            Notes::Written => scheduler.run(execution, &mut Noting::new(space), None),
+        };
         self.spare.give(spare);
         if matches!(progress, Progress::Ended(_)) {
             execution.launch.release(&mut self.space)?;

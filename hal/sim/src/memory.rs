@@ -2,6 +2,7 @@
 
 use crate::atomic::Atomic;
 use crate::bytes::Bytes;
+use crate::noting::WrittenByte;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
@@ -24,6 +25,11 @@ pub trait Memory {
     /// known.
     fn allocation(&self, _address: u64) -> Option<Range<u64>> {
         None
+    }
+
+    /// What was written since this was last asked; nothing if that is not noted.
+    fn take_written(&mut self) -> Vec<WrittenByte> {
+        Vec::new()
     }
 }
 

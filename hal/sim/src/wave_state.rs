@@ -1,6 +1,7 @@
 //! What an observer sees of a wave and may change.
 
 use crate::memory::{Memory, read_bytes};
+use crate::noting::WrittenByte;
 use crate::op::Op;
 use crate::private;
 use crate::program::Program;
@@ -103,6 +104,11 @@ impl<'a> WaveState<'a> {
         }
     }
 
+    /// The workgroup's LDS.
+    pub fn lds(&self) -> &[u8] {
+        self.lds
+    }
+
     /// Bytes of LDS that the workgroup has.
     pub fn lds_bytes(&self) -> usize {
         self.lds.len()
@@ -146,6 +152,13 @@ impl<'a> WaveState<'a> {
             }
             None => false,
         }
+    }
+
+    /// The bytes of device memory that the program and its observer have written since this was
+    /// last asked, in the order in which they were; nothing where it is not noted (see
+    /// [`EmbeddedGpu::advance_noting`](crate::EmbeddedGpu::advance_noting)).
+    pub fn take_written(&mut self) -> Vec<WrittenByte> {
+        self.memory.take_written()
     }
 
     /// Bytes of private memory (scratch) that each lane has.
