@@ -1,9 +1,10 @@
-//! Rates with intervals and summaries of campaign results.
+//! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
 mod hexadecimal;
 mod interval;
 mod outcome;
 mod plot;
+mod propagation;
 mod row;
 mod sample_size;
 mod summary;
@@ -12,6 +13,7 @@ mod table;
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
 pub use outcome::{Outcome, UnknownOutcome};
 pub use plot::rates_svg;
+pub use propagation::{PropagationRow, propagation_svg};
 pub use row::{ResultsError, Row, Workgroup, read_rows};
 pub use sample_size::sample_size;
 pub use summary::{Scope, ScopeSummary, Share, Summary};

@@ -165,7 +165,8 @@ fn whisker(svg: &mut String, y: f64, interval: Interval) {
     );
 }
 
-fn escaped(text: &str) -> String {
+/// Text as it stands in an SVG file.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

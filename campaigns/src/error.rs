@@ -6,7 +6,7 @@ use crate::prepare::PrepareError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
-use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError};
+use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError, TraceError};
 
 /// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,9 @@ pub enum CampaignError {
     /// A replayed injection did not take place.
     #[error(transparent)]
     Replay(#[from] Box<InjectionError>),
+    /// A fault cannot be followed.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The tool itself failed in an injection.
     #[error(
         "injection {index} failed: internal error: {message}; the site is: {site} (this is a \

@@ -2,7 +2,7 @@
 //!
 //! # The library
 //!
-//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`profile()`], [`strict()`] and
+//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
 //! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens.
 
 mod buffers;
@@ -32,6 +32,7 @@ mod schema;
 mod self_test;
 mod strict;
 mod tool;
+mod trace;
 mod workers;
 
 pub use buffers::Init;
@@ -55,3 +56,4 @@ pub use run::{Report, RunOptions, run};
 pub use self_test::SelfTest;
 pub use strict::strict;
 pub use tool::measure;
+pub use trace::{Traced, trace};

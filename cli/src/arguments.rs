@@ -32,6 +32,8 @@ pub enum Command {
     Run(RunArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
+    /// Follow one fault through a program: how it spreads, and where it dies or gets out
+    Trace(TraceArguments),
     /// Print what a campaign's faults can hit, without injecting any
     Profile(ProfileArguments),
     /// Print what the code of a code object looks like: functions, blocks, calls, registers
@@ -145,6 +147,24 @@ pub struct ReplayArguments {
     /// How the fault is injected
     #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
     pub by: PathArgument,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs the program with the fault beside itself without one, and compares the two after each \
+instruction. Times are counted in instructions that waves executed since the fault, over all waves.")]
+pub struct TraceArguments {
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// The fault site, as in the column `site` of results.csv
+    #[arg(long, value_name = "SITE")]
+    pub site: Site,
+    /// Folder for trace.csv and trace.svg
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed in place of the campaign file's; give the one that the campaign was run with
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::EmulateArguments;
+use crate::table::{row, table};
 use flipwave_campaigns::{Campaign, CampaignError, EmulatedInstruction, Emulation, Executed};
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -32,39 +32,6 @@ fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
         Ok(writer.flush()?)
     };
     write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })
-}
-
-/// Columns as wide as what is in them, the first lines of which are their names; numbers to the
-/// right.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let is_number = |column: usize| {
-        let cells = rows.iter().skip(1).filter_map(|row| row.get(column));
-        cells.into_iter().all(|cell| cell.parse::<f64>().is_ok())
-    };
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate().take(columns) {
-            let width = width(column);
-            // Writing to a string cannot fail.
-            let _ = match is_number(column) {
-                true => write!(line, "{cell:>width$}  "),
-                false => write!(line, "{cell:<width$}  "),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-fn row(cells: &[&str]) -> Vec<String> {
-    cells.iter().map(|cell| (*cell).to_owned()).collect()
 }
 
 fn instructions(rows: &[EmulatedInstruction]) -> String {

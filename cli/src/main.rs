@@ -8,7 +8,9 @@ mod profile;
 mod replay;
 mod run;
 mod strict;
+mod table;
 mod tool;
+mod trace;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Tool(arguments) => tool::tool(&arguments),

@@ -1,5 +1,5 @@
 //! Fault injection into running GPU programs: what a fault is, what can be struck (profile), where
-//! it strikes (site), and one injection.
+//! it strikes (site), one injection, and how its fault propagates (trace).
 //!
 //! The population is every (dynamic instruction x word x lane x bit) of what a fault's target and
 //! scope name in the instructions selected. A site is absolute: it names the same event on every
@@ -20,6 +20,7 @@ mod stream;
 mod strike;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod workload;
 
 pub use device_side::{HookInjector, Refusal, supports};
@@ -38,4 +39,8 @@ pub use population::{
     Stratum, UnknownGroup, UnknownStratification, plan, profile,
 };
 pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
+pub use trace::{
+    Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,
+    Wrong, WrongOutput, trace,
+};
 pub use workload::{Buffer, Golden, GoldenError, Workload, instruction_limit};

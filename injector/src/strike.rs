@@ -71,6 +71,16 @@ impl<'a> Strike<'a> {
         self.dispatches += 1;
     }
 
+    /// What was struck so far, if anything was.
+    pub fn so_far(&self) -> Option<&Result<Struck, InjectionError>> {
+        self.outcome.as_ref()
+    }
+
+    /// How many words were struck so far.
+    pub fn words(&self) -> u64 {
+        self.outcome.as_ref().and_then(|own| own.as_ref().ok()).map_or(0, |struck| struck.words)
+    }
+
     /// What was struck, if anything was.
     pub fn outcome(self) -> Option<Result<Struck, InjectionError>> {
         self.outcome

@@ -104,6 +104,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "instructions",
         "strict",
         "tools",
+        "trace",
     ];
     let pages = pages.map(|page| format!("docs/{page}.md"));
     for page in pages.iter().map(String::as_str).chain(["README.md"]) {

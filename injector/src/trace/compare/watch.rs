@@ -1,0 +1,200 @@
+//! The comparison as an observer of the faulty run: where the fault strikes, and what is told.
+
+use super::Compare;
+use crate::site::Place;
+use crate::trace::bytes::{Lds, Memory, WrongByte};
+use crate::trace::found::{self, Found};
+use crate::trace::registers::{all, words};
+use crate::trace::{Gone, Spread, Step, What};
+use flipwave_device::{Address, Device, DeviceError, WaveId};
+use flipwave_isa::{Inst, Register};
+use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
+
+impl Compare<'_, '_> {
+    /// The dispatch has completed on `faulty`: tells how its memory differs from that of the
+    /// golden run, and gives the device of that and the difference.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the golden run cannot be carried on to its end.
+    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Memory), DeviceError> {
+        self.golden.finish()?;
+        let memory = Memory::between(&self.golden.gpu, faulty, self.memory.lasting())?;
+        let Some(step) = self.last else { return Ok((self.golden.gpu, memory)) };
+        let (memory_bytes, _) = memory.wrong();
+        let spread = Spread { memory_bytes, ..Spread::default() };
+        for (place, golden) in memory.bytes() {
+            let mut now = [0];
+            faulty.read(Address(place), &mut now)?;
+            let [faulty] = now;
+            let wrong = found::wrong(&WrongByte { place, golden, faulty });
+            let is_known = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
+            if !self.story.has_told(is_known) {
+                self.story.tell(What::Missing(wrong), spread, &step);
+            }
+            if let Some(output) = found::output_at(place, self.scene.outputs) {
+                self.story.tell(output, spread, &step);
+                break;
+            }
+        }
+        if self.has_parted && spread.is_none() {
+            self.story.tell(What::Gone(Gone::Ended), spread, &step);
+        }
+        self.story.sample(spread, &step);
+        Ok((self.golden.gpu, memory))
+    }
+
+    /// The device has stopped the faulty run: tells of the fault, if that is why the struck
+    /// instruction did not come to its end.
+    pub fn stop(mut self) {
+        if self.has_struck()
+            && let Some((inst, wave)) = self.under_way.take()
+        {
+            self.story.pass(true);
+            let step = self.step(&inst, wave);
+            self.story.tell(What::Fault(None), self.spread(), &step);
+        }
+    }
+
+    /// Whether the fault has struck since this was last asked.
+    fn has_struck(&mut self) -> bool {
+        let words = self.strike.as_ref().map_or(0, |strike| strike.words());
+        std::mem::replace(&mut self.struck, words) < words
+    }
+
+    fn step(&self, inst: &Inst, wave: WaveId) -> Step {
+        Step {
+            time: self.story.time().unwrap_or(0),
+            dispatch: self.scene.dispatch,
+            wave,
+            pc: inst.pc,
+            operation: inst.operation,
+            text: inst.text.clone(),
+            line: self.scene.lines.and_then(|lines| lines.lookup(inst.pc)),
+        }
+    }
+
+    /// Whether an instruction at this place may be struck.
+    fn may_strike(&self, inst: &Inst) -> bool {
+        self.scene.site.event().is_some_and(|event| event.pc == inst.pc)
+    }
+
+    fn is_watched_by_strike(&mut self, wave: WaveId) -> bool {
+        self.strike.as_mut().is_some_and(|strike| strike.watches(wave))
+    }
+
+    /// Lets the fault strike behind an instruction.
+    fn let_strike(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+        if !self.is_watched_by_strike(executed.wave) {
+            return;
+        }
+        if let Place::Register(first) = self.scene.site.place
+            && self.may_strike(executed.inst)
+        {
+            let registers = (0..self.scene.site.action.words()).filter_map(|n| first.offset(n));
+            self.keep(registers, state);
+        }
+        if let Some(strike) = &mut self.strike {
+            strike.after(executed, state);
+        }
+    }
+
+    fn keep(&mut self, registers: impl IntoIterator<Item = Register>, state: &WaveState<'_>) {
+        let held = |register| words(state, register).map(|words| (register, words));
+        self.kept = registers.into_iter().filter_map(held).collect();
+    }
+
+    /// Tells what was found.
+    fn tell(&mut self, executed: &Executed<'_>, found: &Found, is_struck: bool, before: Spread) {
+        if self.story.time().is_none() {
+            return;
+        }
+        let spread = self.spread();
+        let mut happened = found.happened(is_struck, self.scene.site.place);
+        if !is_struck && self.waves.get(executed.wave).is_some() {
+            happened.push(What::Wave);
+        }
+        if self.reads_wrong && !found.is_wrong {
+            self.story.count_masked();
+            happened.push(What::Masked);
+        }
+        if spread.is_none() && !before.is_none() && !self.has_parted {
+            happened.push(What::Gone(self.manner(executed.inst)));
+        }
+        if happened.is_empty() && spread == before {
+            return;
+        }
+        let step = self.step(executed.inst, executed.wave);
+        if is_struck {
+            self.story.know(&step);
+        }
+        for what in happened {
+            self.story.tell(what, spread, &step);
+        }
+        self.story.sample(spread, &step);
+    }
+
+    /// How the last difference went, with this instruction.
+    fn manner(&self, inst: &Inst) -> Gone {
+        if self.reads_wrong {
+            Gone::Masked
+        } else if inst.ends_wave() {
+            Gone::Ended
+        } else {
+            Gone::Overwritten
+        }
+    }
+}
+
+impl Observer for Compare<'_, '_> {
+    fn watches(&mut self, wave: WaveId) -> bool {
+        self.lds.start(wave);
+        true
+    }
+
+    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+        if state.lds_bytes() > 0 {
+            self.lds.get_or(wave.workgroup, || Lds::new(state.lds()));
+        }
+        let exec = state.exec();
+        self.reads_wrong = self.waves.get(wave).is_some_and(|own| own.is_read(inst, exec));
+        if self.is_watched_by_strike(wave) {
+            if matches!(self.scene.site.place, Place::Encoding(_)) && self.may_strike(inst) {
+                // Which registers the altered instruction writes is not known yet.
+                self.keep(all(state), state);
+            }
+            if let Some(strike) = &mut self.strike {
+                strike.before(inst, wave, state);
+                if strike.words() > self.struck {
+                    self.under_way = Some((inst.clone(), wave));
+                }
+            }
+        }
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        let wave = executed.wave;
+        let before = self.spread();
+        self.let_strike(executed, state);
+        let is_struck = self.has_struck();
+        self.under_way = None;
+        let entry = match self.golden.next(wave) {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.failure = Some(error);
+                return Watch::Off;
+            }
+        };
+        self.story.pass(is_struck);
+        let is_apart = self.waves.get(wave).is_some_and(|own| own.is_on_other_path);
+        if !is_apart && self.golden.log.has_left_out(wave) {
+            self.story.leave_out_wave();
+            self.part(wave);
+        }
+        let found = self.compare(executed, entry, is_struck, state);
+        self.tell(executed, &found, is_struck, before);
+        if executed.inst.ends_wave() {
+            self.last = Some(self.step(executed.inst, wave));
+        }
+        Watch::On
+    }
+}

@@ -1,0 +1,66 @@
+//! The golden run, carried on as far as the faulty one needs it.
+
+use super::log::{Entry, Keep, Log};
+use flipwave_device::{DeviceError, WaveId};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+
+/// Wave instructions by which the golden run is carried on at a time.
+const CHUNK: u64 = 256;
+
+/// Words that what the golden run is ahead may take: 256 MiB.
+const LOG_WORDS: usize = 64 << 20;
+
+/// The golden run of a dispatch, side by side with the faulty one.
+pub struct Golden {
+    pub gpu: EmbeddedGpu,
+    execution: Execution,
+    pub log: Log,
+    has_ended: bool,
+}
+
+impl Golden {
+    pub fn new(gpu: EmbeddedGpu, execution: Execution) -> Golden {
+        Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false }
+    }
+
+    /// The next instruction of a wave; nothing where the wave has ended, or is left out.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the golden run cannot be carried on.
+    pub fn next(&mut self, wave: WaveId) -> Result<Option<Entry>, DeviceError> {
+        loop {
+            if let Some(entry) = self.log.next(wave) {
+                return Ok(Some(entry));
+            }
+            if self.has_ended || !self.log.has_more(wave) {
+                return Ok(None);
+            }
+            self.advance(CHUNK)?;
+        }
+    }
+
+    /// The faulty run does not come to more instructions of this wave.
+    pub fn leave(&mut self, wave: WaveId) {
+        self.log.keep(wave, Keep::Nothing);
+    }
+
+    /// Carries the dispatch on to its end, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// As [`Golden::next`].
+    pub fn finish(&mut self) -> Result<(), DeviceError> {
+        while !self.has_ended {
+            let progress =
+                self.gpu.advance(&mut self.execution, &mut flipwave_sim::Unobserved, u64::MAX)?;
+            self.has_ended = matches!(progress, Progress::Ended(_));
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, instructions: u64) -> Result<(), DeviceError> {
+        let until = self.execution.statistics().wave_instructions.saturating_add(instructions);
+        let progress = self.gpu.advance_noting(&mut self.execution, &mut self.log, until)?;
+        self.has_ended = matches!(progress, Progress::Ended(_));
+        Ok(())
+    }
+}

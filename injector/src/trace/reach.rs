@@ -1,0 +1,64 @@
+//! The way to the fault, which both runs go alike.
+
+use super::TraceError;
+use crate::injection::InjectionError;
+use crate::population::workgroups;
+use crate::strike::Strike;
+use crate::{Site, Workload};
+use flipwave_device::{Completion, Device};
+use flipwave_sim::{EmbeddedGpu, Progress};
+
+/// Wave instructions among which the first strike is looked for at a time: so many may be
+/// executed side by side before it.
+const CHUNK: u64 = 4096;
+
+/// Where the fault strikes first.
+pub struct Reached {
+    /// The device when the dispatch begins.
+    pub device: EmbeddedGpu,
+    /// Index of the dispatch.
+    pub dispatch: u32,
+    /// Wave instructions of the dispatch up to which nothing is struck.
+    pub executed: u64,
+}
+
+/// Runs a workload until the fault strikes.
+///
+/// # Errors
+/// [`TraceError`] if it never does.
+pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
+    let mut device = workload.device.clone();
+    for (index, dispatch) in (0..).zip(&workload.dispatches) {
+        if site.event().is_none_or(|event| event.dispatch == index) {
+            let mut strike = Strike::new(site, workload.cells(), workload.simds());
+            strike.begin(workgroups(dispatch));
+            let mut probe = device.clone();
+            let mut execution = probe.begin(dispatch)?;
+            let mut executed = 0;
+            loop {
+                let until = executed + CHUNK;
+                let progress = probe.advance(&mut execution, &mut strike, until)?;
+                match strike.so_far() {
+                    Some(Ok(_)) => return Ok(Reached { device, dispatch: index, executed }),
+                    Some(Err(_)) => break,
+                    None => {}
+                }
+                if matches!(progress, Progress::Ended(_)) {
+                    break;
+                }
+                executed = execution.statistics().wave_instructions;
+            }
+            if let Some(Err(error)) = strike.outcome() {
+                return Err(error.into());
+            }
+            if site.event().is_some() {
+                break;
+            }
+        }
+        if let Completion::Faulted(fault) = device.dispatch(dispatch)? {
+            let fault = Some(fault);
+            return Err(InjectionError::NotActivated { site: *site, fault }.into());
+        }
+    }
+    Err(InjectionError::NotActivated { site: *site, fault: None }.into())
+}

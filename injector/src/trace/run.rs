@@ -1,0 +1,126 @@
+//! Both runs, from the fault to the end.
+
+use super::bytes::Memory;
+use super::compare::{Compare, Scene};
+use super::golden::Golden;
+use super::reach::Reached;
+use super::story::Story;
+use super::{TraceEnding, TraceError, WrongOutput};
+use crate::injection::InjectionError;
+use crate::population::workgroups;
+use crate::site::When;
+use crate::strike::Strike;
+use crate::{Site, Workload};
+use flipwave_device::{
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause,
+};
+use flipwave_sim::{EmbeddedGpu, Progress};
+
+/// Wave instructions after which is looked whether anything differs.
+const CHUNK: u64 = 4096;
+
+/// Both runs of a workload.
+pub struct Run<'r, 'a> {
+    pub workload: &'r Workload,
+    pub site: &'r Site,
+    pub limits: &'r [u64],
+    pub strike: &'r mut Strike<'a>,
+    pub story: &'r mut Story,
+}
+
+impl Run<'_, '_> {
+    /// Follows the fault from where it strikes first.
+    ///
+    /// # Errors
+    /// [`TraceError`] if a run leaves what the embedded GPU can execute.
+    pub fn follow(&mut self, reached: Reached) -> Result<TraceEnding, TraceError> {
+        let Reached { device, dispatch: first, executed } = reached;
+        let workload = self.workload;
+        let lasting = workload.device.allocations();
+        let lasting = lasting.map(|(start, bytes)| start.0..start.0 + bytes).collect();
+        let mut memory = Memory::new(lasting);
+        let (mut faulty, mut golden) = (device.clone(), device);
+        let dispatches = (0..).zip(workload.dispatches.iter().zip(self.limits));
+        for (index, (dispatch, limit)) in dispatches.skip(first as usize) {
+            let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
+            self.strike.begin(workgroups(&dispatch));
+            let mut execution = faulty.begin(&dispatch)?;
+            let other = if index == first {
+                // Nothing is struck on the way, so that both runs go it as one.
+                faulty.advance(&mut execution, self.strike, executed)?;
+                golden = faulty.clone();
+                execution.clone()
+            } else {
+                golden.begin(&dispatch)?
+            };
+            let outputs = &workload.outputs;
+            let (site, lines) = (self.site, workload.lines(&dispatch));
+            let scene = Scene { site, dispatch: index, lines, outputs };
+            let strikes = site.event().is_none_or(|event| event.dispatch == index);
+            let strikes_again = self.strikes_again();
+            let strike = strikes.then_some(&mut *self.strike);
+            let golden_run = Golden::new(golden, other);
+            let mut compare = Compare::new(scene, strike, golden_run, memory, self.story);
+            loop {
+                let until = execution.statistics().wave_instructions.saturating_add(CHUNK);
+                let progress = faulty.advance_noting(&mut execution, &mut compare, until)?;
+                if let Some(error) = compare.failure.take() {
+                    return Err(error.into());
+                }
+                match progress {
+                    Progress::Paused if compare.is_over() && !strikes_again => {
+                        return Ok(TraceEnding::Died);
+                    }
+                    Progress::Paused => {}
+                    Progress::Ended(Completion::Completed(_)) => break,
+                    Progress::Ended(Completion::Faulted(fault)) => {
+                        compare.stop();
+                        return self.faulted(index, fault);
+                    }
+                }
+            }
+            (golden, memory) = compare.conclude(&faulty)?;
+            let is_permanent = matches!(self.site.when, When::Always(_));
+            if memory.wrong() == (0, 0) && !is_permanent {
+                return Ok(TraceEnding::Died);
+            }
+        }
+        Ok(self.completed(&memory, &faulty)?)
+    }
+
+    /// Whether the fault may strike a second time in a dispatch.
+    fn strikes_again(&self) -> bool {
+        let event = self.site.event();
+        event.is_none_or(|event| event.wave.is_none() || event.intermittent.is_some())
+    }
+
+    fn faulted(&self, dispatch: u32, fault: DeviceFault) -> Result<TraceEnding, TraceError> {
+        if matches!(fault.cause, FaultCause::Unimplemented { .. }) {
+            return Err(InjectionError::Gap { site: *self.site, dispatch, fault }.into());
+        }
+        Ok(TraceEnding::Faulted { dispatch, fault })
+    }
+
+    fn completed(&self, memory: &Memory, faulty: &EmbeddedGpu) -> Result<TraceEnding, DeviceError> {
+        let mut wrong: Vec<WrongOutput> = Vec::new();
+        let (memory_bytes, _) = memory.wrong();
+        if memory_bytes == 0 {
+            return Ok(TraceEnding::Died);
+        }
+        let differing = memory.bytes();
+        for (output, own) in self.workload.outputs.iter().enumerate() {
+            let range = own.address.0..own.address.0.saturating_add(own.bytes as u64);
+            let mut own = differing.iter().filter(|(place, _)| range.contains(place));
+            if let Some((place, golden)) = own.next() {
+                let mut now = [0];
+                faulty.read(Address(*place), &mut now)?;
+                let (bytes, first) = (1 + own.count() as u64, place - range.start);
+                wrong.push(WrongOutput { output, bytes, first, golden: *golden, faulty: now[0] });
+            }
+        }
+        Ok(match wrong.is_empty() {
+            true => TraceEnding::Contained { memory_bytes },
+            false => TraceEnding::Escaped(wrong),
+        })
+    }
+}

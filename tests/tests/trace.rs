@@ -1,0 +1,539 @@
+//! Faults followed through kernels of a few instructions, with every step worked out by hand, and
+//! through examples, where a trace must end as the injection does. Each kernel gets its lane in v0,
+//! the offset of the lane's dword in v1 and the buffer's address in s[2:3].
+
+use flipwave_analysis::PropagationRow;
+use flipwave_campaigns::Campaign;
+use flipwave_device::{AccessKind, Address, ArgumentValue, FaultCause};
+use flipwave_injector::{
+    Ending, Fault, FaultModel, FaultTarget, Gone, Group, Lanes, Place, Site, Spread, Trace,
+    TraceEnding, TraceError, TraceEvent, What, Workload, Wrong, WrongOutput, inject, trace,
+};
+use flipwave_isa::{Lane, Pc, Register};
+use flipwave_tests::{
+    Assembly, MACHINES, Machine, Program, assemble, emulated_examples, examples_folder, flipwave,
+    plan_of, profile_of, workload,
+};
+
+/// A kernel with a buffer of so many dwords, and its launch.
+struct Planted {
+    kernel: Assembly,
+    workload: Workload,
+    buffer: Address,
+}
+
+impl Planted {
+    /// One wave.
+    fn new(body: &str) -> Planted {
+        Planted::with_grid(body, 64, 64)
+    }
+
+    fn with_grid(body: &str, grid: u32, workgroup: u32) -> Planted {
+        let kernel = assemble(body);
+        let mut program = Program::new(&kernel.code_object);
+        let argument = program.output(&vec![-1; grid as usize]);
+        let ArgumentValue::Buffer(buffer) = argument else { unreachable!("a buffer") };
+        program.launch("planted", [grid, 1, 1], [workgroup, 1, 1], &[argument]);
+        Planted { kernel, workload: program.workload(), buffer }
+    }
+
+    fn site(&self, label: &str, what: &str) -> Site {
+        let pc = self.kernel.label(label);
+        let site = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0 {what}");
+        site.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The trace of a fault behind the first execution of the instruction at `label`.
+    fn trace(&self, label: &str, what: &str) -> Trace {
+        followed(&self.workload, &self.site(label, what))
+    }
+
+    fn label(&self, name: &str) -> Pc {
+        self.kernel.label(name)
+    }
+}
+
+/// The trace of a fault, which must end as the injection does.
+#[track_caller]
+fn followed(workload: &Workload, site: &Site) -> Trace {
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    let limits = golden.instruction_limits();
+    let injection = inject(workload, site, &limits).unwrap_or_else(|error| panic!("{error}"));
+    let trace = trace(workload, site, &limits).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(trace.struck, injection.struck, "{site}");
+    match (&trace.ending, &injection.ending) {
+        (
+            TraceEnding::Faulted { dispatch, fault },
+            Ending::Faulted { dispatch: other, fault: wanted },
+        ) => assert_eq!((dispatch, fault), (other, wanted), "{site}"),
+        (TraceEnding::Escaped(wrong), Ending::Completed { outputs, .. }) => {
+            let wanted: Vec<WrongOutput> = (0..)
+                .zip(golden.outputs.iter().zip(outputs))
+                .filter_map(|(output, (golden, faulty))| wrong_output(output, golden, faulty))
+                .collect();
+            assert_eq!(*wrong, wanted, "{site}");
+        }
+        (TraceEnding::Died | TraceEnding::Contained { .. }, Ending::Completed { outputs, .. }) => {
+            assert_eq!(*outputs, golden.outputs, "{site}");
+        }
+        (ending, wanted) => panic!("{site}: {ending:?}, injected: {wanted:?}"),
+    }
+    trace
+}
+
+fn wrong_output(output: usize, golden: &[u8], faulty: &[u8]) -> Option<WrongOutput> {
+    let pairs = golden.iter().zip(faulty).enumerate();
+    let mut wrong = pairs.filter(|(_, (golden, faulty))| golden != faulty);
+    let (first, (golden, faulty)) = wrong.next()?;
+    let (first, bytes) = (first as u64, 1 + wrong.count() as u64);
+    Some(WrongOutput { output, bytes, first, golden: *golden, faulty: *faulty })
+}
+
+/// What happened, at which times and places.
+fn events(trace: &Trace) -> Vec<(u64, Pc, What)> {
+    let event = |own: &TraceEvent| (own.step.time, own.step.pc, own.what);
+    trace.events.iter().map(event).collect()
+}
+
+fn register(name: &str, lane: Option<u8>, golden: u32, faulty: u32) -> Wrong {
+    let register: Register = name.parse().unwrap_or_else(|error| panic!("{error}"));
+    Wrong::Register { register, lane: lane.map(Lane), golden, faulty }
+}
+
+/// Words, registers, lanes, waves and workgroups that differ in registers.
+fn registers(words: u64, registers: u64, lanes: u64, waves: u64, workgroups: u64) -> Spread {
+    Spread { words, registers, lanes, waves, workgroups, ..Spread::default() }
+}
+
+const STORE_LANE: &str = "store: global_store_dword v1, v0, s[2:3]\n";
+
+#[test]
+fn a_value_that_is_overwritten_dies_where_it_is() {
+    let body = format!("value: v_mov_b32 v5, 7\ns_nop 0\nover: v_mov_b32 v5, 8\n{STORE_LANE}");
+    let planted = Planted::new(&body);
+    let trace = planted.trace("value", "lane=13 register=v5 flip=0x80000000");
+    let fault = What::Fault(Some(register("v5", Some(13), 7, 0x8000_0007)));
+    assert_eq!(
+        events(&trace),
+        [
+            (0, planted.label("value"), fault),
+            (2, planted.label("over"), What::Gone(Gone::Overwritten)),
+        ]
+    );
+    assert_eq!(trace.ending, TraceEnding::Died);
+    assert_eq!((trace.peak, trace.masked), (registers(1, 1, 1, 1, 1), 0));
+    let spread: Vec<(u64, u64)> =
+        trace.samples.iter().map(|sample| (sample.step.time, sample.spread.words)).collect();
+    assert_eq!(spread, [(0, 1), (2, 0)]);
+}
+
+#[test]
+fn a_value_that_is_masked_by_logic_dies_there_and_not_as_overwritten() {
+    let body = format!("value: v_mov_b32 v5, 7\nlogic: v_and_b32 v5, 0, v5\n{STORE_LANE}");
+    let planted = Planted::new(&body);
+    let trace = planted.trace("value", "lane=13 register=v5 flip=0x80000000");
+    assert_eq!(
+        events(&trace)[1..],
+        [
+            (1, planted.label("logic"), What::Masked),
+            (1, planted.label("logic"), What::Gone(Gone::Masked)),
+        ]
+    );
+    assert_eq!((trace.masked, &trace.ending), (1, &TraceEnding::Died));
+}
+
+#[test]
+fn a_value_that_nothing_reads_dies_with_its_wave() {
+    let planted = Planted::new(&format!("dead: v_mov_b32 v5, 7\n{STORE_LANE}"));
+    let trace = planted.trace("dead", "lanes=all register=v5 flip=0x1");
+    assert_eq!(trace.peak, registers(64, 1, 64, 1, 1));
+    assert_eq!(events(&trace)[1..], [(2, planted.label("end"), What::Gone(Gone::Ended))]);
+}
+
+/// The negative control of all the others.
+#[test]
+fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
+    let planted = Planted::new(&format!("value: v_mov_b32 v0, 7\n{STORE_LANE}"));
+    let trace = planted.trace("value", "lanes=all register=v0 set=0x7");
+    assert_eq!(events(&trace), [(0, planted.label("value"), What::Fault(None))]);
+    assert_eq!((trace.peak, &trace.ending), (Spread::default(), &TraceEnding::Died));
+    assert_eq!(trace.samples, []);
+}
+
+#[test]
+fn a_wrong_value_escapes_at_its_store() {
+    let planted = Planted::new(&format!("value: v_add_u32 v0, v0, 3\ns_nop 0\n{STORE_LANE}"));
+    let trace = planted.trace("value", "lane=9 register=v0 flip=0x00000400");
+    let address = Address(planted.buffer.0 + 9 * 4 + 1);
+    let wrong = Wrong::Memory { address, golden: 0, faulty: 4 };
+    let store = planted.label("store");
+    assert_eq!(
+        events(&trace)[1..],
+        [
+            (2, store, What::Value(wrong)),
+            (2, store, What::Escape { wrong, bytes: 1 }),
+            (2, store, What::Output { output: 0, offset: 37 }),
+        ]
+    );
+    let wrong = WrongOutput { output: 0, bytes: 1, first: 37, golden: 0, faulty: 4 };
+    assert_eq!(trace.ending, TraceEnding::Escaped(vec![wrong]));
+    let last = trace.samples.last().map(|sample| sample.spread);
+    assert_eq!(last, Some(Spread { memory_bytes: 1, ..Spread::default() }));
+}
+
+/// The values of a wave at the times at which the spread changed.
+fn words_over_time(trace: &Trace) -> Vec<(u64, u64)> {
+    trace.samples.iter().map(|sample| (sample.step.time, sample.spread.words)).collect()
+}
+
+#[test]
+fn a_wrong_lane_spreads_to_all_by_readfirstlane() {
+    let body = format!(
+        "
+    value: v_mov_b32 v5, 7
+    first: v_readfirstlane_b32 s4, v5
+    all: v_mov_b32 v6, s4
+        v_mov_b32 v6, 0
+        s_mov_b32 s4, 0
+        v_mov_b32 v5, 0
+        {STORE_LANE}"
+    );
+    let planted = Planted::new(&body);
+    let trace = planted.trace("value", "lane=0 register=v5 flip=0x8");
+    let wrong = register("s4", None, 7, 15);
+    assert_eq!(events(&trace)[1], (1, planted.label("first"), What::Value(wrong)));
+    assert_eq!(words_over_time(&trace), [(0, 1), (1, 2), (2, 66), (3, 2), (4, 1), (5, 0)]);
+    assert_eq!(trace.peak, registers(66, 3, 64, 1, 1));
+    // Of another lane than the first nothing comes.
+    let trace = planted.trace("value", "lane=1 register=v5 flip=0x8");
+    assert_eq!(words_over_time(&trace), [(0, 1), (5, 0)]);
+    assert_eq!(events(&trace)[1], (1, planted.label("first"), What::Masked));
+}
+
+#[test]
+fn a_wrong_lane_spreads_to_its_neighbour_by_dpp_and_to_any_by_bpermute() {
+    let body = format!(
+        "
+        v_mov_b32 v6, 0
+        v_mov_b32 v7, 0x50
+    value: v_mov_b32 v5, 7
+        s_nop 1
+    dpp: v_mov_b32_dpp v6, v5 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf
+    permute: ds_bpermute_b32 v8, v7, v5
+        s_waitcnt lgkmcnt(0)
+        {STORE_LANE}"
+    );
+    let planted = Planted::new(&body);
+    // Lane 20 is read by its neighbour in DPP, and at byte 0x50 by all lanes in the permutation.
+    let trace = planted.trace("value", "lane=20 register=v5 flip=0x8");
+    let wrong = register("v6", Some(21), 7, 15);
+    assert_eq!(events(&trace)[1], (2, planted.label("dpp"), What::Value(wrong)));
+    assert_eq!(words_over_time(&trace), [(0, 1), (2, 2), (3, 66), (6, 0)]);
+    assert_eq!(trace.peak, registers(66, 3, 64, 1, 1));
+}
+
+/// Four waves, of which the last writes LDS; after the barrier all read what wave 0 wrote.
+const SHARED: &str = "
+    .set lds_bytes, 1024
+    s_mov_b32 m0, -1
+    v_lshrrev_b32 v7, 6, v0
+    v_lshlrev_b32 v7, 2, v7
+value: v_mov_b32 v5, 7
+    s_nop 0
+write: ds_write_b32 v1, v5
+    s_waitcnt lgkmcnt(0)
+    s_barrier
+read: ds_read_b32 v6, v7
+    s_waitcnt lgkmcnt(0)
+    v_mov_b32 v6, 0
+    v_mov_b32 v5, 0
+    s_barrier
+done: ds_write_b32 v1, v5
+    s_waitcnt lgkmcnt(0)
+store: global_store_dword v1, v0, s[2:3]
+";
+
+#[test]
+fn a_wrong_lane_spreads_to_another_wave_by_lds() {
+    let planted = Planted::with_grid(SHARED, 256, 256);
+    // Each wave reads the word of its own number, which wave 0 has written.
+    let trace = planted.trace("value", "lane=3 register=v5 flip=0x100");
+    let found = events(&trace);
+    let byte = Wrong::Lds { offset: 13, golden: 0, faulty: 1 };
+    assert_eq!(found[1], (2, planted.label("write"), What::Value(byte)));
+    assert_eq!(found[2], (2, planted.label("write"), What::Lds(byte)));
+    let reads: Vec<_> = trace.events.iter().filter(|own| own.what == What::Wave).collect();
+    assert_eq!(reads.len(), 1);
+    assert_eq!((reads[0].step.pc, reads[0].step.wave.wave), (planted.label("read"), 3));
+    assert_eq!(reads[0].spread, Spread { lds_bytes: 1, ..registers(64, 1, 64, 1, 1) });
+    let gone = found.last().map(|(_, pc, what)| (*pc, *what));
+    assert_eq!(gone, Some((planted.label("done"), What::Gone(Gone::Overwritten))));
+}
+
+#[test]
+fn a_wrong_value_goes_on_into_the_next_dispatch() {
+    // Each work-item adds what its buffer has to its lane.
+    let body = "
+        global_load_dword v5, v1, s[2:3]
+        s_waitcnt vmcnt(0)
+    value: v_add_u32 v5, v5, v0
+    store: global_store_dword v1, v5, s[2:3]
+    ";
+    let mut planted = Planted::with_grid(body, 128, 128);
+    let again = planted.workload.dispatches[0].clone();
+    planted.workload.dispatches.push(again);
+    let trace = planted.trace("value", "lane=5 register=v5 flip=0x100");
+    let wave: Vec<_> = trace.events.iter().filter(|own| own.what == What::Wave).collect();
+    assert_eq!(wave.len(), 1, "the wave that reads the wrong element");
+    assert_eq!((wave[0].step.dispatch, wave[0].step.wave.workgroup), (1, [0, 0, 0]));
+    let wrong = WrongOutput { output: 0, bytes: 1, first: 21, golden: 0, faulty: 1 };
+    assert_eq!(trace.ending, TraceEnding::Escaped(vec![wrong]));
+    assert_eq!(trace.peak, Spread { memory_bytes: 1, ..registers(1, 1, 1, 1, 1) });
+}
+
+#[test]
+fn a_wave_on_another_path_is_said_to_be_and_its_store_is_missed() {
+    let body = format!(
+        "
+    check: s_cmp_eq_u32 s2, s2
+    branch: s_cbranch_scc0 other
+        {STORE_LANE}
+        s_branch end
+    other:
+        s_nop 0"
+    );
+    let planted = Planted::new(&body);
+    let trace = planted.trace("check", "register=scc flip=0x1");
+    let store = Pc(planted.label("branch").0 + 4);
+    assert_eq!(store, planted.label("store"));
+    let path = What::Path { golden: store, faulty: planted.label("other") };
+    assert_eq!(events(&trace)[1], (1, planted.label("branch"), path));
+    let missing = trace.events.iter().find(|own| matches!(own.what, What::Missing(_)));
+    let Some(What::Missing(Wrong::Memory { address, .. })) = missing.map(|own| own.what) else {
+        panic!("{:?}", trace.events)
+    };
+    assert_eq!(address, planted.buffer);
+    assert_eq!(trace.peak.waves_on_other_path, 1);
+    let TraceEnding::Escaped(wrong) = &trace.ending else { panic!("{:?}", trace.ending) };
+    assert_eq!((wrong[0].first, wrong[0].bytes), (0, 256));
+    // A decision struck directly parts the waves at the branch itself.
+    let trace = planted.trace("branch", "branch=decision flip=0x1");
+    assert_eq!(
+        events(&trace)[..2],
+        [(0, planted.label("branch"), What::Fault(None)), (0, planted.label("branch"), path),]
+    );
+}
+
+#[test]
+fn a_wave_that_parts_without_consequence_is_dead_at_the_end() {
+    let body = format!(
+        "
+    check: s_cmp_eq_u32 s2, s2
+        s_cbranch_scc0 other
+        s_nop 0
+    other:
+        {STORE_LANE}"
+    );
+    let planted = Planted::new(&body);
+    let trace = planted.trace("check", "register=scc flip=0x1");
+    assert_eq!(trace.ending, TraceEnding::Died);
+    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    assert_eq!(gone, Some((planted.label("end"), What::Gone(Gone::Ended))));
+}
+
+#[test]
+fn a_wrong_address_ends_with_the_device_fault() {
+    let body = "
+        v_mov_b32 v3, s3
+        v_add_co_u32 v2, vcc, s2, v1
+    address: v_addc_co_u32 v3, vcc, 0, v3, vcc
+    store: global_store_dword v[2:3], v0, off
+    ";
+    let planted = Planted::new(body);
+    let trace = planted.trace("address", "lane=13 register=v3 flip=0x00010000");
+    let TraceEnding::Faulted { dispatch: 0, fault } = &trace.ending else {
+        panic!("{:?}", trace.ending)
+    };
+    assert_eq!(fault.place.pc, planted.label("store"));
+    let address = Address((planted.buffer.0 + 13 * 4) ^ (1 << 48));
+    let (access, lane) = (AccessKind::Write, Some(Lane(13)));
+    assert_eq!(fault.cause, FaultCause::MemoryViolation { address, access, lane });
+}
+
+/// What a fault does to a source operand, an instruction or memory is told apart from what it does
+/// to results.
+#[test]
+fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_result() {
+    let planted = Planted::new(&format!("value: v_add_u32 v5, v0, v0\n{STORE_LANE}"));
+    let value = planted.label("value");
+    let trace = planted.trace("value", "lane=4 source=v0 flip=0x10");
+    let wrong = What::Value(register("v5", Some(4), 8, 40));
+    assert_eq!(events(&trace)[..2], [(0, value, What::Fault(None)), (0, value, wrong)]);
+    // VOP2 has its destination in bits 17 to 24: v5 becomes v7.
+    let trace = planted.trace("value", "encoding=0 flip=0x00040000");
+    let wrong = What::Value(register("v5", Some(1), 2, 0));
+    assert_eq!(events(&trace)[..2], [(0, value, What::Fault(None)), (0, value, wrong)]);
+    assert_eq!(trace.peak, registers(126, 2, 63, 1, 1));
+    // Bits 25 to 30 of the word are the operation; of 63 is VOP1, and this is none.
+    let trace = planted.trace("value", "encoding=0 stuck_at_one=0x7e000000");
+    assert_eq!(events(&trace), [(0, value, What::Fault(None))]);
+    let TraceEnding::Faulted { fault, .. } = &trace.ending else { panic!("{:?}", trace.ending) };
+    assert_eq!(fault.place.pc, value);
+    let mut planted = planted;
+    planted.workload.buffers = planted.workload.outputs.clone();
+    let trace = planted.trace("value", "buffer=0 offset=0x8 flip=0x4");
+    let address = Address(planted.buffer.0 + 8);
+    let wrong = Wrong::Memory { address, golden: 0xff, faulty: 0xfb };
+    assert_eq!(events(&trace)[0], (0, value, What::Fault(Some(wrong))));
+    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    assert_eq!(gone, Some((planted.label("store"), What::Gone(Gone::Overwritten))));
+}
+
+#[test]
+fn a_permanent_fault_strikes_on_after_its_difference_is_gone() {
+    let body = format!(
+        "
+    one: v_add_u32 v5, v0, v0
+        v_mov_b32 v5, 0
+    two: v_add_u32 v6, v0, v0
+    over: v_mov_b32 v6, 0
+        {STORE_LANE}"
+    );
+    let planted = Planted::new(&body);
+    let site = "opcode=v_add_u32 units=1 unit=0 simd=0 slot=2 destination=0 flip=0x1";
+    let trace = followed(&planted.workload, &site.parse().expect("a site"));
+    // Lanes 2, 18, 34 and 50 run in the slot.
+    assert_eq!(words_over_time(&trace), [(0, 4), (1, 0), (2, 4), (3, 0)]);
+    assert_eq!((trace.struck.words, &trace.ending), (8, &TraceEnding::Died));
+    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    assert_eq!(gone, Some((planted.label("over"), What::Gone(Gone::Overwritten))));
+}
+
+#[test]
+fn a_site_that_is_never_reached_has_no_trace() {
+    let planted = Planted::new(&format!("value: v_mov_b32 v5, 7\n{STORE_LANE}"));
+    let mut site = planted.site("value", "lane=13 register=v5 flip=0x1").to_string();
+    site = site.replace("occurrence=0", "occurrence=1");
+    let limits = planted.workload.golden().expect("a golden run").instruction_limits();
+    let error = trace(&planted.workload, &site.parse().expect("a site"), &limits).unwrap_err();
+    assert!(matches!(error, TraceError::Injection(_)), "{error}");
+}
+
+/// Hooks use registers besides: a program that they emulate instructions in is refused.
+#[test]
+fn emulated_instructions_are_not_traced() {
+    let file = emulated_examples().into_iter().next().expect("an example");
+    let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 register=scc flip=0x1";
+    let error = flipwave_campaigns::trace(&campaign, &text.parse().expect("a site")).unwrap_err();
+    assert!(error.to_string().contains("emulated instructions"), "{error}");
+}
+
+#[test]
+fn the_table_and_the_plot_tell_what_is_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = examples_folder().join("quickstart.yaml");
+    let site = "dispatch=0 workgroup=15,0,0 wave=3 pc=0x1a38 occurrence=0 lane=16 register=v1 \
+                flip=0x00000040";
+    let arguments = ["trace", &file.display().to_string(), "--site", site, "--out", "out"];
+    let printed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name));
+    let table = read("trace.csv").expect("trace.csv");
+    let mut rows = csv::Reader::from_reader(table.as_bytes());
+    let rows: Vec<PropagationRow> =
+        rows.deserialize().collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"));
+    let events: Vec<&str> = rows.iter().map(|row| row.event.as_str()).collect();
+    let told: Vec<&&str> = events.iter().filter(|event| !event.is_empty()).collect();
+    assert_eq!(told[..4], [&"fault", &"value", &"masked", &"missing"]);
+    assert_eq!(told.last(), Some(&&"escaped"));
+    assert!(rows.windows(2).all(|pair| pair[0].time <= pair[1].time), "rows out of order");
+    let last = rows.last().expect("a row");
+    assert!(printed.contains("escaped: 205 bytes of `product` wrong"), "{printed}");
+    // Besides, three bytes of the sum, and the store that is missing.
+    assert_eq!(last.wrong_memory_bytes, 205 + 3 + 4);
+    let plot = read("trace.svg").expect("trace.svg");
+    assert!(plot.starts_with("<svg") && plot.contains(">first missing store<"), "{plot}");
+}
+
+/// Faults of each target, drawn from an example: each trace ends as the injection does, and the
+/// fault is first seen where the site says.
+fn assert_consistent(machine: Machine, name: &str, targets: &[FaultTarget], count: u64) {
+    let file = examples_folder().join(format!("{name}.yaml"));
+    let workload = workload(machine, &file, &[]);
+    let limits = workload.golden().unwrap_or_else(|error| panic!("{error}")).instruction_limits();
+    let mut endings = [0; 3];
+    for target in targets {
+        let fault = Fault { target: *target, ..Fault::transient(FaultModel::FlipOneBit) };
+        let profile = profile_of(&workload, &fault, &[Group::All]);
+        for planned in plan_of(&workload, &profile, 5, count) {
+            let site = planned.site;
+            if inject(&workload, &site, &limits).is_err() {
+                assert!(trace(&workload, &site, &limits).is_err(), "{site}");
+                continue;
+            }
+            let trace = followed(&workload, &site);
+            endings[match &trace.ending {
+                TraceEnding::Died | TraceEnding::Contained { .. } => 0,
+                TraceEnding::Escaped(_) => 1,
+                TraceEnding::Faulted { .. } => 2,
+            }] += 1;
+            assert_first_is_the_sites(&site, &trace);
+            assert_memory_was_followed(&site, &trace);
+        }
+    }
+    assert!(endings.iter().all(|count| *count > 0), "{name}: {endings:?}");
+}
+
+/// The first event is the fault, and what is wrong then is what the site names.
+fn assert_first_is_the_sites(site: &Site, trace: &Trace) {
+    let first = trace.events.first().unwrap_or_else(|| panic!("{site}: no event"));
+    let What::Fault(wrong) = first.what else { panic!("{site}: {first:?}") };
+    let event = site.event().expect("an event");
+    assert_eq!((first.step.time, first.step.pc), (0, event.pc), "{site}");
+    assert!(event.strikes_wave(first.step.wave), "{site}");
+    match (site.place, wrong) {
+        (Place::Register(register), Some(Wrong::Register { register: found, lane, .. })) => {
+            assert_eq!(found, register, "{site}");
+            assert_eq!(lane.map(Lanes::One), site.lanes, "{site}");
+        }
+        (Place::Lds(offset), Some(Wrong::Lds { offset: found, .. })) => {
+            assert_eq!(found & !3, offset, "{site}");
+        }
+        (Place::Memory { .. }, Some(Wrong::Memory { .. })) => {}
+        (Place::Register(_) | Place::Lds(_) | Place::Memory { .. }, _) => {
+            panic!("{site}: {first:?}")
+        }
+        (_, wrong) => assert_eq!(wrong, None, "{site}"),
+    }
+}
+
+/// What was followed store by store is what differs when a dispatch has ended, unless waves parted:
+/// otherwise a second sample of the same time would say what the memories differ in.
+fn assert_memory_was_followed(site: &Site, trace: &Trace) {
+    if trace.events.iter().any(|own| matches!(own.what, What::Path { .. })) {
+        return;
+    }
+    for pair in trace.samples.windows(2) {
+        assert!(pair[0].step.time < pair[1].step.time, "{site}: {pair:?}");
+    }
+}
+
+#[test]
+fn traces_of_a_kernel_with_lds_and_atomics_end_as_the_injections_do() {
+    use FaultTarget::{DestinationRegister, GlobalMemory, Instruction, Lds, SourceOperand};
+    let targets = [DestinationRegister, SourceOperand, Lds, GlobalMemory, Instruction];
+    assert_consistent(MACHINES[0], "reduction", &targets, 40);
+    let wave32 = MACHINES.into_iter().rfind(|machine| machine.lanes == 32);
+    assert_consistent(wave32.expect("a machine"), "reduction", &targets, 20);
+}
+
+#[test]
+fn traces_of_three_dispatches_end_as_the_injections_do() {
+    use FaultTarget::{Branch, DestinationRegister, ProgramCounter, StoreValue};
+    assert_consistent(
+        MACHINES[0],
+        "quickstart",
+        &[DestinationRegister, StoreValue, Branch, ProgramCounter],
+        40,
+    );
+}
