@@ -153,7 +153,7 @@ pub fn trace(workload: &Workload, site: &Site, limits: &[u64]) -> Result<Trace, 
     let mut story = Story::new();
     let ending =
         Run { workload, site, limits, strike: &mut strike, story: &mut story }.follow(reached)?;
-    let not_activated = InjectionError::NotActivated { site: *site, fault: None };
+    let not_activated = InjectionError::NotActivated { site: Box::new(*site), fault: None };
     let struck = strike.outcome().unwrap_or(Err(not_activated))?;
     Ok(story.into_trace(struck, ending))
 }

@@ -56,9 +56,9 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
             }
         }
         if let Completion::Faulted(fault) = device.dispatch(dispatch)? {
-            let fault = Some(fault);
-            return Err(InjectionError::NotActivated { site: *site, fault }.into());
+            let (site, fault) = (Box::new(*site), Some(Box::new(fault)));
+            return Err(InjectionError::NotActivated { site, fault }.into());
         }
     }
-    Err(InjectionError::NotActivated { site: *site, fault: None }.into())
+    Err(InjectionError::NotActivated { site: Box::new(*site), fault: None }.into())
 }

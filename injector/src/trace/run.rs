@@ -96,7 +96,12 @@ impl Run<'_, '_> {
 
     fn faulted(&self, dispatch: u32, fault: DeviceFault) -> Result<TraceEnding, TraceError> {
         if matches!(fault.cause, FaultCause::Unimplemented { .. }) {
-            return Err(InjectionError::Gap { site: *self.site, dispatch, fault }.into());
+            return Err(InjectionError::Gap {
+                site: Box::new(*self.site),
+                dispatch,
+                fault: Box::new(fault),
+            }
+            .into());
         }
         Ok(TraceEnding::Faulted { dispatch, fault })
     }
