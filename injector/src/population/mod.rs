@@ -2,12 +2,16 @@
 //!
 //! A profile counts, a plan draws numbers and finds out what they are in one more run.
 
+mod census;
+mod collected;
+mod draw;
 mod group;
 mod instructions;
 mod permanent;
 mod places;
 mod plan;
 mod profile;
+mod resolver;
 mod selection;
 mod size;
 mod strata;
@@ -20,8 +24,8 @@ pub use selection::{Lines, Selection};
 pub use size::{GroupPopulation, InstructionPopulation, Population};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 
+#[cfg(test)]
+pub(crate) use census::Execution;
 pub(crate) use permanent::workgroups;
 pub(crate) use places::Places;
-#[cfg(test)]
-pub(crate) use profile::Execution;
 pub(crate) use words::{Resources, destination_registers};

@@ -1,8 +1,8 @@
 //! The population of permanent faults: every part of the device that the workload uses.
 
+use super::census::Execution;
 use super::instructions::Instruction;
 use super::places::Struck;
-use super::profile::Execution;
 use super::{Group, Places};
 use crate::site::{Lanes, Place, Unit};
 use flipwave_device::{Dispatch, WaveId};

@@ -1,22 +1,15 @@
 //! The plan: which faults a campaign injects.
 
-use super::instructions::Instructions;
-use super::places::Struck;
-use super::profile::{Execution, Profile, StratumPlaces, lanes_struck, next_occurrence};
-use super::selection::Moment;
+use super::draw::{Drawn, draw, permanent};
+use super::profile::Profile;
+use super::resolver::Resolver;
 use super::{Allocation, Group};
-use crate::cell::Cells;
-use crate::fate::{Fate, Fates};
-use crate::fault::{Duration, Scope};
-use crate::foresight::value_at;
-use crate::site::{Event, Lanes, Place, Site, When};
-use crate::stream::Stream;
+use crate::fate::Fate;
+use crate::fault::Duration;
+use crate::site::{Lanes, Site};
 use crate::{GoldenError, Workload};
-use flipwave_device::{Device, Dispatch, WaveId};
-use flipwave_isa::{Inst, Lane, LaneMask, Register};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_device::{Device, WaveId};
 use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroU64;
 
 /// One injection of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,9 +124,6 @@ pub enum PlanError {
     },
 }
 
-/// Places drawn for one injection before an approximate profile is given up.
-const TRIES: u32 = 32;
-
 /// Draws faults from the population of `profile` and finds their sites in one more run of the
 /// workload; in a few more where the profile is approximate.
 ///
@@ -202,328 +192,8 @@ fn in_order(mut planned: Vec<(u64, Planned)>, count: u64) -> Result<Vec<Planned>
     (0..count).map(next).collect()
 }
 
-/// A fault drawn, before its site is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Drawn {
-    /// Index of the injection.
-    index: u64,
-    stratum: usize,
-    weight: f64,
-    /// Number of the place in the stratum.
-    place: u64,
-    /// Which draw of its stream that was, from 0; nothing where all places are taken.
-    draw: Option<u32>,
-}
-
-impl Drawn {
-    /// The stream of the injection behind the draw of its place.
-    fn stream(&self, profile: &Profile, seed: u64) -> Stream {
-        let mut stream = Stream::new(seed, self.index);
-        let places = profile.strata.get(self.stratum).map_or(0, |own| own.places);
-        if let (Some(draw), Some(places)) = (self.draw, NonZeroU64::new(places)) {
-            for _ in 0..=draw {
-                stream.below(places);
-            }
-        }
-        stream
-    }
-
-    /// The next draw of its stream.
-    fn again(&self, profile: &Profile, seed: u64) -> Result<Drawn, PlanError> {
-        let draw = self.draw.map_or(TRIES, |draw| draw + 1);
-        let places = profile.strata.get(self.stratum).and_then(|own| NonZeroU64::new(own.places));
-        match places {
-            Some(places) if draw < TRIES => {
-                let place = self.stream(profile, seed).below(places);
-                Ok(Drawn { place, draw: Some(draw), ..*self })
-            }
-            _ => Err(PlanError::TooApproximate { index: self.index, tries: draw }),
-        }
-    }
-}
-
 /// Faults by dispatch and wave, with the number of the place among its wave's.
 type DrawnFaults = BTreeMap<u32, HashMap<WaveId, Vec<(u64, Drawn)>>>;
-
-fn draw(profile: &Profile, seed: u64, sampling: Sampling) -> Result<Vec<Drawn>, PlanError> {
-    let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
-    let total: u64 = places.iter().sum();
-    if total == 0 {
-        return Err(empty(profile));
-    }
-    let (count, allocation) = match sampling {
-        Sampling::Random { count, allocation } => (count, allocation),
-        Sampling::Exhaustive { most } if total > most => {
-            return Err(PlanError::TooLarge { places: total, most });
-        }
-        Sampling::Exhaustive { .. } => {
-            let strata = (0..).zip(&places);
-            let all = strata.flat_map(|(stratum, places)| (0..*places).map(move |p| (stratum, p)));
-            let drawn = |(index, (stratum, place))| Drawn {
-                index,
-                stratum,
-                weight: 1.0,
-                place,
-                draw: None,
-            };
-            return Ok((0..).zip(all).map(drawn).collect());
-        }
-    };
-    let mut drawn = Vec::new();
-    for (stratum, share) in allocation.shares(count, &places).into_iter().enumerate() {
-        let Some(own) = NonZeroU64::new(places[stratum]) else { continue };
-        let weight = own.get() as f64 / total as f64 * count as f64 / share as f64;
-        for _ in 0..share {
-            let index = drawn.len() as u64;
-            let place = Stream::new(seed, index).below(own);
-            drawn.push(Drawn { index, stratum, weight, place, draw: Some(0) });
-        }
-    }
-    Ok(drawn)
-}
-
-fn empty(profile: &Profile) -> PlanError {
-    let executed = profile.population.executed;
-    let kinds: Vec<String> = profile
-        .population
-        .groups
-        .iter()
-        .map(|group| format!("{} {}", group.executed, group.group))
-        .collect();
-    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-    PlanError::EmptyPopulation {
-        fault: profile.frame.fault.to_string(),
-        selection: profile.frame.selection.to_string(),
-        reason: format!("which executed {executed} wave instructions{kinds}"),
-    }
-}
-
-/// The permanent fault of a place.
-fn permanent(profile: &Profile, seed: u64, drawn: &Drawn) -> Option<(u64, Planned)> {
-    let StratumPlaces { units, .. } = profile.strata.get(drawn.stratum)?;
-    let behind = units.partition_point(|unit| unit.first <= drawn.place);
-    let own = units.get(behind.checked_sub(1)?)?;
-    let (unit, place, struck) = own.get(drawn.place - own.first)?;
-    let mut stream = drawn.stream(profile, seed);
-    let model = &profile.frame.fault.model;
-    let action = model.action(struck.place.bits(), struck.format, struck.number, &mut stream);
-    let planned = Planned {
-        site: Site { when: When::Always(unit), place, lanes: None, action },
-        kernel: None,
-        opcode: unit.opcode.name(),
-        group: own.group,
-        line: None,
-        stratum: drawn.stratum,
-        weight: drawn.weight,
-        foresight: None,
-    };
-    Some((drawn.index, planned))
-}
-
-/// Finds the sites of the faults drawn in one dispatch by counting places as the profile did, and
-/// what becomes of the values that they strike.
-struct Resolver<'a> {
-    profile: &'a Profile,
-    workload: &'a Workload,
-    index: u32,
-    dispatch: &'a Dispatch,
-    seed: u64,
-    instructions: Instructions<'a>,
-    pursuits: HashMap<WaveId, Pursuit>,
-    planned: Vec<(u64, Planned)>,
-    fates: Fates,
-    /// EXEC of each wave before its current instruction.
-    exec: HashMap<WaveId, LaneMask>,
-}
-
-/// Gives the value of so many words from a place on.
-type Value<'a> = dyn FnMut(Place, Lane, u8) -> Option<u64> + 'a;
-
-/// A fault drawn, and where that is.
-struct Found {
-    drawn: Drawn,
-    struck: Struck,
-    /// The instruction's number.
-    number: usize,
-    occurrence: u64,
-}
-
-/// The faults still to be found in one wave.
-struct Pursuit {
-    /// Per stratum, latest first, so that the next one is taken off the end.
-    pending: BTreeMap<usize, Vec<(u64, Drawn)>>,
-    /// Places of the executions so far, per stratum.
-    passed: BTreeMap<usize, u64>,
-    /// Executions so far, per number of an instruction.
-    occurrences: Vec<u64>,
-}
-
-impl<'a> Resolver<'a> {
-    fn new(
-        profile: &'a Profile,
-        workload: &'a Workload,
-        (index, dispatch): (u32, &'a Dispatch),
-        seed: u64,
-        waves: HashMap<WaveId, Vec<(u64, Drawn)>>,
-    ) -> Resolver<'a> {
-        let pursuit = |(wave, faults): (WaveId, Vec<(u64, Drawn)>)| {
-            let mut pending: BTreeMap<usize, Vec<(u64, Drawn)>> = BTreeMap::new();
-            for fault in faults {
-                pending.entry(fault.1.stratum).or_default().push(fault);
-            }
-            for faults in pending.values_mut() {
-                faults.sort_unstable_by_key(|(offset, drawn)| {
-                    std::cmp::Reverse((*offset, drawn.index))
-                });
-            }
-            let passed = BTreeMap::new();
-            (wave, Pursuit { pending, passed, occurrences: Vec::new() })
-        };
-        let lines = workload.lines(dispatch);
-        Resolver {
-            profile,
-            workload,
-            index,
-            dispatch,
-            seed,
-            instructions: Instructions::new(&profile.frame, &dispatch.kernel, lines),
-            pursuits: waves.into_iter().map(pursuit).collect(),
-            planned: Vec::new(),
-            fates: Fates::default(),
-            exec: HashMap::new(),
-        }
-    }
-
-    /// An instruction was executed; `value` gives what a place holds now.
-    fn see(&mut self, execution: &Execution<'_>, value: &mut Value<'_>) -> Watch {
-        let Execution { inst, wave, .. } = *execution;
-        let Some(mut pursuit) = self.pursuits.remove(&wave) else {
-            return Watch::Off;
-        };
-        let exec = self.exec.get(&wave).copied().unwrap_or(execution.lanes);
-        self.fates.see(inst, wave, exec, execution.lanes);
-        if !pursuit.pending.is_empty() {
-            self.pursue(&mut pursuit, execution, value);
-        }
-        let is_over = pursuit.pending.is_empty() && !self.fates.follows(wave);
-        self.pursuits.insert(wave, pursuit);
-        if is_over { Watch::Off } else { Watch::On }
-    }
-
-    /// Counts the places of an execution, and plans the faults that were drawn of them.
-    fn pursue(&mut self, pursuit: &mut Pursuit, execution: &Execution<'_>, value: &mut Value<'_>) {
-        let Execution { inst, wave, time, .. } = *execution;
-        let number = self.instructions.number(inst);
-        let occurrence = next_occurrence(&mut pursuit.occurrences, number);
-        let frame = &self.profile.frame;
-        if !frame.selection.has_moment(&Moment { wave, occurrence, time }) {
-            return;
-        }
-        let lanes = lanes_struck(frame, execution.lanes, execution.all);
-        let instruction = self.instructions.get(number);
-        let name = self.instructions.strata().get(instruction.stratum);
-        let stratum = self.profile.strata.iter().position(|own| Some(&own.name) == name);
-        let Some(stratum) = stratum else { return };
-        let passed = pursuit.passed.entry(stratum).or_default();
-        let first = *passed;
-        *passed += instruction.places.count(lanes);
-        let Some(pending) = pursuit.pending.get_mut(&stratum) else { return };
-        while let Some((offset, drawn)) = pending.pop_if(|(own, _)| *own < *passed) {
-            if let Some(struck) = instruction.places.get(lanes, offset - first) {
-                let found = Found { drawn, struck, number, occurrence };
-                let (planned, followed) = self.planned_of(&found, execution, value);
-                if let Some((register, lanes)) = followed {
-                    self.fates.follow(drawn.index, wave, register, lanes);
-                }
-                self.planned.push((drawn.index, planned));
-            }
-        }
-        if pending.is_empty() {
-            pursuit.pending.remove(&stratum);
-        }
-    }
-
-    /// The fault of a place that was found, and the value that is to be followed.
-    fn planned_of(
-        &self,
-        found: &Found,
-        execution: &Execution<'_>,
-        value: &mut Value<'_>,
-    ) -> (Planned, Option<(Register, LaneMask)>) {
-        let Found { drawn, struck, number, occurrence } = found;
-        let fault = &self.profile.frame.fault;
-        let mut stream = drawn.stream(self.profile, self.seed);
-        let bits = struck.place.bits();
-        let action = fault.model.action(bits, struck.format, struck.number, &mut stream);
-        let intermittent = match fault.duration {
-            Duration::Intermittent(own) => Some((own, stream.word())),
-            _ => None,
-        };
-        let WaveId { workgroup, wave } = execution.wave;
-        let event = Event {
-            dispatch: self.index,
-            workgroup,
-            wave: (fault.scope != Scope::Workgroup).then_some(wave),
-            pc: execution.inst.pc,
-            occurrence: *occurrence,
-            intermittent,
-        };
-        let (place, lanes) = (struck.place, struck.lanes);
-        let site = Site { when: When::At(event), place, lanes, action };
-        let is_single = event.wave.is_some() && intermittent.is_none();
-        let Execution { lanes: active, all, time, .. } = *execution;
-        let at = is_single.then(|| value_at(&site, active, all, value)).flatten();
-        let foresight = is_single.then(|| {
-            let value = at.map(|(before, _)| (Fate::Read, before));
-            Foresight { time, value }
-        });
-        let instruction = self.instructions.get(*number);
-        let line = instruction.line.as_ref();
-        let planned = Planned {
-            site,
-            kernel: Some(self.dispatch.kernel.clone()),
-            opcode: instruction.opcode,
-            group: instruction.group,
-            line: line.map(|line| format!("{}:{}", line.file, line.line)),
-            stratum: drawn.stratum,
-            weight: drawn.weight,
-            foresight,
-        };
-        (planned, at.and_then(|(_, followed)| followed))
-    }
-
-    /// The faults found, with what becomes of the values that they strike.
-    fn finish(self) -> Vec<(u64, Planned)> {
-        let fates: HashMap<u64, Fate> = self.fates.into_decided().into_iter().collect();
-        let mut planned = self.planned;
-        for (index, own) in &mut planned {
-            if let Some(Foresight { value: Some((fate, _)), .. }) = &mut own.foresight
-                && let Some(decided) = fates.get(index)
-            {
-                *fate = *decided;
-            }
-        }
-        planned
-    }
-}
-
-impl Observer for Resolver<'_> {
-    fn watches(&mut self, wave: WaveId) -> bool {
-        self.pursuits.contains_key(&wave)
-    }
-
-    fn before(&mut self, _: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        self.exec.insert(wave, state.exec());
-    }
-
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
-        let (workload, dispatch) = (self.workload, self.dispatch);
-        self.instructions.know(|| workload.resources(dispatch, state));
-        let execution = Execution::of(executed, state);
-        let cells = Cells { buffers: &[] };
-        self.see(&execution, &mut |place, lane, words| cells.read(state, place, lane, words))
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -532,8 +202,11 @@ mod tests {
     use crate::population::instructions::Frame;
     use crate::population::profile::tests::{frame, profile_of};
     use crate::population::{Selection, Stratification};
+    use crate::site::{Event, Place, When};
     use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
+    use flipwave_isa::{Lane, LaneMask};
     use flipwave_isa::{Pc, Register, RegisterRange};
+    use flipwave_sim::Watch;
     use std::collections::HashSet;
 
     /// The faults that were drawn in the first dispatch, by the index of the injection.
@@ -714,7 +387,7 @@ mod tests {
             error,
             "nothing to inject into: transient flip_one_bit in destination_register of one lane \
              has no place in this workload with groups: [lds], which executed 35 wave \
-             instructions (10 valu, 15 salu, 10 vmem)"
+             instructions (10 valu, 15 salu, 10 vmem) in: kernel"
         );
     }
 
@@ -813,5 +486,31 @@ mod tests {
             assert!(every(selection, holds), "{text}");
             assert!(!every(all.clone(), holds), "{text} leaves nothing out");
         }
+    }
+
+    /// Permanent faults: every word and bit of a result on every slot that executed the operation,
+    /// and no other. Lanes 1, 4 and 63 run in slots 1, 4 and 15; the halves in all sixteen.
+    #[test]
+    fn every_place_of_a_permanent_fault_is_a_slot_that_is_used() {
+        let trace = trace();
+        let mut frame = frame(&[Group::Fp64], FaultModel::FlipOneBit);
+        frame.fault.duration = Duration::Permanent(std::num::NonZeroU32::new(3).unwrap());
+        let profile = profile_of(std::slice::from_ref(&trace), frame);
+        assert_eq!(profile.population.places, (16 + 16 + 3) * 2 * 32);
+        let drawn = draw(&profile, 0, Sampling::Exhaustive { most: u64::MAX }).unwrap();
+        let sites: HashSet<Site> =
+            drawn.iter().map(|own| permanent(&profile, 0, own).unwrap().1.site).collect();
+        assert_eq!(sites.len() as u64, profile.population.places);
+        let mut slots: BTreeMap<(u32, u8), HashSet<Option<u8>>> = BTreeMap::new();
+        for site in &sites {
+            let (When::Always(unit), Place::Destination(0..2)) = (site.when, site.place) else {
+                panic!("{site}");
+            };
+            assert_eq!((unit.opcode.name(), unit.units.get()), ("v_add_f64", 3));
+            slots.entry((unit.unit, unit.simd)).or_default().insert(unit.slot);
+        }
+        let all: HashSet<Option<u8>> = (0..16).map(Some).collect();
+        let few = HashSet::from([Some(1), Some(4), Some(15)]);
+        assert_eq!(slots, BTreeMap::from([((0, 0), all.clone()), ((0, 1), few), ((1, 0), all)]));
     }
 }

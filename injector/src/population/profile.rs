@@ -1,17 +1,14 @@
 //! The profile: what a workload executes, and which places of it a fault can strike.
 
-use super::instructions::{Frame, Instructions};
-use super::permanent::{UnitCensus, UnitPlaces};
-use super::selection::Moment;
+use super::census::Census;
+use super::collected::{Collected, Kind};
+use super::instructions::Frame;
+use super::permanent::UnitPlaces;
 use super::size::{InstructionPopulation, Population};
-use super::words::Resources;
 use super::{Selection, Stratification};
-use crate::fault::{Duration, Fault, FaultError, FaultTarget, Scope};
+use crate::fault::{Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
-use flipwave_device::{Device, Dispatch, WaveId};
-use flipwave_isa::{Inst, LaneMask};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
-use std::collections::{BTreeMap, HashMap};
+use flipwave_device::{Device, WaveId};
 
 /// What one fault-free run offers to a fault. Its size grows with waves and static instructions,
 /// not with the length of the run.
@@ -19,9 +16,9 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Profile {
     pub(crate) frame: Frame,
     /// Dispatches that were counted. The others are taken to be like the first of their kind.
-    counted: usize,
+    pub(crate) counted: usize,
     /// Dispatches of the workload.
-    dispatches: usize,
+    pub(crate) dispatches: usize,
     /// The population's size, as a whole and per group.
     pub population: Population,
     /// Every static instruction that was executed, selected or not, by kernel and PC.
@@ -204,293 +201,9 @@ impl StratumPlaces {
         (offset < wave.places).then_some((wave, offset))
     }
 
-    fn push(&mut self, dispatch: u32, wave: WaveId, places: u64) {
+    pub fn push(&mut self, dispatch: u32, wave: WaveId, places: u64) {
         self.waves.push(WavePlaces { dispatch, wave, first: self.places, places });
         self.places += places;
-    }
-}
-
-/// What can be struck of one execution: of what each lane has of its own, which lanes.
-pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> LaneMask {
-    let whole = matches!(frame.fault.target, FaultTarget::Register | FaultTarget::Scratch)
-        && frame.fault.scope == Scope::Lane;
-    frame.selection.of_lanes(if whole { all } else { written })
-}
-
-/// Counts the executions of one dispatch.
-struct Census<'a> {
-    frame: &'a Frame,
-    instructions: Instructions<'a>,
-    /// Whether the dispatch is selected.
-    is_selected: bool,
-    resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,
-    /// Per number of an instruction.
-    counts: Vec<Count>,
-    waves: Vec<WaveCount>,
-    by_wave: HashMap<WaveId, usize>,
-    /// The wave seen last: waves run for long stretches.
-    current: Option<(WaveId, usize)>,
-    units: Option<UnitCensus>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    executions: u64,
-    hittable: u64,
-    places: u64,
-}
-
-struct WaveCount {
-    wave: WaveId,
-    /// Places per stratum.
-    places: Vec<u64>,
-    /// Executions per number of an instruction, where the selection asks for them.
-    occurrences: Vec<u64>,
-}
-
-/// One execution of an instruction, as a profile sees it.
-pub(crate) struct Execution<'a> {
-    pub inst: &'a Inst,
-    pub wave: WaveId,
-    /// The lanes that it ran on.
-    pub lanes: LaneMask,
-    /// All lanes of the wave.
-    pub all: LaneMask,
-    /// Instructions that the wave had executed before.
-    pub time: u64,
-}
-
-impl<'a> Execution<'a> {
-    /// What an observer saw.
-    pub fn of(executed: &Executed<'a>, state: &WaveState<'_>) -> Execution<'a> {
-        Execution {
-            inst: executed.inst,
-            wave: executed.wave,
-            lanes: executed.lanes,
-            all: LaneMask(u64::MAX >> (64 - state.wave_lanes())),
-            time: state.executed().saturating_sub(1),
-        }
-    }
-}
-
-impl<'a> Census<'a> {
-    fn new(
-        frame: &'a Frame,
-        workload: &'a Workload,
-        index: u32,
-        dispatch: &'a Dispatch,
-    ) -> Census<'a> {
-        let units = match frame.fault.duration {
-            Duration::Permanent(units) => Some(UnitCensus::new(units, workload.target(), dispatch)),
-            _ => None,
-        };
-        Census {
-            frame,
-            instructions: Instructions::new(frame, &dispatch.kernel, workload.lines(dispatch)),
-            is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
-            resources: Box::new(|state| workload.resources(dispatch, state)),
-            counts: Vec::new(),
-            waves: Vec::new(),
-            by_wave: HashMap::new(),
-            current: None,
-            units,
-        }
-    }
-
-    fn count(&mut self, execution: &Execution<'_>) {
-        let number = self.instructions.number(execution.inst);
-        if number == self.counts.len() {
-            self.counts.push(Count::default());
-        }
-        self.counts[number].executions += 1;
-        let index = self.wave_index(execution.wave);
-        let own = &mut self.waves[index];
-        let occurrence = if self.frame.selection.occurrences.is_some() {
-            next_occurrence(&mut own.occurrences, number)
-        } else {
-            0
-        };
-        let Execution { wave, time, .. } = *execution;
-        let moment = Moment { wave, occurrence, time };
-        if !self.is_selected || !self.frame.selection.has_moment(&moment) {
-            return;
-        }
-        let lanes = lanes_struck(self.frame, execution.lanes, execution.all);
-        let instruction = self.instructions.get(number);
-        let places = instruction.places.count(lanes);
-        let count = &mut self.counts[number];
-        count.hittable += u64::from(places > 0);
-        if let Some(units) = &mut self.units {
-            units.count(instruction, execution, lanes);
-            return;
-        }
-        count.places += places;
-        if own.places.len() <= instruction.stratum {
-            own.places.resize(instruction.stratum + 1, 0);
-        }
-        own.places[instruction.stratum] += places;
-    }
-
-    fn wave_index(&mut self, wave: WaveId) -> usize {
-        if let Some((current, index)) = self.current
-            && current == wave
-        {
-            return index;
-        }
-        let waves = &mut self.waves;
-        let index = *self.by_wave.entry(wave).or_insert_with(|| {
-            waves.push(WaveCount { wave, places: Vec::new(), occurrences: Vec::new() });
-            waves.len() - 1
-        });
-        self.current = Some((wave, index));
-        index
-    }
-}
-
-/// How often an instruction was counted before; counts it.
-pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 {
-    if occurrences.len() <= number {
-        occurrences.resize(number + 1, 0);
-    }
-    occurrences[number] += 1;
-    occurrences[number] - 1
-}
-
-impl Observer for Census<'_> {
-    fn watches(&mut self, _: WaveId) -> bool {
-        true
-    }
-
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
-        self.instructions.know(|| (self.resources)(state));
-        self.count(&Execution::of(executed, state));
-        Watch::On
-    }
-}
-
-/// What dispatches have in common that are taken to execute the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Kind {
-    module: u32,
-    kernel: String,
-    grid: [u32; 3],
-    workgroup: [u32; 3],
-}
-
-impl Kind {
-    fn of(dispatch: &Dispatch) -> Kind {
-        Kind {
-            module: dispatch.module.0,
-            kernel: dispatch.kernel.clone(),
-            grid: dispatch.grid,
-            workgroup: dispatch.workgroup,
-        }
-    }
-}
-
-/// What one dispatch adds.
-#[derive(Clone, Default)]
-struct Counted {
-    instructions: Vec<((u32, String, u64), InstructionPopulation)>,
-    /// In the order in which they are numbered, with their places per stratum, by name.
-    waves: Vec<(WaveId, Vec<(String, u64)>)>,
-}
-
-/// The counts of the dispatches so far.
-#[derive(Default)]
-struct Collected {
-    /// By module, kernel and PC.
-    instructions: BTreeMap<(u32, String, u64), InstructionPopulation>,
-    strata: BTreeMap<String, StratumPlaces>,
-    kinds: HashMap<Kind, Counted>,
-    counted: usize,
-    units: BTreeMap<String, Vec<UnitPlaces>>,
-}
-
-impl Collected {
-    /// Adds a dispatch that is like one that was counted, if there is one.
-    fn repeat(&mut self, kind: &Kind, index: u32) -> bool {
-        let Some(counted) = self.kinds.remove(kind) else { return false };
-        self.sum_up(index, &counted);
-        self.kinds.insert(kind.clone(), counted);
-        true
-    }
-
-    fn add(&mut self, kind: Kind, index: u32, dispatch: &Dispatch, census: Census<'_>) {
-        self.counted += 1;
-        let (module, kernel) = (dispatch.module.0, &dispatch.kernel);
-        let names = census.instructions.strata().to_vec();
-        let mut counted = Counted::default();
-        if let Some(units) = census.units {
-            units.add_to(&names, &mut self.units);
-        }
-        for (instruction, count) in
-            census.instructions.into_entries().into_iter().zip(&census.counts)
-        {
-            let population = InstructionPopulation {
-                kernel: kernel.to_owned(),
-                pc: instruction.pc,
-                text: instruction.text,
-                opcode: instruction.opcode,
-                group: instruction.group,
-                line: instruction.line.map(|line| format!("{}:{}", line.file, line.line)),
-                executions: count.executions,
-                hittable: count.hittable,
-                places: count.places,
-            };
-            let key = (module, kernel.to_owned(), instruction.pc.0);
-            counted.instructions.push((key, population));
-        }
-        let mut waves = census.waves;
-        waves.sort_unstable_by_key(|own| {
-            let WaveId { workgroup: [x, y, z], wave } = own.wave;
-            (z, y, x, wave)
-        });
-        let named = |own: WaveCount| {
-            let places = names.iter().cloned().zip(own.places).collect();
-            (own.wave, places)
-        };
-        counted.waves = waves.into_iter().map(named).collect();
-        self.sum_up(index, &counted);
-        self.kinds.insert(kind, counted);
-    }
-
-    fn sum_up(&mut self, index: u32, counted: &Counted) {
-        for (key, own) in &counted.instructions {
-            let known = self.instructions.entry(key.clone()).or_insert_with(|| {
-                InstructionPopulation { executions: 0, hittable: 0, places: 0, ..own.clone() }
-            });
-            known.executions += own.executions;
-            known.hittable += own.hittable;
-            known.places += own.places;
-        }
-        for (wave, places) in &counted.waves {
-            for (name, places) in places {
-                let stratum = self.strata.entry(name.clone()).or_default();
-                stratum.push(index, *wave, *places);
-            }
-        }
-    }
-
-    fn into_profile(mut self, frame: Frame, dispatches: usize) -> Profile {
-        for (name, mut units) in std::mem::take(&mut self.units) {
-            let stratum = self.strata.entry(name).or_default();
-            for unit in &mut units {
-                unit.first = stratum.places;
-                stratum.places += unit.places();
-            }
-            stratum.units = units;
-        }
-        let mut strata = Vec::new();
-        for (name, stratum) in self.strata {
-            strata.push(StratumPlaces { name, ..stratum });
-        }
-        let instructions: Vec<InstructionPopulation> = self.instructions.into_values().collect();
-        let mut population = Population::of(&instructions);
-        for unit in strata.iter().flat_map(|stratum| &stratum.units) {
-            population.add_places(unit.group, unit.places());
-        }
-        Profile { frame, counted: self.counted, dispatches, population, instructions, strata }
     }
 }
 
@@ -500,6 +213,7 @@ pub(crate) mod tests {
     use crate::fault::FaultModel;
     use crate::population::Group;
     use crate::testing::{Event, dispatch, executions, inst, trace, wave, workload};
+    use flipwave_isa::LaneMask;
 
     /// What is counted for a transient fault in destination registers.
     pub(crate) fn frame(groups: &[Group], model: FaultModel) -> Frame {

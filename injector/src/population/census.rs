@@ -1,0 +1,170 @@
+//! The executions of one dispatch, counted.
+
+use super::instructions::{Frame, Instructions};
+use super::permanent::UnitCensus;
+use super::selection::Moment;
+use super::words::Resources;
+use crate::Workload;
+use crate::fault::{Duration, FaultTarget, Scope};
+use flipwave_device::{Dispatch, WaveId};
+use flipwave_isa::{Inst, LaneMask};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use std::collections::HashMap;
+
+/// What can be struck of one execution: of what each lane has of its own, which lanes.
+pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> LaneMask {
+    let whole = matches!(frame.fault.target, FaultTarget::Register | FaultTarget::Scratch)
+        && frame.fault.scope == Scope::Lane;
+    frame.selection.of_lanes(if whole { all } else { written })
+}
+
+/// Counts the executions of one dispatch.
+pub(crate) struct Census<'a> {
+    frame: &'a Frame,
+    pub instructions: Instructions<'a>,
+    /// Whether the dispatch is selected.
+    is_selected: bool,
+    resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,
+    /// Per number of an instruction.
+    pub counts: Vec<Count>,
+    pub waves: Vec<WaveCount>,
+    by_wave: HashMap<WaveId, usize>,
+    /// The wave seen last: waves run for long stretches.
+    current: Option<(WaveId, usize)>,
+    pub units: Option<UnitCensus>,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub executions: u64,
+    pub hittable: u64,
+    pub places: u64,
+}
+
+pub(crate) struct WaveCount {
+    pub wave: WaveId,
+    /// Places per stratum.
+    pub places: Vec<u64>,
+    /// Executions per number of an instruction, where the selection asks for them.
+    occurrences: Vec<u64>,
+}
+
+/// One execution of an instruction, as a profile sees it.
+pub(crate) struct Execution<'a> {
+    pub inst: &'a Inst,
+    pub wave: WaveId,
+    /// The lanes that it ran on.
+    pub lanes: LaneMask,
+    /// All lanes of the wave.
+    pub all: LaneMask,
+    /// Instructions that the wave had executed before.
+    pub time: u64,
+}
+
+impl<'a> Execution<'a> {
+    /// What an observer saw.
+    pub fn of(executed: &Executed<'a>, state: &WaveState<'_>) -> Execution<'a> {
+        Execution {
+            inst: executed.inst,
+            wave: executed.wave,
+            lanes: executed.lanes,
+            all: LaneMask(u64::MAX >> (64 - state.wave_lanes())),
+            time: state.executed().saturating_sub(1),
+        }
+    }
+}
+
+impl<'a> Census<'a> {
+    pub fn new(
+        frame: &'a Frame,
+        workload: &'a Workload,
+        index: u32,
+        dispatch: &'a Dispatch,
+    ) -> Census<'a> {
+        let units = match frame.fault.duration {
+            Duration::Permanent(units) => Some(UnitCensus::new(units, workload.target(), dispatch)),
+            _ => None,
+        };
+        Census {
+            frame,
+            instructions: Instructions::new(frame, &dispatch.kernel, workload.lines(dispatch)),
+            is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
+            resources: Box::new(|state| workload.resources(dispatch, state)),
+            counts: Vec::new(),
+            waves: Vec::new(),
+            by_wave: HashMap::new(),
+            current: None,
+            units,
+        }
+    }
+
+    pub fn count(&mut self, execution: &Execution<'_>) {
+        let number = self.instructions.number(execution.inst);
+        if number == self.counts.len() {
+            self.counts.push(Count::default());
+        }
+        self.counts[number].executions += 1;
+        let index = self.wave_index(execution.wave);
+        let own = &mut self.waves[index];
+        let occurrence = if self.frame.selection.occurrences.is_some() {
+            next_occurrence(&mut own.occurrences, number)
+        } else {
+            0
+        };
+        let Execution { wave, time, .. } = *execution;
+        let moment = Moment { wave, occurrence, time };
+        if !self.is_selected || !self.frame.selection.has_moment(&moment) {
+            return;
+        }
+        let lanes = lanes_struck(self.frame, execution.lanes, execution.all);
+        let instruction = self.instructions.get(number);
+        let places = instruction.places.count(lanes);
+        let count = &mut self.counts[number];
+        count.hittable += u64::from(places > 0);
+        if let Some(units) = &mut self.units {
+            units.count(instruction, execution, lanes);
+            return;
+        }
+        count.places += places;
+        if own.places.len() <= instruction.stratum {
+            own.places.resize(instruction.stratum + 1, 0);
+        }
+        own.places[instruction.stratum] += places;
+    }
+
+    fn wave_index(&mut self, wave: WaveId) -> usize {
+        if let Some((current, index)) = self.current
+            && current == wave
+        {
+            return index;
+        }
+        let waves = &mut self.waves;
+        let index = *self.by_wave.entry(wave).or_insert_with(|| {
+            waves.push(WaveCount { wave, places: Vec::new(), occurrences: Vec::new() });
+            waves.len() - 1
+        });
+        self.current = Some((wave, index));
+        index
+    }
+}
+
+/// How often an instruction was counted before; counts it.
+pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 {
+    if occurrences.len() <= number {
+        occurrences.resize(number + 1, 0);
+    }
+    occurrences[number] += 1;
+    occurrences[number] - 1
+}
+
+impl Observer for Census<'_> {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+        self.instructions.know(|| (self.resources)(state));
+        self.count(&Execution::of(executed, state));
+        Watch::On
+    }
+}

@@ -1,0 +1,135 @@
+//! The counts of all dispatches.
+
+use super::census::{Census, WaveCount};
+use super::instructions::Frame;
+use super::permanent::UnitPlaces;
+use super::profile::{Profile, StratumPlaces};
+use super::size::{InstructionPopulation, Population};
+use flipwave_device::{Dispatch, WaveId};
+use std::collections::{BTreeMap, HashMap};
+
+/// What dispatches have in common that are taken to execute the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    module: u32,
+    kernel: String,
+    grid: [u32; 3],
+    workgroup: [u32; 3],
+}
+
+impl Kind {
+    pub fn of(dispatch: &Dispatch) -> Kind {
+        Kind {
+            module: dispatch.module.0,
+            kernel: dispatch.kernel.clone(),
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+        }
+    }
+}
+
+/// What one dispatch adds.
+#[derive(Clone, Default)]
+struct Counted {
+    instructions: Vec<((u32, String, u64), InstructionPopulation)>,
+    /// In the order in which they are numbered, with their places per stratum, by name.
+    waves: Vec<(WaveId, Vec<(String, u64)>)>,
+}
+
+/// The counts of the dispatches so far.
+#[derive(Default)]
+pub(crate) struct Collected {
+    /// By module, kernel and PC.
+    instructions: BTreeMap<(u32, String, u64), InstructionPopulation>,
+    strata: BTreeMap<String, StratumPlaces>,
+    kinds: HashMap<Kind, Counted>,
+    counted: usize,
+    units: BTreeMap<String, Vec<UnitPlaces>>,
+}
+
+impl Collected {
+    /// Adds a dispatch that is like one that was counted, if there is one.
+    pub fn repeat(&mut self, kind: &Kind, index: u32) -> bool {
+        let Some(counted) = self.kinds.remove(kind) else { return false };
+        self.sum_up(index, &counted);
+        self.kinds.insert(kind.clone(), counted);
+        true
+    }
+
+    pub fn add(&mut self, kind: Kind, index: u32, dispatch: &Dispatch, census: Census<'_>) {
+        self.counted += 1;
+        let (module, kernel) = (dispatch.module.0, &dispatch.kernel);
+        let names = census.instructions.strata().to_vec();
+        let mut counted = Counted::default();
+        if let Some(units) = census.units {
+            units.add_to(&names, &mut self.units);
+        }
+        for (instruction, count) in
+            census.instructions.into_entries().into_iter().zip(&census.counts)
+        {
+            let population = InstructionPopulation {
+                kernel: kernel.to_owned(),
+                pc: instruction.pc,
+                text: instruction.text,
+                opcode: instruction.opcode,
+                group: instruction.group,
+                line: instruction.line.map(|line| format!("{}:{}", line.file, line.line)),
+                executions: count.executions,
+                hittable: count.hittable,
+                places: count.places,
+            };
+            let key = (module, kernel.to_owned(), instruction.pc.0);
+            counted.instructions.push((key, population));
+        }
+        let mut waves = census.waves;
+        waves.sort_unstable_by_key(|own| {
+            let WaveId { workgroup: [x, y, z], wave } = own.wave;
+            (z, y, x, wave)
+        });
+        let named = |own: WaveCount| {
+            let places = names.iter().cloned().zip(own.places).collect();
+            (own.wave, places)
+        };
+        counted.waves = waves.into_iter().map(named).collect();
+        self.sum_up(index, &counted);
+        self.kinds.insert(kind, counted);
+    }
+
+    fn sum_up(&mut self, index: u32, counted: &Counted) {
+        for (key, own) in &counted.instructions {
+            let known = self.instructions.entry(key.clone()).or_insert_with(|| {
+                InstructionPopulation { executions: 0, hittable: 0, places: 0, ..own.clone() }
+            });
+            known.executions += own.executions;
+            known.hittable += own.hittable;
+            known.places += own.places;
+        }
+        for (wave, places) in &counted.waves {
+            for (name, places) in places {
+                let stratum = self.strata.entry(name.clone()).or_default();
+                stratum.push(index, *wave, *places);
+            }
+        }
+    }
+
+    pub fn into_profile(mut self, frame: Frame, dispatches: usize) -> Profile {
+        for (name, mut units) in std::mem::take(&mut self.units) {
+            let stratum = self.strata.entry(name).or_default();
+            for unit in &mut units {
+                unit.first = stratum.places;
+                stratum.places += unit.places();
+            }
+            stratum.units = units;
+        }
+        let mut strata = Vec::new();
+        for (name, stratum) in self.strata {
+            strata.push(StratumPlaces { name, ..stratum });
+        }
+        let instructions: Vec<InstructionPopulation> = self.instructions.into_values().collect();
+        let mut population = Population::of(&instructions);
+        for unit in strata.iter().flat_map(|stratum| &stratum.units) {
+            population.add_places(unit.group, unit.places());
+        }
+        Profile { frame, counted: self.counted, dispatches, population, instructions, strata }
+    }
+}
