@@ -1,0 +1,79 @@
+//! Injections per second of the examples' campaigns on one worker: each fault a whole run, with
+//! all that makes them faster, and by hooks. Golden runs, planning and saving states are left out;
+//! what it takes to save the states stands beside.
+
+use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, SampleSize, Silent, run};
+use flipwave_injector::Accelerations;
+use flipwave_tests::examples;
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+/// Runs of each kind, of which the median counts.
+const RUNS: usize = 3;
+
+/// Faults by hooks: each new place in the code is rewritten.
+const BY_HOOK: u64 = 200;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:<12} {:>8} {:>12} {:>14} {:>7} {:>12} {:>12}",
+        "example", "faults", "whole, /s", "accelerated, /s", "ratio", "saving, s", "by hooks, /s"
+    );
+    for file in examples() {
+        let campaign = Campaign::read(&file)?;
+        let embedded = InjectionPath::Embedded;
+        let whole = measure(&campaign, embedded, Accelerations::NONE)?;
+        let fast = measure(&campaign, embedded, Accelerations::ALL)?;
+        let mut few = campaign.clone();
+        if let Some(faults) = &mut few.faults {
+            faults.size = SampleSize::Count(BY_HOOK);
+        }
+        let hook = measure(&few, InjectionPath::Hook, Accelerations::NONE)?;
+        println!(
+            "{:<12} {:>8} {:>12.0} {:>14.0} {:>7.1} {:>12.4} {:>12.0}",
+            campaign.name,
+            fast.faults,
+            whole.per_second,
+            fast.per_second,
+            fast.per_second / whole.per_second,
+            fast.saving,
+            hook.per_second
+        );
+    }
+    Ok(())
+}
+
+struct Measured {
+    faults: u64,
+    /// Injections per second.
+    per_second: f64,
+    /// Seconds to save states.
+    saving: f64,
+}
+
+/// Runs a campaign some times; the median of its speed.
+fn measure(
+    campaign: &Campaign,
+    path: InjectionPath,
+    accelerations: Accelerations,
+) -> Result<Measured, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let options = RunOptions {
+        force: true,
+        path,
+        accelerations,
+        ..RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN)
+    };
+    let mut runs = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let record = run(campaign, &options, &mut Silent, &AtomicBool::new(false))?.record;
+        runs.push(Measured {
+            faults: record.planned,
+            per_second: record.injections_per_second,
+            saving: record.timings.save,
+        });
+    }
+    runs.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    Ok(runs.swap_remove(RUNS / 2))
+}
