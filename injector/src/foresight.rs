@@ -3,7 +3,7 @@
 use crate::cell::Cells;
 use crate::fate::{Fate, Fates, can_be_followed};
 use crate::population::Foresight;
-use crate::site::{Event, Lanes, Place, Site};
+use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};
 use flipwave_device::{Device, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
@@ -16,7 +16,10 @@ use flipwave_sim::{Executed, Observer, Watch, WaveState};
 /// # Errors
 /// [`GoldenError`] if the run does not complete.
 pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, GoldenError> {
-    let Some(event) = single_event(site) else { return Ok(None) };
+    let event = match site.event() {
+        Some(event) if event.is_single() => *event,
+        _ => return Ok(None),
+    };
     let mut look = Look {
         site,
         event,
@@ -42,12 +45,6 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
     Ok(found)
 }
 
-/// The event of a site that strikes one execution by one wave.
-fn single_event(site: &Site) -> Option<Event> {
-    let event = site.event()?;
-    (event.wave.is_some() && event.intermittent.is_none()).then_some(*event)
-}
-
 /// A site's value where nothing has struck it yet: what it is, and the register and the lanes by
 /// which it can be followed.
 pub(crate) fn value_at(
@@ -57,13 +54,7 @@ pub(crate) fn value_at(
     value: &mut dyn FnMut(Place, Lane, u8) -> Option<u64>,
 ) -> Option<(u64, Option<(Register, LaneMask)>)> {
     let Place::Register(register) = site.place else { return None };
-    let lanes = match site.lanes {
-        None => LaneMask(1),
-        Some(Lanes::One(lane)) => LaneMask(1 << lane.0),
-        Some(Lanes::Mask(mask)) => mask,
-        Some(Lanes::Active) => active,
-        Some(Lanes::All) => all,
-    };
+    let lanes = site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, all));
     let words = site.action.words();
     let before = value(site.place, lanes.nth(0).unwrap_or(Lane(0)), words)?;
     let followed = (words == 1 && can_be_followed(register)).then_some((register, lanes));
@@ -96,7 +87,7 @@ impl Observer for Look<'_> {
         self.fates.see(inst, wave, self.exec, lanes);
         if self.found.is_none() && inst.pc == self.event.pc {
             if self.event.strikes(self.occurrences) {
-                let all = LaneMask(u64::MAX >> (64 - state.wave_lanes()));
+                let all = state.all_lanes();
                 let time = state.executed().saturating_sub(1);
                 let cells = Cells { buffers: &[] };
                 let mut read = |place, lane, words| cells.read(state, place, lane, words);

@@ -3,7 +3,8 @@
 use crate::InjectionError;
 use crate::cell::Cells;
 use crate::injection::Struck;
-use crate::site::{Lanes, Place, Site, Unit, When};
+use crate::population::result_word;
+use crate::site::{Place, Site, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -156,13 +157,8 @@ impl<'a> Strike<'a> {
 
     /// The lanes of the site, of an instruction that runs on `active`.
     fn lanes(&self, active: LaneMask, state: &WaveState<'_>) -> LaneMask {
-        match self.site.lanes {
-            None => LaneMask(1),
-            Some(Lanes::One(lane)) => LaneMask(1 << lane.0),
-            Some(Lanes::Mask(mask)) => mask,
-            Some(Lanes::Active) => active,
-            Some(Lanes::All) => LaneMask(u64::MAX >> (64 - state.wave_lanes())),
-        }
+        // What lanes share is struck once.
+        self.site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, state.all_lanes()))
     }
 
     /// Changes a source operand before an instruction.
@@ -227,11 +223,7 @@ impl<'a> Strike<'a> {
     /// Strikes the result of an instruction on the unit of a permanent fault.
     fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut WaveState<'_>) {
         let Place::Destination(number) = self.site.place else { return };
-        let mut registers: Vec<Register> =
-            crate::population::destination_registers(executed.inst).collect();
-        registers.sort_unstable();
-        registers.dedup();
-        let Some(register) = registers.get(usize::from(number)).copied() else { return };
+        let Some(register) = result_word(executed.inst, number) else { return };
         if register.is_per_lane() != unit.slot.is_some() {
             return;
         }

@@ -69,6 +69,11 @@ impl<'a> WaveState<'a> {
         self.wave.exec()
     }
 
+    /// All lanes of the wave.
+    pub fn all_lanes(&self) -> LaneMask {
+        self.wave.machine.all_lanes()
+    }
+
     /// Lanes of the wave: 32 or 64.
     pub fn wave_lanes(&self) -> u8 {
         self.wave.machine.lanes

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::request::{Instructions, Request};
-use crate::population::destination_registers;
+use crate::population::result_word;
 use crate::site::Place;
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::hook::{Argument, Mask};
@@ -45,11 +45,7 @@ pub(super) fn calls(program: &Program, request: &Request) -> Result<Vec<Call>, R
 /// The register of the word that a permanent fault strikes.
 fn destination(inst: &Inst, request: &Request) -> Option<Register> {
     let Place::Destination(number) = request.place else { return None };
-    let mut registers: Vec<Register> = destination_registers(inst).collect();
-    registers.sort_unstable();
-    registers.dedup();
-    let register = registers.get(usize::from(number)).copied();
-    register.filter(|own| own.is_per_lane() == request.is_per_lane)
+    result_word(inst, number).filter(|own| own.is_per_lane() == request.is_per_lane)
 }
 
 impl Calls<'_> {

@@ -1,7 +1,7 @@
 //! Sites that a hook cannot strike.
 
+use crate::population::can_be_struck;
 use crate::site::{Place, Site, When};
-use flipwave_isa::Register;
 
 /// Why a hook cannot inject a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,20 +75,10 @@ pub fn supports(site: &Site) -> Result<(), Refusal> {
         Place::Encoding(_) | Place::ProgramCounter(_) | Place::Scratch(_) => {
             Err(Refusal::Place(site.place))
         }
-        Place::Register(register) | Place::Source(register) => match register {
-            Register::Vgpr(_)
-            | Register::AccVgpr(_)
-            | Register::Sgpr(_)
-            | Register::VccLo
-            | Register::VccHi
-            | Register::ExecLo
-            | Register::ExecHi
-            | Register::FlatScratchLo
-            | Register::FlatScratchHi
-            | Register::M0
-            | Register::Scc => Ok(()),
-            _ => Err(Refusal::Place(site.place)),
-        },
+        Place::Register(register) | Place::Source(register) if !can_be_struck(register) => {
+            Err(Refusal::Place(site.place))
+        }
+        Place::Register(_) | Place::Source(_) => Ok(()),
         Place::Lds(_) | Place::Memory { .. } | Place::Branch | Place::Destination(_) => Ok(()),
     }
 }

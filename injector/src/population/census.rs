@@ -68,7 +68,7 @@ impl<'a> Execution<'a> {
             inst: executed.inst,
             wave: executed.wave,
             lanes: executed.lanes,
-            all: LaneMask(u64::MAX >> (64 - state.wave_lanes())),
+            all: state.all_lanes(),
             time: state.executed().saturating_sub(1),
         }
     }

@@ -28,4 +28,4 @@ pub use strata::{Allocation, Stratification, UnknownStratification};
 pub(crate) use census::Execution;
 pub(crate) use permanent::workgroups;
 pub(crate) use places::Places;
-pub(crate) use words::{Resources, destination_registers};
+pub(crate) use words::{Resources, can_be_struck, destination_registers, result_word};

@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
         };
         let (place, lanes) = (struck.place, struck.lanes);
         let site = Site { when: When::At(event), place, lanes, action };
-        let is_single = event.wave.is_some() && intermittent.is_none();
+        let is_single = event.is_single();
         let Execution { lanes: active, all, time, .. } = *execution;
         let at = is_single.then(|| value_at(&site, active, all, value)).flatten();
         let foresight = is_single.then(|| {

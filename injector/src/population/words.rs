@@ -129,6 +129,15 @@ pub(crate) fn destination_registers(inst: &Inst) -> impl Iterator<Item = Registe
     inst.writes.iter().flat_map(|range| range.iter()).filter(|own| can_be_struck(*own))
 }
 
+/// Word number `number` of the results of `inst`: of its destination registers, each once, in the
+/// order in which places are numbered.
+pub(crate) fn result_word(inst: &Inst, number: u8) -> Option<Register> {
+    let mut registers: Vec<Register> = destination_registers(inst).collect();
+    registers.sort_unstable();
+    registers.dedup();
+    registers.get(usize::from(number)).copied()
+}
+
 /// The registers that `inst` reads: those that it names, and VCC, SCC and M0 where it reads them
 /// without naming them. EXEC counts where it is an operand; that it selects the lanes of vector
 /// instructions does not.
@@ -146,7 +155,8 @@ pub(crate) fn source_registers(inst: &Inst) -> Vec<Register> {
     read.filter(|own| can_be_struck(*own) && (!is_exec(*own) || named.contains(*own))).collect()
 }
 
-fn can_be_struck(register: Register) -> bool {
+/// Whether faults strike a register: MODE, trap-handler state and what only can be read they do not.
+pub(crate) fn can_be_struck(register: Register) -> bool {
     matches!(
         register,
         Register::Vgpr(_)

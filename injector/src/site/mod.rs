@@ -197,6 +197,11 @@ impl Event {
         }
     }
 
+    /// Whether it is one execution by one wave.
+    pub fn is_single(&self) -> bool {
+        self.wave.is_some() && self.intermittent.is_none()
+    }
+
     /// The number of the last execution that may be struck.
     pub fn last(&self) -> u64 {
         let window = self.intermittent.map_or(1, |(intermittent, _)| intermittent.window.get());
@@ -238,6 +243,18 @@ impl Unit {
             return Err(SiteError::NoSuchUnit { unit: self.unit, units: self.units });
         }
         Ok(())
+    }
+}
+
+impl Lanes {
+    /// The lanes, of an instruction that runs on `active` of a wave that has `all`.
+    pub fn of(self, active: LaneMask, all: LaneMask) -> LaneMask {
+        match self {
+            Lanes::One(lane) => LaneMask(1 << lane.0),
+            Lanes::Mask(mask) => mask,
+            Lanes::Active => active,
+            Lanes::All => all,
+        }
     }
 }
 
