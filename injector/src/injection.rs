@@ -1,6 +1,7 @@
 //! One injection: a run of the workload with a fault at one site.
 
 use crate::device_side::Refusal;
+use crate::population::workgroups;
 use crate::site::Place;
 use crate::strike::Strike;
 use crate::{Site, SiteError, Workload};
@@ -9,6 +10,7 @@ use flipwave_device::{
 };
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_hooks::variables::VariableError;
+use flipwave_sim::EmbeddedGpu;
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +168,14 @@ pub fn inject(
 ) -> Result<Injection, InjectionError> {
     check(workload, site, limits)?;
     let mut strike = Strike::new(site, workload.cells(), workload.simds());
-    let ending = run(workload, &mut strike, site, limits)?;
+    let device = workload.device.clone();
+    let ending = run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
+        if site.event().is_some_and(|event| event.dispatch != index) {
+            return device.dispatch(dispatch);
+        }
+        strike.begin(workgroups(dispatch));
+        workload.observe(device, dispatch, &mut strike)
+    })?;
     conclude(site, strike.outcome(), ending)
 }
 
@@ -189,23 +198,20 @@ pub(crate) fn check(
     Ok(())
 }
 
-fn run(
+/// Runs the dispatches of a faulty run from number `first` on, each by `dispatch_one`, on a device
+/// that those before have left behind, with `statistics`.
+pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,
-    strike: &mut Strike<'_>,
-    site: &Site,
     limits: &[u64],
-) -> Result<Ending, DeviceError> {
-    let mut device = workload.device.clone();
-    let mut statistics = Vec::with_capacity(workload.dispatches.len());
-    for (index, (dispatch, limit)) in (0..).zip(workload.dispatches.iter().zip(limits)) {
+    first: usize,
+    mut device: EmbeddedGpu,
+    mut statistics: Vec<Statistics>,
+    mut dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, E>,
+) -> Result<Ending, E> {
+    let dispatches = (0..).zip(workload.dispatches.iter().zip(limits)).skip(first);
+    for (index, (dispatch, limit)) in dispatches {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
-        let completion = if site.event().is_none_or(|event| event.dispatch == index) {
-            strike.begin(crate::population::workgroups(&dispatch));
-            workload.observe(&mut device, &dispatch, strike)?
-        } else {
-            device.dispatch(&dispatch)?
-        };
-        match completion {
+        match dispatch_one(index, &mut device, &dispatch)? {
             Completion::Completed(executed) => statistics.push(executed),
             Completion::Faulted(fault) => {
                 let place = workload.place(&dispatch, fault.place);

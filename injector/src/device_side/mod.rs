@@ -23,9 +23,9 @@ mod rewriting;
 
 pub use refusal::{Refusal, supports};
 
-use crate::injection::{Struck, check, conclude};
+use crate::injection::{Struck, check, conclude, run_from};
 use crate::site::{Lanes, Place, When};
-use crate::{Ending, Injection, InjectionError, Site, Workload};
+use crate::{Injection, InjectionError, Site, Workload};
 use flipwave_device::{Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::variables::Variables;
@@ -80,34 +80,21 @@ impl<'a> HookInjector<'a> {
         if !workload.guests.is_empty() {
             return Err(refused(Refusal::Emulated));
         }
-        let mut device = workload.device.clone();
+        let device = workload.device.clone();
         let mut loaded = Loaded::new();
         let mut struck: Option<Struck> = None;
-        let mut statistics = Vec::with_capacity(limits.len());
-        let dispatches = workload.dispatches.iter().zip(limits);
-        for (index, (dispatch, limit)) in (0..).zip(dispatches) {
-            let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
-            let is_struck = site.event().is_none_or(|event| event.dispatch == index);
-            let rewriting = if is_struck { self.rewriting(site, dispatch.module)? } else { None };
-            let completion = match rewriting {
-                None => device.dispatch(&dispatch)?,
-                Some(rewriting) => {
-                    let own = Run { workload, site, rewriting };
-                    let (completion, found) = own.dispatch(&mut device, &dispatch, &mut loaded)?;
-                    struck = struck.into_iter().chain(found).reduce(found::together);
-                    completion
-                }
-            };
-            match completion {
-                Completion::Completed(executed) => statistics.push(executed),
-                Completion::Faulted(fault) => {
-                    let ending = Ending::Faulted { dispatch: index, fault };
-                    return conclude(site, struck.map(Ok), ending);
-                }
-            }
-        }
-        let outputs = workload.read_outputs(&device)?;
-        conclude(site, struck.map(Ok), Ending::Completed { outputs, statistics })
+        let ending =
+            run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
+                let is_struck = site.event().is_none_or(|event| event.dispatch == index);
+                let rewriting =
+                    if is_struck { self.rewriting(site, dispatch.module)? } else { None };
+                let Some(rewriting) = rewriting else { return Ok(device.dispatch(dispatch)?) };
+                let own = Run { workload, site, rewriting };
+                let (completion, found) = own.dispatch(device, dispatch, &mut loaded)?;
+                struck = struck.into_iter().chain(found).reduce(found::together);
+                Ok::<Completion, InjectionError>(completion)
+            })?;
+        conclude(site, struck.map(Ok), ending)
     }
 
     /// The code of a module with the hooks of a site; `None` where the module has no place for

@@ -1,13 +1,13 @@
 //! Faulty runs from saved states.
 
 use super::{Restart, SavedDispatch, SavedState, Time};
-use crate::injection::{Ending, Injection, InjectionError, conclude};
+use crate::injection::{Ending, Injection, InjectionError, conclude, run_from};
 use crate::population::workgroups;
 use crate::site::Event;
 use crate::strike::Strike;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics,
+    Address, Completion, Device, DeviceError, DeviceFault, FaultCause, Statistics,
 };
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
 
@@ -155,27 +155,17 @@ impl Restart {
         attempt: &Attempt<'_>,
         index: usize,
         completion: Completion,
-        mut device: EmbeddedGpu,
-        mut statistics: Vec<Statistics>,
+        device: EmbeddedGpu,
+        statistics: Vec<Statistics>,
     ) -> Result<Ending, DeviceError> {
-        let workload = attempt.workload;
-        let mut completion = completion;
-        let rest = (index..).zip(workload.dispatches.iter().zip(attempt.limits).skip(index));
-        for (number, (dispatch, limit)) in rest {
-            if number > index {
-                let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
-                completion = device.dispatch(&dispatch)?;
+        let mut own = Some(completion);
+        let (workload, limits) = (attempt.workload, attempt.limits);
+        run_from(workload, limits, index, device, statistics, |_, device, dispatch| {
+            match own.take() {
+                Some(completion) => Ok(completion),
+                None => device.dispatch(dispatch),
             }
-            match &completion {
-                Completion::Completed(own) => statistics.push(*own),
-                Completion::Faulted(fault) => {
-                    let place = workload.place(dispatch, fault.place);
-                    let fault = DeviceFault { place, ..fault.clone() };
-                    return Ok(Ending::Faulted { dispatch: number as u32, fault });
-                }
-            }
-        }
-        Ok(Ending::Completed { outputs: workload.read_outputs(&device)?, statistics })
+        })
     }
 }
 
