@@ -6,9 +6,11 @@
 
 mod fault;
 mod kernarg;
+mod packet;
 
 pub use fault::{AccessKind, DeviceFault, FaultCause, Place};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout};
+pub use packet::KernelPacket;
 
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Target;
@@ -161,6 +163,20 @@ pub enum DeviceError {
         kernel: String,
         /// What is wrong, and what is allowed.
         reason: String,
+    },
+    /// Memory that is there already.
+    #[error("{bytes} bytes at {address} cannot be mapped: part of that is mapped already")]
+    Occupied {
+        /// Start of the range.
+        address: Address,
+        /// Its length.
+        bytes: u64,
+    },
+    /// A packet whose kernel is in no loaded code.
+    #[error("the kernel at {kernel} is not in loaded code")]
+    NoCode {
+        /// Where its descriptor is, or its first instruction.
+        kernel: Address,
     },
     /// The tool's own failure.
     #[error("device failure: {0}")]

@@ -6,7 +6,7 @@ use crate::memory::AddressSpace;
 use crate::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
-use flipwave_device::{Address, DeviceError, Dim3, Dispatch, WaveId};
+use flipwave_device::{Address, DeviceError, Dim3, Dispatch, KernelPacket, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, LaneMask, Target};
 use std::ops::Range;
 
@@ -30,13 +30,38 @@ pub struct Launch {
     workgroup: Dim3,
     /// LDS of a workgroup, in bytes.
     pub lds_bytes: u32,
-    kernarg: Address,
-    packet: Address,
-    queue: Address,
+    places: Places,
+    /// What of its memory is the launch's own.
+    owned: Vec<Address>,
     scratch: Scratch,
 }
 
+/// A launch whose kernel is known and whose shape is possible.
+struct Checked {
+    descriptor: Descriptor,
+    /// Device address of the kernel's first instruction.
+    entry: u64,
+    grid: Dim3,
+    workgroup: Dim3,
+    lds_bytes: u32,
+    /// Least private memory of a work-item.
+    private_bytes: u32,
+}
+
+/// Where in memory lies what a kernel gets the addresses of.
 #[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Its arguments.
+    pub kernarg: Address,
+    /// Its packet.
+    pub packet: Address,
+    /// Its queue, `amd_queue_t`.
+    pub queue: Address,
+    /// Number of the packet in its queue.
+    pub dispatch_id: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 struct Scratch {
     base: Address,
     bytes: u64,
@@ -62,17 +87,6 @@ impl Launch {
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
         let descriptor = kernel.descriptor.clone();
-        let wave_size = descriptor.wavefront_size() as u8;
-        if !target.wave_sizes().contains(&wave_size) {
-            return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
-        }
-        let lds_bytes = descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds);
-        let most = target.lds_bytes();
-        if lds_bytes > most {
-            return Err(refuse(format!(
-                "it needs {lds_bytes} bytes of LDS, a workgroup can have {most}"
-            )));
-        }
         let needed = u64::from(descriptor.kernarg_size);
         if (dispatch.kernarg.len() as u64) < needed {
             return Err(refuse(format!(
@@ -80,23 +94,86 @@ impl Launch {
                 dispatch.kernarg.len()
             )));
         }
+        let checked = Checked {
+            entry,
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+            lds_bytes: descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds),
+            private_bytes,
+            descriptor,
+        };
+        let places = Places {
+            kernarg: space.allocate(dispatch.kernarg.len().max(1) as u64)?,
+            packet: space.allocate(KernelPacket::SIZE as u64)?,
+            queue: space.allocate(256)?,
+            dispatch_id: 0,
+        };
+        let mut launch =
+            Launch::place(checked, target, places, space, refuse)?;
+        launch.owned.extend([places.kernarg, places.packet, places.queue]);
+        space.write(places.kernarg, &dispatch.kernarg)?;
+        space.write(places.packet, &launch.packet().to_bytes())?;
+        space.write(Address(places.queue.0 + 0x40), &aperture_bytes())?;
+        Ok(launch)
+    }
+
+    /// Makes a dispatch ready whose memory is there already but for scratch: that of a packet.
+    ///
+    /// # Errors
+    /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
+    pub fn of_packet(
+        packet: &KernelPacket,
+        places: Places,
+        descriptor: Descriptor,
+        target: &Target,
+        private_bytes: u32,
+        space: &mut AddressSpace,
+    ) -> Result<Launch, DeviceError> {
+        let kernel = packet.kernel;
+        let refuse = |reason: String| DeviceError::BadLaunch { kernel: kernel.to_string(), reason };
+        let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
+        check_extent(grid, workgroup, LARGEST_WORKGROUP).map_err(refuse)?;
+        let private_bytes = private_bytes.max(packet.private_bytes);
+        let entry = descriptor.entry.0;
+        let checked = Checked { descriptor, entry, grid, workgroup, lds_bytes, private_bytes };
+        Launch::place(checked, target, places, space, refuse)
+    }
+
+    /// Checks what a device of this target can run, and places scratch.
+    fn place(
+        checked: Checked,
+        target: &Target,
+        places: Places,
+        space: &mut AddressSpace,
+        refuse: impl Fn(String) -> DeviceError,
+    ) -> Result<Launch, DeviceError> {
+        let Checked { descriptor, entry, grid, workgroup, lds_bytes, private_bytes } = checked;
+        let wave_size = descriptor.wavefront_size() as u8;
+        if !target.wave_sizes().contains(&wave_size) {
+            return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
+        }
+        let most = target.lds_bytes();
+        if lds_bytes > most {
+            return Err(refuse(format!(
+                "it needs {lds_bytes} bytes of LDS, a workgroup can have {most}"
+            )));
+        }
         let mut launch = Launch {
             machine: Machine::new(target, wave_size),
             target: target.clone(),
             entry,
-            grid: dispatch.grid,
-            workgroup: dispatch.workgroup,
+            grid,
+            workgroup,
             lds_bytes,
-            kernarg: space.allocate(dispatch.kernarg.len().max(1) as u64)?,
-            packet: space.allocate(64)?,
-            queue: space.allocate(256)?,
-            scratch: Scratch { base: Address(0), bytes: 0, bytes_per_lane: 0, bytes_per_wave: 0 },
+            places,
+            owned: Vec::new(),
+            scratch: Scratch::default(),
             descriptor,
         };
         launch.scratch = launch.place_scratch(private_bytes, space)?;
-        space.write(launch.kernarg, &dispatch.kernarg)?;
-        space.write(launch.packet, &launch.packet_bytes())?;
-        space.write(Address(launch.queue.0 + 0x40), &launch.aperture_bytes())?;
+        if launch.scratch.bytes > 0 {
+            launch.owned.push(launch.scratch.base);
+        }
         Ok(launch)
     }
 
@@ -105,13 +182,7 @@ impl Launch {
     /// # Errors
     /// None that a correct caller sees.
     pub fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
-        for address in [self.kernarg, self.packet, self.queue] {
-            space.free(address)?;
-        }
-        if self.scratch.bytes > 0 {
-            space.free(self.scratch.base)?;
-        }
-        Ok(())
+        self.owned.iter().try_for_each(|address| space.free(*address))
     }
 
     fn place_scratch(
@@ -136,31 +207,15 @@ impl Launch {
         Ok(Scratch { base, bytes, bytes_per_lane, bytes_per_wave })
     }
 
-    /// `hsa_kernel_dispatch_packet_t`.
-    fn packet_bytes(&self) -> [u8; 64] {
-        let mut packet = [0; 64];
-        let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, &2u16.to_le_bytes());
-        put(2, &3u16.to_le_bytes());
-        for dimension in 0..3 {
-            let size = self.workgroup[dimension] as u16;
-            put(4 + 2 * dimension, &size.to_le_bytes());
-            put(12 + 4 * dimension, &self.grid[dimension].to_le_bytes());
+    fn packet(&self) -> KernelPacket {
+        KernelPacket {
+            workgroup: self.workgroup,
+            grid: self.grid,
+            private_bytes: self.scratch.bytes_per_lane,
+            lds_bytes: self.lds_bytes,
+            kernarg: self.places.kernarg,
+            ..KernelPacket::default()
         }
-        put(24, &self.scratch.bytes_per_lane.to_le_bytes());
-        put(28, &self.lds_bytes.to_le_bytes());
-        put(40, &self.kernarg.0.to_le_bytes());
-        packet
-    }
-
-    /// `group_segment_aperture_base_hi` and `private_segment_aperture_base_hi` of `amd_queue_t`.
-    fn aperture_bytes(&self) -> [u8; 8] {
-        let [shared, private] = [crate::aperture::SHARED, crate::aperture::PRIVATE]
-            .map(|base| ((base >> 32) as u32).to_le_bytes());
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&shared);
-        bytes[4..].copy_from_slice(&private);
-        bytes
     }
 
     /// Workgroups per dimension; the last one of a dimension may be partial.
@@ -318,10 +373,10 @@ impl Launch {
         for initial in self.descriptor.initial_sgprs(&self.target) {
             let words = match initial.value {
                 InitialValue::PrivateSegmentBuffer => self.scratch_resource().to_vec(),
-                InitialValue::DispatchPointer => pair(self.packet),
-                InitialValue::QueuePointer => pair(self.queue),
-                InitialValue::KernargPointer => pair(self.kernarg),
-                InitialValue::DispatchId => vec![0, 0],
+                InitialValue::DispatchPointer => pair(self.places.packet),
+                InitialValue::QueuePointer => pair(self.places.queue),
+                InitialValue::KernargPointer => pair(self.places.kernarg),
+                InitialValue::DispatchId => pair(Address(self.places.dispatch_id)),
                 InitialValue::FlatScratchInit => pair(self.scratch.base),
                 InitialValue::PrivateSegmentSize => vec![self.scratch.bytes_per_lane],
                 InitialValue::Arguments => Vec::new(),
@@ -355,28 +410,46 @@ impl Launch {
     }
 }
 
+/// `group_segment_aperture_base_hi` and `private_segment_aperture_base_hi` of `amd_queue_t`.
+fn aperture_bytes() -> [u8; 8] {
+    let [shared, private] = [crate::aperture::SHARED, crate::aperture::PRIVATE]
+        .map(|base| ((base >> 32) as u32).to_le_bytes());
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&shared);
+    bytes[4..].copy_from_slice(&private);
+    bytes
+}
+
 /// Whether the launch's shape is one that hardware and kernel accept.
 fn check_shape(dispatch: &Dispatch, kernel: &Kernel) -> Result<(), String> {
-    let Dispatch { grid, workgroup, .. } = dispatch;
-    if grid.contains(&0) || workgroup.contains(&0) {
-        return Err(format!("grid {grid:?} and workgroup {workgroup:?} must not have a zero"));
-    }
-    let items: u64 = workgroup.iter().map(|size| u64::from(*size)).product();
     let most = match kernel.metadata.max_flat_workgroup_size {
         Some(most) => u64::from(most).min(LARGEST_WORKGROUP),
         None => LARGEST_WORKGROUP,
     };
+    check_extent(dispatch.grid, dispatch.workgroup, most)?;
+    if let Some(required) = kernel.metadata.reqd_workgroup_size
+        && required != dispatch.workgroup
+    {
+        return Err(format!(
+            "it requires workgroups of {required:?}, not {:?}",
+            dispatch.workgroup
+        ));
+    }
+    Ok(())
+}
+
+/// Whether hardware can run such a grid in workgroups of at most so many work-items.
+fn check_extent(grid: Dim3, workgroup: Dim3, most: u64) -> Result<(), String> {
+    if grid.contains(&0) || workgroup.contains(&0) {
+        return Err(format!("grid {grid:?} and workgroup {workgroup:?} must not have a zero"));
+    }
+    let items: u64 = workgroup.iter().map(|size| u64::from(*size)).product();
     if workgroup.iter().any(|size| u64::from(*size) > LARGEST_WORKGROUP) || items > most {
         return Err(format!("a workgroup has {items} work-items, at most {most} are allowed"));
     }
     let total: u128 = grid.iter().map(|size| u128::from(*size)).product();
     if total > u128::from(u32::MAX) {
         return Err(format!("the grid has {total} work-items, at most 2^32-1 are allowed"));
-    }
-    if let Some(required) = kernel.metadata.reqd_workgroup_size
-        && required != *workgroup
-    {
-        return Err(format!("it requires workgroups of {required:?}, not {workgroup:?}"));
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ mod operations;
 mod private;
 mod program;
 mod recording;
+mod resident;
 mod rounding;
 mod scalar;
 mod scalar_memory;
@@ -66,6 +67,7 @@ pub use noting::WrittenByte;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
 pub use operations::numerics;
+pub use resident::QueuedPacket;
 pub use schedule::{Execution, Progress};
 pub use wave_state::WaveState;
 
@@ -131,12 +133,22 @@ enum Notes<'a> {
 /// A loaded code object.
 #[derive(Debug)]
 struct Module {
-    code_object: CodeObject,
+    /// Nothing for code that came without.
+    code_object: Option<CodeObject>,
     /// What is added to an ELF virtual address.
     bias: u64,
     /// The ELF virtual addresses it has.
     image: Range<u64>,
     lines: LineTable,
+}
+
+impl Module {
+    /// A code object that was loaded so that `bias` is added to the ELF virtual addresses `image`.
+    fn of(code_object: &CodeObject, bias: u64, image: Range<u64>) -> Module {
+        // Code runs as well where its line table cannot be read.
+        let lines = code_object.lines().unwrap_or_default();
+        Module { code_object: Some(code_object.clone()), bias, image, lines }
+    }
 }
 
 impl EmbeddedGpu {
@@ -201,7 +213,7 @@ impl EmbeddedGpu {
     pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
         let index = dispatch.module.0 as usize;
         let module = Arc::clone(self.module(dispatch.module)?);
-        let kernels = module.code_object.kernels();
+        let kernels = module.code_object.as_ref().map_or(&[][..], CodeObject::kernels);
         let kernel =
             kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(|| {
                 DeviceError::UnknownKernel {
@@ -296,7 +308,7 @@ impl EmbeddedGpu {
 
     /// A loaded code object.
     pub fn code_object(&self, module: ModuleId) -> Option<&CodeObject> {
-        self.modules.get(module.0 as usize).map(|module| &module.code_object)
+        self.modules.get(module.0 as usize)?.code_object.as_ref()
     }
 
     /// Which source lines the code of a loaded code object is from; empty where that is not said.
@@ -351,6 +363,27 @@ impl EmbeddedGpu {
             execution.launch.release(&mut self.space)?;
         }
         Ok(progress)
+    }
+
+    /// Adds a module whose code lies at a device address, and at an ELF virtual address.
+    fn add_module(
+        &mut self,
+        module: Module,
+        place: Address,
+        virtual_place: Pc,
+        code: Vec<u8>,
+    ) -> Result<ModuleId, DeviceError> {
+        let mut decoded = Vec::new();
+        for size in self.target.wave_sizes() {
+            let isa = Isa::with_wave_size(&self.target, *size)
+                .map_err(|error| DeviceError::Load(error.to_string()))?;
+            decoded.push(Program::new(isa, self.level, place.0, virtual_place.0, code.clone()));
+        }
+        for (programs, program) in self.programs.iter_mut().zip(decoded) {
+            programs.push(Arc::new(program));
+        }
+        self.modules.push(Arc::new(module));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
     }
 
     fn module(&self, module: ModuleId) -> Result<&Arc<Module>, DeviceError> {
@@ -415,22 +448,8 @@ impl Device for EmbeddedGpu {
             let [start, end] = [text.start, text.end].map(|at| Address(bias.wrapping_add(at)));
             self.space.protect(start..end);
         }
-        for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
-            let isa = Isa::with_wave_size(&self.target, *size)
-                .map_err(|error| failed(error.to_string()))?;
-            let program = Program::new(isa, self.level, code_place.0, start.0, code.clone());
-            programs.push(Arc::new(program));
-        }
-        // Code runs as well where its line table cannot be read.
-        let lines = code_object.lines().unwrap_or_default();
         let image = span.address..span.address + span.bytes.len() as u64;
-        self.modules.push(Arc::new(Module {
-            code_object: code_object.clone(),
-            bias,
-            image,
-            lines,
-        }));
-        Ok(ModuleId(self.modules.len() as u32 - 1))
+        self.add_module(Module::of(code_object, bias, image), code_place, Pc(start.0), code)
     }
 
     fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError> {

@@ -1,11 +1,12 @@
 //! Device memory: one interface, and its body for workloads whose memory is all our own.
 
 use crate::atomic::Atomic;
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, HostBytes};
 use crate::noting::WrittenByte;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Memory as the executing waves see it.
 ///
@@ -144,12 +145,47 @@ pub fn modify(
         let alignment = u32::from(atomic.bytes);
         return Err(FaultCause::Misaligned { address: Address(at), alignment, lane });
     }
-    let mut bytes = [0; 8];
-    read_bytes(memory, at, &mut bytes[..length], AccessKind::Atomic, lane)?;
-    let old = u64::from_le_bytes(bytes);
-    let new = atomic.apply(old, data, second).to_le_bytes();
-    write_bytes(memory, at, &new[..length], AccessKind::Atomic, lane)?;
-    Ok(old)
+    // An access reads before it writes, and is noted as both.
+    let denied = || violation(at, AccessKind::Atomic, lane);
+    memory.readable(at, length).and_then(|region| region.get(at, length)).ok_or_else(denied)?;
+    let region = memory.writable(at, length).ok_or_else(denied)?;
+    let bytes = region.get(at, length).ok_or_else(denied)?;
+    Ok(exchange(bytes, |old| atomic.apply(old, data, second)))
+}
+
+/// Replaces a word of 4 or 8 bytes by what `new` makes of it; gives the old one. Where the host or
+/// other devices have the memory too, nobody sees anything between.
+fn exchange(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
+    macro_rules! exchange {
+        ($atomic:ty, $word:ty) => {{
+            let pointer = bytes.as_mut_ptr().cast::<$word>();
+            if bytes.len() == size_of::<$word>() && pointer.is_aligned() {
+                // SAFETY: the word is aligned, and borrowed mutably for this call.
+                let word = unsafe { <$atomic>::from_ptr(pointer) };
+                let mut old = word.load(Ordering::SeqCst);
+                loop {
+                    let wanted = new(<$word>::from_le(old).into()) as $word;
+                    match word.compare_exchange(
+                        old,
+                        wanted.to_le(),
+                        Ordering::SeqCst,
+                        Ordering::SeqCst,
+                    ) {
+                        Ok(_) => return <$word>::from_le(old).into(),
+                        Err(other) => old = other,
+                    }
+                }
+            }
+        }};
+    }
+    exchange!(AtomicU32, u32);
+    exchange!(AtomicU64, u64);
+    // Memory that no device shares may begin anywhere on the host.
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let old = u64::from_le_bytes(word);
+    bytes.copy_from_slice(&new(old).to_le_bytes()[..bytes.len()]);
+    old
 }
 
 /// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of
@@ -193,10 +229,25 @@ impl Allocation {
     }
 }
 
+/// Zeroed bytes, whole pages of them.
+fn zeroed(size: u64) -> Result<Vec<u8>, DeviceError> {
+    let refuse = |reason: &str| DeviceError::OutOfMemory { bytes: size, reason: reason.into() };
+    if size > AddressSpace::LARGEST {
+        return Err(refuse("more than 64 GiB in one allocation"));
+    }
+    let mapped = size.max(1).next_multiple_of(AddressSpace::PAGE);
+    let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| refuse("the host has no memory left"))?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
 impl AddressSpace {
     /// Lowest address handed out; far from zero, as on hardware.
     pub const START: u64 = 0x7f00_0000_0000;
-    const END: u64 = 0x7fff_0000_0000;
+    /// End of the addresses handed out.
+    pub const END: u64 = 0x7fff_0000_0000;
     const PAGE: u64 = 4096;
     const SPACING: u64 = 2 << 20;
     /// Most bytes one allocation may have.
@@ -212,31 +263,66 @@ impl AddressSpace {
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
     pub fn allocate(&mut self, size: u64) -> Result<Address, DeviceError> {
-        let refuse = |reason: &str| DeviceError::OutOfMemory { bytes: size, reason: reason.into() };
-        if size > AddressSpace::LARGEST {
-            return Err(refuse("more than 64 GiB in one allocation"));
-        }
-        let mapped = size.max(1).next_multiple_of(AddressSpace::PAGE);
+        let bytes = zeroed(size)?;
+        let mapped = bytes.len() as u64;
         let mut base = AddressSpace::START;
         let mut index = 0;
         for (position, allocation) in self.allocations.iter().enumerate() {
             if base + mapped < allocation.base {
                 break;
             }
-            base = (allocation.base + allocation.bytes.len() as u64 + 1)
-                .next_multiple_of(AddressSpace::SPACING);
+            let behind = allocation.base + allocation.bytes.len() as u64 + 1;
+            base = base.max(behind.next_multiple_of(AddressSpace::SPACING));
             index = position + 1;
         }
         if base + mapped > AddressSpace::END {
-            return Err(refuse("the address space is full"));
+            let reason = "the address space is full".into();
+            return Err(DeviceError::OutOfMemory { bytes: size, reason });
         }
-        let mut bytes = Vec::new();
-        let length = usize::try_from(mapped).map_err(|_| refuse("more than the host can map"))?;
-        bytes.try_reserve_exact(length).map_err(|_| refuse("the host has no memory left"))?;
-        bytes.resize(length, 0);
         let bytes = Bytes::Own(bytes);
         self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
         Ok(Address(base))
+    }
+
+    /// Adds memory of the host, at the address that it has there. Clones have the same memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`].
+    ///
+    /// # Safety
+    /// The range is mapped, readable and writable, until it is freed here and in all clones. The
+    /// host may access it at the same time.
+    pub unsafe fn map_host(&mut self, range: Range<Address>) -> Result<(), DeviceError> {
+        let (address, bytes) = (range.start, range.end.0.saturating_sub(range.start.0));
+        let refuse = DeviceError::Occupied { address, bytes };
+        // SAFETY: promised by the caller.
+        let own = unsafe { HostBytes::new(range.start.0..range.end.0) };
+        self.insert(address, Bytes::Host(own.ok_or(refuse)?), bytes)
+    }
+
+    /// Reserves zeroed memory at an address, in whole pages.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`], [`DeviceError::OutOfMemory`].
+    pub fn allocate_at(&mut self, address: Address, size: u64) -> Result<(), DeviceError> {
+        let bytes = Bytes::Own(zeroed(size)?);
+        self.insert(address, bytes, size)
+    }
+
+    fn insert(&mut self, address: Address, bytes: Bytes, size: u64) -> Result<(), DeviceError> {
+        let base = address.0;
+        let index = self.allocations.partition_point(|own| own.base <= base);
+        let end = base.checked_add(bytes.len() as u64);
+        let is_free = index.checked_sub(1).is_none_or(|before| {
+            let before = &self.allocations[before];
+            before.base + before.bytes.len() as u64 <= base
+        }) && self.allocations.get(index).is_none_or(|next| end <= Some(next.base));
+        if !is_free || end.is_none() || bytes.is_empty() {
+            return Err(DeviceError::Occupied { address, bytes: size });
+        }
+        self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
+        self.last = 0;
+        Ok(())
     }
 
     /// Gives an allocation back.

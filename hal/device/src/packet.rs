@@ -1,0 +1,101 @@
+//! The packet of a kernel dispatch, as it stands in a queue (HSA Runtime specification 1.2,
+//! `hsa_kernel_dispatch_packet_t`).
+
+use crate::{Address, Dim3};
+
+/// A kernel dispatch in a queue. Whatever it names lies in the device's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelPacket {
+    /// Work-items of a workgroup per dimension.
+    pub workgroup: Dim3,
+    /// Work-items per dimension.
+    pub grid: Dim3,
+    /// Private memory of a work-item in bytes.
+    pub private_bytes: u32,
+    /// LDS of a workgroup in bytes, what the kernel declares included.
+    pub lds_bytes: u32,
+    /// The kernel's descriptor.
+    pub kernel: Address,
+    /// The kernel's arguments.
+    pub kernarg: Address,
+    /// The signal to decrement when the dispatch has ended; 0 for none.
+    pub completion: Address,
+}
+
+impl KernelPacket {
+    /// Size of a packet in bytes.
+    pub const SIZE: usize = 64;
+    /// `HSA_PACKET_TYPE_KERNEL_DISPATCH`.
+    pub const TYPE: u8 = 2;
+
+    /// The packet in bytes, without barrier and fences.
+    pub fn to_bytes(&self) -> [u8; KernelPacket::SIZE] {
+        let mut bytes = [0; KernelPacket::SIZE];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(0, &u16::from(KernelPacket::TYPE).to_le_bytes());
+        put(2, &3u16.to_le_bytes());
+        for dimension in 0..3 {
+            put(4 + 2 * dimension, &(self.workgroup[dimension] as u16).to_le_bytes());
+            put(12 + 4 * dimension, &self.grid[dimension].to_le_bytes());
+        }
+        put(24, &self.private_bytes.to_le_bytes());
+        put(28, &self.lds_bytes.to_le_bytes());
+        put(32, &self.kernel.0.to_le_bytes());
+        put(40, &self.kernarg.0.to_le_bytes());
+        put(56, &self.completion.0.to_le_bytes());
+        bytes
+    }
+
+    /// The packet that stands in these bytes, whatever their type says. Dimensions beyond those of
+    /// the dispatch are 1.
+    pub fn from_bytes(bytes: &[u8; KernelPacket::SIZE]) -> KernelPacket {
+        fn get<const N: usize>(bytes: &[u8; KernelPacket::SIZE], at: usize) -> [u8; N] {
+            std::array::from_fn(|index| bytes[at + index])
+        }
+        let word = |at| u32::from_le_bytes(get(bytes, at));
+        let address = |at| Address(u64::from_le_bytes(get(bytes, at)));
+        let dimensions = usize::from(bytes[2] & 3);
+        let extent = |size: &dyn Fn(usize) -> u32| {
+            std::array::from_fn(|dimension| if dimension < dimensions { size(dimension) } else { 1 })
+        };
+        KernelPacket {
+            workgroup: extent(&|dimension| {
+                u16::from_le_bytes(get(bytes, 4 + 2 * dimension)).into()
+            }),
+            grid: extent(&|dimension| word(12 + 4 * dimension)),
+            private_bytes: word(24),
+            lds_bytes: word(28),
+            kernel: address(32),
+            kernarg: address(40),
+            completion: address(56),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_read_as_it_was_written() {
+        let packet = KernelPacket {
+            workgroup: [64, 2, 1],
+            grid: [0x1_0001, 6, 1],
+            private_bytes: 16,
+            lds_bytes: 1024,
+            kernel: Address(0x7f00_0000_0040),
+            kernarg: Address(0x7f00_0020_0000),
+            completion: Address(0x7f00_0040_0000),
+        };
+        assert_eq!(KernelPacket::from_bytes(&packet.to_bytes()), packet);
+    }
+
+    #[test]
+    fn dimensions_that_a_dispatch_does_not_have_are_not_read() {
+        let mut bytes = KernelPacket { workgroup: [64, 7, 7], grid: [128, 7, 7], ..Default::default() }
+            .to_bytes();
+        bytes[2] = 1;
+        let packet = KernelPacket::from_bytes(&bytes);
+        assert_eq!((packet.workgroup, packet.grid), ([64, 1, 1], [128, 1, 1]));
+    }
+}

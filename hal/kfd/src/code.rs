@@ -1,0 +1,131 @@
+//! Which code objects the runtime's loader has put into memory. It tells debuggers so, in a list
+//! like the one of the system's loader: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage, "Loaded
+//! code object path URI").
+
+use flipwave_codeobj::CodeObject;
+use std::ffi::CStr;
+use std::io::{Read, Seek, SeekFrom};
+
+/// `struct link_map` of `<link.h>`.
+#[repr(C)]
+struct LinkMap {
+    bias: u64,
+    name: *const libc::c_char,
+    dynamic: u64,
+    next: *const LinkMap,
+    previous: *const LinkMap,
+}
+
+/// `struct r_debug` of `<link.h>`.
+#[repr(C)]
+pub struct LoaderList {
+    version: libc::c_int,
+    first: *const LinkMap,
+}
+
+/// A code object in memory.
+#[derive(Debug)]
+pub struct Resident {
+    /// What was added to its ELF virtual addresses.
+    pub bias: u64,
+    /// The code object, as it was given to the loader.
+    pub code_object: CodeObject,
+}
+
+/// The code object in memory that an address belongs to, if the loader has put one there.
+///
+/// # Safety
+/// `list` is the loader's, and the loader changes nothing meanwhile.
+pub unsafe fn resident_at(list: *const LoaderList, address: u64) -> Option<Resident> {
+    // SAFETY: promised by the caller.
+    let mut next = unsafe { list.as_ref() }?.first;
+    let mut found: Option<(u64, *const libc::c_char)> = None;
+    // SAFETY: entries of the loader's list.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        if entry.bias <= address && found.is_none_or(|(bias, _)| bias < entry.bias) {
+            found = Some((entry.bias, entry.name));
+        }
+        next = entry.next;
+    }
+    let (bias, name) = found?;
+    // SAFETY: the loader's names end with a zero.
+    let uri = unsafe { CStr::from_ptr(name) }.to_str().ok()?;
+    let code_object = CodeObject::parse(&read(&Uri::parse(uri)?)?).ok()?;
+    let end = code_object.segments().last().map_or(0, |segment| segment.end());
+    (address < bias.wrapping_add(end)).then_some(Resident { bias, code_object })
+}
+
+/// Where the bytes of a code object are.
+#[derive(Debug, PartialEq, Eq)]
+struct Uri {
+    /// Nothing where they are in this process's memory.
+    path: Option<String>,
+    offset: u64,
+    /// Nothing for the whole file.
+    size: Option<u64>,
+}
+
+impl Uri {
+    fn parse(text: &str) -> Option<Uri> {
+        let (place, range) = text.split_once(['#', '?']).unwrap_or((text, ""));
+        let number = |key: &str| {
+            let value = range.split('&').find_map(|part| part.strip_prefix(key))?;
+            match value.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => value.parse().ok(),
+            }
+        };
+        let path = match place.strip_prefix("file://") {
+            Some(path) => Some(unescape(path)?),
+            None => place.strip_prefix("memory://").map(|_| None)?,
+        };
+        Some(Uri { path, offset: number("offset=").unwrap_or(0), size: number("size=") })
+    }
+}
+
+/// Replaces `%20` and the like.
+fn unescape(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, others @ ..] = rest {
+        let (byte, behind) = match (first, others) {
+            (b'%', [high, low, behind @ ..]) => {
+                let digits = [*high, *low];
+                let digits = std::str::from_utf8(&digits).ok()?;
+                (u8::from_str_radix(digits, 16).ok()?, behind)
+            }
+            _ => (*first, others),
+        };
+        bytes.push(byte);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn read(uri: &Uri) -> Option<Vec<u8>> {
+    let Some(path) = &uri.path else {
+        let size = usize::try_from(uri.size?).ok()?;
+        // SAFETY: the loader names memory of this process that holds the code object.
+        let bytes = unsafe { std::slice::from_raw_parts(uri.offset as *const u8, size) };
+        return Some(bytes.to_vec());
+    };
+    let mut file = std::fs::File::open(path).ok()?;
+    file.seek(SeekFrom::Start(uri.offset)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(uri.size.unwrap_or(u64::MAX)).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_places_are_read() {
+        let uri = Uri::parse("memory://1234#offset=0x7f00&size=4096").unwrap();
+        assert_eq!(uri, Uri { path: None, offset: 0x7f00, size: Some(4096) });
+        let uri = Uri::parse("file:///tmp/a%20b#offset=16&size=32").unwrap();
+        assert_eq!(uri, Uri { path: Some("/tmp/a b".into()), offset: 16, size: Some(32) });
+        assert_eq!(Uri::parse("https://example.org"), None);
+    }
+}

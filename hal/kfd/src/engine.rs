@@ -1,0 +1,302 @@
+//! The threads that do what queues ask for: one for all kernels, so that they run one after another
+//! in an order that depends on the program alone where that does; one for all copies.
+
+use crate::abi::MemoryAccessFault;
+use crate::aql::{self, Packet, Work};
+use crate::code::{LoaderList, resident_at};
+use crate::driver::{Driver, KernelDispatch};
+use crate::host::{Signal, clock};
+use crate::machine::Machine;
+use crate::memory::Change;
+use crate::queue::{Queue, QueueKind};
+use crate::sdma::{self, Done};
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{AccessKind, Address, Completion, DeviceError, FaultCause, ModuleId};
+use flipwave_sim::{EmbeddedGpu, Progress, QueuedPacket};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Wave instructions of a dispatch between two looks at what else has happened.
+const SLICE: u64 = 1 << 18;
+
+/// Starts the threads.
+pub fn start(
+    machine: &Arc<Machine>,
+    devices: Vec<EmbeddedGpu>,
+    driver: Box<dyn Driver>,
+) -> std::io::Result<()> {
+    let gpus = devices.into_iter().map(|device| Gpu { device, code: Vec::new() }).collect();
+    let mut compute = Compute { machine: Arc::clone(machine), gpus, driver, dispatches: 0 };
+    let own = Arc::clone(machine);
+    std::thread::Builder::new().name("flipwave kernels".into()).spawn(move || compute.run())?;
+    std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies(&own))?;
+    Ok(())
+}
+
+/// Waits longer the longer nothing happens.
+#[derive(Default)]
+struct Patience(u32);
+
+impl Patience {
+    fn wait(&mut self, worked: bool) {
+        self.0 = if worked { 0 } else { self.0.saturating_add(1) };
+        match self.0 {
+            0 => {}
+            1..500 => std::thread::yield_now(),
+            500..5000 => std::thread::sleep(Duration::from_micros(50)),
+            _ => std::thread::sleep(Duration::from_micros(500)),
+        }
+    }
+}
+
+/// A GPU, and the code that it has met.
+struct Gpu {
+    device: EmbeddedGpu,
+    code: Vec<Code>,
+}
+
+struct Code {
+    module: ModuleId,
+    /// Where it lies.
+    range: Range<u64>,
+    bias: u64,
+    code_object: Option<Arc<CodeObject>>,
+}
+
+impl Gpu {
+    fn apply(&mut self, change: Change) -> Result<(), DeviceError> {
+        match change {
+            Change::Map(range) => {
+                let range = Address(range.start)..Address(range.end);
+                // SAFETY: the machine unmaps it here before it or the program gives it back.
+                unsafe { self.device.map_host(range) }
+            }
+            Change::Unmap(start) => {
+                let Some(gone) = self.device.allocation_around(Address(start)) else {
+                    return Ok(());
+                };
+                for code in self.code.extract_if(.., |code| gone.contains(&Address(code.range.start))) {
+                    self.device.forget(code.module)?;
+                }
+                self.device.unmap(Address(start))
+            }
+        }
+    }
+
+    /// The code that an address is in, made known if it is met for the first time.
+    fn code_around(&mut self, pc: u64, machine: &Machine) -> Result<&Code, DeviceError> {
+        let known = self.code.iter().position(|code| code.range.contains(&pc));
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let code = self.meet(pc, machine)?;
+                self.code.push(code);
+                self.code.len() - 1
+            }
+        };
+        Ok(&self.code[index])
+    }
+
+    fn meet(&mut self, pc: u64, machine: &Machine) -> Result<Code, DeviceError> {
+        let list = machine.loader_list() as *const LoaderList;
+        // SAFETY: the loader adds code objects before kernels of them are dispatched; that other
+        // threads load at the same moment is a race that the list has with debuggers, too.
+        if let Some(resident) = unsafe { resident_at(list, pc) } {
+            let module = self.device.adopt(&resident.code_object, resident.bias)?;
+            let segments = resident.code_object.segments();
+            let first = segments.first().map_or(0, |segment| segment.address);
+            let last = segments.last().map_or(0, |segment| segment.end());
+            let range = resident.bias.wrapping_add(first)..resident.bias.wrapping_add(last);
+            let code_object = Some(Arc::new(resident.code_object));
+            return Ok(Code { module, range, bias: resident.bias, code_object });
+        }
+        let around = self.device.allocation_around(Address(pc));
+        let around = around.ok_or(DeviceError::NoCode { kernel: Address(pc) })?;
+        let module = self.device.adopt_bare(around.clone())?;
+        let range = around.start.0..around.end.0;
+        Ok(Code { module, range, bias: 0, code_object: None })
+    }
+}
+
+/// The thread for kernels.
+struct Compute {
+    machine: Arc<Machine>,
+    gpus: Vec<Gpu>,
+    driver: Box<dyn Driver>,
+    /// Dispatches of kernels from code objects, so far.
+    dispatches: u32,
+}
+
+/// How a packet ended.
+enum End {
+    Done,
+    Faulted(FaultCause),
+    /// Its queue is gone.
+    Abandoned,
+}
+
+impl Compute {
+    fn run(&mut self) {
+        let mut patience = Patience::default();
+        loop {
+            let mut worked = false;
+            for queue in self.machine.queues(QueueKind::Compute) {
+                if queue.is_over() {
+                    continue;
+                }
+                let Some(packet) = aql::next(&queue) else { continue };
+                worked = true;
+                if let Err(error) = self.take(&queue, &packet) {
+                    self.driver.fail(&error);
+                    queue.is_stopped.store(true, Ordering::Release);
+                }
+            }
+            if let Err(error) = self.apply_changes() {
+                self.driver.fail(&error);
+            }
+            patience.wait(worked);
+        }
+    }
+
+    fn apply_changes(&mut self) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        let gpus = &mut self.gpus;
+        self.machine.take_changes(|node, change| {
+            if let Some(gpu) = gpus.get_mut(node as usize - 1) {
+                result = std::mem::replace(&mut result, Ok(())).and(gpu.apply(change));
+            }
+        });
+        result
+    }
+
+    fn take(&mut self, queue: &Queue, packet: &Packet) -> Result<(), DeviceError> {
+        self.apply_changes()?;
+        let start = clock();
+        let end = match packet.work {
+            Work::Kernel => self.kernel(queue, packet)?,
+            Work::Nothing => End::Done,
+            Work::Unknown => {
+                const INVALID_PACKET: i64 = 0x20;
+                self.stop(queue, INVALID_PACKET);
+                return Ok(());
+            }
+        };
+        match end {
+            End::Done => aql::retire(queue, packet, (start, clock()), &self.machine.events),
+            End::Faulted(cause) => self.tell(queue, &cause),
+            End::Abandoned => {}
+        }
+        Ok(())
+    }
+
+    fn kernel(&mut self, queue: &Queue, packet: &Packet) -> Result<End, DeviceError> {
+        let index = queue.node as usize - 1;
+        let gpu = &mut self.gpus[index];
+        let (kernel_packet, descriptor) = gpu.device.packet(Address(packet.address))?;
+        let code = gpu.code_around(descriptor.entry.0, &self.machine)?;
+        let descriptor_place = kernel_packet.kernel.0.wrapping_sub(code.bias);
+        let kernel = code.code_object.as_ref().and_then(|code_object| {
+            let kernels = code_object.kernels();
+            let own = kernels.iter().find(|own| own.descriptor.address == descriptor_place)?;
+            Some((Arc::clone(&own.name), Arc::clone(code_object)))
+        });
+        let number = code.code_object.is_some().then_some(self.dispatches);
+        self.dispatches += u32::from(number.is_some());
+        let dispatch = KernelDispatch {
+            number,
+            gpu: index as u32,
+            queue: queue.id,
+            packet: kernel_packet,
+            module: code.module,
+            kernel,
+        };
+        let queued = QueuedPacket {
+            packet: Address(packet.address),
+            queue: Address(queue.structure()),
+            number: packet.number,
+        };
+        self.driver.begin(&mut gpu.device, &dispatch)?;
+        let mut execution = gpu.device.begin_queued(queued, self.driver.limit(&dispatch))?;
+        let completion = loop {
+            let device = &mut self.gpus[index].device;
+            let until = execution.statistics().wave_instructions + SLICE;
+            match self.driver.advance(device, &mut execution, until)? {
+                Progress::Ended(completion) => break completion,
+                Progress::Paused if queue.is_gone.load(Ordering::Acquire) => {
+                    device.abandon(execution)?;
+                    return Ok(End::Abandoned);
+                }
+                Progress::Paused => self.apply_changes()?,
+            }
+        };
+        self.driver.end(&mut self.gpus[index].device, &dispatch, &completion)?;
+        Ok(match completion {
+            Completion::Completed(_) => End::Done,
+            Completion::Faulted(fault) => End::Faulted(fault.cause),
+        })
+    }
+
+    /// Tells the runtime of a fault, as the driver and the trap handler do on hardware.
+    fn tell(&mut self, queue: &Queue, cause: &FaultCause) {
+        const APERTURE_VIOLATION: i64 = 0x2000_0000;
+        const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
+        const TRAP: i64 = 0x8000_0000;
+        match cause {
+            FaultCause::MemoryViolation { address, access, .. } => {
+                let is_there = self.machine.is_mapped(queue.node, address.0, 1);
+                let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
+                memory_fault(&self.machine, queue, address.0, is_there && writes);
+            }
+            FaultCause::IllegalInstruction { .. } | FaultCause::NotCompute { .. } => {
+                self.stop(queue, ILLEGAL_INSTRUCTION);
+            }
+            FaultCause::Misaligned { .. } => self.stop(queue, APERTURE_VIOLATION),
+            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => self.stop(queue, TRAP),
+            FaultCause::Unimplemented { .. } => {
+                self.driver.fail(&DeviceError::Internal(cause.to_string()));
+            }
+        }
+    }
+
+    /// Stops a queue and tells the runtime why.
+    fn stop(&self, queue: &Queue, reason: i64) {
+        queue.is_stopped.store(true, Ordering::Release);
+        // SAFETY: the signal stays until the queue is destroyed.
+        if let Some(signal) = unsafe { Signal::new(queue.inactive_signal()) } {
+            signal.set_bits(reason, &self.machine.events);
+        }
+    }
+}
+
+/// Stops a queue and tells the runtime of an access to memory that the GPU must not make.
+fn memory_fault(machine: &Machine, queue: &Queue, address: u64, is_read_only: bool) {
+    const NOT_PRESENT: u32 = 1;
+    const READ_ONLY: u32 = 2;
+    queue.is_stopped.store(true, Ordering::Release);
+    machine.events.set_memory_fault(MemoryAccessFault {
+        node: queue.node,
+        address: address & !0xfff,
+        failure: if is_read_only { READ_ONLY } else { NOT_PRESENT },
+        flags: 0,
+    });
+}
+
+/// The thread for copies.
+fn copies(machine: &Machine) {
+    let mut patience = Patience::default();
+    loop {
+        let mut worked = false;
+        for queue in machine.queues(QueueKind::Sdma) {
+            while !queue.is_over() {
+                match sdma::step(&queue, machine, &machine.events) {
+                    Done::Nothing => break,
+                    Done::Packet => worked = true,
+                    Done::Fault(address) => memory_fault(machine, &queue, address, false),
+                }
+            }
+        }
+        patience.wait(worked);
+    }
+}

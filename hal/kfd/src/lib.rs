@@ -1,0 +1,24 @@
+//! A stand-in for libhsakmt, the library by which AMD's runtime talks to the kernel driver: the whole
+//! stack above it runs on the embedded GPU as it is.
+//!
+//! The interface is that of `hsakmt.h` as ROCr 5.2 uses it. GPU and application have the same memory
+//! at the same addresses; what the GPU may touch of it is what the runtime has mapped for it.
+
+mod abi;
+mod aql;
+mod code;
+mod driver;
+mod engine;
+mod events;
+mod host;
+mod machine;
+mod memory;
+mod queue;
+mod sdma;
+mod thunk;
+mod topology;
+
+pub use driver::{Driver, KernelDispatch};
+pub use machine::{Machine, MachineError};
+pub use thunk::{OpenError, on_open};
+pub use topology::processors;

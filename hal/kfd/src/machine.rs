@@ -1,0 +1,230 @@
+//! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
+//! threads of their own.
+
+use crate::abi::Status;
+use crate::driver::Driver;
+use crate::engine;
+use crate::events::Events;
+use crate::memory::{Change, Memory, changes};
+use crate::queue::{Queue, QueueKind};
+use crate::topology::Topology;
+use flipwave_device::DeviceError;
+use flipwave_isa::Target;
+use flipwave_sim::EmbeddedGpu;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The machine.
+pub struct Machine {
+    /// What the runtime is told of it.
+    pub topology: Topology,
+    /// What its GPUs signal with.
+    pub events: Events,
+    memory: Mutex<Mapped>,
+    changes: Mutex<Changes>,
+    applied: Condvar,
+    queues: Mutex<Queues>,
+    /// The loader's list of code objects, see [`crate::code`].
+    loader_list: AtomicU64,
+}
+
+/// Memory, and what of it the GPUs were last told that they may access, by node.
+#[derive(Default)]
+struct Mapped {
+    memory: Memory,
+    views: BTreeMap<u32, BTreeMap<u64, u64>>,
+}
+
+/// What the thread that executes has still to be told.
+#[derive(Default)]
+struct Changes {
+    waiting: VecDeque<(u32, Change)>,
+    posted: u64,
+    applied: u64,
+}
+
+#[derive(Default)]
+struct Queues {
+    all: Vec<Arc<Queue>>,
+    last: u64,
+}
+
+/// No machine.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// A GPU that AMD's runtime does not know, or the embedded GPU.
+    #[error("AMD's runtime cannot be given a {wanted}; expected one of {}", supported.join(", "))]
+    UnknownBoard {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        supported: Vec<&'static str>,
+    },
+    /// Not so many.
+    #[error("{0} GPUs: expected 1 to 16")]
+    Count(u32),
+    /// The embedded GPU cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// No thread.
+    #[error("cannot start the GPU's threads: {0}")]
+    Thread(std::io::Error),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Machine {
+    /// A machine with so many GPUs, whose dispatches `driver` runs.
+    ///
+    /// # Errors
+    /// [`MachineError`].
+    pub fn start(
+        target: &Target,
+        gpus: u32,
+        driver: Box<dyn Driver>,
+    ) -> Result<Arc<Machine>, MachineError> {
+        if !(1..=16).contains(&gpus) {
+            return Err(MachineError::Count(gpus));
+        }
+        let topology = Topology::new(target, gpus).ok_or_else(|| MachineError::UnknownBoard {
+            wanted: target.to_string(),
+            supported: crate::topology::processors().collect(),
+        })?;
+        let devices: Result<Vec<EmbeddedGpu>, DeviceError> =
+            (0..gpus).map(|_| EmbeddedGpu::new(target.clone())).collect();
+        let machine = Arc::new(Machine {
+            topology,
+            events: Events::default(),
+            memory: Mutex::default(),
+            changes: Mutex::default(),
+            applied: Condvar::new(),
+            queues: Mutex::default(),
+            loader_list: AtomicU64::new(0),
+        });
+        engine::start(&machine, devices?, driver).map_err(MachineError::Thread)?;
+        Ok(machine)
+    }
+
+    /// Whether a node is a GPU.
+    pub fn is_gpu(&self, node: u32) -> bool {
+        (1..self.topology.nodes()).contains(&node)
+    }
+
+    /// The loader's list of code objects; 0 while it is not known.
+    pub fn loader_list(&self) -> u64 {
+        self.loader_list.load(Ordering::Acquire)
+    }
+
+    /// Says where the loader's list is.
+    pub fn set_loader_list(&self, address: u64) {
+        self.loader_list.store(address, Ordering::Release);
+    }
+
+    /// Changes memory, and tells the GPUs what of it they may access. What they may not any more is
+    /// safe to be unmapped when this returns.
+    pub fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+        let mut mapped = lock(&self.memory);
+        let result = change(&mut mapped.memory);
+        let mut must_wait = None;
+        for node in 1..self.topology.nodes() {
+            let after = mapped.memory.mapped(node);
+            let before = mapped.views.entry(node).or_default();
+            let news = changes(before, &after);
+            *before = after;
+            if news.is_empty() {
+                continue;
+            }
+            let mut changes = lock(&self.changes);
+            let unmaps = news.iter().any(|one| matches!(one, Change::Unmap(_)));
+            changes.posted += news.len() as u64;
+            changes.waiting.extend(news.into_iter().map(|one| (node, one)));
+            if unmaps {
+                must_wait = Some(changes.posted);
+            }
+        }
+        if let Some(number) = must_wait {
+            let mut changes = lock(&self.changes);
+            while changes.applied < number {
+                let (back, wait) = self
+                    .applied
+                    .wait_timeout(changes, Duration::from_secs(10))
+                    .unwrap_or_else(PoisonError::into_inner);
+                changes = back;
+                // In a child of the process nobody executes.
+                if wait.timed_out() {
+                    break;
+                }
+            }
+        }
+        result
+    }
+
+    /// Gives what has changed since the last time to the thread that executes.
+    pub fn take_changes(&self, mut apply: impl FnMut(u32, Change)) {
+        let mut changes = lock(&self.changes);
+        while let Some((node, change)) = changes.waiting.pop_front() {
+            apply(node, change);
+            changes.applied += 1;
+        }
+        drop(changes);
+        self.applied.notify_all();
+    }
+
+    /// Whether a GPU may access all of these bytes.
+    pub fn is_mapped(&self, node: u32, address: u64, bytes: u64) -> bool {
+        let mapped = lock(&self.memory);
+        let Some(view) = mapped.views.get(&node) else { return false };
+        let Some(end) = address.checked_add(bytes) else { return false };
+        let mut at = address;
+        while at < end {
+            match view.range(..=at).next_back() {
+                Some((_, behind)) if *behind > at => at = *behind,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Adds a queue with a number of its own.
+    pub fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Arc<Queue> {
+        let mut queues = lock(&self.queues);
+        queues.last += 1;
+        let queue = Arc::new(make(queues.last));
+        queues.all.push(Arc::clone(&queue));
+        queue
+    }
+
+    /// Gives a queue up: when this returns, nothing of it is executed any more.
+    pub fn remove_queue(&self, id: u64) -> Status {
+        let queue = {
+            let mut queues = lock(&self.queues);
+            let Some(index) = queues.all.iter().position(|own| own.id == id) else {
+                return Status::InvalidHandle;
+            };
+            queues.all.remove(index)
+        };
+        queue.is_gone.store(true, Ordering::Release);
+        // The engines hold a queue as long as they work on it.
+        for _ in 0..100_000 {
+            if Arc::strong_count(&queue) == 1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        Status::Success
+    }
+
+    /// Whether there is a queue with this number.
+    pub fn has_queue(&self, id: u64) -> bool {
+        lock(&self.queues).all.iter().any(|own| own.id == id)
+    }
+
+    /// The queues of a kind, in the order in which they were made.
+    pub fn queues(&self, kind: QueueKind) -> Vec<Arc<Queue>> {
+        lock(&self.queues).all.iter().filter(|queue| queue.kind == kind).cloned().collect()
+    }
+}

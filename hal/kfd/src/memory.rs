@@ -1,0 +1,227 @@
+//! Memory that the runtime allocates or registers, and which GPU may access it. GPU and host have it
+//! at the same address.
+
+use crate::abi::Status;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Where the GPU's memory lies. Places do not depend on what else is in the process, so that they
+/// are the same in each run.
+const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
+const PAGE: u64 = 4096;
+/// Left unmapped behind each allocation, so that running over its end is a fault.
+const GUARD: u64 = 64 << 10;
+/// Allocations of this size or more begin at a multiple of it.
+const LARGE_PAGE: u64 = 2 << 20;
+
+/// An allocation, or memory of the program that was registered.
+#[derive(Debug)]
+pub struct Block {
+    /// Bytes asked for, whole pages.
+    pub bytes: u64,
+    /// The node that it was allocated on.
+    pub node: u32,
+    /// `HsaMemFlags`.
+    pub flags: u32,
+    /// What the runtime keeps with it.
+    pub user_data: u64,
+    /// Registered: how often.
+    pub registered: u32,
+    /// The GPUs that may access it, as bits by node.
+    pub nodes: u64,
+}
+
+/// What a call changes for the GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// These addresses are mapped from now on.
+    Map(Range<u64>),
+    /// What is mapped from this address on is not any more.
+    Unmap(u64),
+}
+
+/// All blocks of the process.
+#[derive(Default)]
+pub struct Memory {
+    /// Allocations, by address; they are in the arena.
+    pub allocations: BTreeMap<u64, Block>,
+    /// Registered memory by address; such blocks may overlap.
+    pub registered: BTreeMap<u64, Block>,
+    is_reserved: bool,
+}
+
+impl Memory {
+    /// Reserves the arena's addresses.
+    fn reserve(&mut self) -> Result<(), Status> {
+        if !self.is_reserved {
+            map(ARENA, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE)?;
+            self.is_reserved = true;
+        }
+        Ok(())
+    }
+
+    /// Allocates zeroed memory at the lowest place that is free.
+    ///
+    /// # Errors
+    /// [`Status::NoMemory`].
+    pub fn allocate(&mut self, bytes: u64, node: u32, flags: u32) -> Result<u64, Status> {
+        self.reserve()?;
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(Status::NoMemory)?;
+        let align = if bytes >= LARGE_PAGE { LARGE_PAGE } else { GUARD };
+        let mut start = ARENA.start;
+        for (address, block) in &self.allocations {
+            if start.checked_add(bytes + GUARD).is_some_and(|end| end <= *address) {
+                break;
+            }
+            start = start.max((address + block.bytes + GUARD).next_multiple_of(align));
+            start = start.next_multiple_of(align);
+        }
+        let end = start.checked_add(bytes).filter(|end| *end <= ARENA.end);
+        let range = start..end.ok_or(Status::NoMemory)?;
+        map(range, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED)?;
+        let block = Block { bytes, node, flags, user_data: 0, registered: 0, nodes: 0 };
+        self.allocations.insert(start, block);
+        Ok(start)
+    }
+
+    /// Frees an allocation that no GPU has mapped any more.
+    ///
+    /// # Errors
+    /// [`Status::InvalidParameter`] if there is none at this address.
+    pub fn free(&mut self, address: u64) -> Result<(), Status> {
+        let block = self.allocations.remove(&address).ok_or(Status::InvalidParameter)?;
+        map(address..address + block.bytes, libc::PROT_NONE, libc::MAP_FIXED)
+    }
+
+    /// Registers memory of the program.
+    pub fn register(&mut self, address: u64, bytes: u64, flags: u32) {
+        let block = self.registered.entry(address).or_insert(Block {
+            bytes,
+            node: 0,
+            flags,
+            user_data: 0,
+            registered: 0,
+            nodes: 0,
+        });
+        block.bytes = block.bytes.max(bytes);
+        block.registered += 1;
+    }
+
+    /// Undoes a registration.
+    ///
+    /// # Errors
+    /// [`Status::MemoryNotRegistered`].
+    pub fn deregister(&mut self, address: u64) -> Result<(), Status> {
+        let block = self.registered.get_mut(&address).ok_or(Status::MemoryNotRegistered)?;
+        block.registered -= 1;
+        if block.registered == 0 {
+            self.registered.remove(&address);
+        }
+        Ok(())
+    }
+
+    /// The block that an address is in, and where it begins.
+    pub fn block_around(&self, address: u64) -> Option<(u64, &Block)> {
+        [&self.allocations, &self.registered].into_iter().find_map(|blocks| {
+            let (start, block) = blocks.range(..=address).next_back()?;
+            (address < start + block.bytes).then_some((*start, block))
+        })
+    }
+
+    /// The same, to be changed.
+    pub fn block_around_mut(&mut self, address: u64) -> Option<(u64, &mut Block)> {
+        [&mut self.allocations, &mut self.registered].into_iter().find_map(|blocks| {
+            let (start, block) = blocks.range_mut(..=address).next_back()?;
+            (address < start + block.bytes).then_some((*start, block))
+        })
+    }
+
+    /// The pages that a GPU may access, as ranges that do not overlap.
+    pub fn mapped(&self, node: u32) -> BTreeMap<u64, u64> {
+        let is_mapped = |block: &Block| block.nodes >> node & 1 != 0;
+        let mut ranges: BTreeMap<u64, u64> = BTreeMap::new();
+        for (start, block) in &self.allocations {
+            if is_mapped(block) {
+                ranges.insert(*start, start + block.bytes);
+            }
+        }
+        let mut last: Option<(u64, u64)> = None;
+        for (start, block) in self.registered.iter().filter(|(_, block)| is_mapped(block)) {
+            let begin = start / PAGE * PAGE;
+            let end = (start + block.bytes).next_multiple_of(PAGE);
+            last = match last {
+                Some((first, behind)) if begin <= behind => Some((first, behind.max(end))),
+                Some((first, behind)) => {
+                    ranges.insert(first, behind);
+                    Some((begin, end))
+                }
+                None => Some((begin, end)),
+            };
+        }
+        ranges.extend(last);
+        ranges
+    }
+}
+
+/// How one set of mapped ranges becomes another.
+pub fn changes(before: &BTreeMap<u64, u64>, after: &BTreeMap<u64, u64>) -> Vec<Change> {
+    let gone = before.iter().filter(|(start, end)| after.get(start) != Some(end));
+    let new = after.iter().filter(|(start, end)| before.get(start) != Some(end));
+    let unmap = gone.map(|(start, _)| Change::Unmap(*start));
+    unmap.chain(new.map(|(start, end)| Change::Map(*start..*end))).collect()
+}
+
+/// Maps anonymous memory, or nothing, at fixed addresses.
+fn map(range: Range<u64>, protection: libc::c_int, fixed: libc::c_int) -> Result<(), Status> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
+    let length = (range.end - range.start) as usize;
+    // SAFETY: the addresses are the arena's, which is reserved for this, or nothing is replaced.
+    let place = unsafe { libc::mmap(range.start as *mut _, length, protection, flags, -1, 0) };
+    if place as u64 == range.start {
+        return Ok(());
+    }
+    if place != libc::MAP_FAILED {
+        // SAFETY: an older kernel put it elsewhere; nobody has it.
+        unsafe { libc::munmap(place, length) };
+    }
+    Err(Status::NoMemory)
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registered_memory_is_mapped_in_pages_as_long_as_anybody_needs_it() {
+        let mut memory = Memory::default();
+        for (address, bytes) in [(0x10_0100, 0x100), (0x10_0f00, 0x200), (0x10_4000, 0x10)] {
+            memory.register(address, bytes, 0);
+            memory.block_around_mut(address).unwrap().1.nodes = 2;
+        }
+        let both = memory.mapped(1);
+        assert_eq!(both, BTreeMap::from([(0x10_0000, 0x10_2000), (0x10_4000, 0x10_5000)]));
+        assert_eq!(memory.mapped(2), BTreeMap::new());
+        memory.deregister(0x10_0f00).unwrap();
+        let one = memory.mapped(1);
+        assert_eq!(one, BTreeMap::from([(0x10_0000, 0x10_1000), (0x10_4000, 0x10_5000)]));
+        let change = [Change::Unmap(0x10_0000), Change::Map(0x10_0000..0x10_1000)];
+        assert_eq!(changes(&both, &one), change);
+        assert_eq!(memory.deregister(0x10_0f00), Err(Status::MemoryNotRegistered));
+    }
+
+    #[test]
+    fn allocations_are_zero_apart_and_at_the_same_place_when_made_again() {
+        let mut memory = Memory::default();
+        let first = memory.allocate(100, 1, 0).unwrap();
+        let second = memory.allocate(3 << 20, 1, 0).unwrap();
+        assert!(second >= first + PAGE + GUARD && second.is_multiple_of(LARGE_PAGE));
+        // SAFETY: just allocated.
+        unsafe { *(first as *mut u8) = 7 };
+        memory.free(first).unwrap();
+        assert_eq!(memory.allocate(100, 1, 0).unwrap(), first);
+        // SAFETY: as above.
+        assert_eq!(unsafe { *(first as *const u8) }, 0);
+        assert_eq!(memory.allocate(u64::MAX - 5, 1, 0), Err(Status::NoMemory));
+    }
+}

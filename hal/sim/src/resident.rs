@@ -1,0 +1,181 @@
+//! Code and dispatches that a runtime has put into the device's memory by itself: the device finds
+//! them there, as hardware does.
+
+use crate::launch::{Launch, Places};
+use crate::program::Program;
+use crate::{EmbeddedGpu, Execution, Module};
+use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, LineTable};
+use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId};
+use flipwave_isa::{Isa, Pc};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a packet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedPacket {
+    /// The packet.
+    pub packet: Address,
+    /// Its queue, `amd_queue_t`.
+    pub queue: Address,
+    /// Its number in the queue.
+    pub number: u64,
+}
+
+impl EmbeddedGpu {
+    /// Lets the GPU access memory of this process, at the address that it has here.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`] if part of the range is mapped already.
+    ///
+    /// # Safety
+    /// The range is mapped in this process, readable and writable, until [`EmbeddedGpu::unmap`] or
+    /// until the device and its clones are gone. The rest of the process may access it at the same
+    /// time.
+    pub unsafe fn map_host(&mut self, range: Range<Address>) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { self.space.map_host(range) }
+    }
+
+    /// Takes away what [`EmbeddedGpu::map_host`] gave.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`].
+    pub fn unmap(&mut self, start: Address) -> Result<(), DeviceError> {
+        self.space.free(start)
+    }
+
+    /// Reserves zeroed memory at an address.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`], [`DeviceError::OutOfMemory`].
+    pub fn allocate_at(&mut self, address: Address, bytes: u64) -> Result<(), DeviceError> {
+        self.space.allocate_at(address, bytes)
+    }
+
+    /// The allocation that contains an address.
+    pub fn allocation_around(&self, address: Address) -> Option<Range<Address>> {
+        let end = |(start, size): (Address, u64)| start..Address(start.0 + size);
+        self.space.allocations().map(end).find(|range| range.contains(&address))
+    }
+
+    /// Makes a code object known that lies in memory as a loader has put it there, its ELF virtual
+    /// address 0 at `bias`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Load`] if it has no code, [`DeviceError::NotAllocated`] if that is not in the
+    /// device's memory.
+    pub fn adopt(
+        &mut self,
+        code_object: &CodeObject,
+        bias: u64,
+    ) -> Result<ModuleId, DeviceError> {
+        let (start, end) = EmbeddedGpu::code(code_object)
+            .ok_or_else(|| DeviceError::Load("it has no executable section".into()))?;
+        let segments = code_object.segments();
+        let first = segments.first().map_or(0, |segment| segment.address);
+        let image = first..segments.last().map_or(first, |segment| segment.end());
+        let place = Address(bias.wrapping_add(start.0));
+        let code = self.code_at(place, end.0 - start.0)?;
+        self.add_module(Module::of(code_object, bias, image), place, start, code)
+    }
+
+    /// Makes code known that lies in memory without a code object. Its virtual addresses are those
+    /// of the device.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::adopt`].
+    pub fn adopt_bare(&mut self, code: Range<Address>) -> Result<ModuleId, DeviceError> {
+        let bytes = self.code_at(code.start, code.end.0.saturating_sub(code.start.0))?;
+        let lines = LineTable::default();
+        let module = Module { code_object: None, bias: 0, image: code.start.0..code.end.0, lines };
+        self.add_module(module, code.start, Pc(code.start.0), bytes)
+    }
+
+    fn code_at(&self, place: Address, length: u64) -> Result<Vec<u8>, DeviceError> {
+        let mut code = vec![0; length as usize];
+        self.space.read(place, &mut code)?;
+        Ok(code)
+    }
+
+    /// Forgets the code of a module: what lies there from now on is other code, or none. Its number
+    /// is not used again.
+    ///
+    /// # Errors
+    /// [`DeviceError::Internal`] if the module is not this device's.
+    pub fn forget(&mut self, module: ModuleId) -> Result<(), DeviceError> {
+        self.module(module)?;
+        let index = module.0 as usize;
+        let lines = LineTable::default();
+        self.modules[index] = Arc::new(Module { code_object: None, bias: 0, image: 0..0, lines });
+        for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
+            let isa = Isa::with_wave_size(&self.target, *size)
+                .map_err(|error| DeviceError::Load(error.to_string()))?;
+            programs[index] = Arc::new(Program::new(isa, self.level, 0, 0, Vec::new()));
+        }
+        Ok(())
+    }
+
+    /// The module whose code a device address is in.
+    pub fn module_around(&self, pc: Address) -> Option<ModuleId> {
+        let programs = self.programs.first()?;
+        let index = programs.iter().position(|program| program.contains(pc.0))?;
+        Some(ModuleId(index as u32))
+    }
+
+    /// Reads the packet of a dispatch and the descriptor that it names.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`] if one of them is not in the device's memory.
+    pub fn packet(
+        &self,
+        packet: Address,
+    ) -> Result<(KernelPacket, Descriptor), DeviceError> {
+        let mut bytes = [0; KernelPacket::SIZE];
+        self.space.read(packet, &mut bytes)?;
+        let packet = KernelPacket::from_bytes(&bytes);
+        let mut descriptor = [0; DESCRIPTOR_SIZE];
+        self.space.read(packet.kernel, &mut descriptor)?;
+        let generation = self.target.generation();
+        Ok((packet, Descriptor::decode(&descriptor, packet.kernel.0, generation)))
+    }
+
+    /// Like [`EmbeddedGpu::begin`], for the dispatch of a packet in a queue. The kernel sees packet,
+    /// queue and arguments where they are; scratch is the device's own.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`] if the packet or the descriptor is not in the device's memory,
+    /// [`DeviceError::NoCode`] if the kernel's code is not known, [`DeviceError::BadLaunch`],
+    /// [`DeviceError::OutOfMemory`].
+    pub fn begin_queued(
+        &mut self,
+        queued: QueuedPacket,
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
+        let (packet, descriptor) = self.packet(queued.packet)?;
+        let entry = Address(descriptor.entry.0);
+        let home = self.module_around(entry).ok_or(DeviceError::NoCode { kernel: entry })?;
+        let places = Places {
+            kernarg: packet.kernarg,
+            packet: queued.packet,
+            queue: queued.queue,
+            dispatch_id: queued.number,
+        };
+        let private_bytes = self.policy.private_bytes;
+        let launch = Launch::of_packet(
+            &packet,
+            places,
+            descriptor,
+            &self.target,
+            private_bytes,
+            &mut self.space,
+        )?;
+        Ok(Execution::new(home.0 as usize, launch, self.policy, instruction_limit))
+    }
+    /// Gives up an execution that has not ended.
+    ///
+    /// # Errors
+    /// None for an execution of this device.
+    pub fn abandon(&mut self, execution: Execution) -> Result<(), DeviceError> {
+        execution.launch.release(&mut self.space)
+    }
+}
