@@ -127,7 +127,7 @@ impl Compiler {
             Some(folder) => vec![folder.into()],
             None => device_libraries::usual_folders(),
         };
-        let cache = cache_folder(|name| std::env::var_os(name));
+        let cache = flipwave_hooks::hook::cache_folder();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
             version: clang_version(&clang)?,
@@ -325,14 +325,6 @@ fn find_rocm() -> PathBuf {
         .unwrap_or_else(|| "/usr".into())
 }
 
-/// Where code objects are kept, by the environment (XDG base directories).
-fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let folder = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("FLIPWAVE_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("flipwave")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/flipwave")))
-        .unwrap_or_else(|| std::env::temp_dir().join("flipwave-cache"))
-}
 
 /// Names, sizes and times of the device libraries: other ones give another text.
 fn library_versions(folder: &Path) -> String {
@@ -425,20 +417,5 @@ mod tests {
         let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
         assert!(error.to_string().contains(".hip"), "{error}");
         assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-19"));
-    }
-
-    #[test]
-    fn the_cache_follows_the_environment() {
-        let environment = |set: &'static [(&str, &str)]| {
-            cache_folder(move |name| {
-                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert_eq!(environment(&[("HOME", "/h")]), Path::new("/h/.cache/flipwave"));
-        assert_eq!(
-            environment(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]),
-            Path::new("/x/flipwave")
-        );
-        assert_eq!(environment(&[("FLIPWAVE_CACHE", "/f"), ("HOME", "/h")]), Path::new("/f"));
     }
 }

@@ -1,10 +1,12 @@
 //! The command line.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flipwave_campaigns::InjectionPath;
 use flipwave_hooks::tools::Options;
 use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -42,6 +44,29 @@ pub enum Command {
     Tool(ToolArguments),
     /// Run a program whose instructions the target lacks, each in the place of a proxy
     Emulate(EmulateArguments),
+    /// Run a HIP application on the embedded GPU, under AMD's own runtime
+    Exec(ExecArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs AMD's runtime (libamdhip64, libhsa-runtime64 of ROCm 5.2) and no GPU. Output and exit code \
+are the application's.")]
+pub struct ExecArguments {
+    /// The GPU
+    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
+    pub gpu: String,
+    /// How many GPUs there are
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub gpus: u32,
+    /// The application and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// The GPUs that AMD's runtime can be given.
+fn gpus() -> PossibleValuesParser {
+    PossibleValuesParser::new(flipwave_attach::processors())
 }
 
 #[derive(Debug, Args)]

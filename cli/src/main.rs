@@ -3,6 +3,7 @@
 mod arguments;
 mod display;
 mod emulate;
+mod exec;
 mod inspect;
 mod profile;
 mod replay;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Tool(arguments) => tool::tool(&arguments),
         Command::Emulate(arguments) => emulate::emulate(&arguments),
+        Command::Exec(arguments) => exec::exec(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,6 +65,12 @@ enum Failure {
     /// Ctrl-C cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
+    /// The library that is loaded into applications cannot be used.
+    #[error("{0}")]
+    Library(#[from] flipwave_attach::LibraryError),
+    /// An application that cannot be started.
+    #[error("cannot run {program}: {reason}")]
+    Application { program: String, reason: std::io::Error },
     /// A file that cannot be used.
     #[error("{file}: {reason}")]
     File { file: String, reason: String },

@@ -1,7 +1,7 @@
 //! Events: what the runtime sleeps on until the GPU has something to tell.
 
 use crate::abi::{Event, EventDescriptor, MemoryAccessFault, Status};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ pub struct Events {
 #[derive(Default)]
 struct Known {
     events: HashMap<u32, State>,
+    /// Numbers that were given back.
+    free: BTreeSet<u32>,
     last: u32,
 }
 
@@ -35,19 +37,39 @@ impl Events {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new event.
-    pub fn create(&self, wanted: &EventDescriptor, is_manual: bool, is_signaled: bool) -> Event {
+    /// Most events that there can be at once.
+    pub const MOST: u32 = 1 << 16;
+
+    /// A new event, if not all are in use. What signals it writes its number to its place among
+    /// `mailboxes`, words at consecutive addresses.
+    pub fn create(
+        &self,
+        wanted: &EventDescriptor,
+        is_manual: bool,
+        is_signaled: bool,
+        mailboxes: u64,
+    ) -> Option<Event> {
         let mut known = self.lock();
-        known.last += 1;
-        let id = known.last;
+        let id = match known.free.pop_first() {
+            Some(id) => id,
+            None if known.last + 1 == Events::MOST => return None,
+            None => {
+                known.last += 1;
+                known.last
+            }
+        };
         let kind = wanted.kind;
         known.events.insert(id, State { kind, is_signaled, is_manual, times: 0, fault: None });
         let fault = MemoryAccessFault { node: 0, address: 0, failure: 0, flags: 0 };
-        Event { id, kind, fault, hardware: [0; 2], hardware_word: id }
+        let mailbox = mailboxes + 8 * u64::from(id);
+        Some(Event { id, kind, fault, hardware: [0, mailbox], hardware_word: id })
     }
 
     pub fn destroy(&self, id: u32) {
-        self.lock().events.remove(&id);
+        let mut known = self.lock();
+        if known.events.remove(&id).is_some() {
+            known.free.insert(id);
+        }
         self.changed.notify_all();
     }
 
@@ -112,15 +134,26 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn descriptor(kind: u32) -> EventDescriptor {
-        EventDescriptor { kind, node: 1, variable: 0, variable_bytes: 0 }
+    fn create(events: &Events, kind: u32, is_manual: bool) -> Event {
+        let wanted = EventDescriptor { kind, node: 1, variable: 0, variable_bytes: 0 };
+        events.create(&wanted, is_manual, false, 0x1000).unwrap()
+    }
+
+    #[test]
+    fn each_event_has_a_mailbox_of_its_own() {
+        let events = Events::default();
+        let [first, second] = [create(&events, 0, false), create(&events, 0, false)];
+        assert_eq!({ second.hardware }[1], { first.hardware }[1] + 8);
+        assert_eq!({ first.hardware }[1], 0x1000 + 8 * u64::from(first.id));
+        events.destroy(first.id);
+        assert_eq!(create(&events, 0, false).id, { first.id });
     }
 
     #[test]
     fn an_event_wakes_one_wait_unless_it_is_reset_by_hand() {
         let events = Events::default();
         for is_manual in [false, true] {
-            let mut event = events.create(&descriptor(0), is_manual, false);
+            let mut event = create(&events, 0, is_manual);
             let mut wait = || events.wait(&mut [&mut event], false, Some(Duration::ZERO));
             assert_eq!(wait(), Status::WaitTimeout);
             assert_eq!(events.set(event.id), Status::Success);
@@ -134,7 +167,7 @@ mod tests {
     #[test]
     fn a_wait_for_all_is_not_over_when_one_is_signaled() {
         let events = Events::default();
-        let mut pair = [0, 0].map(|kind| events.create(&descriptor(kind), false, false));
+        let mut pair = [0, 0].map(|kind| create(&events, kind, false));
         events.set(pair[0].id);
         let [first, second] = &mut pair;
         let time = Some(Duration::from_millis(1));
@@ -146,8 +179,8 @@ mod tests {
     #[test]
     fn memory_faults_reach_the_events_that_are_for_them() {
         let events = Events::default();
-        let mut memory = events.create(&descriptor(MEMORY), false, false);
-        let mut other = events.create(&descriptor(0), false, false);
+        let mut memory = create(&events, MEMORY, false);
+        let mut other = create(&events, 0, false);
         let fault = MemoryAccessFault { node: 1, address: 0x1234_5000, failure: 1, flags: 0 };
         events.set_memory_fault(fault);
         assert_eq!(events.wait(&mut [&mut memory], false, None), Status::Success);

@@ -13,7 +13,7 @@ use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The machine.
@@ -28,6 +28,8 @@ pub struct Machine {
     queues: Mutex<Queues>,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
+    /// Where the GPUs write which event they signal, see [`Events::create`].
+    mailboxes: OnceLock<Option<u64>>,
 }
 
 /// Memory, and what of it the GPUs were last told that they may access, by node.
@@ -104,6 +106,7 @@ impl Machine {
             applied: Condvar::new(),
             queues: Mutex::default(),
             loader_list: AtomicU64::new(0),
+            mailboxes: OnceLock::new(),
         });
         engine::start(&machine, devices?, driver).map_err(MachineError::Thread)?;
         Ok(machine)
@@ -122,6 +125,27 @@ impl Machine {
     /// Says where the loader's list is.
     pub fn set_loader_list(&self, address: u64) {
         self.loader_list.store(address, Ordering::Release);
+    }
+
+    /// A bit for each GPU.
+    pub fn all_gpus(&self) -> u64 {
+        (1..self.topology.nodes()).fold(0, |bits, node| bits | 1 << node)
+    }
+
+    /// Where the GPUs write which event they signal.
+    ///
+    /// # Errors
+    /// [`Status::NoMemory`].
+    pub fn mailboxes(&self) -> Result<u64, Status> {
+        let allocate = || {
+            let nodes = self.all_gpus();
+            self.with_memory(|memory| {
+                let address = memory.allocate(8 * u64::from(Events::MOST), 0, 0).ok()?;
+                memory.allocations.get_mut(&address)?.nodes = nodes;
+                Some(address)
+            })
+        };
+        self.mailboxes.get_or_init(allocate).ok_or(Status::NoMemory)
     }
 
     /// Changes memory, and tells the GPUs what of it they may access. What they may not any more is

@@ -55,11 +55,6 @@ fn status(result: Result<(), Status>) -> Status {
     result.err().unwrap_or(Status::Success)
 }
 
-/// A bit for each GPU.
-fn all_gpus(machine: &Machine) -> u64 {
-    (1..machine.topology.nodes()).fold(0, |bits, node| bits | 1 << node)
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn hsaKmtOpenKFD() -> Status {
     if machine().is_some() { Status::Success } else { Status::Error }
@@ -234,7 +229,7 @@ unsafe extern "C" fn hsaKmtMapMemoryToGPU(
     _bytes: u64,
     gpu_address: *mut u64,
 ) -> Status {
-    let nodes = machine().map_or(0, |machine| all_gpus(machine));
+    let nodes = machine().map_or(0, |machine| machine.all_gpus());
     // SAFETY: as the header says.
     unsafe { map(address, gpu_address, nodes) }
 }
@@ -322,9 +317,15 @@ unsafe extern "C" fn hsaKmtCreateEvent(
     }
     // SAFETY: the runtime's.
     let wanted = unsafe { wanted.read_unaligned() };
-    let event = Box::new(machine.events.create(&wanted, is_manual, is_signaled));
-    // SAFETY: as the header says; the runtime gives it back with `hsaKmtDestroyEvent`.
-    unsafe { give(place, Box::into_raw(event)) }
+    let mailboxes = match machine.mailboxes() {
+        Ok(mailboxes) => mailboxes,
+        Err(status) => return status,
+    };
+    match machine.events.create(&wanted, is_manual, is_signaled, mailboxes) {
+        // SAFETY: as the header says; the runtime gives it back with `hsaKmtDestroyEvent`.
+        Some(event) => unsafe { give(place, Box::into_raw(Box::new(event))) },
+        None => Status::NoMemory,
+    }
 }
 
 #[unsafe(no_mangle)]

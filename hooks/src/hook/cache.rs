@@ -16,7 +16,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// The folder that the environment names (`FLIPWAVE_CACHE`, else XDG's base directories).
     pub(crate) fn find() -> Cache {
-        Cache { folder: folder(|name| std::env::var_os(name)) }
+        Cache { folder: cache_folder() }
     }
 
     /// Another folder.
@@ -85,6 +85,12 @@ pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     })
 }
 
+/// The folder for what is made once and kept: `FLIPWAVE_CACHE`, or `flipwave` in the user's cache
+/// folder.
+pub fn cache_folder() -> PathBuf {
+    folder(|name| std::env::var_os(name))
+}
+
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let folder = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("FLIPWAVE_CACHE")
@@ -113,6 +119,21 @@ mod tests {
         std::fs::write(&file, b"").expect("written");
         let error = Cache::at(file).get("a", || Ok(vec![1])).expect_err("no folder");
         assert!(error.to_string().contains("FLIPWAVE_CACHE"), "{error}");
+    }
+
+    #[test]
+    fn the_cache_follows_the_environment() {
+        let environment = |set: &'static [(&str, &str)]| {
+            folder(move |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        assert_eq!(environment(&[("HOME", "/h")]), Path::new("/h/.cache/flipwave"));
+        assert_eq!(
+            environment(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]),
+            Path::new("/x/flipwave")
+        );
+        assert_eq!(environment(&[("FLIPWAVE_CACHE", "/f"), ("HOME", "/h")]), Path::new("/f"));
     }
 
     #[test]

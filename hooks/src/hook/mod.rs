@@ -28,6 +28,7 @@ mod wrapper;
 mod tests;
 
 pub use argument::{Argument, ArgumentShape, Call, EntryPoint, EntryValue, Form, InputValue};
+pub use cache::cache_folder;
 pub use channel::{Channel, ChannelError, Record};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
 pub use data::{DataPointer, DataSymbol, HookData};

@@ -1,0 +1,114 @@
+//! How the library gets into an application: by the environment of its process.
+
+use crate::session::{Session, VARIABLE};
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The name under which AMD's runtime looks for the library.
+const SONAME: &str = "libhsakmt.so.1";
+/// The library's own.
+const FILE: &str = "libflipwave_attach.so";
+
+/// The library, ready to be loaded into applications.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// A folder in which it has the name that the runtime looks for.
+    folder: PathBuf,
+}
+
+/// No library, or none that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// It is not where it should be.
+    #[error(
+        "{FILE} is in none of {}; it is built with the program, and has to be kept beside it",
+        looked.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Missing {
+        /// Folders that were looked in.
+        looked: Vec<PathBuf>,
+    },
+    /// It cannot be given its other name.
+    #[error("cannot keep a link to the library in {}: {reason}; set FLIPWAVE_CACHE to another folder", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+}
+
+impl Library {
+    /// Finds the library beside the running program, and keeps a link to it in a folder of its own
+    /// below `cache`.
+    ///
+    /// # Errors
+    /// [`LibraryError`].
+    pub fn find(cache: &Path) -> Result<Library, LibraryError> {
+        let program = std::env::current_exe().unwrap_or_default();
+        let beside = program.parent().unwrap_or(Path::new("."));
+        let looked: Vec<PathBuf> =
+            ["", "deps", "..", "../lib"].map(|folder| beside.join(folder)).to_vec();
+        let file = looked.iter().map(|folder| folder.join(FILE)).find(|file| file.is_file());
+        let file = file.and_then(|file| file.canonicalize().ok());
+        let file = file.ok_or(LibraryError::Missing { looked })?;
+        let mut hasher = DefaultHasher::new();
+        file.hash(&mut hasher);
+        let folder = cache.join(format!("runtime-{:016x}", hasher.finish()));
+        let failed = |reason| LibraryError::Folder { folder: folder.clone(), reason };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let link = folder.join(SONAME);
+        if std::fs::read_link(&link).is_ok_and(|target| target == file) {
+            return Ok(Library { folder });
+        }
+        // Another process may do the same at the same time.
+        let own = folder.join(format!("{SONAME}.{}", std::process::id()));
+        let _ = std::fs::remove_file(&own);
+        std::os::unix::fs::symlink(&file, &own).map_err(failed)?;
+        std::fs::rename(&own, &link).map_err(failed)?;
+        Ok(Library { folder })
+    }
+
+    /// What has to be in the environment of an application, beside what is in this process's.
+    pub fn environment(&self, session: &Session) -> Vec<(&'static str, OsString)> {
+        const PATHS: &str = "LD_LIBRARY_PATH";
+        let mut paths = self.folder.clone().into_os_string();
+        if let Some(others) = std::env::var_os(PATHS).filter(|others| !others.is_empty()) {
+            paths.push(":");
+            paths.push(others);
+        }
+        // A session is plain data.
+        let session = serde_json::to_string(session).unwrap_or_default();
+        vec![(PATHS, paths), (VARIABLE, session.into())]
+    }
+}
+
+/// Becomes the application: this process goes on as its program. Returns only if that fails.
+///
+/// Addresses are not randomised, so that runs of a program are alike.
+pub fn become_application(
+    command: &[OsString],
+    environment: &[(&str, OsString)],
+) -> std::io::Error {
+    let Some((program, arguments)) = command.split_first() else {
+        return std::io::Error::from(std::io::ErrorKind::InvalidInput);
+    };
+    same_addresses();
+    let variables = environment.iter().map(|(name, value)| (*name, value));
+    Command::new(program).args(arguments).envs(variables).exec()
+}
+
+/// Lets programs that this process becomes have the same addresses each time.
+fn same_addresses() {
+    const ONLY_ASKED: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: changes a flag of this process. Where that is not allowed addresses differ.
+    unsafe {
+        let now = libc::personality(ONLY_ASKED);
+        if now >= 0 {
+            libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
+        }
+    }
+}
