@@ -30,7 +30,9 @@ fn open() -> Option<Arc<Machine>> {
 /// Ends the application because the tool cannot go on.
 fn fail(reason: &str) {
     eprintln!("flipwave: {reason}");
-    std::process::exit(TOOL_FAILED);
+    // SAFETY: ends the process at once. What the runtime would do at an orderly end may wait for
+    // the GPU, which has stopped.
+    unsafe { libc::_exit(TOOL_FAILED) };
 }
 
 /// Executes, and nothing else.

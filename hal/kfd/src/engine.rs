@@ -274,12 +274,14 @@ impl Compute {
 fn memory_fault(machine: &Machine, queue: &Queue, address: u64, is_read_only: bool) {
     const NOT_PRESENT: u32 = 1;
     const READ_ONLY: u32 = 2;
+    // `HSA_EVENTID_MEMORY_FATAL_PROCESS`: what the runtime waits for.
+    const FATAL: u32 = 1;
     queue.is_stopped.store(true, Ordering::Release);
     machine.events.set_memory_fault(MemoryAccessFault {
         node: queue.node,
         address: address & !0xfff,
         failure: if is_read_only { READ_ONLY } else { NOT_PRESENT },
-        flags: 0,
+        flags: FATAL,
     });
 }
 
