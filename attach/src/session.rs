@@ -21,8 +21,9 @@ impl Session {
     /// # Errors
     /// In words, if there is none or it cannot be read.
     pub fn of_process() -> Result<Session, String> {
-        let text = std::env::var(VARIABLE)
-            .map_err(|_| format!("{VARIABLE} is not set: start the application with flipwave exec"))?;
+        let text = std::env::var(VARIABLE).map_err(|_| {
+            format!("{VARIABLE} is not set: start the application with flipwave exec")
+        })?;
         serde_json::from_str(&text).map_err(|error| format!("{VARIABLE} cannot be read: {error}"))
     }
 

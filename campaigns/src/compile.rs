@@ -325,7 +325,6 @@ fn find_rocm() -> PathBuf {
         .unwrap_or_else(|| "/usr".into())
 }
 
-
 /// Names, sizes and times of the device libraries: other ones give another text.
 fn library_versions(folder: &Path) -> String {
     let mut lines: Vec<String> = std::fs::read_dir(folder)

@@ -256,6 +256,7 @@ impl Modules {
             kernarg: layout.kernarg,
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: GOLDEN_INSTRUCTION_LIMIT,
+            queued: None,
         })
     }
 

@@ -91,6 +91,7 @@ mod tests {
             kernarg: vec![],
             dynamic_lds: 0,
             instruction_limit: 1,
+            queued: None,
         }
     }
 

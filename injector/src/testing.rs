@@ -31,6 +31,7 @@ pub(crate) fn dispatch() -> Dispatch {
         kernarg: Vec::new(),
         dynamic_lds: 0,
         instruction_limit: u64::MAX,
+        queued: None,
     }
 }
 

@@ -71,6 +71,7 @@ fn workload(machine: &Machine) -> Workload {
             kernarg: layout.kernarg,
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: 1_000_000,
+            queued: None,
         }
     };
     let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];

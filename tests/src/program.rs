@@ -156,6 +156,7 @@ impl Program {
             kernarg: layout.kernarg,
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: INSTRUCTION_LIMIT,
+            queued: None,
         });
     }
 

@@ -88,8 +88,16 @@ fn a_host_reads_what_added_code_wrote_into_added_data() {
     let layout = layout(&changed.kernels()[0], &arguments, grid, workgroup).expect("arguments");
     let kernel = "planted".to_owned();
     let (kernarg, dynamic_lds, instruction_limit) = (layout.kernarg, layout.dynamic_lds, 1000);
-    let dispatch =
-        Dispatch { module, kernel, grid, workgroup, kernarg, dynamic_lds, instruction_limit };
+    let dispatch = Dispatch {
+        module,
+        kernel,
+        grid,
+        workgroup,
+        kernarg,
+        dynamic_lds,
+        instruction_limit,
+        queued: None,
+    };
     let (end, violations) = device.dispatch_strict(&dispatch).expect("it starts");
     assert!(matches!(end, Completion::Completed(_)), "{end:?}");
     assert!(violations.is_empty(), "{violations:?}");

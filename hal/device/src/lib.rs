@@ -10,7 +10,7 @@ mod packet;
 
 pub use fault::{AccessKind, DeviceFault, FaultCause, Place};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout};
-pub use packet::KernelPacket;
+pub use packet::{KernelPacket, QueuedPacket};
 
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Target;
@@ -67,6 +67,10 @@ pub struct Dispatch {
     /// The watchdog: wave instructions after which the dispatch is ended as hung. Counted in
     /// executed instructions, so that it does not depend on the host's speed.
     pub instruction_limit: u64,
+    /// Where the launch's packet stands, if a runtime has put it into the device's memory with all
+    /// that it names. What the packet says counts then, and not grid, workgroup, arguments and LDS
+    /// above.
+    pub queued: Option<QueuedPacket>,
 }
 
 /// How a dispatch ended.

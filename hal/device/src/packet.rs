@@ -22,6 +22,17 @@ pub struct KernelPacket {
     pub completion: Address,
 }
 
+/// Where a packet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedPacket {
+    /// The packet.
+    pub packet: Address,
+    /// Its queue, `amd_queue_t`.
+    pub queue: Address,
+    /// Its number in the queue.
+    pub number: u64,
+}
+
 impl KernelPacket {
     /// Size of a packet in bytes.
     pub const SIZE: usize = 64;
@@ -56,7 +67,9 @@ impl KernelPacket {
         let address = |at| Address(u64::from_le_bytes(get(bytes, at)));
         let dimensions = usize::from(bytes[2] & 3);
         let extent = |size: &dyn Fn(usize) -> u32| {
-            std::array::from_fn(|dimension| if dimension < dimensions { size(dimension) } else { 1 })
+            std::array::from_fn(
+                |dimension| if dimension < dimensions { size(dimension) } else { 1 },
+            )
         };
         KernelPacket {
             workgroup: extent(&|dimension| {
@@ -92,8 +105,9 @@ mod tests {
 
     #[test]
     fn dimensions_that_a_dispatch_does_not_have_are_not_read() {
-        let mut bytes = KernelPacket { workgroup: [64, 7, 7], grid: [128, 7, 7], ..Default::default() }
-            .to_bytes();
+        let mut bytes =
+            KernelPacket { workgroup: [64, 7, 7], grid: [128, 7, 7], ..Default::default() }
+                .to_bytes();
         bytes[2] = 1;
         let packet = KernelPacket::from_bytes(&bytes);
         assert_eq!((packet.workgroup, packet.grid), ([64, 1, 1], [128, 1, 1]));

@@ -11,8 +11,10 @@ use crate::memory::Change;
 use crate::queue::{Queue, QueueKind};
 use crate::sdma::{self, Done};
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{AccessKind, Address, Completion, DeviceError, FaultCause, ModuleId};
-use flipwave_sim::{EmbeddedGpu, Progress, QueuedPacket};
+use flipwave_device::{
+    AccessKind, Address, Completion, DeviceError, FaultCause, ModuleId, QueuedPacket,
+};
+use flipwave_sim::{EmbeddedGpu, Progress};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,7 +79,9 @@ impl Gpu {
                 let Some(gone) = self.device.allocation_around(Address(start)) else {
                     return Ok(());
                 };
-                for code in self.code.extract_if(.., |code| gone.contains(&Address(code.range.start))) {
+                for code in
+                    self.code.extract_if(.., |code| gone.contains(&Address(code.range.start)))
+                {
                     self.device.forget(code.module)?;
                 }
                 self.device.unmap(Address(start))

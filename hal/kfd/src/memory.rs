@@ -187,7 +187,6 @@ fn map(range: Range<u64>, protection: libc::c_int, fixed: libc::c_int) -> Result
     Err(Status::NoMemory)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

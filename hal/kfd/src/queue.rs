@@ -48,7 +48,8 @@ impl Queue {
         pointers: Pointers,
     ) -> Queue {
         let words: Box<[AtomicU64; 3]> = Box::default();
-        let or_own = |given: u64, own: &AtomicU64| if given == 0 { own.as_ptr() as u64 } else { given };
+        let or_own =
+            |given: u64, own: &AtomicU64| if given == 0 { own.as_ptr() as u64 } else { given };
         Queue {
             id,
             node,

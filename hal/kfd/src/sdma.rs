@@ -61,7 +61,8 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
             7
         }
         COPY if variant == 4 => {
-            let wild = Rectangle::read(&dword).rows().find_map(|copy| copy_bytes(copy, queue, machine));
+            let wild =
+                Rectangle::read(&dword).rows().find_map(|copy| copy_bytes(copy, queue, machine));
             if let Some(wild) = wild {
                 return fault(wild);
             }

@@ -144,7 +144,9 @@ unsafe extern "C" fn hsaKmtGetTileConfig(_node: u32, place: *mut TileConfig) -> 
 unsafe extern "C" fn hsaKmtGetClockCounters(_node: u32, place: *mut ClockCounters) -> Status {
     let now = clock();
     // SAFETY: as the header says.
-    unsafe { give(place, ClockCounters { gpu: now, cpu: now, system: now, system_hz: 1_000_000_000 }) }
+    unsafe {
+        give(place, ClockCounters { gpu: now, cpu: now, system: now, system_hz: 1_000_000_000 })
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -256,9 +258,8 @@ unsafe extern "C" fn hsaKmtMapMemoryToGPUNodes(
 #[unsafe(no_mangle)]
 extern "C" fn hsaKmtUnmapMemoryToGPU(address: u64) -> Status {
     let Some(machine) = machine() else { return Status::Error };
-    let found = machine.with_memory(|memory| {
-        memory.block_around_mut(address).map(|(_, block)| block.nodes = 0)
-    });
+    let found = machine
+        .with_memory(|memory| memory.block_around_mut(address).map(|(_, block)| block.nodes = 0));
     if found.is_some() { Status::Success } else { Status::InvalidParameter }
 }
 

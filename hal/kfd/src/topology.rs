@@ -1,9 +1,7 @@
 //! What the runtime is told of the machine: node 0 is the host, the others are GPUs. Figures are
 //! those of boards that are sold; a program may print them, and nothing is timed by them.
 
-use crate::abi::{
-    CacheProperties, HeapType, IoLinkProperties, MemoryProperties, NodeProperties,
-};
+use crate::abi::{CacheProperties, HeapType, IoLinkProperties, MemoryProperties, NodeProperties};
 use flipwave_isa::Target;
 
 /// Base of the window to LDS, and to private memory, in the flat address space.

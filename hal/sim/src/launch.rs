@@ -108,8 +108,7 @@ impl Launch {
             queue: space.allocate(256)?,
             dispatch_id: 0,
         };
-        let mut launch =
-            Launch::place(checked, target, places, space, refuse)?;
+        let mut launch = Launch::place(checked, target, places, space, refuse)?;
         launch.owned.extend([places.kernarg, places.packet, places.queue]);
         space.write(places.kernarg, &dispatch.kernarg)?;
         space.write(places.packet, &launch.packet().to_bytes())?;

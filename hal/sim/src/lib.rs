@@ -67,7 +67,6 @@ pub use noting::WrittenByte;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
 pub use operations::numerics;
-pub use resident::QueuedPacket;
 pub use schedule::{Execution, Progress};
 pub use wave_state::WaveState;
 
@@ -211,6 +210,9 @@ impl EmbeddedGpu {
     /// # Errors
     /// As [`Device::dispatch`].
     pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
+        if let Some(queued) = dispatch.queued {
+            return self.begin_queued(queued, dispatch.instruction_limit);
+        }
         let index = dispatch.module.0 as usize;
         let module = Arc::clone(self.module(dispatch.module)?);
         let kernels = module.code_object.as_ref().map_or(&[][..], CodeObject::kernels);

@@ -5,21 +5,10 @@ use crate::launch::{Launch, Places};
 use crate::program::Program;
 use crate::{EmbeddedGpu, Execution, Module};
 use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, LineTable};
-use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId};
+use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Where a packet stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueuedPacket {
-    /// The packet.
-    pub packet: Address,
-    /// Its queue, `amd_queue_t`.
-    pub queue: Address,
-    /// Its number in the queue.
-    pub number: u64,
-}
 
 impl EmbeddedGpu {
     /// Lets the GPU access memory of this process, at the address that it has here.
@@ -58,25 +47,26 @@ impl EmbeddedGpu {
         self.space.allocations().map(end).find(|range| range.contains(&address))
     }
 
-    /// Makes a code object known that lies in memory as a loader has put it there, its ELF virtual
-    /// address 0 at `bias`.
+    /// Makes a code object known that a loader puts into memory, its ELF virtual address 0 at `bias`.
+    /// It is executed as it is in the file: nothing changes code in memory.
     ///
     /// # Errors
-    /// [`DeviceError::Load`] if it has no code, [`DeviceError::NotAllocated`] if that is not in the
-    /// device's memory.
-    pub fn adopt(
-        &mut self,
-        code_object: &CodeObject,
-        bias: u64,
-    ) -> Result<ModuleId, DeviceError> {
+    /// [`DeviceError::Load`].
+    pub fn adopt(&mut self, code_object: &CodeObject, bias: u64) -> Result<ModuleId, DeviceError> {
         let (start, end) = EmbeddedGpu::code(code_object)
             .ok_or_else(|| DeviceError::Load("it has no executable section".into()))?;
-        let segments = code_object.segments();
-        let first = segments.first().map_or(0, |segment| segment.address);
-        let image = first..segments.last().map_or(first, |segment| segment.end());
-        let place = Address(bias.wrapping_add(start.0));
-        let code = self.code_at(place, end.0 - start.0)?;
-        self.add_module(Module::of(code_object, bias, image), place, start, code)
+        // Symbols of other code objects are data.
+        let image = code_object
+            .load_image_with(bias, |_| Some(0))
+            .map_err(|error| DeviceError::Load(error.to_string()))?;
+        let place = bias.wrapping_add(start.0);
+        let offset = place.wrapping_sub(image.address) as usize;
+        let code = image.bytes.get(offset..offset + (end.0 - start.0) as usize);
+        let code = code.ok_or_else(|| DeviceError::Load("its code is in no segment".into()))?;
+        let first = image.address.wrapping_sub(bias);
+        let addresses = first..first + image.bytes.len() as u64;
+        let module = Module::of(code_object, bias, addresses);
+        self.add_module(module, Address(place), start, code.to_vec())
     }
 
     /// Makes code known that lies in memory without a code object. Its virtual addresses are those
@@ -85,16 +75,11 @@ impl EmbeddedGpu {
     /// # Errors
     /// As [`EmbeddedGpu::adopt`].
     pub fn adopt_bare(&mut self, code: Range<Address>) -> Result<ModuleId, DeviceError> {
-        let bytes = self.code_at(code.start, code.end.0.saturating_sub(code.start.0))?;
+        let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
+        self.space.read(code.start, &mut bytes)?;
         let lines = LineTable::default();
         let module = Module { code_object: None, bias: 0, image: code.start.0..code.end.0, lines };
         self.add_module(module, code.start, Pc(code.start.0), bytes)
-    }
-
-    fn code_at(&self, place: Address, length: u64) -> Result<Vec<u8>, DeviceError> {
-        let mut code = vec![0; length as usize];
-        self.space.read(place, &mut code)?;
-        Ok(code)
     }
 
     /// Forgets the code of a module: what lies there from now on is other code, or none. Its number
@@ -126,10 +111,7 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// [`DeviceError::NotAllocated`] if one of them is not in the device's memory.
-    pub fn packet(
-        &self,
-        packet: Address,
-    ) -> Result<(KernelPacket, Descriptor), DeviceError> {
+    pub fn packet(&self, packet: Address) -> Result<(KernelPacket, Descriptor), DeviceError> {
         let mut bytes = [0; KernelPacket::SIZE];
         self.space.read(packet, &mut bytes)?;
         let packet = KernelPacket::from_bytes(&bytes);

@@ -48,6 +48,7 @@ pub fn launch(
         kernarg: arguments.kernarg,
         dynamic_lds: arguments.dynamic_lds,
         instruction_limit: 10_000_000,
+        queued: None,
     })?;
     match end {
         Completion::Completed(_) => Ok(()),

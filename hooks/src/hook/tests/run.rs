@@ -191,6 +191,7 @@ impl Bench {
             kernarg,
             dynamic_lds: 0,
             instruction_limit: 1_000_000,
+            queued: None,
         });
         assert!(matches!(end, Ok(Completion::Completed(_))), "{end:?}\n{text}");
         let mut memory = vec![0; rows * ROW];
