@@ -120,6 +120,9 @@ impl Default for Policy {
     }
 }
 
+/// The strict level's knowledge of a dispatch under way, see [`EmbeddedGpu::begin_check`].
+pub struct StrictCheck(Strict);
+
 /// What is noted of accesses to device memory.
 enum Notes<'a> {
     None,
@@ -283,23 +286,49 @@ impl EmbeddedGpu {
         &mut self,
         dispatch: &Dispatch,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut execution = self.begin(dispatch)?;
+        let mut check = self.begin_check(&execution)?;
+        let end = self.finish(&mut execution, &mut Unobserved, &mut check.0)?;
+        Ok((end, self.violations(check)))
+    }
+
+    /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoStrictLevel`] for a processor whose rules are not known here.
+    pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
         if !strict::PROCESSORS.contains(&self.target.processor()) {
             return Err(DeviceError::NoStrictLevel {
                 target: self.target.to_string(),
                 known: strict::PROCESSORS.to_vec(),
             });
         }
-        let mut execution = self.begin(dispatch)?;
-        let programs = self.programs_of(&execution);
+        let programs = self.programs_of(execution);
         let wave_size = execution.launch.machine.lanes;
-        let mut strict = Strict::new(&self.target, wave_size, programs);
-        let end = self.finish(&mut execution, &mut Unobserved, &mut strict)?;
-        let mut violations = strict.into_violations();
+        Ok(StrictCheck(Strict::new(&self.target, wave_size, programs)))
+    }
+
+    /// Like [`EmbeddedGpu::advance`], checked; and much slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_checked(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut StrictCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.carry_on(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+    }
+
+    /// What was found.
+    pub fn violations(&self, check: StrictCheck) -> Vec<Violation> {
+        let mut violations = check.0.into_violations();
         for violation in &mut violations {
             let module = self.modules.get(violation.place.module.0 as usize);
             violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));
         }
-        Ok((end, violations))
+        violations
     }
 
     /// The allocations of the device's memory, those of loaded code objects included: address and

@@ -1,0 +1,159 @@
+//! A capture being written.
+
+use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_runs};
+use crate::{CaptureError, FORMAT};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const SCHEMA: &str = "
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE data (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, compressed BLOB NOT NULL);
+CREATE TABLE code_object (
+  id INTEGER PRIMARY KEY, bias INTEGER NOT NULL, digest BLOB NOT NULL REFERENCES data);
+CREATE TABLE step (
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, address INTEGER, other INTEGER, bytes INTEGER,
+  runs BLOB, digest BLOB REFERENCES data);
+CREATE TABLE dispatch (
+  step INTEGER PRIMARY KEY REFERENCES step, number INTEGER NOT NULL, stream INTEGER NOT NULL,
+  kernel TEXT NOT NULL, code_object INTEGER NOT NULL REFERENCES code_object,
+  packet BLOB NOT NULL, packet_address INTEGER NOT NULL, queue_address INTEGER NOT NULL,
+  queue_number INTEGER NOT NULL, instructions INTEGER NOT NULL, written BLOB NOT NULL);
+";
+
+/// A capture being written. What was added is in the file when [`Writer::save`] was called.
+pub struct Writer {
+    file: PathBuf,
+    database: Connection,
+}
+
+impl Writer {
+    /// Makes a new file, for a run of `command` on a GPU.
+    ///
+    /// # Errors
+    /// [`CaptureError::Database`], also if the file is there already.
+    pub fn create(file: &Path, gpu: &str, command: &str) -> Result<Writer, CaptureError> {
+        let failed = CaptureError::database(file);
+        let database = Connection::open(file).map_err(&failed)?;
+        database.execute_batch(SCHEMA).map_err(&failed)?;
+        let writer = Writer { file: file.to_owned(), database };
+        writer.set("format", FORMAT)?;
+        writer.set("gpu", gpu)?;
+        writer.set("command", command)?;
+        writer.set("is_complete", 0)?;
+        writer.execute("BEGIN", ())?;
+        Ok(writer)
+    }
+
+    fn execute(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), CaptureError> {
+        let run = || self.database.prepare_cached(statement)?.execute(values);
+        run().map(|_| ()).map_err(CaptureError::database(&self.file))
+    }
+
+    fn set(&self, name: &str, value: impl rusqlite::ToSql) -> Result<(), CaptureError> {
+        self.execute("INSERT OR REPLACE INTO about VALUES (?1, ?2)", params![name, value])
+    }
+
+    /// Stores data unless they are there; gives their digest.
+    fn store(&self, bytes: &[u8]) -> Result<Vec<u8>, CaptureError> {
+        let digest = Sha256::digest(bytes).to_vec();
+        let known = self
+            .database
+            .prepare_cached("SELECT 1 FROM data WHERE digest = ?1")
+            .and_then(|mut statement| statement.exists([&digest]))
+            .map_err(CaptureError::database(&self.file))?;
+        if !known {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+            // Writing to memory cannot fail.
+            let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+            let compressed = compressed.unwrap_or_default();
+            let values = params![digest, bytes.len() as i64, compressed];
+            self.execute("INSERT INTO data VALUES (?1, ?2, ?3)", values)?;
+        }
+        Ok(digest)
+    }
+
+    /// Adds a code object.
+    ///
+    /// # Errors
+    /// [`CaptureError::Database`].
+    pub fn add_code_object(&self, elf: &[u8], bias: u64) -> Result<CodeObjectId, CaptureError> {
+        let digest = self.store(elf)?;
+        let values = params![bias as i64, digest];
+        self.execute("INSERT INTO code_object (bias, digest) VALUES (?1, ?2)", values)?;
+        Ok(CodeObjectId(self.database.last_insert_rowid() as u32))
+    }
+
+    /// Adds a step behind all others.
+    ///
+    /// # Errors
+    /// [`CaptureError::Database`].
+    pub fn add(&self, step: &Step) -> Result<(), CaptureError> {
+        let insert = |kind: &str, [address, other, bytes]: [u64; 3]| {
+            let values = params![kind, address as i64, other as i64, bytes as i64];
+            let statement =
+                "INSERT INTO step (kind, address, other, bytes) VALUES (?1, ?2, ?3, ?4)";
+            self.execute(statement, values)
+        };
+        match step {
+            Step::Map { address, bytes } => insert("map", [address.0, 0, *bytes]),
+            Step::Unmap { address } => insert("unmap", [address.0, 0, 0]),
+            Step::Copy { from, to, bytes } => insert("copy", [from.0, to.0, *bytes]),
+            Step::Read { address, bytes } => insert("read", [address.0, 0, *bytes]),
+            Step::Write(patch) => {
+                let digest = self.store(&patch.bytes)?;
+                let values = params![patch.bytes.len() as i64, encode_runs(&patch.runs), digest];
+                let statement =
+                    "INSERT INTO step (kind, bytes, runs, digest) VALUES ('write', ?1, ?2, ?3)";
+                self.execute(statement, values)
+            }
+            Step::Dispatch(dispatch) => {
+                insert("dispatch", [dispatch.packet.kernel.0, 0, 0])?;
+                self.add_dispatch(self.database.last_insert_rowid(), dispatch)
+            }
+        }
+    }
+
+    fn add_dispatch(&self, step: i64, dispatch: &RecordedDispatch) -> Result<(), CaptureError> {
+        let queued = dispatch.queued;
+        let values = params![
+            step,
+            dispatch.number,
+            dispatch.stream as i64,
+            dispatch.kernel,
+            dispatch.code_object.0,
+            dispatch.packet.to_bytes(),
+            queued.packet.0 as i64,
+            queued.queue.0 as i64,
+            queued.number as i64,
+            dispatch.instructions as i64,
+            encode_runs(&dispatch.written),
+        ];
+        let statement =
+            "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        self.execute(statement, values)
+    }
+
+    /// What was added so far is in the file, whatever becomes of the process.
+    ///
+    /// # Errors
+    /// [`CaptureError::Database`], if the disk is full for example.
+    pub fn save(&self) -> Result<(), CaptureError> {
+        self.execute("COMMIT", ())?;
+        self.execute("BEGIN", ())
+    }
+
+    /// The run has ended.
+    ///
+    /// # Errors
+    /// As [`Writer::save`].
+    pub fn finish(self) -> Result<(), CaptureError> {
+        self.set("is_complete", 1)?;
+        self.execute("COMMIT", ())
+    }
+}
