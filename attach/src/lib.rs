@@ -3,8 +3,10 @@
 
 mod inside;
 mod launch;
+mod report;
 mod session;
 
 pub use flipwave_kfd::processors;
 pub use launch::{Library, LibraryError, become_application};
-pub use session::Session;
+pub use report::{Event, read_report};
+pub use session::{Session, Task};

@@ -2,6 +2,7 @@
 
 use flipwave_isa::Target;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The environment variable that holds a session, as JSON.
 pub const VARIABLE: &str = "FLIPWAVE_SESSION";
@@ -13,9 +14,43 @@ pub struct Session {
     pub gpu: String,
     /// How many of them.
     pub gpus: u32,
+    /// What is done with dispatches.
+    pub task: Task,
+    /// Where the library tells what happened, see [`crate::Event`]; nowhere if not said.
+    pub report: Option<PathBuf>,
+}
+
+/// What is done with dispatches besides executing them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Nothing.
+    Run,
+    /// What breaks the rules of the hardware is reported.
+    Strict,
+    /// The run is recorded.
+    Capture {
+        /// The file, which must not be there yet.
+        file: PathBuf,
+        /// The application and its arguments, as they are written into the file.
+        command: String,
+    },
+    /// A fault is injected.
+    Inject {
+        /// Its site, as text.
+        site: String,
+        /// A file with the watchdogs of dispatches, by number: a JSON list of wave instructions.
+        /// Dispatches beyond have the longest.
+        limits: PathBuf,
+    },
 }
 
 impl Session {
+    /// A session that runs an application and does nothing else.
+    pub fn new(gpu: impl Into<String>, gpus: u32) -> Session {
+        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None }
+    }
+
     /// The session of this process.
     ///
     /// # Errors

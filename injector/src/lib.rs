@@ -13,6 +13,7 @@ mod foresight;
 mod injection;
 mod injector;
 mod landmarks;
+mod online;
 mod population;
 mod restart;
 mod site;
@@ -33,6 +34,7 @@ pub use foresight::foresee;
 pub use injection::{Ending, Injection, InjectionError, Struck, inject};
 pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
+pub use online::OnlineStrike;
 pub use population::{
     Allocation, Counting, Foresight, Group, GroupPopulation, InstructionPopulation, Lines,
     PlanError, Planned, Population, Profile, ProfileError, Sampling, Selection, Stratification,

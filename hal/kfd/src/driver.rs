@@ -1,27 +1,47 @@
 //! What is done with the dispatches of an application besides executing them.
 
+use crate::machine::Machine;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Completion, DeviceError, KernelPacket, ModuleId};
+use flipwave_device::{Address, Completion, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::Arc;
 
 /// A kernel dispatch of the application, or of the runtime itself.
 #[derive(Clone, Debug)]
 pub struct KernelDispatch {
-    /// Its number among the dispatches of kernels from code objects, in the order in which they
-    /// are executed; nothing for code that the runtime brings without a code object, with which it
-    /// copies and fills.
-    pub number: Option<u32>,
-    /// The GPU, from 0.
-    pub gpu: u32,
+    /// The GPU's node.
+    pub node: u32,
     /// The queue, by the order in which queues were made.
     pub queue: u64,
     /// The packet.
     pub packet: KernelPacket,
+    /// Where it is.
+    pub queued: QueuedPacket,
     /// The code, as it is known to the device.
     pub module: ModuleId,
-    /// The kernel's name and its code object, where there is one.
-    pub kernel: Option<(Arc<str>, Arc<CodeObject>)>,
+    /// The kernel; nothing for code that the runtime brings without a code object, with which it
+    /// copies and fills.
+    pub kernel: Option<DispatchedKernel>,
+}
+
+/// A kernel of a code object.
+#[derive(Clone, Debug)]
+pub struct DispatchedKernel {
+    /// The dispatch's number among those of kernels from code objects, in the order in which they
+    /// are executed.
+    pub number: u32,
+    /// Its name; empty if the code object does not say it.
+    pub name: Arc<str>,
+    /// Its code object.
+    pub code_object: Arc<CodeObject>,
+    /// What was added to the code object's virtual addresses.
+    pub bias: u64,
+}
+
+/// Sees what engines copy.
+pub trait CopyWatch: Send + Sync {
+    /// Bytes that the GPU of a node may access are about to be copied.
+    fn copies(&self, machine: &Machine, node: u32, from: Address, to: Address, bytes: u64);
 }
 
 /// Runs dispatches. All calls come from one thread.
@@ -30,7 +50,15 @@ pub trait Driver: Send {
     ///
     /// # Errors
     /// The tool's own; the application is ended.
-    fn begin(&mut self, _: &mut EmbeddedGpu, _: &KernelDispatch) -> Result<(), DeviceError> {
+    fn begin(&mut self, _: &Machine, _: &KernelDispatch) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// The dispatch is ready, nothing of it is executed.
+    ///
+    /// # Errors
+    /// As [`Driver::begin`].
+    fn start(&mut self, _: &EmbeddedGpu, _: &Execution) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -53,10 +81,11 @@ pub trait Driver: Send {
     /// The dispatch has ended. The runtime learns of it when this returns.
     ///
     /// # Errors
-    /// The tool's own; the application is ended.
+    /// As [`Driver::begin`].
     fn end(
         &mut self,
-        _: &mut EmbeddedGpu,
+        _: &Machine,
+        _: &EmbeddedGpu,
         _: &KernelDispatch,
         _: &Completion,
     ) -> Result<(), DeviceError> {

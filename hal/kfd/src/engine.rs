@@ -4,7 +4,7 @@
 use crate::abi::MemoryAccessFault;
 use crate::aql::{self, Packet, Work};
 use crate::code::{LoaderList, resident_at};
-use crate::driver::{Driver, KernelDispatch};
+use crate::driver::{DispatchedKernel, Driver, KernelDispatch};
 use crate::host::{Signal, clock};
 use crate::machine::Machine;
 use crate::memory::Change;
@@ -201,28 +201,26 @@ impl Compute {
         let (kernel_packet, descriptor) = gpu.device.packet(Address(packet.address))?;
         let code = gpu.code_around(descriptor.entry.0, &self.machine)?;
         let descriptor_place = kernel_packet.kernel.0.wrapping_sub(code.bias);
-        let kernel = code.code_object.as_ref().and_then(|code_object| {
+        let (module, bias) = (code.module, code.bias);
+        let kernel = code.code_object.as_ref().map(|code_object| {
             let kernels = code_object.kernels();
-            let own = kernels.iter().find(|own| own.descriptor.address == descriptor_place)?;
-            Some((Arc::clone(&own.name), Arc::clone(code_object)))
+            let own = kernels.iter().find(|own| own.descriptor.address == descriptor_place);
+            let name = own.map_or_else(Arc::default, |own| Arc::clone(&own.name));
+            let (number, code_object) = (self.dispatches, Arc::clone(code_object));
+            DispatchedKernel { number, name, code_object, bias }
         });
-        let number = code.code_object.is_some().then_some(self.dispatches);
-        self.dispatches += u32::from(number.is_some());
-        let dispatch = KernelDispatch {
-            number,
-            gpu: index as u32,
-            queue: queue.id,
-            packet: kernel_packet,
-            module: code.module,
-            kernel,
-        };
+        self.dispatches += u32::from(kernel.is_some());
         let queued = QueuedPacket {
             packet: Address(packet.address),
             queue: Address(queue.structure()),
             number: packet.number,
         };
-        self.driver.begin(&mut gpu.device, &dispatch)?;
+        let (node, queue_id) = (queue.node, queue.id);
+        let dispatch =
+            KernelDispatch { node, queue: queue_id, packet: kernel_packet, queued, module, kernel };
+        self.driver.begin(&self.machine, &dispatch)?;
         let mut execution = gpu.device.begin_queued(queued, self.driver.limit(&dispatch))?;
+        self.driver.start(&gpu.device, &execution)?;
         let completion = loop {
             let device = &mut self.gpus[index].device;
             let until = execution.statistics().wave_instructions + SLICE;
@@ -235,7 +233,7 @@ impl Compute {
                 Progress::Paused => self.apply_changes()?,
             }
         };
-        self.driver.end(&mut self.gpus[index].device, &dispatch, &completion)?;
+        self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
         Ok(match completion {
             Completion::Completed(_) => End::Done,
             Completion::Faulted(fault) => End::Faulted(fault.cause),

@@ -18,7 +18,7 @@ mod sdma;
 mod thunk;
 mod topology;
 
-pub use driver::{Driver, KernelDispatch};
+pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use machine::{Machine, MachineError};
 pub use thunk::{OpenError, on_open};
 pub use topology::processors;

@@ -2,16 +2,17 @@
 //! threads of their own.
 
 use crate::abi::Status;
-use crate::driver::Driver;
+use crate::driver::{CopyWatch, Driver};
 use crate::engine;
 use crate::events::Events;
 use crate::memory::{Change, Memory, changes};
 use crate::queue::{Queue, QueueKind};
 use crate::topology::Topology;
-use flipwave_device::DeviceError;
+use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub struct Machine {
     loader_list: AtomicU64,
     /// Where the GPUs write which event they signal, see [`Events::create`].
     mailboxes: OnceLock<Option<u64>>,
+    copy_watch: Option<Arc<dyn CopyWatch>>,
 }
 
 /// Memory, and what of it the GPUs were last told that they may access, by node.
@@ -80,7 +82,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Machine {
-    /// A machine with so many GPUs, whose dispatches `driver` runs.
+    /// A machine with so many GPUs, whose dispatches `driver` runs. Copies are shown to
+    /// `copy_watch`.
     ///
     /// # Errors
     /// [`MachineError`].
@@ -88,6 +91,7 @@ impl Machine {
         target: &Target,
         gpus: u32,
         driver: Box<dyn Driver>,
+        copy_watch: Option<Arc<dyn CopyWatch>>,
     ) -> Result<Arc<Machine>, MachineError> {
         if !(1..=16).contains(&gpus) {
             return Err(MachineError::Count(gpus));
@@ -107,6 +111,7 @@ impl Machine {
             queues: Mutex::default(),
             loader_list: AtomicU64::new(0),
             mailboxes: OnceLock::new(),
+            copy_watch,
         });
         engine::start(&machine, devices?, driver).map_err(MachineError::Thread)?;
         Ok(machine)
@@ -200,7 +205,10 @@ impl Machine {
 
     /// Whether a GPU may access all of these bytes.
     pub fn is_mapped(&self, node: u32, address: u64, bytes: u64) -> bool {
-        let mapped = lock(&self.memory);
+        Machine::is_in_view(&lock(&self.memory), node, address, bytes)
+    }
+
+    fn is_in_view(mapped: &Mapped, node: u32, address: u64, bytes: u64) -> bool {
         let Some(view) = mapped.views.get(&node) else { return false };
         let Some(end) = address.checked_add(bytes) else { return false };
         let mut at = address;
@@ -211,6 +219,39 @@ impl Machine {
             }
         }
         true
+    }
+
+    /// Whether the memory at an address is the host's, which the GPU may access, and not the GPU's.
+    pub fn is_on_host(&self, address: Address) -> bool {
+        let mapped = lock(&self.memory);
+        mapped.memory.block_around(address.0).is_some_and(|(_, block)| block.node == 0)
+    }
+
+    /// The ranges that the GPU of a node may access.
+    pub fn mapped(&self, node: u32) -> Vec<Range<Address>> {
+        let mapped = lock(&self.memory);
+        let view = mapped.views.get(&node).into_iter().flatten();
+        view.map(|(start, end)| Address(*start)..Address(*end)).collect()
+    }
+
+    /// Copies bytes that the GPU of a node may access; whether it may.
+    pub fn read(&self, node: u32, address: Address, bytes: &mut [u8]) -> bool {
+        // The memory cannot be unmapped meanwhile.
+        let mapped = lock(&self.memory);
+        let is_mapped = Machine::is_in_view(&mapped, node, address.0, bytes.len() as u64);
+        if is_mapped {
+            let (from, to) = (address.0 as *const u8, bytes.as_mut_ptr());
+            // SAFETY: mapped for the GPU, hence mapped; the places do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes.len()) };
+        }
+        is_mapped
+    }
+
+    /// Shows a copy to whoever watches.
+    pub fn show_copy(&self, node: u32, from: u64, to: u64, bytes: u64) {
+        if let Some(watch) = &self.copy_watch {
+            watch.copies(self, node, Address(from), Address(to), bytes);
+        }
     }
 
     /// Adds a queue with a number of its own.

@@ -150,6 +150,7 @@ fn copy_bytes(copy: Copy, queue: &Queue, machine: &Machine) -> Option<u64> {
     let Copy { from, to, bytes } = copy;
     let wild = [from, to].into_iter().find(|start| !machine.is_mapped(queue.node, *start, bytes));
     if wild.is_none() {
+        machine.show_copy(queue.node, from, to, bytes);
         // SAFETY: both are mapped for the GPU, hence mapped; the ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
     }

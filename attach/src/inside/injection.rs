@@ -1,0 +1,112 @@
+//! Executes with a fault at one site.
+
+use super::{end, failed, tell, tell_fault};
+use crate::report::Event;
+use flipwave_device::{Completion, DeviceError, FaultCause};
+use flipwave_injector::{OnlineStrike, Site, instruction_limit};
+use flipwave_isa::Target;
+use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
+use std::path::Path;
+
+pub struct Injection {
+    site: &'static Site,
+    strike: OnlineStrike<'static>,
+    limits: Vec<u64>,
+    /// Whether the dispatch under way can be struck.
+    is_watched: bool,
+    is_told: bool,
+}
+
+impl Injection {
+    /// An injection at a site, with the watchdogs of a file.
+    pub fn new(site: &str, limits: &Path, target: &Target) -> Result<Injection, String> {
+        let site: Site = site.parse().map_err(|error| format!("the site {site}: {error}"))?;
+        // It is needed as long as the process runs.
+        let site: &'static Site = Box::leak(Box::new(site));
+        let name = limits.display();
+        let text = std::fs::read_to_string(limits).map_err(|error| format!("{name}: {error}"))?;
+        let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+        let strike = OnlineStrike::new(site, target);
+        Ok(Injection { site, strike, limits, is_watched: false, is_told: false })
+    }
+
+    /// Tells what was struck, once all that can be struck has been.
+    fn tell_struck(&mut self) {
+        if self.is_told {
+            return;
+        }
+        match self.strike.so_far() {
+            Some(Ok(struck)) => tell(&Event::Struck {
+                before: struck.before,
+                after: struck.after,
+                words: struck.words,
+            }),
+            Some(Err(error)) => tell(&Event::NotStruck { reason: error.to_string() }),
+            None => return,
+        }
+        self.is_told = true;
+    }
+}
+
+impl Driver for Injection {
+    fn limit(&self, dispatch: &KernelDispatch) -> u64 {
+        let number = dispatch.kernel.as_ref().map(|kernel| kernel.number as usize);
+        let own = number.and_then(|number| self.limits.get(number));
+        let longest = self.limits.iter().max();
+        own.or(longest).copied().unwrap_or_else(|| instruction_limit(0))
+    }
+
+    fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
+        let number = dispatch.kernel.as_ref().map(|kernel| kernel.number);
+        let event = self.site.event();
+        self.is_watched =
+            number.is_some() && event.is_none_or(|event| Some(event.dispatch) == number);
+        if self.is_watched {
+            let packet = &dispatch.packet;
+            let workgroups = [0, 1].map(|dimension| {
+                packet.grid[dimension].div_ceil(packet.workgroup[dimension].max(1))
+            });
+            self.strike.begin(workgroups);
+        }
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        gpu: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        if self.is_watched {
+            gpu.advance(execution, &mut self.strike, until)
+        } else {
+            gpu.advance(execution, &mut Unobserved, until)
+        }
+    }
+
+    fn end(
+        &mut self,
+        _: &Machine,
+        _: &EmbeddedGpu,
+        dispatch: &KernelDispatch,
+        completion: &Completion,
+    ) -> Result<(), DeviceError> {
+        // A permanent fault goes on striking: what it did until the first dispatch ended is told.
+        if self.is_watched {
+            self.tell_struck();
+        }
+        if let Completion::Faulted(fault) = completion {
+            tell_fault(dispatch, fault);
+            if matches!(fault.cause, FaultCause::Watchdog { .. }) {
+                // On hardware the application would wait for ever.
+                end();
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &DeviceError) {
+        failed(error)
+    }
+}

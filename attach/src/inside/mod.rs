@@ -1,0 +1,95 @@
+//! The side that is inside of the application.
+
+mod injection;
+mod plain;
+mod recorder;
+mod shadow;
+mod strict;
+
+use crate::report::{Event, Report};
+use crate::session::{Session, Task};
+use flipwave_device::{DeviceError, DeviceFault};
+use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Exit code of the application where the tool fails, or ends it.
+const ENDED: i32 = 2;
+
+extern "C" fn attach() {
+    flipwave_kfd::on_open(open);
+}
+
+/// Runs when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ATTACH: extern "C" fn() = attach;
+
+/// The report of this process.
+static REPORT: OnceLock<Mutex<Report>> = OnceLock::new();
+
+/// The machine for the runtime of this process.
+fn open() -> Option<Arc<Machine>> {
+    match start() {
+        Ok(machine) => Some(machine),
+        Err(reason) => fail(&reason),
+    }
+}
+
+fn start() -> Result<Arc<Machine>, String> {
+    let session = Session::of_process()?;
+    let report = Report::to(session.report.as_deref())
+        .map_err(|error| format!("cannot write the report: {error}"))?;
+    let _ = REPORT.set(Mutex::new(report));
+    let target = session.target()?;
+    let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
+    let driver: Box<dyn Driver> = match &session.task {
+        Task::Run => Box::new(plain::Plain),
+        Task::Strict => Box::new(strict::Strict::default()),
+        Task::Inject { site, limits } => {
+            Box::new(injection::Injection::new(site, limits, &target)?)
+        }
+        Task::Capture { file, command } => {
+            let recorder = recorder::Recorder::create(file, &session, command)?;
+            copy_watch = Some(Arc::new(recorder.clone()));
+            Box::new(recorder)
+        }
+    };
+    Machine::start(&target, session.gpus, driver, copy_watch).map_err(|error| error.to_string())
+}
+
+/// Tells the program that has started the application.
+fn tell(event: &Event) {
+    if let Some(report) = REPORT.get() {
+        report.lock().unwrap_or_else(PoisonError::into_inner).add(event);
+    }
+}
+
+/// Tells of a dispatch that was stopped.
+fn tell_fault(dispatch: &KernelDispatch, fault: &DeviceFault) {
+    let kernel = dispatch.kernel.as_ref();
+    tell(&Event::Fault {
+        dispatch: kernel.map(|kernel| kernel.number),
+        kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
+        cause: fault.cause.name().to_owned(),
+        text: fault.to_string(),
+    });
+}
+
+/// Ends the application because the tool cannot go on.
+fn fail(reason: &str) -> ! {
+    tell(&Event::Failed { reason: reason.to_owned() });
+    eprintln!("flipwave: {reason}");
+    end()
+}
+
+/// Ends the application at once. What the runtime would do at an orderly end may wait for the GPU,
+/// which has stopped.
+fn end() -> ! {
+    // SAFETY: does nothing but to end the process.
+    unsafe { libc::_exit(ENDED) }
+}
+
+/// The tool's failure as drivers are told of it.
+fn failed(error: &DeviceError) -> ! {
+    fail(&error.to_string())
+}

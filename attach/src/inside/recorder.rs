@@ -1,0 +1,213 @@
+//! Records the run: what is in memory that no kernel has written, and the dispatches.
+
+use super::shadow::{Shadow, touched_pages};
+use super::{fail, failed};
+use crate::session::Session;
+use flipwave_capture::{CaptureError, CodeObjectId, Patch, RecordedDispatch, Step, Writer};
+use flipwave_device::{Address, Completion, DeviceError};
+use flipwave_kfd::{CopyWatch, DispatchedKernel, Driver, KernelDispatch, Machine};
+use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The node of the only GPU.
+const NODE: u32 = 1;
+/// Most bytes of one step.
+const STEP_BYTES: usize = 1 << 20;
+
+/// Records; its clones are the same recording.
+#[derive(Clone)]
+pub struct Recorder {
+    recording: Arc<Mutex<Recording>>,
+    /// What the dispatch under way has touched, where that is recorded.
+    footprints: Option<Footprints>,
+}
+
+struct Recording {
+    /// Nothing once the run has ended.
+    writer: Option<Writer>,
+    shadow: Shadow,
+    code_objects: HashMap<(u64, usize), CodeObjectId>,
+}
+
+/// The recording of this process, for its end.
+static RECORDING: OnceLock<Arc<Mutex<Recording>>> = OnceLock::new();
+
+extern "C" fn finish() {
+    let Some(recording) = RECORDING.get() else { return };
+    let writer = lock(recording).writer.take();
+    if let Some(Err(error)) = writer.map(Writer::finish) {
+        fail(&error.to_string());
+    }
+}
+
+fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
+    recording.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recorder {
+    /// A recording into a new file.
+    pub fn create(file: &Path, session: &Session, command: &str) -> Result<Recorder, String> {
+        if session.gpus != 1 {
+            return Err(format!("a run on {} GPUs cannot be captured: expected 1", session.gpus));
+        }
+        let writer = Writer::create(file, &session.gpu, command).map_err(|e| e.to_string())?;
+        let (shadow, code_objects) = Default::default();
+        let recording = Recording { writer: Some(writer), shadow, code_objects };
+        let recording = Arc::new(Mutex::new(recording));
+        let _ = RECORDING.set(Arc::clone(&recording));
+        // SAFETY: registers a function for the process's orderly end.
+        unsafe { libc::atexit(finish) };
+        Ok(Recorder { recording, footprints: None })
+    }
+}
+
+impl Recording {
+    /// Adds what has come into memory since the last time, of all of it or of a range.
+    fn catch_up(
+        &mut self,
+        machine: &Machine,
+        range: Option<Range<u64>>,
+    ) -> Result<(), CaptureError> {
+        let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
+        for step in shadow.follow_maps(machine.mapped(NODE)) {
+            writer.add(&step)?;
+        }
+        let mut patch = Patch::default();
+        let read = |address, bytes: &mut [u8]| machine.read(NODE, Address(address), bytes);
+        let mut result = Ok(());
+        shadow.news(range, touched_pages, read, |address, bytes| {
+            patch.push(Address(address), bytes);
+            if patch.bytes.len() >= STEP_BYTES && result.is_ok() {
+                result = writer.add(&Step::Write(std::mem::take(&mut patch)));
+            }
+        });
+        result?;
+        match patch.runs.is_empty() {
+            true => Ok(()),
+            false => writer.add(&Step::Write(patch)),
+        }
+    }
+
+    fn add_dispatch(
+        &mut self,
+        machine: &Machine,
+        dispatch: &KernelDispatch,
+        kernel: &DispatchedKernel,
+        instructions: u64,
+        written: Vec<(Address, u64)>,
+    ) -> Result<(), CaptureError> {
+        let Recording { writer: Some(writer), shadow, code_objects } = self else { return Ok(()) };
+        let key = (kernel.bias, Arc::as_ptr(&kernel.code_object) as usize);
+        let code_object = match code_objects.get(&key) {
+            Some(id) => *id,
+            None => {
+                let id = writer.add_code_object(kernel.code_object.bytes(), kernel.bias)?;
+                *code_objects.entry(key).or_insert(id)
+            }
+        };
+        for (address, bytes) in &written {
+            shadow.take(address.0, *bytes, |at, bytes| machine.read(NODE, Address(at), bytes));
+        }
+        let on_host: Vec<(Address, u64)> =
+            written.iter().copied().filter(|(address, _)| machine.is_on_host(*address)).collect();
+        writer.add(&Step::Dispatch(Box::new(RecordedDispatch {
+            number: kernel.number,
+            stream: dispatch.queue,
+            kernel: kernel.name.to_string(),
+            code_object,
+            packet: dispatch.packet,
+            queued: dispatch.queued,
+            instructions,
+            written,
+        })))?;
+        // What a kernel writes to the host's memory is out at once.
+        for (address, bytes) in on_host {
+            writer.add(&Step::Read { address, bytes })?;
+        }
+        writer.save()
+    }
+
+    fn add_copy(
+        &mut self,
+        machine: &Machine,
+        from: Address,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), CaptureError> {
+        self.catch_up(machine, Some(from.0..from.0 + bytes))?;
+        let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
+        writer.add(&Step::Copy { from, to, bytes })?;
+        shadow.copy(from.0, to.0, bytes);
+        if machine.is_on_host(to) && !machine.is_on_host(from) {
+            writer.add(&Step::Read { address: from, bytes })?;
+        }
+        writer.save()
+    }
+}
+
+impl CopyWatch for Recorder {
+    fn copies(&self, machine: &Machine, _: u32, from: Address, to: Address, bytes: u64) {
+        let result = lock(&self.recording).add_copy(machine, from, to, bytes);
+        result.unwrap_or_else(|error| fail(&error.to_string()));
+    }
+}
+
+impl Driver for Recorder {
+    fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
+        self.footprints = dispatch.kernel.is_some().then(Footprints::default);
+        if self.footprints.is_some() {
+            let result = lock(&self.recording).catch_up(machine, None);
+            result.unwrap_or_else(|error| fail(&error.to_string()));
+        }
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        gpu: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        match &mut self.footprints {
+            Some(footprints) => gpu.advance_recorded(execution, &mut Unobserved, footprints, until),
+            // The runtime's own code: what it writes is taken for the host's.
+            None => gpu.advance(execution, &mut Unobserved, until),
+        }
+    }
+
+    fn end(
+        &mut self,
+        machine: &Machine,
+        _: &EmbeddedGpu,
+        dispatch: &KernelDispatch,
+        completion: &Completion,
+    ) -> Result<(), DeviceError> {
+        let statistics = match completion {
+            Completion::Completed(statistics) => statistics,
+            Completion::Faulted(fault) => {
+                super::tell_fault(dispatch, fault);
+                fail(&format!("a run that a fault ends cannot be captured: {fault}"));
+            }
+        };
+        if let (Some(footprints), Some(kernel)) = (self.footprints.take(), &dispatch.kernel) {
+            let mut written = ByteSet::default();
+            footprints.iter().for_each(|(_, own)| written.unite(&own.written));
+            let result = lock(&self.recording).add_dispatch(
+                machine,
+                dispatch,
+                kernel,
+                statistics.wave_instructions,
+                written.runs(),
+            );
+            result.unwrap_or_else(|error| fail(&error.to_string()));
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &DeviceError) {
+        failed(error)
+    }
+}

@@ -1,0 +1,211 @@
+//! What a recording knows of memory: a copy of it, in which differences show what has changed.
+
+use flipwave_capture::Step;
+use flipwave_device::Address;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+const PAGE: usize = 4096;
+
+type Page = Box<[u8; PAGE]>;
+
+/// The copy. Pages that it does not have are zero.
+#[derive(Default)]
+pub struct Shadow {
+    pages: HashMap<u64, Page>,
+    /// What is mapped: first address and end.
+    maps: BTreeMap<u64, u64>,
+}
+
+impl Shadow {
+    /// Takes over what is mapped now; the steps that lead there.
+    pub fn follow_maps(&mut self, now: Vec<Range<Address>>) -> Vec<Step> {
+        let now: BTreeMap<u64, u64> =
+            now.into_iter().map(|range| (range.start.0, range.end.0)).collect();
+        let mut steps = Vec::new();
+        for (start, end) in &self.maps {
+            if now.get(start) != Some(end) {
+                steps.push(Step::Unmap { address: Address(*start) });
+                for page in start / PAGE as u64..end.div_ceil(PAGE as u64) {
+                    self.pages.remove(&page);
+                }
+            }
+        }
+        for (start, end) in &now {
+            if self.maps.get(start) != Some(end) {
+                steps.push(Step::Map { address: Address(*start), bytes: end - start });
+            }
+        }
+        self.maps = now;
+        steps
+    }
+
+    /// Shows each run of bytes that memory, read by `read`, has otherwise than the copy, and takes
+    /// it over; of all that is mapped, or of a range. Only pages are looked at that `touched` says
+    /// may not be zero.
+    pub fn news(
+        &mut self,
+        range: Option<Range<u64>>,
+        touched: impl Fn(Range<u64>) -> Vec<u64>,
+        read: impl Fn(u64, &mut [u8]) -> bool,
+        mut show: impl FnMut(u64, &[u8]),
+    ) {
+        let range = range.unwrap_or(0..u64::MAX);
+        let mut bytes = [0; PAGE];
+        for (start, end) in &self.maps {
+            let (start, end) = (range.start.max(*start), range.end.min(*end));
+            if start >= end {
+                continue;
+            }
+            for number in touched(start / PAGE as u64..end.div_ceil(PAGE as u64)) {
+                let address = number * PAGE as u64;
+                if !read(address, &mut bytes) {
+                    continue;
+                }
+                let page = self.pages.entry(number).or_insert_with(|| Box::new([0; PAGE]));
+                if **page == bytes {
+                    continue;
+                }
+                for run in runs(&page[..], &bytes) {
+                    show(address + run.start as u64, &bytes[run]);
+                }
+                **page = bytes;
+            }
+        }
+    }
+
+    /// Takes bytes over as memory, read by `read`, has them.
+    pub fn take(&mut self, address: u64, bytes: u64, read: impl Fn(u64, &mut [u8]) -> bool) {
+        for (number, part) in parts(address, bytes) {
+            let page = self.pages.entry(number).or_insert_with(|| Box::new([0; PAGE]));
+            read(number * PAGE as u64 + part.start as u64, &mut page[part]);
+        }
+    }
+
+    /// Copies bytes within the copy.
+    pub fn copy(&mut self, from: u64, to: u64, bytes: u64) {
+        let mut moved = Vec::with_capacity(bytes as usize);
+        for (number, part) in parts(from, bytes) {
+            match self.pages.get(&number) {
+                Some(page) => moved.extend_from_slice(&page[part]),
+                None => moved.resize(moved.len() + part.len(), 0),
+            }
+        }
+        let mut rest = &moved[..];
+        for (number, part) in parts(to, bytes) {
+            let (own, behind) = rest.split_at(part.len());
+            let page = self.pages.entry(number).or_insert_with(|| Box::new([0; PAGE]));
+            page[part].copy_from_slice(own);
+            rest = behind;
+        }
+    }
+}
+
+/// The parts of pages that a range has.
+fn parts(address: u64, bytes: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let size = PAGE as u64;
+    let end = address + bytes;
+    (address / size..end.div_ceil(size)).map(move |number| {
+        let first = number * size;
+        let start = address.max(first) - first;
+        (number, start as usize..(end - first).min(size) as usize)
+    })
+}
+
+/// Runs of bytes that differ.
+fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let differs = |index: &usize| before[*index] != after[*index];
+        let start = (at..after.len()).find(differs)?;
+        let end = (start..after.len()).find(|index| !differs(index)).unwrap_or(after.len());
+        at = end;
+        Some(start..end)
+    })
+}
+
+/// Of these pages of the process, those that were ever touched: the others are zero. All of them
+/// where the system does not tell (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
+pub fn touched_pages(pages: Range<u64>) -> Vec<u64> {
+    const PRESENT_OR_SWAPPED: u64 = 3 << 62;
+    let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
+    let read = File::open("/proc/self/pagemap")
+        .and_then(|file| file.read_exact_at(&mut entries, pages.start * 8));
+    if read.is_err() {
+        return pages.collect();
+    }
+    let (entries, _) = entries.as_chunks::<8>();
+    let touched = |entry: &[u8; 8]| u64::from_le_bytes(*entry) & PRESENT_OR_SWAPPED != 0;
+    pages.zip(entries).filter(|(_, entry)| touched(entry)).map(|(page, _)| page).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory of two pages from 0x1_0000 on.
+    struct Memory(Vec<u8>);
+
+    impl Memory {
+        fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
+            let start = (address - 0x1_0000) as usize;
+            bytes.copy_from_slice(&self.0[start..start + bytes.len()]);
+            true
+        }
+    }
+
+    #[test]
+    fn each_byte_that_changed_is_shown_once_and_no_other() {
+        let mut memory = Memory(vec![0; 2 * PAGE]);
+        let mut shadow = Shadow::default();
+        let mapped = || vec![Address(0x1_0000)..Address(0x1_2000)];
+        let map = Step::Map { address: Address(0x1_0000), bytes: 0x2000 };
+        assert_eq!(shadow.follow_maps(mapped()), [map]);
+        let news = |shadow: &mut Shadow, memory: &Memory| {
+            let mut shown = Vec::new();
+            let read = |at, bytes: &mut [u8]| memory.read(at, bytes);
+            shadow.news(
+                None,
+                |pages| pages.collect(),
+                read,
+                |at, bytes| {
+                    shown.push((at, bytes.to_vec()));
+                },
+            );
+            shown
+        };
+        memory.0[5..8].copy_from_slice(&[1, 2, 3]);
+        memory.0[0x1009] = 4;
+        assert_eq!(news(&mut shadow, &memory), [(0x1_0005, vec![1, 2, 3]), (0x1_1009, vec![4])]);
+        assert_eq!(news(&mut shadow, &memory), []);
+        memory.0[6] = 9;
+        shadow.take(0x1_0006, 1, |at, bytes| memory.read(at, bytes));
+        assert_eq!(news(&mut shadow, &memory), []);
+        assert_eq!(runs(&[0, 1, 2, 3, 4], &[0, 7, 7, 3, 9]).collect::<Vec<_>>(), [1..3, 4..5]);
+    }
+
+    #[test]
+    fn copies_carry_what_is_there_across_pages() {
+        let memory = Memory((0..2 * PAGE).map(|index| index as u8).collect());
+        let mut shadow = Shadow::default();
+        shadow.take(0x1_0000, 0x2000, |at, bytes| memory.read(at, bytes));
+        shadow.copy(0x1_0ffe, 0x1_0010, 4);
+        assert_eq!(shadow.pages[&0x10][0x10..0x14], [0xfe, 0xff, 0, 1]);
+        shadow.copy(0x5000, 0x1_0010, 2);
+        assert_eq!(shadow.pages[&0x10][0x10..0x12], [0, 0]);
+    }
+
+    #[test]
+    fn memory_that_is_mapped_anew_is_zero() {
+        let mut shadow = Shadow::default();
+        shadow.follow_maps(vec![Address(0x1_0000)..Address(0x1_1000)]);
+        shadow.take(0x1_0000, 16, |_, bytes| {
+            bytes.fill(7);
+            true
+        });
+        shadow.follow_maps(Vec::new());
+        assert!(shadow.pages.is_empty());
+    }
+}

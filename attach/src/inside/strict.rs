@@ -1,0 +1,70 @@
+//! Executes at the strict level, and tells what breaks the rules of the hardware.
+
+use super::{failed, tell, tell_fault};
+use crate::report::Event;
+use flipwave_device::{Completion, DeviceError};
+use flipwave_kfd::{Driver, KernelDispatch, Machine};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
+use std::collections::HashSet;
+
+#[derive(Default)]
+pub struct Strict {
+    /// Whether the dispatch is one of a code object: the runtime's own code is hand-written
+    /// assembly, and not the application's.
+    is_checked: bool,
+    check: Option<StrictCheck>,
+    /// What was told already: kernels run often.
+    told: HashSet<String>,
+}
+
+impl Driver for Strict {
+    fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
+        self.is_checked = dispatch.kernel.is_some();
+        Ok(())
+    }
+
+    fn start(&mut self, gpu: &EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
+        self.check = self.is_checked.then(|| gpu.begin_check(execution)).transpose()?;
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        gpu: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        match &mut self.check {
+            Some(check) => gpu.advance_checked(execution, check, until),
+            None => gpu.advance(execution, &mut Unobserved, until),
+        }
+    }
+
+    fn end(
+        &mut self,
+        _: &Machine,
+        gpu: &EmbeddedGpu,
+        dispatch: &KernelDispatch,
+        completion: &Completion,
+    ) -> Result<(), DeviceError> {
+        if let Some(check) = self.check.take() {
+            let kernel = dispatch.kernel.as_ref().map_or("", |kernel| &kernel.name);
+            for violation in gpu.violations(check) {
+                let text = format!("kernel {kernel}: {violation}");
+                // How often is a matter of how far the run is.
+                let place = (violation.finding.rule(), violation.place.pc, kernel);
+                if self.told.insert(format!("{place:?}")) {
+                    tell(&Event::Violation { text });
+                }
+            }
+        }
+        if let Completion::Faulted(fault) = completion {
+            tell_fault(dispatch, fault);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &DeviceError) {
+        failed(error)
+    }
+}

@@ -1,0 +1,86 @@
+//! What the library tells the program that has started the application: one event per line, as JSON,
+//! written when it happens, so that it is there whatever becomes of the application.
+
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Something that happened in the application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The fault was injected: the value before and after, and how many words were struck.
+    Struck {
+        /// The first value struck, as it was.
+        before: u64,
+        /// What the fault made of it.
+        after: u64,
+        /// Words struck until the end of the dispatch.
+        words: u64,
+    },
+    /// The fault's place was reached, and nothing could be struck there.
+    NotStruck {
+        /// Why not.
+        reason: String,
+    },
+    /// A dispatch was stopped.
+    Fault {
+        /// Its number; nothing for the runtime's own.
+        dispatch: Option<u32>,
+        /// Its kernel.
+        kernel: String,
+        /// The name under which results are filed, `memory_violation`.
+        cause: String,
+        /// All of it, in words.
+        text: String,
+    },
+    /// The rules of the hardware were broken.
+    Violation {
+        /// How, and where, in words.
+        text: String,
+    },
+    /// The tool failed.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A report being written.
+#[derive(Debug, Default)]
+pub struct Report {
+    file: Option<File>,
+}
+
+impl Report {
+    /// A report to a file; to nowhere without one.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn to(file: Option<&Path>) -> std::io::Result<Report> {
+        let open = |file| File::options().create(true).append(true).open(file);
+        Ok(Report { file: file.map(open).transpose()? })
+    }
+
+    /// Adds an event. What cannot be written is lost; whoever reads sees that it is missing.
+    pub fn add(&mut self, event: &Event) {
+        if let (Some(file), Ok(mut line)) = (&mut self.file, serde_json::to_vec(event)) {
+            line.push(b'\n');
+            // One write, so that events of several threads do not mix.
+            let _ = file.write_all(&line);
+        }
+    }
+}
+
+/// Reads a report. A last line that was cut off is left out.
+///
+/// # Errors
+/// If the file cannot be read. One that is not there has no events.
+pub fn read_report(file: &Path) -> std::io::Result<Vec<Event>> {
+    let text = match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text?,
+    };
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
