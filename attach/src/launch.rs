@@ -3,9 +3,9 @@
 use crate::session::{Session, VARIABLE};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The name under which AMD's runtime looks for the library.
 const SONAME: &str = "libhsakmt.so.1";
@@ -111,4 +111,32 @@ fn same_addresses() {
             libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
         }
     }
+}
+
+/// Runs the application as a child and waits for it. What the terminal sends to both, Ctrl-C for
+/// example, is the application's.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn run_application(
+    command: &[OsString],
+    environment: &[(&str, OsString)],
+) -> std::io::Result<ExitStatus> {
+    let (program, arguments) =
+        command.split_first().ok_or(std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
+    same_addresses();
+    let variables = environment.iter().map(|(name, value)| (*name, value));
+    let mut child = Command::new(program).args(arguments).envs(variables).spawn()?;
+    // SAFETY: changes how this process takes two signals; the child has begun without that.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+    }
+    child.wait()
+}
+
+/// The exit code by which a shell tells how a process ended.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }

@@ -7,6 +7,6 @@ mod report;
 mod session;
 
 pub use flipwave_kfd::processors;
-pub use launch::{Library, LibraryError, become_application};
+pub use launch::{Library, LibraryError, become_application, exit_code, run_application};
 pub use report::{Event, read_report};
 pub use session::{Session, Task};

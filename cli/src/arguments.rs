@@ -46,6 +46,8 @@ pub enum Command {
     Emulate(EmulateArguments),
     /// Run a HIP application on the embedded GPU, under AMD's own runtime
     Exec(ExecArguments),
+    /// Record a run of a HIP application, for campaigns without it
+    Capture(CaptureArguments),
 }
 
 #[derive(Debug, Args)]
@@ -59,8 +61,33 @@ pub struct ExecArguments {
     /// How many GPUs there are
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub gpus: u32,
+    /// Also report what breaks the rules of the hardware, when the application has ended
+    #[arg(long)]
+    pub strict: bool,
     /// The application and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The file has the run's code objects, its dispatches, and what was in memory for them: campaigns \
+run on it without the application, with `workload: {capture: {file: ...}}`.")]
+pub struct CaptureArguments {
+    /// The file to write [default: NAME.capture, NAME as the application]
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub out: Option<PathBuf>,
+    /// Replace the file
+    #[arg(long)]
+    pub force: bool,
+    /// Print what is in a capture
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub list: Option<PathBuf>,
+    /// The GPU
+    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
+    pub gpu: String,
+    /// The application and its arguments
+    #[arg(required_unless_present = "list", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
 }
 

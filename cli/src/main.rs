@@ -1,6 +1,7 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
 
 mod arguments;
+mod capture;
 mod display;
 mod emulate;
 mod exec;
@@ -34,10 +35,14 @@ fn main() -> ExitCode {
         Command::Tool(arguments) => tool::tool(&arguments),
         Command::Emulate(arguments) => emulate::emulate(&arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::Capture(arguments) => capture::capture(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            if let Failure::Ended(code) = failure {
+                return ExitCode::from(code);
+            }
             eprintln!("flipwave: {failure}");
             ExitCode::from(match failure {
                 Failure::RulesBroken { .. } | Failure::NotSame { .. } => BROKEN,
@@ -54,8 +59,14 @@ enum Failure {
     #[error("{0}")]
     Campaign(#[from] CampaignError),
     /// A program that does not keep the rules of the hardware.
-    #[error("the program breaks rules of the hardware (places: {count}); nothing was injected")]
+    #[error("the program breaks rules of the hardware (places: {count})")]
     RulesBroken { count: usize },
+    /// An application that ended with an exit code of its own, which is not 0.
+    #[error("the application ended with exit code {0}")]
+    Ended(u8),
+    /// A capture that cannot be used.
+    #[error("{0}")]
+    Capture(#[from] flipwave_capture::CaptureError),
     /// A version in software that computes something else.
     #[error("the version in software computes something else: {outputs}")]
     NotSame { outputs: String },

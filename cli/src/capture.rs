@@ -1,0 +1,102 @@
+//! `flipwave capture`.
+
+use crate::Failure;
+use crate::arguments::CaptureArguments;
+use crate::exec::cannot_start;
+use flipwave_attach::{Library, Session, Task, exit_code, run_application};
+use flipwave_capture::{Capture, Step};
+use flipwave_hooks::hook::cache_folder;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub fn capture(arguments: &CaptureArguments) -> Result<(), Failure> {
+    match &arguments.list {
+        Some(file) => list(file),
+        None => record(arguments),
+    }
+}
+
+fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
+    let file = match &arguments.out {
+        Some(file) => file.clone(),
+        None => default_file(arguments),
+    };
+    if file.exists() {
+        if !arguments.force {
+            let reason = "it is there already; --force replaces it".into();
+            return Err(Failure::File { file: file.display().to_string(), reason });
+        }
+        std::fs::remove_file(&file)?;
+    }
+    let words: Vec<String> =
+        arguments.command.iter().map(|word| word.display().to_string()).collect();
+    // The application may run in another folder.
+    let task = Task::Capture { file: std::path::absolute(&file)?, command: words.join(" ") };
+    let library = Library::find(&cache_folder())?;
+    let session = Session { task, ..Session::new(&arguments.gpu, 1) };
+    let status = run_application(&arguments.command, &library.environment(&session))
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    let name = file.display();
+    if !file.exists() {
+        eprintln!("flipwave: the application did not use a GPU; {name} was not written");
+    } else {
+        let capture = Capture::open(&file)?;
+        let count = capture.dispatches()?.len();
+        let end = if capture.is_complete()? { "" } else { ", until the application was ended" };
+        eprintln!("flipwave: {count} dispatches recorded in {name}{end}");
+    }
+    match exit_code(status) {
+        0 => Ok(()),
+        code => Err(Failure::Ended(code)),
+    }
+}
+
+/// Named as the application.
+fn default_file(arguments: &CaptureArguments) -> PathBuf {
+    let program = arguments.command.first().map(Path::new).and_then(Path::file_name);
+    let mut name = program.unwrap_or_default().to_owned();
+    name.push(".capture");
+    name.into()
+}
+
+/// Prints what happened, in order.
+fn list(file: &Path) -> Result<(), Failure> {
+    let capture = Capture::open(file)?;
+    let mut out = std::io::stdout().lock();
+    let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
+    writeln!(out, "{} on {}{state}", capture.command()?, capture.gpu()?)?;
+    for (id, code) in capture.code_objects()? {
+        writeln!(out, "code object {}: {} bytes at {:#x}", id.0, code.elf.len(), code.bias)?;
+    }
+    for step in capture.steps()? {
+        match step {
+            Step::Map { address, bytes } => writeln!(out, "map       {bytes} bytes at {address}")?,
+            Step::Unmap { address } => writeln!(out, "unmap     {address}")?,
+            Step::Write(patch) => {
+                let (runs, bytes) = (patch.runs.len(), patch.bytes.len());
+                writeln!(out, "write     {bytes} bytes at {runs} places")?;
+            }
+            Step::Copy { from, to, bytes } => {
+                writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;
+            }
+            Step::Read { address, bytes } => writeln!(out, "output    {bytes} bytes at {address}")?,
+            Step::Dispatch(own) => {
+                let shape = |extent: [u32; 3]| extent.map(|size| size.to_string()).join(",");
+                let written: u64 = own.written.iter().map(|(_, bytes)| bytes).sum();
+                writeln!(
+                    out,
+                    "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
+                     instructions={} written={written}",
+                    own.number,
+                    own.kernel,
+                    shape(own.packet.grid),
+                    shape(own.packet.workgroup),
+                    own.stream,
+                    own.code_object.0,
+                    own.instructions,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
