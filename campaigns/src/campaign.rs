@@ -1,5 +1,6 @@
 //! A campaign, checked: what its file says, with every value in range and every name known.
 
+use crate::application::Application;
 use crate::buffers::Init;
 use crate::check::check;
 use crate::compare::Tolerance;
@@ -24,6 +25,8 @@ pub struct Campaign {
     pub seed: u64,
     /// The GPU that kernels are compiled for and run on.
     pub target: Target,
+    /// The application that is the workload; kernels are without it.
+    pub application: Option<Application>,
     /// The buffers of all launches, in the order of their definition.
     pub buffers: Vec<Buffer>,
     /// What to launch, in order.

@@ -1,11 +1,12 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
+use crate::application;
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Campaign, Code, Launch};
 use crate::check_faults::check_faults;
 use crate::compare::Tolerance;
 use crate::location::Field;
-use crate::schema;
+use crate::schema::{self, Compare};
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
@@ -63,9 +64,46 @@ pub(crate) fn check(
         Ok(target) => target,
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
+    let faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
+    if let schema::Workload { app: Some(own), kernel: None, dispatches: None } = file.workload {
+        refuse_for_applications("software", file.software.is_some())?;
+        refuse_for_applications("instructions", !file.instructions.is_empty())?;
+        let comparisons = match file.compare {
+            None => Vec::new(),
+            Some(Compare::Application(comparisons)) => comparisons,
+            Some(Compare::Buffers(_)) => {
+                let message = "is a mapping, as for kernels; for an `app` expected a list, for \
+                               example `[{stdout: exact}]`";
+                return wrong(&root.key("compare"), message);
+            }
+        };
+        let field = root.key("workload").key("app");
+        let application = application::check(own, comparisons, directory, &field)?;
+        return Ok(Campaign {
+            name: file.name,
+            seed: file.seed,
+            target,
+            application: Some(application),
+            buffers: Vec::new(),
+            launches: Vec::new(),
+            faults,
+            instructions: Vec::new(),
+            software: Vec::new(),
+            digest,
+        });
+    }
     let mut program = Program::default();
     program.check(file.workload, directory, &root.key("workload"))?;
-    program.check_outputs(file.compare)?;
+    let tolerances = match file.compare {
+        None => BTreeMap::new(),
+        Some(Compare::Buffers(tolerances)) => tolerances,
+        Some(Compare::Application(_)) => {
+            let message = "is a list, as for an `app`; for kernels expected a mapping from outputs \
+                           to tolerances";
+            return wrong(&root.key("compare"), message);
+        }
+    };
+    program.check_outputs(tolerances)?;
     let own = program.launches.len();
     if let Some(software) = file.software {
         program.check(software, directory, &root.key("software"))?;
@@ -75,13 +113,21 @@ pub(crate) fn check(
         name: file.name,
         seed: file.seed,
         target,
+        application: None,
         buffers: program.buffers,
         launches: program.launches,
-        faults: file.faults.map(|own| check_faults(own, directory)).transpose()?,
+        faults,
         instructions: check_instructions(file.instructions, directory)?,
         software,
         digest,
     })
+}
+
+fn refuse_for_applications(key: &str, is_there: bool) -> Result<(), Wrong> {
+    match is_there {
+        true => wrong(&Field::root().key(key), "is for a workload of kernels, not for an `app`"),
+        false => Ok(()),
+    }
 }
 
 fn check_instructions(
@@ -153,12 +199,12 @@ impl Program {
         directory: &Path,
         field: &Field,
     ) -> Result<(), Wrong> {
-        match (workload.kernel, workload.dispatches) {
-            (Some(launch), None) => self.add_launch(launch, directory, &field.key("kernel")),
-            (None, Some(launches)) if launches.is_empty() => {
+        match (workload.kernel, workload.dispatches, workload.app) {
+            (Some(launch), None, None) => self.add_launch(launch, directory, &field.key("kernel")),
+            (None, Some(launches), None) if launches.is_empty() => {
                 wrong(&field.key("dispatches"), "is empty; list at least one launch")
             }
-            (None, Some(launches)) => {
+            (None, Some(launches), None) => {
                 let field = field.key("dispatches");
                 for (index, launch) in launches.into_iter().enumerate() {
                     self.add_launch(launch, directory, &field.index(index))?;
@@ -167,7 +213,8 @@ impl Program {
             }
             _ => wrong(
                 field,
-                "expected either `kernel` (one launch) or `dispatches` (a list of launches)",
+                "expected one of `kernel` (one launch), `dispatches` (a list of launches) and, of \
+                 a `workload`, `app` (an application)",
             ),
         }
     }

@@ -1,5 +1,6 @@
 //! Why a campaign cannot be run, or was not run to its end.
 
+use crate::application::ApplicationError;
 use crate::campaign::FileError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
@@ -26,6 +27,9 @@ pub enum CampaignError {
     /// The program cannot be put together.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
+    /// An application cannot be run or judged.
+    #[error(transparent)]
+    Application(#[from] ApplicationError),
     /// The fault-free run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),

@@ -5,6 +5,7 @@
 //! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
 //! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens.
 
+mod application;
 mod buffers;
 mod campaign;
 mod check;
@@ -35,6 +36,10 @@ mod tool;
 mod trace;
 mod workers;
 
+pub use application::{
+    Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
+    Format, Judged, Limits, Nondeterminism, Output, Pattern, Ran, Similarity,
+};
 pub use buffers::Init;
 pub use campaign::{
     Argument, Buffer, BufferRole, Campaign, Code, Faults, FileError, Launch, SampleSize,

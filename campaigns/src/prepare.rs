@@ -54,6 +54,12 @@ pub enum OutputRole {
 /// A campaign whose program cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
+    /// An application: its kernels are not known before it launches them.
+    #[error(
+        "the workload is an application, which is not put together from kernels and buffers; \
+         give a workload of kernels, `kernel` or `dispatches`"
+    )]
+    Application,
     /// A source that cannot be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -124,6 +130,9 @@ fn kernel_list(present: &[String]) -> String {
 /// # Errors
 /// [`PrepareError`].
 pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
+    if campaign.application.is_some() {
+        return Err(PrepareError::Application);
+    }
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
     let mut modules = Modules::default();
     for launch in campaign.launches.iter().chain(&campaign.software) {

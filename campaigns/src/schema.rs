@@ -1,8 +1,10 @@
 //! The campaign file as it is written: the shape only. What the values mean, and which of them
 //! go together, is checked in [`crate::check`].
 
+use crate::application::schema::{Application, Comparison};
 use crate::element::{ElementType, Number};
 use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +24,39 @@ pub(crate) struct File {
     #[serde(default)]
     pub instructions: Vec<Instruction>,
     pub software: Option<Workload>,
-    #[serde(default, deserialize_with = "unique_keys")]
-    pub compare: BTreeMap<String, Tolerance>,
+    pub compare: Option<Compare>,
+}
+
+/// How outputs are compared: buffers by their names, or a list for an application.
+#[derive(Debug)]
+pub(crate) enum Compare {
+    Buffers(BTreeMap<String, Tolerance>),
+    Application(Vec<Comparison>),
+}
+
+impl<'de> Deserialize<'de> for Compare {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Compare, D::Error> {
+        struct CompareVisitor;
+
+        impl<'de> Visitor<'de> for CompareVisitor {
+            type Value = Compare;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping from outputs to tolerances, or of an application a list")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Compare, A::Error> {
+                unique_entries(map).map(Compare::Buffers)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Compare, A::Error> {
+                let all = SeqAccessDeserializer::new(sequence);
+                Vec::deserialize(all).map(Compare::Application)
+            }
+        }
+
+        deserializer.deserialize_any(CompareVisitor)
+    }
 }
 
 fn default_target() -> String {
@@ -35,6 +68,7 @@ fn default_target() -> String {
 pub(crate) struct Workload {
     pub kernel: Option<Launch>,
     pub dispatches: Option<Vec<Launch>>,
+    pub app: Option<Application>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -270,7 +304,7 @@ impl<'de> Deserialize<'de> for Extent {
 }
 
 /// A mapping in which no key may stand twice; by itself the parser would keep the last.
-fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+pub(crate) fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -284,17 +318,23 @@ where
             f.write_str("a mapping")
         }
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut entries = BTreeMap::new();
-            while let Some((key, value)) = map.next_entry::<String, T>()? {
-                if entries.contains_key(&key) {
-                    return Err(de::Error::custom(format!("`{key}` is there twice")));
-                }
-                entries.insert(key, value);
-            }
-            Ok(entries)
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            unique_entries(map)
         }
     }
 
     deserializer.deserialize_map(UniqueKeys(PhantomData))
+}
+
+fn unique_entries<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    mut map: A,
+) -> Result<BTreeMap<String, T>, A::Error> {
+    let mut entries = BTreeMap::new();
+    while let Some((key, value)) = map.next_entry::<String, T>()? {
+        if entries.contains_key(&key) {
+            return Err(de::Error::custom(format!("`{key}` is there twice")));
+        }
+        entries.insert(key, value);
+    }
+    Ok(entries)
 }

@@ -1,0 +1,114 @@
+//! What a run of an application came to, beside a run without a fault.
+
+use super::comparison::{Compared, Comparison, Similarity};
+use super::error::ApplicationError;
+use super::golden::ApplicationGolden;
+use super::process::Ended;
+use super::run::Ran;
+use super::{Application, runtime_errors, verify};
+use crate::compare::Difference;
+use std::sync::atomic::AtomicBool;
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// It ended as it must, with right outputs.
+    Matches {
+        /// Whether they are the same: what is ignored aside, and where no check had to tell.
+        is_exact: bool,
+        /// How they differ within the tolerances.
+        difference: Difference,
+    },
+    /// It ended as it must, with wrong outputs.
+    Differs {
+        /// The first difference, and where it is.
+        first: String,
+        /// How they differ.
+        difference: Difference,
+    },
+    /// It ended with another exit code.
+    OtherExit(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It took longer than it may.
+    TimedOut,
+    /// It took more memory than it may.
+    OutOfMemory,
+    /// It wrote more than it may.
+    OutputTooLarge,
+    /// It printed an error of AMD's runtime: the line.
+    RuntimeError(String),
+}
+
+impl Judged {
+    /// Why the run counts as stopped, as results name it; nothing of one that ended as it must.
+    pub fn due_cause(&self) -> Option<&'static str> {
+        match self {
+            Judged::Matches { .. } | Judged::Differs { .. } => None,
+            Judged::OtherExit(_) => Some("exit_code"),
+            Judged::Signal(_) => Some("signal"),
+            Judged::TimedOut => Some("timeout"),
+            Judged::OutOfMemory => Some("out_of_memory"),
+            Judged::OutputTooLarge => Some("output_too_large"),
+            Judged::RuntimeError(_) => Some("runtime_error"),
+        }
+    }
+}
+
+impl Application {
+    /// What a run came to. Outputs are looked at, and checks asked, only where it ended as the run
+    /// without a fault did and reported no error: a crash is never right, nor silently wrong,
+    /// whatever it left and whatever a check would say of that.
+    ///
+    /// An error that the runtime printed tells more than the signal or the exit code that followed
+    /// it, and stands above them; it counts also where the program went on and ended well.
+    ///
+    /// # Errors
+    /// [`ApplicationError`] if outputs cannot be read, or a check gives no answer.
+    pub fn judge(
+        &self,
+        golden: &ApplicationGolden,
+        ran: &Ran,
+        interrupt: &AtomicBool,
+    ) -> Result<Judged, ApplicationError> {
+        match ran.ended {
+            Ended::TimedOut => return Ok(Judged::TimedOut),
+            Ended::OutOfMemory => return Ok(Judged::OutOfMemory),
+            Ended::OutputTooLarge => return Ok(Judged::OutputTooLarge),
+            Ended::Exited(_) | Ended::Signalled(_) => {}
+        }
+        let first = &golden.first;
+        let error = runtime_errors::find(&first.stderr, &ran.stderr)
+            .or_else(|| runtime_errors::find(&first.stdout, &ran.stdout));
+        match (error, ran.ended) {
+            (Some(error), _) => return Ok(Judged::RuntimeError(error)),
+            (None, Ended::Signalled(signal)) => return Ok(Judged::Signal(signal)),
+            (None, Ended::Exited(code)) if code != self.exit_code => {
+                return Ok(Judged::OtherExit(code));
+            }
+            _ => {}
+        }
+        let mut compared = self.compare_outputs(first, ran)?;
+        for comparison in &self.comparisons {
+            if let Comparison::Check(check) = comparison {
+                let is_right = verify::accepts(self, check, first, ran, interrupt)?;
+                compared = compared.and(checked(check.program.display(), is_right));
+            }
+        }
+        let Compared { similarity, difference } = compared;
+        Ok(match similarity {
+            Similarity::Exact => Judged::Matches { is_exact: true, difference },
+            Similarity::Within => Judged::Matches { is_exact: false, difference },
+            Similarity::Different(first) => Judged::Differs { first, difference },
+        })
+    }
+}
+
+/// What a check found. It does not say how many elements are wrong, nor by how much.
+fn checked(program: impl std::fmt::Display, is_right: bool) -> Compared {
+    let similarity = match is_right {
+        true => Similarity::Within,
+        false => Similarity::Different(format!("the check {program} calls it wrong")),
+    };
+    Compared { similarity, difference: Difference::default() }
+}

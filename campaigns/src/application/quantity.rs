@@ -1,0 +1,68 @@
+//! Times and sizes as a campaign file writes them: a number and a unit.
+
+use std::time::Duration;
+
+/// Units of time in seconds.
+const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+
+/// Units of memory in bytes.
+const SIZES: [(&str, f64); 3] = [("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0)];
+
+/// The longest time that is waited for, in seconds: a year.
+const LONGEST: f64 = 31_536_000.0;
+
+/// A time such as `60 s`.
+///
+/// # Errors
+/// Says what was expected.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    match quantity(text, &TIMES) {
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(format!(
+            "`{text}` is no time; expected a number and a unit, ms, s, min or h, for example `60 s`"
+        )),
+    }
+}
+
+/// A size such as `8 GiB`, in bytes.
+///
+/// # Errors
+/// Says what was expected.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    match quantity(text, &SIZES) {
+        Some(bytes) if bytes >= 1.0 && bytes.is_finite() => Ok(bytes as u64),
+        _ => Err(format!(
+            "`{text}` is no size; expected a number and a unit, KiB, MiB or GiB, for example \
+             `8 GiB`"
+        )),
+    }
+}
+
+fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|letter: char| letter.is_ascii_alphabetic())?);
+    let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    Some(number.trim_end().parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantity_is_a_number_and_a_unit() {
+        assert_eq!(time("60 s"), Ok(Duration::from_secs(60)));
+        assert_eq!(time("1.5min"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("250 ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(size("8 GiB"), Ok(8 << 30));
+        assert_eq!(size("0.5 KiB"), Ok(512));
+        for text in ["60", "s", "", "60 m", "-1 s", "0 s", "1e300 h", "inf s", "1 GiB", "1 2 s"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["8", "8 GB", "8 gib", "-1 GiB", "0 KiB", "nan GiB", "60 s"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}

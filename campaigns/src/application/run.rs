@@ -1,0 +1,109 @@
+//! One run of an application.
+
+use super::Application;
+use super::comparison::{Comparison, Output};
+use super::error::ApplicationError;
+use super::process::{self, Ended, Finished, Limits};
+use super::scratch::Scratch;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// An application that ran. The folder that it ran in is removed when this is dropped.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it wrote to standard output, up to the limit.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error, up to the limit.
+    pub stderr: Vec<u8>,
+    /// Wall-clock time that it took.
+    pub elapsed: Duration,
+    pub(super) scratch: Scratch,
+}
+
+impl Ran {
+    /// What the run put out; nothing if it left no such file.
+    ///
+    /// # Errors
+    /// [`ApplicationError::Read`].
+    pub fn output(&self, output: &Output) -> Result<Option<Cow<'_, [u8]>>, ApplicationError> {
+        let path = match output {
+            Output::Stdout => return Ok(Some(Cow::from(&self.stdout))),
+            Output::Stderr => return Ok(Some(Cow::from(&self.stderr))),
+            Output::File(path) => self.scratch.files().join(path),
+        };
+        // What is no file may never end.
+        if !path.is_file() {
+            return Ok(None);
+        }
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(Cow::from(bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(reason) => Err(ApplicationError::Read { path, reason }),
+        }
+    }
+}
+
+impl Application {
+    /// Runs the application in a new folder with copies of its inputs, with `environment` added to
+    /// its own. Ends when it does, or at a limit; nothing that it started is left then, except
+    /// processes that left its session.
+    ///
+    /// Where this process is killed itself, the application's process group is killed with it;
+    /// processes that left the group stay, and so does the folder.
+    ///
+    /// Standard input is a file or empty, addresses are not randomised, no core file is written,
+    /// and no variable of this process is passed on but PATH.
+    ///
+    /// The thread that calls this must live until it returns: the kernel ends the application with
+    /// it.
+    ///
+    /// # Errors
+    /// [`ApplicationError`] if the run cannot be prepared, started or watched, if the disk is
+    /// full, and when `interrupt` becomes true.
+    pub fn run(
+        &self,
+        environment: &BTreeMap<OsString, OsString>,
+        limits: &Limits,
+        interrupt: &AtomicBool,
+    ) -> Result<Ran, ApplicationError> {
+        let scratch = Scratch::new(&self.directory, &self.input)?;
+        let mut all = self.environment(&scratch);
+        all.extend(environment.clone());
+        let stdin = self.stdin.as_deref();
+        let finished = process::run(&self.command, &all, &scratch, stdin, limits, interrupt)?;
+        if scratch.disk_is_full() {
+            return Err(ApplicationError::DiskFull);
+        }
+        let Finished { ended, stdout, stderr, elapsed } = finished;
+        if self.comparisons.iter().any(|own| matches!(own, Comparison::Check(_))) {
+            let kept = std::fs::write(scratch.stdout(), &stdout)
+                .and_then(|()| std::fs::write(scratch.stderr(), &stderr));
+            kept.map_err(|reason| ApplicationError::Scratch { reason })?;
+        }
+        Ok(Ran { ended, stdout, stderr, elapsed, scratch })
+    }
+
+    /// The environment of a run: PATH as this process has it, so that programs are found; a home
+    /// and a folder for temporary files that are the run's own; the language and time zone in
+    /// which output is the same everywhere; and what the campaign file adds.
+    pub(super) fn environment(&self, scratch: &Scratch) -> BTreeMap<OsString, OsString> {
+        let files = scratch.files().into_os_string();
+        let mut environment = BTreeMap::from([
+            ("HOME".into(), files.clone()),
+            ("TMPDIR".into(), files),
+            ("LANG".into(), "C".into()),
+            ("LC_ALL".into(), "C".into()),
+            ("TZ".into(), "UTC".into()),
+        ]);
+        environment.extend(std::env::var_os("PATH").map(|path| ("PATH".into(), path)));
+        let own = self.environment.iter();
+        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+        environment
+    }
+}

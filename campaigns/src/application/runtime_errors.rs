@@ -1,0 +1,75 @@
+//! Errors that AMD's runtime reports in what a program prints.
+
+use regex_lite::Regex;
+use std::sync::LazyLock;
+
+/// What the messages look like, and where they come from.
+const MESSAGES: [&str; 6] = [
+    // ROCr, Runtime::VMFaultHandler: "Memory access fault by GPU node-1 (Agent handle: 0x...) on
+    // address 0x.... Reason: Unknown." Then it aborts.
+    r"Memory access fault by GPU node",
+    // ROCr from 5.3 on, Runtime::HwExceptionHandler: "HW Exception by GPU node-1 (...)".
+    r"HW Exception by GPU node",
+    // ROCr, hsa_status_string, and the queue's error handler: "Queue error -
+    // HSA_STATUS_ERROR_MEMORY_FAULT".
+    r"HSA_STATUS_ERROR",
+    // HIP's log of errors, Device::callbackQueue among others: ":0:rocdevice.cpp :2652: 1 us: ...
+    // aborting with error : 0x29". The number at its beginning is the level: 0 none, 1 error.
+    r"(?m)^:[01]:\w+\.[ch]pp\s*:\d+",
+    // HIP, hipGetErrorName and hipGetErrorString, which programs print when a call fails.
+    r"\bhipError[A-Z]\w+",
+    // HIP's device library, __assert_fail: "file.hip:3: kernel: Device-side assertion `x' failed."
+    r"Device-side assertion",
+];
+
+static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    MESSAGES.iter().map(|text| Regex::new(text).expect("a regular expression")).collect()
+});
+
+/// The first line of `faulty` with an error of the runtime of a kind that `golden` has not.
+pub(super) fn find(golden: &[u8], faulty: &[u8]) -> Option<String> {
+    let (golden, faulty) = (String::from_utf8_lossy(golden), String::from_utf8_lossy(faulty));
+    let new = PATTERNS.iter().filter(|pattern| !pattern.is_match(&golden));
+    let place = new.filter_map(|pattern| pattern.find(&faulty)).map(|found| found.start()).min()?;
+    let start = faulty[..place].rfind('\n').map_or(0, |end| end + 1);
+    faulty[start..].lines().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<String> {
+        find(b"", text.as_bytes())
+    }
+
+    #[test]
+    fn messages_of_the_runtime_are_recognised() {
+        for line in [
+            "Memory access fault by GPU node-1 (Agent handle: 0x5581) on address 0x7f00. Reason: Unknown.",
+            "HW Exception by GPU node-1 (Agent handle: 0x5581) reason :GPU Hang",
+            "Queue error - HSA_STATUS_ERROR_MEMORY_FAULT",
+            ":0:rocdevice.cpp            :2652: 123 us: 99   : [tid:0x7f] Device::callbackQueue \
+             aborting with error : 0x29",
+            "error: 'hipErrorIllegalAddress'(700) at a.hip:12",
+            "a.hip:3: void kernel(int): Device-side assertion `x < 4' failed.",
+        ] {
+            assert_eq!(found(&format!("start\n{line}\nend\n")).as_deref(), Some(line));
+        }
+    }
+
+    #[test]
+    fn other_text_is_no_error() {
+        for text in ["hipSuccess", "myhipErrorX", "hipError", ":3:hip.cpp :1: trace", "fault", ""] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_without_a_fault_too_is_no_error() {
+        let golden = b"expected: hipErrorInvalidValue\n";
+        assert_eq!(find(golden, golden), None);
+        let faulty = "expected: hipErrorInvalidValue\nHSA_STATUS_ERROR: generic\n";
+        assert_eq!(find(golden, faulty.as_bytes()).as_deref(), Some("HSA_STATUS_ERROR: generic"));
+    }
+}

@@ -1,0 +1,111 @@
+//! What runs come to: the fault is a variable in the environment that the program obeys.
+
+use super::*;
+use crate::application::Judged;
+use std::ffi::OsString;
+
+/// Judges a run of `script` with the variable FAULT set to `fault`, beside runs without it.
+fn judged(script: &str, keys: &str, others: &str, fault: &str) -> Judged {
+    try_judge(script, keys, others, fault).expect("judged")
+}
+
+fn try_judge(
+    script: &str,
+    keys: &str,
+    others: &str,
+    fault: &str,
+) -> Result<Judged, ApplicationError> {
+    let application = shell(script, keys, others);
+    let golden = application.golden(&BTreeMap::new(), &GO_ON).expect("good");
+    let limits = Limits { timeout: Duration::from_secs(5), output: 1 << 20, ..golden.limits };
+    let environment = BTreeMap::from([(OsString::from("FAULT"), OsString::from(fault))]);
+    let ran = application.run(&environment, &limits, &GO_ON).expect("a run");
+    application.judge(&golden, &ran, &GO_ON)
+}
+
+/// Prints a right result, and then obeys.
+fn after_result(fault: &str) -> Judged {
+    judged("echo 1; eval \"$FAULT\"", "", "", fault)
+}
+
+#[test]
+fn every_way_to_end_is_told_from_the_others() {
+    assert!(matches!(after_result("true"), Judged::Matches { is_exact: true, .. }));
+    assert!(matches!(after_result("echo 2"), Judged::Differs { .. }));
+    assert_eq!(after_result("exit 1"), Judged::OtherExit(1));
+    assert_eq!(after_result("kill -SEGV $$"), Judged::Signal(11));
+    assert_eq!(after_result("sleep 71301"), Judged::TimedOut);
+    assert_eq!(after_result("yes"), Judged::OutputTooLarge);
+    let line = "Memory access fault by GPU node-1 on address 0x7f00. Reason: Unknown.";
+    let error = Judged::RuntimeError(line.to_owned());
+    for end in ["true", "exit 1", "kill -ABRT $$"] {
+        assert_eq!(after_result(&format!("echo '{line}' >&2; {end}")), error, "{end}");
+    }
+    let hog = "(head -c 67108864 /dev/zero; sleep 71302) | tail -n 1";
+    let script = "echo 1; eval \"$FAULT\"";
+    assert_eq!(judged(script, ", memory: 32 MiB", "", hog), Judged::OutOfMemory);
+}
+
+#[test]
+fn a_run_that_was_stopped_has_a_cause_and_others_have_none() {
+    assert_eq!(after_result("true").due_cause(), None);
+    assert_eq!(after_result("echo 2").due_cause(), None);
+    assert_eq!(after_result("exit 1").due_cause(), Some("exit_code"));
+    assert_eq!(after_result("kill -SEGV $$").due_cause(), Some("signal"));
+}
+
+/// With wrong outputs and a check that finds nothing wrong: a crash is a crash.
+#[test]
+fn outputs_and_checks_say_nothing_of_a_run_that_crashed() {
+    let check = "compare: [check: ['true'], stdout: exact]";
+    let script = "echo 1; eval \"$FAULT\"";
+    assert_eq!(judged(script, "", check, "echo 2; exit 9"), Judged::OtherExit(9));
+    assert_eq!(
+        judged("eval \"$FAULT\"; exit 3", ", exit_code: 3", check, "exit 0"),
+        Judged::OtherExit(0)
+    );
+}
+
+#[test]
+fn files_are_compared_and_missing_ones_differ() {
+    let script = "echo 1 > out; printf '\\0\\0\\200\\077' > bin; eval \"$FAULT\"";
+    let files = "compare: [file: out, {file: bin, type: f32, tolerance: {relative: 0.01}}]";
+    let judge = |fault| judged(script, "", files, fault);
+    assert!(matches!(judge("echo noise"), Judged::Matches { is_exact: true, .. }));
+    let near = judge("printf '\\001\\0\\200\\077' > bin");
+    assert!(
+        matches!(near, Judged::Matches { is_exact: false, difference } if difference.max_rel_error > 0.0)
+    );
+    for (fault, place) in [
+        ("rm out", "out, is missing"),
+        ("rm out; mkfifo out", "out, is missing"),
+        ("echo 2 > out", "out, line 1: 2 in place of 1"),
+        ("printf '\\0\\0\\0\\0' > bin", "bin, element 0"),
+    ] {
+        match judge(fault) {
+            Judged::Differs { first, .. } => assert_eq!(first, place),
+            other => panic!("{fault}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_check_tells_right_from_wrong() {
+    let check = "compare: [check: [sh, -c, 'test $(cat out) -ge $(cat $FLIPWAVE_GOLDEN/out) && \
+                 diff $FLIPWAVE_STDOUT $FLIPWAVE_GOLDEN_STDOUT']]";
+    let judge = |fault| judged("echo 5 > out; echo x; eval \"$FAULT\"", "", check, fault);
+    assert!(matches!(judge("true"), Judged::Matches { is_exact: false, .. }));
+    assert!(matches!(judge("echo 7 > out"), Judged::Matches { is_exact: false, .. }));
+    assert!(
+        matches!(judge("echo 3 > out"), Judged::Differs { first, .. } if first.contains("check"))
+    );
+    assert!(matches!(judge("echo y"), Judged::Differs { .. }));
+}
+
+#[test]
+fn a_check_without_an_answer_is_an_error_and_no_outcome() {
+    let check = "compare: [check: [sh, -c, 'test -e out || exit 2']]";
+    let error =
+        try_judge("touch out; eval \"$FAULT\"", "", check, "rm out").expect_err("no answer");
+    assert!(matches!(error, ApplicationError::Check { .. }), "{error}");
+}

@@ -1,0 +1,46 @@
+//! What is left when this process is killed and cannot clean up.
+
+use super::*;
+use std::process::Command;
+
+const SLEEPERS: [&str; 2] = ["sleep 71101", "sleep 71102"];
+
+/// Not a test: what [`nothing_is_left_when_this_process_is_killed`] kills.
+#[test]
+#[ignore = "runs for a minute, for another test to kill"]
+fn a_run_to_be_killed() {
+    run("sleep 71101 & sleep 71102");
+}
+
+#[test]
+fn nothing_is_left_when_this_process_is_killed() {
+    let program = std::env::current_exe().expect("this program");
+    let name = "application::tests::killed::a_run_to_be_killed";
+    let mut tool = Command::new(program)
+        .args(["--ignored", "--exact", name])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("this program again");
+    for sleeper in SLEEPERS {
+        assert!(comes_to_run(sleeper, true), "{sleeper} never ran");
+    }
+    // Two shells: the program, and the guard, which is started last.
+    let pid = tool.id().to_string();
+    let shells = || {
+        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+        let stats = processes.flat_map(|entry| std::fs::read_to_string(entry.path().join("stat")));
+        stats
+            .filter(|stat| stat.contains("(sh) S ") && stat.split(' ').nth(3) == Some(&pid))
+            .count()
+    };
+    let is_guarded = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        shells() == 2
+    });
+    assert!(is_guarded, "{} shells", shells());
+    tool.kill().expect("killed");
+    tool.wait().expect("ended");
+    for sleeper in SLEEPERS {
+        assert!(comes_to_run(sleeper, false), "{sleeper} is left");
+    }
+}

@@ -1,0 +1,187 @@
+//! How runs end, and what is left of them.
+
+use super::*;
+use crate::application::{Ended, Output};
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+#[test]
+fn a_program_ends_by_itself() {
+    let ran = run("echo out; echo problem >&2; exit 3");
+    assert_eq!(ran.ended, Ended::Exited(3));
+    assert_eq!((&ran.stdout[..], &ran.stderr[..]), (&b"out\n"[..], &b"problem\n"[..]));
+    assert_eq!(run("true").ended, Ended::Exited(0));
+}
+
+#[test]
+fn a_signal_ends_a_program() {
+    assert_eq!(run("kill -SEGV $$").ended, Ended::Signalled(11));
+    assert_eq!(run("kill -KILL $$").ended, Ended::Signalled(9));
+}
+
+#[test]
+fn a_program_without_an_end_runs_out_of_time() {
+    let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
+    let ran = run_within(&shell("echo begun; sleep 71001", "", ""), &limits).expect("a run");
+    assert_eq!(ran.ended, Ended::TimedOut);
+    assert_eq!(ran.stdout, b"begun\n");
+    assert!(ran.elapsed >= limits.timeout && ran.elapsed < Duration::from_secs(30));
+    assert!(!is_running("sleep 71001"));
+}
+
+#[test]
+fn a_program_that_heeds_no_signal_runs_out_of_time_too() {
+    let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
+    let script = "trap '' TERM INT HUP; while :; do sleep 71002; done";
+    let ran = run_within(&shell(script, "", ""), &limits).expect("a run");
+    assert_eq!(ran.ended, Ended::TimedOut);
+    assert!(!is_running("sleep 71002"));
+}
+
+/// In the program's process group, in another of its session, and with the pipes in hand.
+#[test]
+fn nothing_that_a_program_started_is_left() {
+    let clock = Instant::now();
+    let ran = run("sleep 71003 & (trap '' TERM; sleep 71004) & echo done");
+    assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
+    let ran = run("set -m; sleep 71005 & sleep 71006 & echo done");
+    assert_eq!(ran.ended, Ended::Exited(0));
+    for sleeper in ["sleep 71003", "sleep 71004", "sleep 71005", "sleep 71006"] {
+        assert!(!is_running(sleeper), "{sleeper}");
+    }
+    assert!(clock.elapsed() < Duration::from_secs(30));
+}
+
+/// The search for processes that the other tests rely on finds one that is there.
+#[test]
+fn a_running_process_is_found() {
+    let mut sleeper = std::process::Command::new("sleep").arg("71007").spawn().expect("sleep");
+    assert!(comes_to_run("sleep 71007", true));
+    sleeper.kill().expect("killed");
+    sleeper.wait().expect("ended");
+    assert!(!is_running("sleep 71007"));
+}
+
+#[test]
+fn a_program_that_prints_without_end_is_ended() {
+    for script in ["yes", "yes >&2", "head -c 10000000000 /dev/zero"] {
+        let ran = run_within(&shell(script, "", ""), &LIMITS).expect("a run");
+        assert_eq!(ran.ended, Ended::OutputTooLarge, "{script}");
+        assert!(
+            ran.stdout.len() as u64 <= LIMITS.output && ran.stderr.len() as u64 <= LIMITS.output
+        );
+    }
+    // Also where all of it comes at the very end.
+    assert_eq!(run("head -c 1048577 /dev/zero").ended, Ended::OutputTooLarge);
+    let ran = run("head -c 1048576 /dev/zero");
+    assert_eq!((ran.ended, ran.stdout.len()), (Ended::Exited(0), 1 << 20));
+}
+
+#[test]
+fn a_program_that_writes_files_without_end_is_ended() {
+    let ran = run("while :; do head -c 2000000 /dev/zero >> big; sleep 0.1; done");
+    assert_eq!(ran.ended, Ended::OutputTooLarge);
+    assert_eq!(run("head -c 2000000 /dev/zero > big").ended, Ended::OutputTooLarge);
+    assert_eq!(run("head -c 1000000 /dev/zero > big").ended, Ended::Exited(0));
+}
+
+/// 64 MiB at most, of the program itself and of one that it started.
+#[test]
+fn a_program_that_takes_too_much_memory_is_ended() {
+    let limits = Limits { memory: 32 << 20, ..LIMITS };
+    // tail keeps all that comes without a line's end.
+    let hog = "(head -c 67108864 /dev/zero; sleep 71008) | tail -n 1";
+    for script in [hog.to_owned(), format!("exec sh -c '{hog}'")] {
+        let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
+        assert_eq!(ran.ended, Ended::OutOfMemory, "{script}");
+        assert!(!is_running("sleep 71008"));
+    }
+    assert_eq!(run("head -c 67108864 /dev/zero | tail -n 1 > /dev/null").ended, Ended::Exited(0));
+}
+
+#[test]
+fn an_interrupt_ends_a_run() {
+    let interrupt = AtomicBool::new(false);
+    let application = shell("sleep 71009", "", "");
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| application.run(&BTreeMap::new(), &LIMITS, &interrupt));
+        assert!(comes_to_run("sleep 71009", true));
+        interrupt.store(true, Ordering::Relaxed);
+        let error = running.join().expect("a result").expect_err("interrupted");
+        assert!(matches!(error, ApplicationError::Interrupted), "{error}");
+    });
+    assert!(!is_running("sleep 71009"));
+}
+
+#[test]
+fn the_environment_is_the_stated_one() {
+    let application = shell("env | sed 's/=.*//' | sort", ", environment: {B: '2'}", "");
+    let extra = BTreeMap::from([(OsString::from("A"), OsString::from("1"))]);
+    let ran = application.run(&extra, &LIMITS, &GO_ON).expect("a run");
+    let names = String::from_utf8(ran.stdout).expect("text");
+    // The shell adds PWD and the like itself.
+    let names: Vec<&str> =
+        names.lines().filter(|&name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name)).collect();
+    assert_eq!(names, ["A", "B", "HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ"]);
+    let both = shell("echo $A", ", environment: {A: file}", "");
+    let ran = both.run(&extra, &LIMITS, &GO_ON).expect("a run");
+    assert_eq!(ran.stdout, b"1\n", "what is given to the run stands above the file");
+}
+
+#[test]
+fn runs_are_alike_and_leave_no_core() {
+    // Where the stack is, as the kernel tells it: the address is random otherwise.
+    let stack = "grep stack /proc/self/maps; ulimit -c";
+    let (one, other) = (run(stack), run(stack));
+    assert!(one.stdout.ends_with(b"\n0\n"));
+    assert_eq!(one.stdout, other.stdout);
+    // The program leads a session of its own, without a terminal.
+    assert_eq!(run("test $(cut -d' ' -f6 /proc/self/stat) = $$").ended, Ended::Exited(0));
+}
+
+#[test]
+fn standard_input_is_a_file_or_empty() {
+    assert_eq!(run("cat").ended, Ended::Exited(0));
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("in.txt"), "text\n").expect("a file");
+    let keys = "{command: cat, stdin: in.txt}";
+    let application = parse(folder.path(), keys, "").expect("good").application.expect("an app");
+    assert_eq!(run_within(&application, &LIMITS).expect("a run").stdout, b"text\n");
+}
+
+#[test]
+fn each_run_has_its_own_copies_and_leaves_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("data"), "0\n").expect("a file");
+    let keys = "{command: [sh, -c, 'echo 1 >> data; cp data out; mkdir dir'], input: [data]}";
+    let application = parse(folder.path(), keys, "").expect("good").application.expect("an app");
+    for _ in 0..2 {
+        let ran = run_within(&application, &LIMITS).expect("a run");
+        let output = |name: &str| ran.output(&Output::File(name.into())).expect("readable");
+        assert_eq!(output("out").as_deref(), Some(&b"0\n1\n"[..]));
+        assert_eq!((output("missing"), output("dir")), (None, None));
+    }
+    assert_eq!(std::fs::read(folder.path().join("data")).expect("there"), b"0\n");
+}
+
+#[test]
+fn a_program_that_does_not_start_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("program");
+    let make = |text: &str| {
+        std::fs::write(&path, text).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).expect("a mode");
+        let campaign = parse(folder.path(), "{command: ./program}", "").expect("good");
+        let application = campaign.application.expect("an application");
+        (application, path.clone())
+    };
+    let (application, path) = make("#!/no/such/shell\n");
+    let error = run_within(&application, &LIMITS).expect_err("no program").to_string();
+    assert!(error.contains("`#!`") && error.contains(&path.display().to_string()), "{error}");
+    let (application, path) = make("#!/bin/sh\n");
+    std::fs::remove_file(path).expect("removed");
+    let error = run_within(&application, &LIMITS).expect_err("no program").to_string();
+    assert!(error.contains("missing"), "{error}");
+}
