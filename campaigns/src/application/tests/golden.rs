@@ -25,7 +25,7 @@ fn the_time_allowed_is_the_files_or_many_times_the_longest_run() {
     assert_eq!(stated.limits.timeout, Duration::from_secs(90));
     let longer = golden("sleep 3.1", ", golden_runs: 1", "").expect("good");
     assert!(longer.limits.timeout >= Duration::from_secs(31));
-    let late = error("sleep 71201", ", timeout: 100 ms", "");
+    let late = error(&sleep(71201), ", timeout: 100 ms", "");
     assert!(late.contains("did not end in time") && late.contains("`timeout`"), "{late}");
 }
 
@@ -60,8 +60,8 @@ fn a_run_that_does_not_end_as_it_must_is_an_error() {
     assert!(error("true", ", exit_code: 4", "").contains("exit code 0"));
     assert!(error("kill -SEGV $$", "", "").contains("signal 11"));
     assert!(error("yes", ", output: 64 KiB", "").contains("`output`"));
-    let hog = "(head -c 67108864 /dev/zero; sleep 71202) | tail -n 1";
-    assert!(error(hog, ", memory: 32 MiB", "").contains("`memory`"));
+    let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71202));
+    assert!(error(&hog, ", memory: 32 MiB", "").contains("`memory`"));
 }
 
 #[test]

@@ -34,16 +34,16 @@ fn every_way_to_end_is_told_from_the_others() {
     assert!(matches!(after_result("echo 2"), Judged::Differs { .. }));
     assert_eq!(after_result("exit 1"), Judged::OtherExit(1));
     assert_eq!(after_result("kill -SEGV $$"), Judged::Signal(11));
-    assert_eq!(after_result("sleep 71301"), Judged::TimedOut);
+    assert_eq!(after_result(&sleep(71301)), Judged::TimedOut);
     assert_eq!(after_result("yes"), Judged::OutputTooLarge);
     let line = "Memory access fault by GPU node-1 on address 0x7f00. Reason: Unknown.";
     let error = Judged::RuntimeError(line.to_owned());
     for end in ["true", "exit 1", "kill -ABRT $$"] {
         assert_eq!(after_result(&format!("echo '{line}' >&2; {end}")), error, "{end}");
     }
-    let hog = "(head -c 67108864 /dev/zero; sleep 71302) | tail -n 1";
+    let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71302));
     let script = "echo 1; eval \"$FAULT\"";
-    assert_eq!(judged(script, ", memory: 32 MiB", "", hog), Judged::OutOfMemory);
+    assert_eq!(judged(script, ", memory: 32 MiB", "", &hog), Judged::OutOfMemory);
 }
 
 #[test]

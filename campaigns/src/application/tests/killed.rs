@@ -3,25 +3,33 @@
 use super::*;
 use std::process::Command;
 
-const SLEEPERS: [&str; 2] = ["sleep 71101", "sleep 71102"];
+/// The variable with the script of the run that is killed.
+const SCRIPT: &str = "FLIPWAVE_TEST_SCRIPT";
 
 /// Not a test: what [`nothing_is_left_when_this_process_is_killed`] kills.
 #[test]
-#[ignore = "runs for a minute, for another test to kill"]
+#[ignore = "another test runs it and kills it"]
 fn a_run_to_be_killed() {
-    run("sleep 71101 & sleep 71102");
+    if let Ok(script) = std::env::var(SCRIPT) {
+        run(&script);
+    }
 }
 
 #[test]
 fn nothing_is_left_when_this_process_is_killed() {
     let program = std::env::current_exe().expect("this program");
+    let folder = tempfile::tempdir().expect("a folder");
+    let sleepers = [sleep(71101), sleep(71102)];
     let name = "application::tests::killed::a_run_to_be_killed";
     let mut tool = Command::new(program)
         .args(["--ignored", "--exact", name])
+        // Its folder stays.
+        .env("TMPDIR", folder.path())
+        .env(SCRIPT, sleepers.join(" & "))
         .stdout(std::process::Stdio::null())
         .spawn()
         .expect("this program again");
-    for sleeper in SLEEPERS {
+    for sleeper in &sleepers {
         assert!(comes_to_run(sleeper, true), "{sleeper} never ran");
     }
     // Two shells: the program, and the guard, which is started last.
@@ -40,7 +48,7 @@ fn nothing_is_left_when_this_process_is_killed() {
     assert!(is_guarded, "{} shells", shells());
     tool.kill().expect("killed");
     tool.wait().expect("ended");
-    for sleeper in SLEEPERS {
+    for sleeper in &sleepers {
         assert!(comes_to_run(sleeper, false), "{sleeper} is left");
     }
 }

@@ -40,6 +40,12 @@ fn run(script: &str) -> Ran {
     run_within(&shell(script, "", ""), &LIMITS).expect("a run")
 }
 
+/// A command that ends in a day, and is no other's: `number` is of the test, and the process of
+/// the tests.
+fn sleep(number: u32) -> String {
+    format!("sleep {number}.{}", std::process::id())
+}
+
 /// Whether a process runs whose command line has `text` in it.
 fn is_running(text: &str) -> bool {
     let entries = std::fs::read_dir("/proc").expect("processes").flatten();

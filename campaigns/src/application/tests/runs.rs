@@ -23,32 +23,34 @@ fn a_signal_ends_a_program() {
 #[test]
 fn a_program_without_an_end_runs_out_of_time() {
     let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
-    let ran = run_within(&shell("echo begun; sleep 71001", "", ""), &limits).expect("a run");
+    let script = format!("echo begun; {}", sleep(71001));
+    let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
     assert_eq!(ran.ended, Ended::TimedOut);
     assert_eq!(ran.stdout, b"begun\n");
     assert!(ran.elapsed >= limits.timeout && ran.elapsed < Duration::from_secs(30));
-    assert!(!is_running("sleep 71001"));
+    assert!(!is_running(&sleep(71001)));
 }
 
 #[test]
 fn a_program_that_heeds_no_signal_runs_out_of_time_too() {
     let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
-    let script = "trap '' TERM INT HUP; while :; do sleep 71002; done";
-    let ran = run_within(&shell(script, "", ""), &limits).expect("a run");
+    let script = format!("trap '' TERM INT HUP; while :; do {}; done", sleep(71002));
+    let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
     assert_eq!(ran.ended, Ended::TimedOut);
-    assert!(!is_running("sleep 71002"));
+    assert!(!is_running(&sleep(71002)));
 }
 
 /// In the program's process group, in another of its session, and with the pipes in hand.
 #[test]
 fn nothing_that_a_program_started_is_left() {
     let clock = Instant::now();
-    let ran = run("sleep 71003 & (trap '' TERM; sleep 71004) & echo done");
+    let [one, two, three, four] = [71003, 71004, 71005, 71006].map(sleep);
+    let ran = run(&format!("{one} & (trap '' TERM; {two}) & echo done"));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
-    let ran = run("set -m; sleep 71005 & sleep 71006 & echo done");
+    let ran = run(&format!("set -m; {three} & {four} & echo done"));
     assert_eq!(ran.ended, Ended::Exited(0));
-    for sleeper in ["sleep 71003", "sleep 71004", "sleep 71005", "sleep 71006"] {
-        assert!(!is_running(sleeper), "{sleeper}");
+    for sleeper in [one, two, three, four] {
+        assert!(!is_running(&sleeper), "{sleeper}");
     }
     assert!(clock.elapsed() < Duration::from_secs(30));
 }
@@ -56,11 +58,13 @@ fn nothing_that_a_program_started_is_left() {
 /// The search for processes that the other tests rely on finds one that is there.
 #[test]
 fn a_running_process_is_found() {
-    let mut sleeper = std::process::Command::new("sleep").arg("71007").spawn().expect("sleep");
-    assert!(comes_to_run("sleep 71007", true));
+    let command = sleep(71007);
+    let seconds = command.trim_start_matches("sleep ");
+    let mut sleeper = std::process::Command::new("sleep").arg(seconds).spawn().expect("sleep");
+    assert!(comes_to_run(&command, true));
     sleeper.kill().expect("killed");
     sleeper.wait().expect("ended");
-    assert!(!is_running("sleep 71007"));
+    assert!(!is_running(&command));
 }
 
 #[test]
@@ -91,11 +95,11 @@ fn a_program_that_writes_files_without_end_is_ended() {
 fn a_program_that_takes_too_much_memory_is_ended() {
     let limits = Limits { memory: 32 << 20, ..LIMITS };
     // tail keeps all that comes without a line's end.
-    let hog = "(head -c 67108864 /dev/zero; sleep 71008) | tail -n 1";
-    for script in [hog.to_owned(), format!("exec sh -c '{hog}'")] {
+    let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71008));
+    for script in [hog.clone(), format!("exec sh -c '{hog}'")] {
         let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
         assert_eq!(ran.ended, Ended::OutOfMemory, "{script}");
-        assert!(!is_running("sleep 71008"));
+        assert!(!is_running(&sleep(71008)));
     }
     assert_eq!(run("head -c 67108864 /dev/zero | tail -n 1 > /dev/null").ended, Ended::Exited(0));
 }
@@ -103,15 +107,15 @@ fn a_program_that_takes_too_much_memory_is_ended() {
 #[test]
 fn an_interrupt_ends_a_run() {
     let interrupt = AtomicBool::new(false);
-    let application = shell("sleep 71009", "", "");
+    let application = shell(&sleep(71009), "", "");
     std::thread::scope(|scope| {
         let running = scope.spawn(|| application.run(&BTreeMap::new(), &LIMITS, &interrupt));
-        assert!(comes_to_run("sleep 71009", true));
+        assert!(comes_to_run(&sleep(71009), true));
         interrupt.store(true, Ordering::Relaxed);
         let error = running.join().expect("a result").expect_err("interrupted");
         assert!(matches!(error, ApplicationError::Interrupted), "{error}");
     });
-    assert!(!is_running("sleep 71009"));
+    assert!(!is_running(&sleep(71009)));
 }
 
 #[test]
