@@ -25,7 +25,7 @@ pub struct Campaign {
     pub seed: u64,
     /// The GPU that kernels are compiled for and run on.
     pub target: Target,
-    /// The application that is the workload; kernels are without it.
+    /// The application, if that is the workload; buffers and launches are empty then.
     pub application: Option<Application>,
     /// The buffers of all launches, in the order of their definition.
     pub buffers: Vec<Buffer>,

@@ -154,6 +154,12 @@ fn kernels_and_applications_do_not_mix() {
 }
 
 #[test]
+fn an_application_is_not_put_together_like_kernels() {
+    let error = crate::prepare::prepare(&read(GOOD).expect("good")).err().expect("no kernels");
+    assert!(error.to_string().contains("`dispatches`"), "{error}");
+}
+
+#[test]
 fn the_example_of_the_documentation_is_an_application() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name);

@@ -61,7 +61,7 @@ fn a_run_that_does_not_end_as_it_must_is_an_error() {
     assert!(error("kill -SEGV $$", "", "").contains("signal 11"));
     assert!(error("yes", ", output: 64 KiB", "").contains("`output`"));
     let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71202));
-    assert!(error(&hog, ", memory: 32 MiB", "").contains("`memory`"));
+    assert!(error(&hog, ", memory: 32 MiB, timeout: 60 s", "").contains("`memory`"));
 }
 
 #[test]
