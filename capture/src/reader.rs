@@ -181,7 +181,9 @@ impl Capture {
                 "map" => Step::Map { address: at, bytes },
                 "unmap" => Step::Unmap { address: at },
                 "copy" => Step::Copy { from: at, to: Address(other), bytes },
-                "read" => Step::Read { address: at, bytes },
+                "read" => {
+                    Step::Read { address: at, bytes: self.data(&digest.unwrap_or_default())? }
+                }
                 "write" => {
                     let runs = decode_runs(&runs.unwrap_or_default());
                     let runs = runs.ok_or_else(|| self.damaged("a write cannot be read".into()))?;
@@ -229,7 +231,7 @@ mod tests {
             Step::Dispatch(Box::new(dispatch)),
             Step::Write(patch),
             Step::Copy { from: Address(0x1000), to: Address(0x1800), bytes: 16 },
-            Step::Read { address: Address(0x1800), bytes: 16 },
+            Step::Read { address: Address(0x1800), bytes: vec![5; 16] },
             Step::Unmap { address: Address(0x1000) },
         ]
     }
@@ -257,7 +259,7 @@ mod tests {
         );
         let count = "SELECT count(*) FROM data";
         let stored: i64 = capture.database.query_row(count, (), |row| row.get(0)).unwrap();
-        assert_eq!(stored, 2);
+        assert_eq!(stored, 3);
     }
 
     #[test]

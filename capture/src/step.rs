@@ -32,8 +32,8 @@ pub enum Step {
     Read {
         /// Where.
         address: Address,
-        /// How much.
-        bytes: u64,
+        /// What was there.
+        bytes: Vec<u8>,
     },
     /// A kernel ran.
     Dispatch(Box<RecordedDispatch>),

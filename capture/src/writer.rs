@@ -104,7 +104,13 @@ impl Writer {
             Step::Map { address, bytes } => insert("map", [address.0, 0, *bytes]),
             Step::Unmap { address } => insert("unmap", [address.0, 0, 0]),
             Step::Copy { from, to, bytes } => insert("copy", [from.0, to.0, *bytes]),
-            Step::Read { address, bytes } => insert("read", [address.0, 0, *bytes]),
+            Step::Read { address, bytes } => {
+                let digest = self.store(bytes)?;
+                let values = params![address.0 as i64, bytes.len() as i64, digest];
+                let statement =
+                    "INSERT INTO step (kind, address, bytes, digest) VALUES ('read', ?1, ?2, ?3)";
+                self.execute(statement, values)
+            }
             Step::Write(patch) => {
                 let digest = self.store(&patch.bytes)?;
                 let values = params![patch.bytes.len() as i64, encode_runs(&patch.runs), digest];

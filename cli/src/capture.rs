@@ -79,7 +79,9 @@ fn list(file: &Path) -> Result<(), Failure> {
             Step::Copy { from, to, bytes } => {
                 writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;
             }
-            Step::Read { address, bytes } => writeln!(out, "output    {bytes} bytes at {address}")?,
+            Step::Read { address, bytes } => {
+                writeln!(out, "output    {} bytes at {address}", bytes.len())?;
+            }
             Step::Dispatch(own) => {
                 let shape = |extent: [u32; 3]| extent.map(|size| size.to_string()).join(",");
                 let written: u64 = own.written.iter().map(|(_, bytes)| bytes).sum();

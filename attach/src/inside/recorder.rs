@@ -125,7 +125,7 @@ impl Recording {
         })))?;
         // What a kernel writes to the host's memory is out at once.
         for (address, bytes) in on_host {
-            writer.add(&Step::Read { address, bytes })?;
+            writer.add(&read(machine, address, bytes))?;
         }
         writer.save()
     }
@@ -142,10 +142,17 @@ impl Recording {
         writer.add(&Step::Copy { from, to, bytes })?;
         shadow.copy(from.0, to.0, bytes);
         if machine.is_on_host(to) && !machine.is_on_host(from) {
-            writer.add(&Step::Read { address: from, bytes })?;
+            writer.add(&read(machine, from, bytes))?;
         }
         writer.save()
     }
+}
+
+/// The host gets bytes.
+fn read(machine: &Machine, address: Address, bytes: u64) -> Step {
+    let mut content = vec![0; bytes as usize];
+    machine.read(NODE, address, &mut content);
+    Step::Read { address, bytes: content }
 }
 
 impl CopyWatch for Recorder {

@@ -13,6 +13,8 @@ use std::ops::RangeInclusive;
 pub struct Selection {
     /// Names of kernels.
     pub kernels: Vec<String>,
+    /// Also the kernels that a runtime brings, to copy and to fill, though they are not named.
+    pub runtime_kernels: bool,
     /// Indices of dispatches in the workload.
     pub dispatches: Option<RangeInclusive<u32>>,
     /// Positions of workgroups.
@@ -69,11 +71,19 @@ fn fits<T: PartialEq>(entries: &[T], own: &T) -> bool {
     entries.is_empty() || entries.contains(own)
 }
 
+/// Whether a kernel is one that AMD's HIP runtime brings (ROCclr, `device/blitcl.cpp`).
+fn is_of_runtime(kernel: &str) -> bool {
+    kernel.starts_with("__amd_rocclr_")
+}
+
 impl Selection {
     /// Whether a dispatch can be struck.
     pub(crate) fn has_dispatch(&self, index: u32, kernel: &str) -> bool {
         self.dispatches.as_ref().is_none_or(|all| all.contains(&index))
-            && (self.kernels.is_empty() || self.kernels.iter().any(|own| own == kernel))
+            && match &self.kernels[..] {
+                [] => self.runtime_kernels || !is_of_runtime(kernel),
+                names => names.iter().any(|own| own == kernel),
+            }
     }
 
     /// Whether an instruction can be struck.
