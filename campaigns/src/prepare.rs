@@ -10,7 +10,7 @@ use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
 };
-use flipwave_injector::{Buffer, Workload};
+use flipwave_injector::{Buffer, Changes, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -169,7 +169,8 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     };
     let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    let workload = Workload { device, dispatches, buffers, outputs, guests: BTreeMap::new() };
+    let (changes, guests) = (Changes::default(), BTreeMap::new());
+    let workload = Workload { device, dispatches, changes, buffers, outputs, guests };
     Ok(Prepared { workload, software, formats, compiler })
 }
 

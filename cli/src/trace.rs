@@ -90,6 +90,7 @@ fn described(traced: &Traced, what: &What) -> String {
         What::Gone(Gone::Overwritten) => "no difference left: overwritten".to_owned(),
         What::Gone(Gone::Masked) => "no difference left: masked".to_owned(),
         What::Gone(Gone::Ended) => "no difference left: the wave ended".to_owned(),
+        What::Gone(Gone::Changed) => "no difference left: memory was changed".to_owned(),
     }
 }
 

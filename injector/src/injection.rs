@@ -168,7 +168,7 @@ pub fn inject(
 ) -> Result<Injection, InjectionError> {
     check(workload, site, limits)?;
     let mut strike = Strike::new(site, workload.cells(), workload.simds());
-    let device = workload.device.clone();
+    let device = workload.start()?;
     let ending = run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
         if site.event().is_some_and(|event| event.dispatch != index) {
             return device.dispatch(dispatch);
@@ -198,8 +198,9 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Runs the dispatches of a faulty run from number `first` on, each by `dispatch_one`, on a device
-/// that those before have left behind, with `statistics`.
+/// Runs the dispatches of a workload from number `first` on, each by `dispatch_one`, on a device as
+/// `first` finds it; those before have `statistics`. What happens to memory behind each of them
+/// happens here and nowhere else.
 pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
@@ -212,7 +213,10 @@ pub(crate) fn run_from<E: From<DeviceError>>(
     for (index, (dispatch, limit)) in dispatches {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
         match dispatch_one(index, &mut device, &dispatch)? {
-            Completion::Completed(executed) => statistics.push(executed),
+            Completion::Completed(executed) => {
+                statistics.push(executed);
+                workload.change(&mut device, index as usize + 1)?;
+            }
             Completion::Faulted(fault) => {
                 let place = workload.place(&dispatch, fault.place);
                 let fault = DeviceFault { place, ..fault };

@@ -6,6 +6,7 @@
 //! run and device.
 
 mod cell;
+mod change;
 mod device_side;
 mod fate;
 mod fault;
@@ -24,6 +25,7 @@ mod testing;
 mod trace;
 mod workload;
 
+pub use change::{Change, Changes, Patch};
 pub use device_side::{HookInjector, Refusal, supports};
 pub use fate::Fate;
 pub use fault::{

@@ -1,7 +1,7 @@
 //! Instructions and traces for unit tests: what a device would execute, without a device.
 
-use crate::Workload;
 use crate::population::Execution;
+use crate::{Changes, Workload};
 use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
 use flipwave_sim::EmbeddedGpu;
@@ -15,6 +15,7 @@ pub(crate) fn workload() -> Workload {
     Workload {
         device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
         dispatches: Vec::new(),
+        changes: Changes::default(),
         buffers: Vec::new(),
         outputs: Vec::new(),
         guests: BTreeMap::new(),

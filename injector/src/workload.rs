@@ -1,6 +1,8 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
 use crate::cell::Cells;
+use crate::change::Changes;
+use crate::injection::{Ending, run_from};
 use crate::population::Resources;
 use crate::site::Unit;
 use flipwave_codeobj::LineTable;
@@ -22,6 +24,8 @@ pub struct Workload {
     pub device: EmbeddedGpu,
     /// What to launch, in order.
     pub dispatches: Vec<Dispatch>,
+    /// What happens to memory before each dispatch, and behind the last.
+    pub changes: Changes,
     /// The memory of the program's data: faults strike it under its number.
     pub buffers: Vec<Buffer>,
     /// The memory that is compared afterwards.
@@ -186,26 +190,31 @@ impl Workload {
     /// its index.
     pub(crate) fn run_fault_free(
         &self,
-        mut dispatch_one: impl FnMut(
-            u32,
-            &mut EmbeddedGpu,
-            &Dispatch,
-        ) -> Result<Completion, DeviceError>,
+        dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
-        let mut device = self.device.clone();
-        let mut statistics = Vec::with_capacity(self.dispatches.len());
-        for (index, dispatch) in (0..).zip(&self.dispatches) {
-            match dispatch_one(index, &mut device, dispatch)? {
-                Completion::Completed(executed) => statistics.push(executed),
-                Completion::Faulted(fault) => {
-                    let place = self.place(dispatch, fault.place);
-                    let fault = DeviceFault { place, ..fault };
-                    let kernel = dispatch.kernel.clone();
-                    return Err(GoldenError::Faulted { dispatch: index, kernel, fault });
-                }
+        let limits: Vec<u64> = self.dispatches.iter().map(|own| own.instruction_limit).collect();
+        match run_from(self, &limits, 0, self.start()?, Vec::new(), dispatch_one)? {
+            Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
+            Ending::Faulted { dispatch, fault } => {
+                let kernel = self.dispatches[dispatch as usize].kernel.clone();
+                Err(GoldenError::Faulted { dispatch, kernel, fault })
             }
         }
-        Ok(Golden { outputs: self.read_outputs(&device)?, statistics })
+    }
+
+    /// A clone of the device, as the first dispatch finds it.
+    pub(crate) fn start(&self) -> Result<EmbeddedGpu, DeviceError> {
+        let mut device = self.device.clone();
+        self.change(&mut device, 0)?;
+        Ok(device)
+    }
+
+    /// Changes memory as it changes before dispatch number `index`, or behind the last.
+    ///
+    /// # Errors
+    /// None on a device that has run what comes before.
+    pub fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
+        self.changes.before(index).iter().try_for_each(|change| change.apply(device))
     }
 
     /// The outputs as they are in the memory of `device`, a clone of the workload's own.

@@ -6,8 +6,8 @@ use flipwave_device::{ArgumentValue, Device, Dispatch, FaultCause, layout};
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Action, Allocation, Buffer, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
-    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
+    Action, Allocation, Buffer, Changes, Counting, Duration, Ending, Event, Fault, FaultModel,
+    FaultTarget, FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
     RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject, plan,
     profile,
 };
@@ -76,7 +76,14 @@ fn workload(machine: &Machine) -> Workload {
     };
     let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];
     let outputs = buffers[1..].to_vec();
-    Workload { device, dispatches, buffers, outputs, guests: BTreeMap::new() }
+    Workload {
+        device,
+        dispatches,
+        changes: Changes::default(),
+        buffers,
+        outputs,
+        guests: BTreeMap::new(),
+    }
 }
 
 fn models() -> Vec<FaultModel> {

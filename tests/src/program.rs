@@ -79,6 +79,7 @@ impl Program {
         let workload = Workload {
             device,
             dispatches: Vec::new(),
+            changes: Default::default(),
             buffers: Vec::new(),
             outputs: Vec::new(),
             guests: Default::default(),

@@ -69,7 +69,9 @@ pub struct Dispatch {
     pub instruction_limit: u64,
     /// Where the launch's packet stands, if a runtime has put it into the device's memory with all
     /// that it names. What the packet says counts then, and not grid, workgroup, arguments and LDS
-    /// above.
+    /// above; whoever asks for those without a device finds them there, and they have to be the
+    /// packet's. The kernel is the one above, so that rewritten code can take its place, unless the
+    /// module has no code object: then the packet says that, too.
     pub queued: Option<QueuedPacket>,
 }
 

@@ -71,7 +71,7 @@ pub use schedule::{Execution, Progress};
 pub use wave_state::WaveState;
 
 use checker::{Checker, Unchecked};
-use flipwave_codeobj::{CodeObject, LineTable};
+use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::{Isa, Pc, Target};
 use launch::Launch;
@@ -213,11 +213,13 @@ impl EmbeddedGpu {
     /// # Errors
     /// As [`Device::dispatch`].
     pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
-        if let Some(queued) = dispatch.queued {
-            return self.begin_queued(queued, dispatch.instruction_limit);
-        }
         let index = dispatch.module.0 as usize;
         let module = Arc::clone(self.module(dispatch.module)?);
+        if let Some(queued) = dispatch.queued
+            && module.code_object.is_none()
+        {
+            return self.begin_queued(queued, dispatch.instruction_limit);
+        }
         let kernels = module.code_object.as_ref().map_or(&[][..], CodeObject::kernels);
         let kernel =
             kernels.iter().find(|kernel| *kernel.name == *dispatch.kernel).ok_or_else(|| {
@@ -227,6 +229,12 @@ impl EmbeddedGpu {
                 }
             })?;
         let entry = module.bias.wrapping_add(kernel.entry().0);
+        if let Some(queued) = dispatch.queued {
+            let descriptor = Descriptor { entry: Pc(entry), ..kernel.descriptor.clone() };
+            let packet = self.packet_at(queued.packet)?;
+            let limit = dispatch.instruction_limit;
+            return self.begin_packet(queued, &packet, descriptor, dispatch.module, limit);
+        }
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
         let launch = Launch::prepare(dispatch, kernel, entry, target, policy.private_bytes, space)?;
         Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))

@@ -112,13 +112,17 @@ impl EmbeddedGpu {
     /// # Errors
     /// [`DeviceError::NotAllocated`] if one of them is not in the device's memory.
     pub fn packet(&self, packet: Address) -> Result<(KernelPacket, Descriptor), DeviceError> {
-        let mut bytes = [0; KernelPacket::SIZE];
-        self.space.read(packet, &mut bytes)?;
-        let packet = KernelPacket::from_bytes(&bytes);
+        let packet = self.packet_at(packet)?;
         let mut descriptor = [0; DESCRIPTOR_SIZE];
         self.space.read(packet.kernel, &mut descriptor)?;
         let generation = self.target.generation();
         Ok((packet, Descriptor::decode(&descriptor, packet.kernel.0, generation)))
+    }
+
+    pub(crate) fn packet_at(&self, packet: Address) -> Result<KernelPacket, DeviceError> {
+        let mut bytes = [0; KernelPacket::SIZE];
+        self.space.read(packet, &mut bytes)?;
+        Ok(KernelPacket::from_bytes(&bytes))
     }
 
     /// Like [`EmbeddedGpu::begin`], for the dispatch of a packet in a queue. The kernel sees packet,
@@ -136,6 +140,18 @@ impl EmbeddedGpu {
         let (packet, descriptor) = self.packet(queued.packet)?;
         let entry = Address(descriptor.entry.0);
         let home = self.module_around(entry).ok_or(DeviceError::NoCode { kernel: entry })?;
+        self.begin_packet(queued, &packet, descriptor, home, instruction_limit)
+    }
+
+    /// The same with a kernel of module `home`, whichever kernel the packet names.
+    pub(crate) fn begin_packet(
+        &mut self,
+        queued: QueuedPacket,
+        packet: &KernelPacket,
+        descriptor: Descriptor,
+        home: ModuleId,
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
         let places = Places {
             kernarg: packet.kernarg,
             packet: queued.packet,
@@ -144,7 +160,7 @@ impl EmbeddedGpu {
         };
         let private_bytes = self.policy.private_bytes;
         let launch = Launch::of_packet(
-            &packet,
+            packet,
             places,
             descriptor,
             &self.target,
@@ -153,6 +169,7 @@ impl EmbeddedGpu {
         )?;
         Ok(Execution::new(home.0 as usize, launch, self.policy, instruction_limit))
     }
+
     /// Gives up an execution that has not ended.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ impl<'a> HookInjector<'a> {
         if !workload.guests.is_empty() {
             return Err(refused(Refusal::Emulated));
         }
-        let device = workload.device.clone();
+        let device = workload.start()?;
         let mut loaded = Loaded::new();
         let mut struck: Option<Struck> = None;
         let ending =
@@ -175,7 +175,7 @@ impl Run<'_> {
                 *module
             }
             None => {
-                let module = load_apart(device, self.rewriting)?;
+                let module = load_apart(device, self.workload, self.rewriting)?;
                 loaded.insert(dispatch.module.0, module);
                 module
             }
@@ -261,10 +261,20 @@ impl Run<'_> {
 }
 
 /// Loads code behind the first free places of a device, so that what the device places for a
-/// dispatch lies where it would lie without that code.
-fn load_apart(device: &mut EmbeddedGpu, rewriting: &Rewriting) -> Result<ModuleId, DeviceError> {
-    let free: Vec<_> =
-        (0..FREE_PLACES).map(|_| device.allocate(1)).collect::<Result<_, DeviceError>>()?;
+/// dispatch lies where it would lie without that code, and where no memory is mapped later.
+fn load_apart(
+    device: &mut EmbeddedGpu,
+    workload: &Workload,
+    rewriting: &Rewriting,
+) -> Result<ModuleId, DeviceError> {
+    let mut free = Vec::new();
+    for (address, bytes) in workload.changes.mapped() {
+        // What is there now is not free either.
+        free.extend(device.allocate_at(address, bytes).is_ok().then_some(address));
+    }
+    for _ in 0..FREE_PLACES {
+        free.push(device.allocate(1)?);
+    }
     let module = device.load(&rewriting.object)?;
     for place in free {
         device.free(place)?;

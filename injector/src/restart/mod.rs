@@ -12,17 +12,20 @@ pub(crate) use resume::Attempt;
 use crate::site::Event;
 use flipwave_device::{Address, Statistics, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Saved states of a workload.
 pub(crate) struct Restart {
-    dispatches: Vec<SavedDispatch>,
+    /// The dispatches that are struck, by their index.
+    dispatches: BTreeMap<u32, SavedDispatch>,
 }
 
 /// What is known of one dispatch of the fault-free run.
 struct SavedDispatch {
-    /// The dispatch begun, and nothing of it executed.
+    /// The dispatch begun, and nothing of it executed. What happens to memory before it has happened.
     begun: SavedState,
+    /// What it leaves behind: nothing has happened to memory since.
+    ended: EmbeddedGpu,
     /// What it executes.
     statistics: Statistics,
     footprints: Footprints,

@@ -1,11 +1,13 @@
 //! Saving the states.
 
 use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
+use crate::change::Change;
+use crate::injection::run_from;
 use crate::population::Planned;
 use crate::{Golden, Workload};
-use flipwave_device::{Address, Device, DeviceError, Dispatch, Statistics};
+use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// Workgroups saved under way, in all dispatches together: a state has some tens of kilobytes for
 /// each wave.
@@ -19,7 +21,8 @@ const WHOLE_STATES: u64 = 32;
 /// alone: to watch what it touches costs as much.
 const LARGE: u64 = 6;
 
-/// Bytes of device memory, times dispatches, at most: beyond them no states are kept.
+/// Bytes of device memory, over all dispatches that are struck, at most: beyond them no states are
+/// kept.
 const MOST_BYTES: u64 = 4 << 30;
 
 impl Restart {
@@ -33,26 +36,44 @@ impl Restart {
         golden: &Golden,
         plan: &[Planned],
     ) -> Result<Option<Restart>, DeviceError> {
-        let memory: u64 = workload.device.allocations().map(|(_, bytes)| bytes).sum();
-        if memory.saturating_mul(workload.dispatches.len() as u64) > MOST_BYTES {
-            return Ok(None);
-        }
-        let total: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
-        let mut struck: HashMap<u32, HashSet<[u32; 3]>> = HashMap::new();
+        let mut struck: BTreeMap<u32, HashSet<[u32; 3]>> = BTreeMap::new();
         for event in plan.iter().filter_map(|planned| planned.site.event()) {
             struck.entry(event.dispatch).or_default().insert(event.workgroup);
         }
-        let mut device = workload.device.clone();
-        let mut dispatches = Vec::with_capacity(workload.dispatches.len());
-        for (index, (dispatch, statistics)) in
-            (0..).zip(workload.dispatches.iter().zip(&golden.statistics))
-        {
-            let workgroups = struck.remove(&index).unwrap_or_default();
-            let recorder = Recorder { dispatch, statistics: *statistics, total, workgroups };
-            dispatches.push(recorder.record(&mut device)?);
+        let memory = memory_bytes(workload);
+        let memory = struck.keys().filter_map(|index| memory.get(*index as usize));
+        if memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes)) > MOST_BYTES {
+            return Ok(None);
         }
+        let total: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+        let mut dispatches = BTreeMap::new();
+        let (limits, start) = (golden.instruction_limits(), workload.start()?);
+        run_from(workload, &limits, 0, start, Vec::new(), |index, device, dispatch| {
+            let Some(workgroups) = struck.remove(&index) else { return device.dispatch(dispatch) };
+            let statistics = golden.statistics[index as usize];
+            let recorder = Recorder { dispatch, statistics, total, workgroups };
+            dispatches.insert(index, recorder.record(device)?);
+            Ok(Completion::Completed(statistics))
+        })?;
         Ok(Some(Restart { dispatches }))
     }
+}
+
+/// Bytes of device memory that each dispatch finds.
+fn memory_bytes(workload: &Workload) -> Vec<u64> {
+    let mut sizes: BTreeMap<Address, u64> = workload.device.allocations().collect();
+    let dispatches = 0..workload.dispatches.len();
+    let found_by = |index| {
+        for change in workload.changes.before(index) {
+            match change {
+                Change::Map { address, bytes } => drop(sizes.insert(*address, *bytes)),
+                Change::Unmap { address } => drop(sizes.remove(address)),
+                Change::Write(_) | Change::Copy { .. } => {}
+            }
+        }
+        sizes.values().sum()
+    };
+    dispatches.map(found_by).collect()
 }
 
 /// Records one dispatch.
@@ -72,6 +93,8 @@ impl Recorder<'_> {
         device.share_memory();
         let begun = SavedState { device: device.clone(), execution };
         let (footprints, workgroups) = self.workgroups(device, begun.execution.clone())?;
+        device.share_memory();
+        let ended = device.clone();
         let mut dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
         let executed = self.statistics.wave_instructions;
         let is_large = |own: &Footprint| own.statistics.wave_instructions > executed / LARGE;
@@ -84,6 +107,7 @@ impl Recorder<'_> {
         };
         Ok(SavedDispatch {
             begun,
+            ended,
             statistics: self.statistics,
             union: footprints.union(),
             footprints,

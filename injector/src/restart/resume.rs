@@ -1,7 +1,7 @@
 //! Faulty runs from saved states.
 
 use super::{Restart, SavedDispatch, SavedState, Time};
-use crate::injection::{Ending, Injection, InjectionError, conclude, run_from};
+use crate::injection::{Ending, Injection, InjectionError, conclude, inject, run_from};
 use crate::population::workgroups;
 use crate::site::Event;
 use crate::strike::Strike;
@@ -9,7 +9,7 @@ use crate::{Golden, Site, Workload};
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, FaultCause, Statistics,
 };
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress};
 
 /// A fault, and the run that it is injected into.
 pub(crate) struct Attempt<'a> {
@@ -32,54 +32,52 @@ struct Alone {
 }
 
 impl Restart {
-    /// Runs a workload with a fault, as [`inject`](crate::inject) does, from the nearest state.
+    /// Runs a workload with a fault, as [`inject`] does, from the nearest state; from the start
+    /// where nothing of the dispatch was saved.
     ///
     /// # Errors
-    /// As [`inject`](crate::inject).
+    /// As [`inject`].
     pub fn inject(&self, attempt: &Attempt<'_>) -> Result<Injection, InjectionError> {
-        if let Some(injection) = self.inject_alone(attempt)? {
+        let Some(saved) = self.dispatches.get(&attempt.event.dispatch) else {
+            return inject(attempt.workload, attempt.site, attempt.limits);
+        };
+        if let Some(injection) = saved.inject_alone(attempt)? {
             return Ok(injection);
         }
-        let (state, is_under_way) = self.dispatch(attempt).latest(attempt);
+        let (state, is_under_way) = saved.latest(attempt);
         let mut strike = attempt.strike(is_under_way);
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let index = attempt.event.dispatch as usize;
         let completion = attempt.carry_on(&mut device, &mut execution, &mut strike)?;
-        let before = attempt.golden.statistics[..index].to_vec();
-        let ending = self.finish(attempt, index, completion, device, before)?;
+        let ending = attempt.finish(completion, device)?;
         conclude(attempt.site, strike.outcome(), ending)
     }
+}
 
-    fn dispatch(&self, attempt: &Attempt<'_>) -> &SavedDispatch {
-        &self.dispatches[attempt.event.dispatch as usize]
-    }
-
-    /// The same with the struck workgroup alone, where it has nothing to do with the others, with
-    /// the fault either.
+impl SavedDispatch {
+    /// Runs the workload with the struck workgroup alone, where it has nothing to do with the others,
+    /// with the fault either.
     fn inject_alone(&self, attempt: &Attempt<'_>) -> Result<Option<Injection>, InjectionError> {
-        let saved = self.dispatch(attempt);
         let position = attempt.event.workgroup;
-        let Some(own) = saved.footprints.get(position) else { return Ok(None) };
-        if saved.dependent.contains(&position) {
+        let Some(own) = self.footprints.get(position) else { return Ok(None) };
+        if self.dependent.contains(&position) {
             return Ok(None);
         }
-        let others = saved.statistics.wave_instructions - own.statistics.wave_instructions;
+        let others = self.statistics.wave_instructions - own.statistics.wave_instructions;
         let Some(limit) = attempt.limit().checked_sub(others) else { return Ok(None) };
-        let (strike, alone) = match saved.run_alone(attempt, own.slot, limit)? {
+        let (strike, alone) = match self.run_alone(attempt, own.slot, limit)? {
             Some(run) => run,
             None => return Ok(None),
         };
         let Some(faulty) = alone.footprints.get(position) else { return Ok(None) };
-        if saved.union.meets(own, faulty) {
+        if self.union.meets(own, faulty) {
             return Ok(None);
         }
         let statistics = match alone.completion {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
-                let index = attempt.event.dispatch as usize;
-                let dispatch = &attempt.workload.dispatches[index];
+                let dispatch = &attempt.workload.dispatches[attempt.index()];
                 let place = attempt.workload.place(dispatch, fault.place);
                 // What the watchdog counts is what all workgroups execute.
                 let cause = match fault.cause {
@@ -95,9 +93,9 @@ impl Restart {
         };
         let statistics = Statistics {
             wave_instructions: others + statistics.wave_instructions,
-            lane_operations: saved.statistics.lane_operations - own.statistics.lane_operations
+            lane_operations: self.statistics.lane_operations - own.statistics.lane_operations
                 + statistics.lane_operations,
-            waves: saved.statistics.waves,
+            waves: self.statistics.waves,
         };
         let mut touched = own.written.clone();
         touched.unite(&faulty.written);
@@ -115,16 +113,7 @@ impl Restart {
         device: &EmbeddedGpu,
         touched: &[(Address, u64)],
     ) -> Result<Option<Ending>, DeviceError> {
-        let index = attempt.event.dispatch as usize;
-        let golden = attempt.golden;
-        let mut all = golden.statistics.clone();
-        all[index] = statistics;
-        let Some(next) = self.dispatches.get(index + 1) else {
-            let mut outputs = golden.outputs.clone();
-            attempt.put(device, touched, &mut outputs)?;
-            return Ok(Some(Ending::Completed { outputs, statistics: all }));
-        };
-        let mut resumed = next.begun.device.clone();
+        let mut resumed = self.ended.clone();
         let mut is_changed = false;
         for (start, bytes) in touched {
             let [mut faulty, mut right] = [vec![0; *bytes as usize], vec![0; *bytes as usize]];
@@ -139,37 +128,13 @@ impl Restart {
             }
         }
         if !is_changed {
-            let outputs = golden.outputs.clone();
+            let Golden { outputs, statistics: mut all } = attempt.golden.clone();
+            all[attempt.index()] = statistics;
             return Ok(Some(Ending::Completed { outputs, statistics: all }));
         }
-        let mut execution = next.begun.execution.clone();
-        execution.set_limit(attempt.limits[index + 1]);
-        let completion = to_end(&mut resumed, &mut execution, &mut Unobserved, None)?;
-        all.truncate(index + 1);
-        self.finish(attempt, index + 1, completion, resumed, all).map(Some)
+        attempt.finish(Completion::Completed(statistics), resumed).map(Some)
     }
 
-    /// The end of a run in which dispatch `index` has ended, those before it with `statistics`.
-    fn finish(
-        &self,
-        attempt: &Attempt<'_>,
-        index: usize,
-        completion: Completion,
-        device: EmbeddedGpu,
-        statistics: Vec<Statistics>,
-    ) -> Result<Ending, DeviceError> {
-        let mut own = Some(completion);
-        let (workload, limits) = (attempt.workload, attempt.limits);
-        run_from(workload, limits, index, device, statistics, |_, device, dispatch| {
-            match own.take() {
-                Some(completion) => Ok(completion),
-                None => device.dispatch(dispatch),
-            }
-        })
-    }
-}
-
-impl SavedDispatch {
     /// The latest state before the fault, and whether the struck wave may be under way there.
     fn latest(&self, attempt: &Attempt<'_>) -> (&SavedState, bool) {
         let slot = self.footprints.get(attempt.event.workgroup).map_or(0, |own| own.slot);
@@ -265,25 +230,17 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Puts the bytes of a device where they belong in the outputs.
-    fn put(
-        &self,
-        device: &EmbeddedGpu,
-        touched: &[(Address, u64)],
-        outputs: &mut [Vec<u8>],
-    ) -> Result<(), DeviceError> {
-        for (output, content) in self.workload.outputs.iter().zip(outputs) {
-            let end = output.address.0 + output.bytes as u64;
-            for (start, bytes) in touched {
-                let first = start.0.max(output.address.0);
-                let last = (start.0 + bytes).min(end);
-                if first < last {
-                    let offset = |at: u64| (at - output.address.0) as usize;
-                    device.read(Address(first), &mut content[offset(first)..offset(last)])?;
-                }
+    /// The end of a run in which the struck dispatch has ended on `device`.
+    fn finish(&self, completion: Completion, device: EmbeddedGpu) -> Result<Ending, DeviceError> {
+        let (workload, index) = (self.workload, self.index());
+        let before = self.golden.statistics[..index].to_vec();
+        let mut own = Some(completion);
+        run_from(workload, self.limits, index, device, before, |_, device, dispatch| {
+            match own.take() {
+                Some(completion) => Ok(completion),
+                None => device.dispatch(dispatch),
             }
-        }
-        Ok(())
+        })
     }
 }
 

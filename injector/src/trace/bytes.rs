@@ -105,23 +105,20 @@ struct Line {
 }
 
 impl Memory {
-    /// Nothing differs; memory in these ranges outlasts dispatches.
-    pub fn new(lasting: Vec<Range<u64>>) -> Memory {
-        Memory { lasting, ..Memory::default() }
+    /// Nothing differs; what a device has between two dispatches outlasts dispatches.
+    pub fn new(device: &EmbeddedGpu) -> Memory {
+        let lasting = device.allocations().map(|(start, bytes)| start.0..start.0 + bytes);
+        Memory { lasting: lasting.collect(), ..Memory::default() }
     }
 
-    /// All that differs between the memories of two devices with the same allocations, of what
-    /// outlasts dispatches.
-    pub fn between(
-        golden: &EmbeddedGpu,
-        faulty: &EmbeddedGpu,
-        lasting: &[Range<u64>],
-    ) -> Result<Memory, DeviceError> {
+    /// All that differs between the memories of two devices with the same allocations, between two
+    /// dispatches.
+    pub fn between(golden: &EmbeddedGpu, faulty: &EmbeddedGpu) -> Result<Memory, DeviceError> {
         /// Bytes that are compared at once.
         const PART: u64 = 1 << 16;
-        let mut memory = Memory::new(lasting.to_vec());
+        let mut memory = Memory::new(golden);
         let [mut one, mut two] = [vec![0; PART as usize], vec![0; PART as usize]];
-        for Range { start, end } in lasting.iter().cloned() {
+        for Range { start, end } in memory.lasting.clone() {
             for at in (start..end).step_by(PART as usize) {
                 let bytes = (end - at).min(PART) as usize;
                 golden.read(Address(at), &mut one[..bytes])?;
@@ -137,11 +134,6 @@ impl Memory {
     /// How many bytes differ of what outlasts dispatches, and of what does not.
     pub fn wrong(&self) -> (u64, u64) {
         (self.lasting_bytes, self.other_bytes)
-    }
-
-    /// What outlasts dispatches.
-    pub fn lasting(&self) -> &[Range<u64>] {
-        &self.lasting
     }
 
     /// The bytes that differ, by ascending address, and what the golden run has in them.
@@ -263,7 +255,7 @@ mod tests {
 
     #[test]
     fn memory_differs_in_the_bytes_that_one_run_wrote_otherwise() {
-        let mut memory = Memory::new(vec![0..50, 50..100]);
+        let mut memory = Memory { lasting: vec![0..50, 50..100], ..Memory::default() };
         let golden = [(Address(10), 1), (Address(11), 2)];
         // The faulty run writes one byte right, one elsewhere, and one outside.
         let change =
@@ -289,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_same_writes_leave_no_difference() {
-        let mut memory = Memory::new(vec![0..50, 50..100]);
+        let mut memory = Memory { lasting: vec![0..50, 50..100], ..Memory::default() };
         let change = memory.change(&[(Address(10), 1)], &[byte(10, 0, 1)], |_| Some(1));
         assert!(!change.is_wrong && memory.wrong() == (0, 0));
     }

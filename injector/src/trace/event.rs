@@ -112,7 +112,7 @@ pub enum Wrong {
     },
 }
 
-/// What the instruction did that left no difference.
+/// What the instruction did that left no difference, or what was done behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// It wrote the right value in the place of a wrong one that it did not read.
@@ -121,4 +121,7 @@ pub enum Gone {
     Masked,
     /// It ended a wave, and the wrong values were the wave's own; or the dispatch ended.
     Ended,
+    /// It was the last of its dispatch. Then the host or a copy wrote over what was wrong, or the
+    /// memory went.
+    Changed,
 }

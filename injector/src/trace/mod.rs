@@ -15,6 +15,7 @@ mod compare;
 mod event;
 mod found;
 mod golden;
+mod left;
 mod log;
 mod reach;
 mod registers;

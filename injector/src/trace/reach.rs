@@ -14,7 +14,7 @@ const CHUNK: u64 = 4096;
 
 /// Where the fault strikes first.
 pub struct Reached {
-    /// The device when the dispatch begins.
+    /// The device as the dispatch finds it.
     pub device: EmbeddedGpu,
     /// Index of the dispatch.
     pub dispatch: u32,
@@ -27,7 +27,7 @@ pub struct Reached {
 /// # Errors
 /// [`TraceError`] if it never does.
 pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
-    let mut device = workload.device.clone();
+    let mut device = workload.start()?;
     for (index, dispatch) in (0..).zip(&workload.dispatches) {
         if site.event().is_none_or(|event| event.dispatch == index) {
             let mut strike = Strike::new(site, workload.cells(), workload.simds());
@@ -59,6 +59,7 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
             let (site, fault) = (Box::new(*site), Some(Box::new(fault)));
             return Err(InjectionError::NotActivated { site, fault }.into());
         }
+        workload.change(&mut device, index as usize + 1)?;
     }
     Err(InjectionError::NotActivated { site: Box::new(*site), fault: None }.into())
 }

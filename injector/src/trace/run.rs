@@ -36,9 +36,7 @@ impl Run<'_, '_> {
     pub fn follow(&mut self, reached: Reached) -> Result<TraceEnding, TraceError> {
         let Reached { device, dispatch: first, executed } = reached;
         let workload = self.workload;
-        let lasting = workload.device.allocations();
-        let lasting = lasting.map(|(start, bytes)| start.0..start.0 + bytes).collect();
-        let mut memory = Memory::new(lasting);
+        let mut memory = Memory::new(&device);
         let (mut faulty, mut golden) = (device.clone(), device);
         let dispatches = (0..).zip(workload.dispatches.iter().zip(self.limits));
         for (index, (dispatch, limit)) in dispatches.skip(first as usize) {
@@ -79,7 +77,15 @@ impl Run<'_, '_> {
                     }
                 }
             }
-            (golden, memory) = compare.conclude(&faulty)?;
+            let left;
+            (golden, left) = compare.conclude(&faulty)?;
+            let next = index as usize + 1;
+            workload.change(&mut golden, next)?;
+            workload.change(&mut faulty, next)?;
+            memory = match workload.changes.before(next) {
+                [] => left.memory,
+                _ => left.change(&golden, &faulty, outputs, self.story)?,
+            };
             let is_permanent = matches!(self.site.when, When::Always(_));
             if memory.wrong() == (0, 0) && !is_permanent {
                 return Ok(TraceEnding::Died);

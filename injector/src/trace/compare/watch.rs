@@ -2,45 +2,33 @@
 
 use super::Compare;
 use crate::site::Place;
-use crate::trace::bytes::{Lds, Memory, WrongByte};
-use crate::trace::found::{self, Found};
+use crate::trace::bytes::{Lds, Memory};
+use crate::trace::found::Found;
+use crate::trace::left::Left;
 use crate::trace::registers::{all, words};
 use crate::trace::{Gone, Spread, Step, What};
-use flipwave_device::{Address, Device, DeviceError, WaveId};
+use flipwave_device::{DeviceError, WaveId};
 use flipwave_isa::{Inst, Register};
 use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
 
 impl Compare<'_, '_> {
     /// The dispatch has completed on `faulty`: tells how its memory differs from that of the
-    /// golden run, and gives the device of that and the difference.
+    /// golden run, and gives the device of that and what is left.
     ///
     /// # Errors
     /// [`DeviceError`] if the golden run cannot be carried on to its end.
-    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Memory), DeviceError> {
+    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Left), DeviceError> {
         self.golden.finish()?;
-        let memory = Memory::between(&self.golden.gpu, faulty, self.memory.lasting())?;
-        let Some(step) = self.last else { return Ok((self.golden.gpu, memory)) };
-        let (memory_bytes, _) = memory.wrong();
-        let spread = Spread { memory_bytes, ..Spread::default() };
-        for (place, golden) in memory.bytes() {
-            let mut now = [0];
-            faulty.read(Address(place), &mut now)?;
-            let [faulty] = now;
-            let wrong = found::wrong(&WrongByte { place, golden, faulty });
-            let is_known = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
-            if !self.story.has_told(is_known) {
-                self.story.tell(What::Missing(wrong), spread, &step);
-            }
-            if let Some(output) = found::output_at(place, self.scene.outputs) {
-                self.story.tell(output, spread, &step);
-                break;
-            }
+        let memory = Memory::between(&self.golden.gpu, faulty)?;
+        let left = Left { memory, step: self.last };
+        left.tell(faulty, self.scene.outputs, self.story)?;
+        if let Some(step) = &left.step
+            && self.has_parted
+            && left.spread().is_none()
+        {
+            self.story.tell(What::Gone(Gone::Ended), Spread::default(), step);
         }
-        if self.has_parted && spread.is_none() {
-            self.story.tell(What::Gone(Gone::Ended), spread, &step);
-        }
-        self.story.sample(spread, &step);
-        Ok((self.golden.gpu, memory))
+        Ok((self.golden.gpu, left))
     }
 
     /// The device has stopped the faulty run: tells of the fault, if that is why the struck

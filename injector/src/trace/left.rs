@@ -1,0 +1,77 @@
+//! What a dispatch leaves behind that differs.
+
+use super::bytes::{Memory, WrongByte};
+use super::story::Story;
+use super::{Gone, Spread, Step, What, found};
+use crate::Buffer;
+use flipwave_device::{Address, Device, DeviceError};
+use flipwave_sim::EmbeddedGpu;
+
+/// The difference between the two runs behind a dispatch.
+pub struct Left {
+    pub memory: Memory,
+    /// The last step of the dispatch.
+    pub step: Option<Step>,
+}
+
+impl Left {
+    /// What differs.
+    pub fn spread(&self) -> Spread {
+        let (memory_bytes, _) = self.memory.wrong();
+        Spread { memory_bytes, ..Spread::default() }
+    }
+
+    /// Tells what of `faulty` is wrong, unless that is known.
+    ///
+    /// # Errors
+    /// None for the device of the faulty run.
+    pub fn tell(
+        &self,
+        faulty: &EmbeddedGpu,
+        outputs: &[Buffer],
+        story: &mut Story,
+    ) -> Result<(), DeviceError> {
+        let Some(step) = &self.step else { return Ok(()) };
+        let spread = self.spread();
+        for (place, golden) in self.memory.bytes() {
+            let mut now = [0];
+            faulty.read(Address(place), &mut now)?;
+            let [faulty] = now;
+            let wrong = found::wrong(&WrongByte { place, golden, faulty });
+            let is_known = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
+            if !story.has_told(is_known) {
+                story.tell(What::Missing(wrong), spread, step);
+            }
+            if let Some(output) = found::output_at(place, outputs) {
+                story.tell(output, spread, step);
+                break;
+            }
+        }
+        story.sample(spread, step);
+        Ok(())
+    }
+
+    /// The memory of both runs has changed without a kernel: tells what that has made wrong, or
+    /// right, and gives what differs now.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the devices have not the same memory.
+    pub fn change(
+        self,
+        golden: &EmbeddedGpu,
+        faulty: &EmbeddedGpu,
+        outputs: &[Buffer],
+        story: &mut Story,
+    ) -> Result<Memory, DeviceError> {
+        let was_wrong = !self.spread().is_none();
+        let now = Left { memory: Memory::between(golden, faulty)?, ..self };
+        now.tell(faulty, outputs, story)?;
+        if let Some(step) = &now.step
+            && was_wrong
+            && now.spread().is_none()
+        {
+            story.tell(What::Gone(Gone::Changed), Spread::default(), step);
+        }
+        Ok(now.memory)
+    }
+}
