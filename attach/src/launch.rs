@@ -72,17 +72,29 @@ impl Library {
         Ok(Library { folder })
     }
 
+    /// The variable with the folders of libraries.
+    pub const PATHS: &str = "LD_LIBRARY_PATH";
+
     /// What has to be in the environment of an application, beside what is in this process's.
     pub fn environment(&self, session: &Session) -> Vec<(&'static str, OsString)> {
-        const PATHS: &str = "LD_LIBRARY_PATH";
+        self.environment_beside(session, std::env::var_os(Library::PATHS))
+    }
+
+    /// The same for an application that gets these folders of libraries.
+    pub fn environment_beside(
+        &self,
+        session: &Session,
+        paths: Option<OsString>,
+    ) -> Vec<(&'static str, OsString)> {
+        let others = paths.filter(|others| !others.is_empty());
         let mut paths = self.folder.clone().into_os_string();
-        if let Some(others) = std::env::var_os(PATHS).filter(|others| !others.is_empty()) {
+        if let Some(others) = others {
             paths.push(":");
             paths.push(others);
         }
         // A session is plain data.
         let session = serde_json::to_string(session).unwrap_or_default();
-        vec![(PATHS, paths), (VARIABLE, session.into())]
+        vec![(Library::PATHS, paths), (VARIABLE, session.into())]
     }
 }
 

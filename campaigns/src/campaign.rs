@@ -2,6 +2,7 @@
 
 use crate::application::Application;
 use crate::buffers::Init;
+use crate::capture::CaptureSource;
 use crate::check::check;
 use crate::compare::Tolerance;
 use crate::element::ElementType;
@@ -27,6 +28,8 @@ pub struct Campaign {
     pub target: Target,
     /// The application, if that is the workload; buffers and launches are empty then.
     pub application: Option<Application>,
+    /// The recorded run, if that is the workload.
+    pub capture: Option<CaptureSource>,
     /// The buffers of all launches, in the order of their definition.
     pub buffers: Vec<Buffer>,
     /// What to launch, in order.

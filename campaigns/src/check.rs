@@ -3,7 +3,8 @@
 use crate::application;
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Campaign, Code, Launch};
-use crate::check_faults::check_faults;
+use crate::capture::CaptureSource;
+use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
 use crate::location::Field;
 use crate::schema::{self, Compare};
@@ -65,32 +66,53 @@ pub(crate) fn check(
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
     let faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
-    if let schema::Workload { app: Some(own), kernel: None, dispatches: None } = file.workload {
-        refuse_for_applications("software", file.software.is_some())?;
-        refuse_for_applications("instructions", !file.instructions.is_empty())?;
-        let comparisons = match file.compare {
-            None => Vec::new(),
-            Some(Compare::Application(comparisons)) => comparisons,
-            Some(Compare::Buffers(_)) => {
-                let message = "is a mapping, as for kernels; for an `app` expected a list, for \
-                               example `[{stdout: exact}]`";
-                return wrong(&root.key("compare"), message);
+    let campaign = Campaign {
+        name: file.name,
+        seed: file.seed,
+        target,
+        application: None,
+        capture: None,
+        buffers: Vec::new(),
+        launches: Vec::new(),
+        faults,
+        instructions: Vec::new(),
+        software: Vec::new(),
+        digest,
+    };
+    let workload = root.key("workload");
+    match file.workload {
+        schema::Workload { app: Some(own), kernel: None, dispatches: None, capture: None } => {
+            refuse_beside("app", "software", file.software.is_some())?;
+            refuse_beside("app", "instructions", !file.instructions.is_empty())?;
+            let comparisons = match file.compare {
+                None => Vec::new(),
+                Some(Compare::Application(comparisons)) => comparisons,
+                Some(Compare::Buffers(_)) => {
+                    let message = "is a mapping, as for kernels; for an `app` expected a list, \
+                                   for example `[{stdout: exact}]`";
+                    return wrong(&root.key("compare"), message);
+                }
+            };
+            let field = workload.key("app");
+            let application = application::check(own, comparisons, directory, &field)?;
+            return Ok(Campaign { application: Some(application), ..campaign });
+        }
+        schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {
+            refuse_beside("capture", "software", file.software.is_some())?;
+            refuse_beside("capture", "instructions", !file.instructions.is_empty())?;
+            refuse_beside("capture", "compare", file.compare.is_some())?;
+            let field = workload.key("capture");
+            let dispatches = range(own.dispatches, &field.key("dispatches"))?;
+            let file = directory.join(own.file);
+            let mut faults = campaign.faults;
+            if let Some(faults) = &mut faults {
+                let own = &mut faults.selection.dispatches;
+                *own = own.take().or(dispatches.clone());
             }
-        };
-        let field = root.key("workload").key("app");
-        let application = application::check(own, comparisons, directory, &field)?;
-        return Ok(Campaign {
-            name: file.name,
-            seed: file.seed,
-            target,
-            application: Some(application),
-            buffers: Vec::new(),
-            launches: Vec::new(),
-            faults,
-            instructions: Vec::new(),
-            software: Vec::new(),
-            digest,
-        });
+            let capture = Some(CaptureSource { file, dispatches });
+            return Ok(Campaign { capture, faults, ..campaign });
+        }
+        _ => {}
     }
     let mut program = Program::default();
     program.check(file.workload, directory, &root.key("workload"))?;
@@ -110,22 +132,21 @@ pub(crate) fn check(
     }
     let software = program.launches.split_off(own);
     Ok(Campaign {
-        name: file.name,
-        seed: file.seed,
-        target,
-        application: None,
         buffers: program.buffers,
         launches: program.launches,
-        faults,
         instructions: check_instructions(file.instructions, directory)?,
         software,
-        digest,
+        ..campaign
     })
 }
 
-fn refuse_for_applications(key: &str, is_there: bool) -> Result<(), Wrong> {
+/// Refuses a key that goes with kernels only.
+fn refuse_beside(kind: &str, key: &str, is_there: bool) -> Result<(), Wrong> {
     match is_there {
-        true => wrong(&Field::root().key(key), "is for a workload of kernels, not for an `app`"),
+        true => {
+            let message = format!("is for a workload of kernels, not for a workload of `{kind}`");
+            wrong(&Field::root().key(key), message)
+        }
         false => Ok(()),
     }
 }

@@ -225,6 +225,7 @@ fn check_size(faults: &schema::Faults, field: &Field) -> Result<SampleSize, Wron
 fn check_selection(faults: &schema::Faults, field: &Field) -> Result<Selection, Wrong> {
     Ok(Selection {
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
+        runtime_kernels: faults.runtime_kernels,
         dispatches: range(faults.dispatches, &field.key("dispatches"))?,
         workgroups: list(&faults.workgroups, &field.key("workgroups"), |own, _| Ok(*own))?,
         waves: range(faults.waves, &field.key("waves"))?,
@@ -270,7 +271,7 @@ fn list<T, U>(
 }
 
 /// A range from its first to its last.
-fn range<T: PartialOrd + ToString>(
+pub(crate) fn range<T: PartialOrd + ToString>(
     ends: Option<[T; 2]>,
     field: &Field,
 ) -> Result<Option<RangeInclusive<T>>, Wrong> {

@@ -1,7 +1,9 @@
 //! Why a campaign cannot be run, or was not run to its end.
 
 use crate::application::ApplicationError;
+use crate::attached::AttachError;
 use crate::campaign::FileError;
+use crate::capture::ReplayError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
 use flipwave_analysis::StatisticsError;
@@ -30,6 +32,23 @@ pub enum CampaignError {
     /// An application cannot be run or judged.
     #[error(transparent)]
     Application(#[from] ApplicationError),
+    /// An application cannot be run on the embedded GPU.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// Hooks in applications.
+    #[error("faults cannot be injected into an application by hooks; they can into its capture")]
+    NoHooks,
+    /// A capture cannot be run.
+    #[error(transparent)]
+    Capture(#[from] ReplayError),
+    /// An injection into an application did not take place.
+    #[error("injection {index} failed: {reason}")]
+    InApplication {
+        /// Its index in the plan.
+        index: u64,
+        /// Why.
+        reason: Box<CampaignError>,
+    },
     /// The fault-free run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),

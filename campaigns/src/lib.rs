@@ -6,8 +6,10 @@
 //! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens.
 
 mod application;
+mod attached;
 mod buffers;
 mod campaign;
+mod capture;
 mod check;
 mod check_faults;
 mod compare;
@@ -40,10 +42,12 @@ pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
     Format, Judged, Limits, Nondeterminism, Output, Pattern, Ran, Similarity,
 };
+pub use attached::AttachError;
 pub use buffers::Init;
 pub use campaign::{
     Argument, Buffer, BufferRole, Campaign, Code, Faults, FileError, Launch, SampleSize,
 };
+pub use capture::{CaptureSource, ReplayError};
 pub use compare::{Difference, Tolerance, compare};
 pub use compile::{CompileError, Compiler, Language};
 pub use element::{ElementType, Number};

@@ -3,7 +3,7 @@
 use crate::compare::{Difference, compare};
 use crate::prepare::{OutputFormat, OutputRole};
 use flipwave_analysis::Outcome;
-use flipwave_injector::{Ending, Fate, Golden, Injection};
+use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
 
 /// The outcome of an injection, and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,17 @@ pub struct CompletedRun {
 }
 
 impl MaskedCause {
+    /// What became of a fault that did no harm; `fate` is what becomes of the value in the
+    /// fault-free run, where that is known.
+    pub(crate) fn of(struck: &Struck, fate: Option<Fate>) -> MaskedCause {
+        match fate {
+            _ if struck.is_unchanged() => MaskedCause::Unchanged,
+            Some(Fate::Dead) => MaskedCause::Dead,
+            Some(Fate::Overwritten) => MaskedCause::Overwritten,
+            Some(Fate::Read) | None => MaskedCause::Logical,
+        }
+    }
+
     /// The cause's name in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -157,13 +168,7 @@ impl Rules<'_> {
         if difference.elements_wrong > 0 {
             return Verdict::Sdc(run);
         }
-        let cause = match fate {
-            _ if injection.struck.is_unchanged() => MaskedCause::Unchanged,
-            Some(Fate::Dead) => MaskedCause::Dead,
-            Some(Fate::Overwritten) => MaskedCause::Overwritten,
-            Some(Fate::Read) | None => MaskedCause::Logical,
-        };
-        Verdict::Masked { cause, run }
+        Verdict::Masked { cause: MaskedCause::of(&injection.struck, fate), run }
     }
 }
 
@@ -175,7 +180,6 @@ mod tests {
     use flipwave_device::{
         AccessKind, Address, DeviceFault, FaultCause, Place, Statistics, WaveId,
     };
-    use flipwave_injector::Struck;
     use flipwave_isa::Pc;
 
     fn formats() -> [OutputFormat; 3] {

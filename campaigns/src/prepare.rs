@@ -1,7 +1,9 @@
 //! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
 //! arguments laid out.
 
+use crate::attached::Attached;
 use crate::campaign::{Argument, BufferRole, Campaign, Code, Launch};
+use crate::capture;
 use crate::compare::Tolerance;
 use crate::compile::{CompileError, Compiler};
 use crate::element::ElementType;
@@ -15,6 +17,7 @@ use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// The watchdog of fault-free runs, in wave instructions per dispatch: an hour or more on the
 /// embedded GPU, so that a kernel without an end is reported some day.
@@ -174,12 +177,20 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     Ok(Prepared { workload, software, formats, compiler })
 }
 
-/// Puts a campaign's program together, its instructions that the target lacks replaced by what
-/// emulates them.
+/// Puts a campaign's program together: its instructions that the target lacks replaced by what
+/// emulates them; an application as one run of it that is recorded.
 ///
 /// # Errors
-/// [`CampaignError::Prepare`], [`CampaignError::Emulate`].
+/// [`CampaignError`].
 pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
+    if let Some(source) = &campaign.capture {
+        return capture::prepare_checked(campaign, source);
+    }
+    if let Some(application) = &campaign.application {
+        let go_on = AtomicBool::new(false);
+        let attached = Attached::new(campaign, application)?;
+        return attached.record(campaign, &attached.golden(&go_on)?, &go_on);
+    }
     let mut prepared = prepare(campaign)?;
     if !campaign.instructions.is_empty() {
         crate::emulate::install(campaign, &mut prepared.workload)?;

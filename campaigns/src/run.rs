@@ -1,5 +1,7 @@
 //! A campaign from its file to its results.
 
+use crate::application::ApplicationError;
+use crate::attached::ApplicationRuns;
 use crate::campaign::{Campaign, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
@@ -16,8 +18,7 @@ use crate::self_test::{SelfTest, self_test};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
 use flipwave_injector::{
-    Accelerations, Golden, Injection, Lanes, Place, Planned, Profile, ProfileError, Sampling,
-    Workload,
+    Accelerations, Golden, Lanes, Place, Planned, Profile, ProfileError, Sampling, Struck, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -86,7 +87,10 @@ pub fn run(
     if !options.force {
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
-    let experiment = Experiment::new(campaign, faults, progress)?;
+    if campaign.application.is_some() && options.path == InjectionPath::Hook {
+        return Err(CampaignError::NoHooks);
+    }
+    let experiment = Experiment::new(campaign, faults, progress, interrupt)?;
     let clock = Instant::now();
     let injectors = experiment.injectors(options)?;
     let saving = clock.elapsed().as_secs_f64();
@@ -111,7 +115,7 @@ pub fn run(
         record.planned,
         options.workers,
         interrupt,
-        |index| experiment.inject(&injectors, &rules, index),
+        |index| experiment.inject(&injectors, &rules, index, options, interrupt),
         |row: Result<Row, CampaignError>| {
             let row = row?;
             file.write(&row)?;
@@ -124,6 +128,11 @@ pub fn run(
     record.timings.inject = clock.elapsed().as_secs_f64();
     record.done = counts(&rows);
     record.injections_per_second = rows.len() as f64 / record.timings.inject;
+    // An application under way is ended, and has no outcome.
+    let injected = match injected {
+        Err(CampaignError::Application(ApplicationError::Interrupted)) => Ok(()),
+        injected => injected,
+    };
     record.status = match &injected {
         Err(_) => Status::Failed,
         Ok(()) if (rows.len() as u64) < record.planned => Status::Interrupted,
@@ -138,9 +147,12 @@ pub fn run(
 }
 
 /// Everything that injections need, and what it took to get there.
-struct Experiment {
+struct Experiment<'a> {
     prepared: Prepared,
     golden: Golden,
+    /// Where the workload is an application: faults are injected into runs of it, and planned on
+    /// a run that was recorded.
+    application: Option<ApplicationRuns<'a>>,
     population: flipwave_injector::Population,
     counted: String,
     strata: Vec<String>,
@@ -149,17 +161,27 @@ struct Experiment {
     timings: Timings,
 }
 
-impl Experiment {
+impl<'a> Experiment<'a> {
     fn new(
-        campaign: &Campaign,
+        campaign: &'a Campaign,
         faults: &Faults,
         progress: &mut dyn Progress,
-    ) -> Result<Experiment, CampaignError> {
+        interrupt: &AtomicBool,
+    ) -> Result<Experiment<'a>, CampaignError> {
         let mut timings = Timings::default();
         progress.phase(Phase::Preparing);
-        let prepared = timed(&mut timings.prepare, || prepare_emulated(campaign))?;
+        let runs = campaign
+            .application
+            .as_ref()
+            .map(|application| ApplicationRuns::new(campaign, application, interrupt))
+            .transpose()?;
+        let prepared = timed(&mut timings.prepare, || match &runs {
+            Some(runs) => runs.attached.record(campaign, &runs.golden, interrupt),
+            None => prepare_emulated(campaign),
+        })?;
         progress.phase(Phase::Golden);
         let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
+        let application = runs.map(|runs| runs.with_limits(&golden)).transpose()?;
         progress.phase(Phase::Profiling);
         let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
         let sampling = sampling(faults, profile.population.places)?;
@@ -174,6 +196,7 @@ impl Experiment {
             timing_threshold: faults.timing_threshold,
             prepared,
             golden,
+            application,
             plan,
             timings,
         })
@@ -200,8 +223,19 @@ impl Experiment {
         injectors: &Injectors<'_>,
         rules: &Rules<'_>,
         index: u64,
+        options: &RunOptions,
+        interrupt: &AtomicBool,
     ) -> Result<Row, CampaignError> {
         let planned = &self.plan[index as usize];
+        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
+        if let Some(runs) = &self.application {
+            let injected = runs.inject(planned, options.accelerations, interrupt);
+            let (struck, verdict) = injected.map_err(|reason| match reason {
+                CampaignError::Application(ApplicationError::Interrupted) => reason,
+                reason => CampaignError::InApplication { index, reason: Box::new(reason) },
+            })?;
+            return Ok(row(index, planned, stratum, &struck, &verdict));
+        }
         let injected =
             catch_unwind(AssertUnwindSafe(|| injectors.inject(planned).map_err(Box::new)));
         let injection = match injected {
@@ -214,8 +248,7 @@ impl Experiment {
         };
         let foreseen = planned.foresight.and_then(|own| own.value);
         let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));
-        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
-        Ok(row(index, planned, stratum, &injection, &verdict))
+        Ok(row(index, planned, stratum, &injection.struck, &verdict))
     }
 
     fn record(&self, campaign: &Campaign, faults: &Faults, options: &RunOptions) -> Record {
@@ -289,13 +322,7 @@ fn sampling(faults: &Faults, population: u64) -> Result<Sampling, CampaignError>
 }
 
 /// The line of `results.csv` for an injection.
-fn row(
-    index: u64,
-    planned: &Planned,
-    stratum: &str,
-    injection: &Injection,
-    verdict: &Verdict,
-) -> Row {
+fn row(index: u64, planned: &Planned, stratum: &str, struck: &Struck, verdict: &Verdict) -> Row {
     let site = &planned.site;
     let event = site.event();
     let run = verdict.run();
@@ -320,10 +347,10 @@ fn row(
             Place::Register(register) | Place::Source(register) => register.to_string(),
             place => place.to_string(),
         },
-        mask: injection.struck.mask(),
-        before: injection.struck.before,
-        after: injection.struck.after,
-        words: injection.struck.words,
+        mask: struck.mask(),
+        before: struck.before,
+        after: struck.after,
+        words: struck.words,
         stratum: (!stratum.is_empty()).then(|| stratum.to_owned()),
         weight: planned.weight,
         outcome: verdict.outcome(),
@@ -360,7 +387,7 @@ mod tests {
     use crate::outcome::{CompletedRun, MaskedCause};
     use flipwave_analysis::Confidence;
     use flipwave_injector::{
-        Allocation, Counting, Ending, Fault, FaultModel, Group, Selection, Stratification, Struck,
+        Allocation, Counting, Fault, FaultModel, Group, Selection, Stratification,
     };
 
     fn planned() -> Planned {
@@ -379,9 +406,8 @@ mod tests {
     }
 
     fn row_of(verdict: &Verdict) -> Row {
-        let ending = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
         let struck = Struck { before: 0x400, after: 0, words: 1 };
-        row(7, &planned(), "", &Injection { struck, ending }, verdict)
+        row(7, &planned(), "", &struck, verdict)
     }
 
     #[test]

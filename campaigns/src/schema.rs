@@ -69,6 +69,14 @@ pub(crate) struct Workload {
     pub kernel: Option<Launch>,
     pub dispatches: Option<Vec<Launch>>,
     pub app: Option<Application>,
+    pub capture: Option<Capture>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Capture {
+    pub file: PathBuf,
+    pub dispatches: Option<Ends<u32>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -167,6 +175,8 @@ pub(crate) struct Faults {
     pub duration: Option<Duration>,
 
     pub kernels: Option<Vec<String>>,
+    #[serde(default)]
+    pub runtime_kernels: bool,
     pub dispatches: Option<Ends<u32>>,
     pub workgroups: Option<Vec<[u32; 3]>>,
     pub waves: Option<Ends<u32>>,

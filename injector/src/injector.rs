@@ -1,8 +1,7 @@
 //! The faults of a plan, one after another, by the shortest way that gives the same result.
 
-use crate::fate::Fate;
-use crate::injection::{Ending, Injection, InjectionError, Struck, check, inject};
-use crate::population::{Foresight, Planned};
+use crate::injection::{Ending, Injection, InjectionError, check, inject};
+use crate::population::Planned;
 use crate::restart::{Attempt, Restart};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
@@ -64,12 +63,9 @@ impl<'a> Injector<'a> {
     /// As [`inject`].
     pub fn inject(&self, planned: &Planned) -> Result<Injection, InjectionError> {
         if self.accelerations.dead_values
-            && let Some(Foresight { value: Some((fate, before)), .. }) = planned.foresight
-            && fate != Fate::Read
-            && let Some(words) = planned.words()
+            && let Some(struck) = planned.foreseen()
         {
             check(self.workload, &planned.site, &self.limits)?;
-            let struck = Struck { before, after: planned.site.action.apply(before), words };
             return Ok(Injection { struck, ending: self.fault_free() });
         }
         if let Some(restart) = &self.restart

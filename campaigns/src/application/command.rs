@@ -1,6 +1,7 @@
 //! Programs and their arguments.
 
 use rustix::fs::{Access, access};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A program and its arguments.
@@ -10,6 +11,13 @@ pub struct CommandLine {
     pub program: PathBuf,
     /// What it is given.
     pub arguments: Vec<String>,
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.program.display())?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument))
+    }
 }
 
 impl CommandLine {

@@ -87,17 +87,28 @@ pub enum FaultCause {
 }
 
 impl FaultCause {
+    /// All names under which results are filed.
+    pub const NAMES: [&'static str; 7] = [
+        "memory_violation",
+        "misaligned",
+        "illegal_instruction",
+        "trap",
+        "watchdog",
+        "not_compute",
+        "unimplemented",
+    ];
+
     /// The name under which results are filed.
     pub fn name(&self) -> &'static str {
-        match self {
-            FaultCause::MemoryViolation { .. } => "memory_violation",
-            FaultCause::Misaligned { .. } => "misaligned",
-            FaultCause::IllegalInstruction { .. } => "illegal_instruction",
-            FaultCause::Trap { .. } => "trap",
-            FaultCause::Watchdog { .. } => "watchdog",
-            FaultCause::NotCompute { .. } => "not_compute",
-            FaultCause::Unimplemented { .. } => "unimplemented",
-        }
+        FaultCause::NAMES[match self {
+            FaultCause::MemoryViolation { .. } => 0,
+            FaultCause::Misaligned { .. } => 1,
+            FaultCause::IllegalInstruction { .. } => 2,
+            FaultCause::Trap { .. } => 3,
+            FaultCause::Watchdog { .. } => 4,
+            FaultCause::NotCompute { .. } => 5,
+            FaultCause::Unimplemented { .. } => 6,
+        }]
     }
 }
 

@@ -6,6 +6,7 @@ use super::resolver::Resolver;
 use super::{Allocation, Group};
 use crate::fate::Fate;
 use crate::fault::Duration;
+use crate::injection::Struck;
 use crate::site::{Lanes, Site};
 use crate::{GoldenError, Workload};
 use flipwave_device::{Device, WaveId};
@@ -46,8 +47,16 @@ pub struct Foresight {
 }
 
 impl Planned {
+    /// What the fault strikes, if nothing ever reads it: a run with the fault is the fault-free one
+    /// then, and need not be made.
+    pub fn foreseen(&self) -> Option<Struck> {
+        let (fate, before) = self.foresight?.value?;
+        let after = self.site.action.apply(before);
+        (fate != Fate::Read).then_some(Struck { before, after, words: self.words()? })
+    }
+
     /// How many places the fault strikes, where that is known: of a site with the lanes named.
-    pub(crate) fn words(&self) -> Option<u64> {
+    fn words(&self) -> Option<u64> {
         match self.site.lanes {
             None | Some(Lanes::One(_)) => Some(1),
             Some(Lanes::Mask(mask)) => Some(mask.count().into()),

@@ -142,6 +142,7 @@ impl fmt::Display for Selection {
         range("occurrences", self.occurrences.as_ref().map(|all| (*all.start(), *all.end())));
         range("window", self.window.as_ref().map(|all| (*all.start(), *all.end())));
         conditions.extend(self.lanes.map(|lanes| format!("lanes: {lanes}")));
+        conditions.extend(self.runtime_kernels.then(|| "runtime_kernels: true".to_owned()));
         match conditions.is_empty() {
             true => f.write_str("everything"),
             false => f.write_str(&conditions.join(", ")),
@@ -174,6 +175,7 @@ mod tests {
         };
         let lines = |file: &str, lines| vec![Lines { file: file.to_owned(), lines }];
         let fitting = Selection {
+            runtime_kernels: false,
             kernels: vec!["other".to_owned(), "sum".to_owned()],
             dispatches: Some(2..=3),
             workgroups: vec![[0, 0, 0], [1, 0, 0]],

@@ -1,0 +1,297 @@
+//! Workloads that are recorded runs of applications.
+
+use crate::campaign::Campaign;
+use crate::compare::Tolerance;
+use crate::element::ElementType;
+use crate::error::CampaignError;
+use crate::prepare::{OutputFormat, OutputRole, Prepared};
+use flipwave_capture::{Capture, CaptureError, RecordedDispatch, Step};
+use flipwave_codeobj::{CodeObject, CodeObjectError};
+use flipwave_device::{Address, DeviceError, Dispatch, KernelPacket, ModuleId};
+use flipwave_injector::{Buffer, Change, Changes, Golden, Patch, Workload};
+use flipwave_isa::Target;
+use flipwave_sim::EmbeddedGpu;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// Where copies of what the host reads are kept: where no program has memory, and no pointer leads
+/// that has one bit flipped.
+const OUTPUTS: u64 = 0x6000_0000_0000;
+
+/// A recorded run as a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureSource {
+    /// The file.
+    pub file: PathBuf,
+    /// The dispatches that count, by number: faults strike in them, and what they have written is
+    /// compared when the last of them has ended. All, and what the host read, if not said.
+    pub dispatches: Option<RangeInclusive<u32>>,
+}
+
+/// A capture that cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] CaptureError),
+    /// Another GPU.
+    #[error("{}: the run was on {captured}, and `target` is {wanted}", file.display())]
+    Target {
+        /// The file.
+        file: PathBuf,
+        /// Its GPU.
+        captured: String,
+        /// The campaign's.
+        wanted: String,
+    },
+    /// A code object that cannot be used.
+    #[error("{}: code object {number}: {reason}", file.display())]
+    CodeObject {
+        /// The file.
+        file: PathBuf,
+        /// Its number in the file.
+        number: u32,
+        /// Why not.
+        reason: CodeObjectError,
+    },
+    /// No such dispatches.
+    #[error("{}: no dispatches {} to {}; it has {count}, counted from 0", file.display(), wanted.start(), wanted.end())]
+    Range {
+        /// The file.
+        file: PathBuf,
+        /// What was asked for.
+        wanted: RangeInclusive<u32>,
+        /// How many there are.
+        count: usize,
+    },
+    /// Nothing to compare.
+    #[error(
+        "{}: the host reads nothing of what the GPU computes; name `dispatches`, and what they write \
+         is compared", file.display()
+    )]
+    NoOutput {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It does not run as it ran.
+    #[error(
+        "{}: the run cannot be repeated: {what}; the host may have written to memory while a kernel \
+         used it", file.display()
+    )]
+    NotRepeated {
+        /// The file.
+        file: PathBuf,
+        /// What is different.
+        what: String,
+    },
+    /// The device refused a request.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// A capture as a workload, and what its run came to.
+pub(crate) struct Replayed {
+    pub prepared: Prepared,
+    recorded: Vec<RecordedDispatch>,
+    /// What the host read, where that is what is compared.
+    outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// Puts a recorded run together.
+///
+/// # Errors
+/// [`ReplayError`].
+pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replayed, ReplayError> {
+    let CaptureSource { file, dispatches: range } = source;
+    let capture = Capture::open(file)?;
+    let captured = capture.gpu()?;
+    if captured != target.processor() {
+        let wanted = target.to_string();
+        return Err(ReplayError::Target { file: file.clone(), captured, wanted });
+    }
+    let mut builder = Builder::new(target)?;
+    for (id, code) in capture.code_objects()? {
+        let failed = |reason| ReplayError::CodeObject { file: file.clone(), number: id.0, reason };
+        let code_object = CodeObject::parse(&code.elf).map_err(failed)?;
+        builder.modules.insert(id.0, builder.device.adopt(&code_object, code.bias)?);
+    }
+    let count = capture.dispatches()?.len();
+    if let Some(wanted) = range
+        && (wanted.is_empty() || *wanted.end() as usize >= count)
+    {
+        let (file, wanted) = (file.clone(), wanted.clone());
+        return Err(ReplayError::Range { file, wanted, count });
+    }
+    for step in capture.steps()? {
+        builder.add(step, range.is_none());
+        if range.as_ref().is_some_and(|range| builder.recorded.len() as u32 > *range.end()) {
+            break;
+        }
+    }
+    if let Some(range) = range {
+        builder.compare_what_was_written(range);
+    }
+    builder.finish().ok_or_else(|| ReplayError::NoOutput { file: file.clone() })
+}
+
+impl Replayed {
+    /// Whether the fault-free run is the recorded one.
+    ///
+    /// # Errors
+    /// [`ReplayError::NotRepeated`].
+    pub fn check(&self, golden: &Golden, source: &CaptureSource) -> Result<(), ReplayError> {
+        let differs = |what: String| ReplayError::NotRepeated { file: source.file.clone(), what };
+        for (recorded, now) in self.recorded.iter().zip(&golden.statistics) {
+            if recorded.instructions != now.wave_instructions {
+                return Err(differs(format!(
+                    "dispatch {} executes {} wave instructions, and executed {}",
+                    recorded.number, now.wave_instructions, recorded.instructions
+                )));
+            }
+        }
+        let outputs = self.outputs.iter().flatten().zip(&golden.outputs);
+        for ((recorded, now), buffer) in outputs.zip(&self.prepared.workload.outputs) {
+            if recorded != now {
+                return Err(differs(format!("{} is not what the host read", buffer.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Builder {
+    device: EmbeddedGpu,
+    modules: HashMap<u32, ModuleId>,
+    dispatches: Vec<Dispatch>,
+    recorded: Vec<RecordedDispatch>,
+    changes: Changes,
+    outputs: Vec<Buffer>,
+    read: Option<Vec<Vec<u8>>>,
+    /// Where the next output is kept.
+    next_output: u64,
+}
+
+impl Builder {
+    fn new(target: &Target) -> Result<Builder, DeviceError> {
+        Ok(Builder {
+            device: EmbeddedGpu::new(target.clone())?,
+            modules: HashMap::new(),
+            dispatches: Vec::new(),
+            recorded: Vec::new(),
+            changes: Changes::default(),
+            outputs: Vec::new(),
+            read: None,
+            next_output: OUTPUTS,
+        })
+    }
+
+    /// Adds what happens before the next dispatch.
+    fn change(&mut self, change: Change) {
+        self.changes.add(self.dispatches.len(), change);
+    }
+
+    fn add(&mut self, step: Step, keeps_reads: bool) {
+        match step {
+            Step::Map { address, bytes } => self.change(Change::Map { address, bytes }),
+            Step::Unmap { address } => self.change(Change::Unmap { address }),
+            Step::Copy { from, to, bytes } => self.change(Change::Copy { from, to, bytes }),
+            Step::Write(recorded) => {
+                let mut patch = Patch::default();
+                recorded.iter().for_each(|(address, bytes)| patch.add(address, bytes));
+                self.change(Change::Write(patch));
+            }
+            Step::Read { address, bytes } if keeps_reads => {
+                let number = self.outputs.len();
+                let name = format!("output {number}, read behind dispatch {}", self.behind());
+                self.keep(name, address, bytes.len() as u64);
+                self.read.get_or_insert_default().push(bytes);
+            }
+            Step::Read { .. } => {}
+            Step::Dispatch(recorded) => {
+                let KernelPacket { grid, workgroup, lds_bytes, .. } = recorded.packet;
+                self.dispatches.push(Dispatch {
+                    module: self
+                        .modules
+                        .get(&recorded.code_object.0)
+                        .copied()
+                        .unwrap_or(ModuleId(0)),
+                    kernel: recorded.kernel.clone(),
+                    grid,
+                    workgroup,
+                    kernarg: Vec::new(),
+                    dynamic_lds: lds_bytes,
+                    instruction_limit: u64::MAX,
+                    queued: Some(recorded.queued),
+                });
+                self.recorded.push(*recorded);
+            }
+        }
+    }
+
+    /// The dispatch before, in words.
+    fn behind(&self) -> String {
+        self.dispatches.len().checked_sub(1).map_or("none".into(), |index| index.to_string())
+    }
+
+    /// Keeps a copy of what is in memory now, as an output.
+    fn keep(&mut self, name: String, from: Address, bytes: u64) {
+        let to = Address(self.next_output);
+        self.next_output += bytes.next_multiple_of(64);
+        self.change(Change::Copy { from, to, bytes });
+        self.outputs.push(Buffer { name, address: to, bytes: bytes as usize });
+    }
+
+    /// What dispatches have written is compared.
+    fn compare_what_was_written(&mut self, range: &RangeInclusive<u32>) {
+        let written: Vec<(u32, Address, u64)> = self
+            .recorded
+            .iter()
+            .filter(|dispatch| range.contains(&dispatch.number))
+            .flat_map(|dispatch| {
+                dispatch.written.iter().map(|(address, bytes)| (dispatch.number, *address, *bytes))
+            })
+            .collect();
+        for (number, address, bytes) in written {
+            self.keep(format!("{bytes} bytes at {address}, of dispatch {number}"), address, bytes);
+        }
+    }
+
+    fn finish(mut self) -> Option<Replayed> {
+        let bytes = self.next_output - OUTPUTS;
+        if bytes == 0 {
+            return None;
+        }
+        // Reserved before anything else happens.
+        self.device.allocate_at(Address(OUTPUTS), bytes).ok()?;
+        let format = OutputFormat {
+            element: ElementType::U8,
+            role: OutputRole::Result(Tolerance { absolute: None, relative: None, ulp: None }),
+        };
+        let formats = vec![format; self.outputs.len()];
+        let workload = Workload {
+            device: self.device,
+            dispatches: self.dispatches,
+            changes: self.changes,
+            buffers: Vec::new(),
+            outputs: self.outputs,
+            guests: BTreeMap::new(),
+        };
+        let prepared = Prepared { workload, software: Vec::new(), formats, compiler: None };
+        Some(Replayed { prepared, recorded: self.recorded, outputs: self.read })
+    }
+}
+
+/// The campaign's capture, put together and run once to see that it is the recorded run.
+///
+/// # Errors
+/// [`CampaignError`].
+pub(crate) fn prepare_checked(
+    campaign: &Campaign,
+    source: &CaptureSource,
+) -> Result<Prepared, CampaignError> {
+    let replayed = prepare(source, &campaign.target)?;
+    let golden = replayed.prepared.workload.golden()?;
+    replayed.check(&golden, source)?;
+    Ok(replayed.prepared)
+}
