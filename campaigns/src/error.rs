@@ -6,6 +6,7 @@ use crate::campaign::FileError;
 use crate::capture::ReplayError;
 use crate::folder::FolderError;
 use crate::prepare::PrepareError;
+use crate::resume::ResumeError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
@@ -52,6 +53,9 @@ pub enum CampaignError {
     /// The fault-free run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),
+    /// An earlier run cannot be gone on with.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
     /// Two fault-free runs differ.
     #[error(
         "two fault-free runs of the workload differ in {difference}; outcomes would mean nothing \

@@ -24,6 +24,15 @@ impl ResultsFile {
         Ok(ResultsFile { path, csv })
     }
 
+    /// Opens the file that an earlier run has left, to go on behind its rows.
+    pub(crate) fn append(folder: &Path) -> Result<ResultsFile, FolderError> {
+        let path = folder.join(RESULTS);
+        let file = File::options().append(true).open(&path);
+        let file = file.map_err(|reason| failed(&path, reason))?;
+        let csv = csv::WriterBuilder::new().has_headers(false).from_writer(file);
+        Ok(ResultsFile { path, csv })
+    }
+
     /// Appends a row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), FolderError> {
         self.csv.serialize(row).map_err(|error| failed(&self.path, error.into()))?;

@@ -14,6 +14,7 @@ use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
 };
 use crate::results::{ResultsFile, write_summary};
+use crate::resume::rows_left;
 use crate::self_test::{SelfTest, self_test};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
@@ -34,6 +35,8 @@ pub struct RunOptions {
     pub folder: PathBuf,
     /// Worker threads.
     pub workers: NonZeroUsize,
+    /// Go on with what an earlier run of the same campaign has left in the folder.
+    pub resume: bool,
     /// Replace files in the folder even if they are not of an earlier run of this campaign.
     pub force: bool,
     /// The ways to be faster that are taken.
@@ -50,6 +53,7 @@ impl RunOptions {
         RunOptions {
             folder,
             workers,
+            resume: false,
             force: false,
             accelerations: Accelerations::ALL,
             path: InjectionPath::Embedded,
@@ -84,7 +88,7 @@ pub fn run(
     interrupt: &AtomicBool,
 ) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
-    if !options.force {
+    if !options.force || options.resume {
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
     if campaign.application.is_some() && options.path == InjectionPath::Hook {
@@ -102,20 +106,30 @@ pub fn run(
     } else {
         None
     };
-    folder::clear(&options.folder)?;
+    let mut rows = match options.resume {
+        true => rows_left(&options.folder, &experiment.plan)?,
+        false => Vec::new(),
+    };
+    let done_before = rows.len() as u64;
+    if rows.is_empty() {
+        folder::clear(&options.folder)?;
+    }
     let mut record = experiment.record(campaign, faults, options);
     record.timings.save = saving;
     record.write(&options.folder)?;
 
     progress.phase(Phase::Injecting { count: record.planned });
     let clock = Instant::now();
-    let mut rows = Vec::new();
-    let mut file = ResultsFile::create(&options.folder)?;
+    let mut file = match rows.is_empty() {
+        true => ResultsFile::create(&options.folder)?,
+        false => ResultsFile::append(&options.folder)?,
+    };
+    rows.iter().for_each(|row| progress.injected(row.outcome));
     let injected = in_order(
-        record.planned,
+        record.planned - done_before,
         options.workers,
         interrupt,
-        |index| experiment.inject(&injectors, &rules, index, options, interrupt),
+        |index| experiment.inject(&injectors, &rules, done_before + index, options, interrupt),
         |row: Result<Row, CampaignError>| {
             let row = row?;
             file.write(&row)?;
@@ -127,7 +141,7 @@ pub fn run(
 
     record.timings.inject = clock.elapsed().as_secs_f64();
     record.done = counts(&rows);
-    record.injections_per_second = rows.len() as f64 / record.timings.inject;
+    record.injections_per_second = (rows.len() as u64 - done_before) as f64 / record.timings.inject;
     // An application under way is ended, and has no outcome.
     let injected = match injected {
         Err(CampaignError::Application(ApplicationError::Interrupted)) => Ok(()),

@@ -131,6 +131,9 @@ pub struct RunArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    /// Go on with a run that was interrupted or killed: its rows count, and are not made again
+    #[arg(long)]
+    pub resume: bool,
     /// Replace results in the folder that are of another campaign or seed
     #[arg(long)]
     pub force: bool,

@@ -22,6 +22,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let options = RunOptions {
         folder: folder.unwrap_or_else(|| format!("{}.results", campaign.name).into()),
         workers: arguments.workers.unwrap_or_else(all_processors),
+        resume: arguments.resume,
         force: arguments.force,
         accelerations: arguments.accelerations(),
         path: arguments.by.into(),

@@ -37,7 +37,7 @@ pub(crate) fn check(
 ) -> Result<Application, Wrong> {
     let at = |key: &str| field.key(key);
     // Runs have a working folder of their own, so that the way there must not depend on this one.
-    let directory = match std::path::absolute(directory.join(&own.directory)) {
+    let directory = match std::path::absolute(Path::new(".").join(directory).join(&own.directory)) {
         Ok(path) if path.is_dir() => path,
         _ => {
             let path = directory.join(&own.directory);
