@@ -1,4 +1,8 @@
 //! What happens to device memory between the dispatches of a workload.
+//!
+//! It happens in every run, and does the same whether a fault has struck or not: memory is mapped at
+//! the same addresses, and what is written is what the host wrote when it was recorded. So a fault
+//! does not reach what the host makes of results.
 
 use flipwave_device::{Address, Device, DeviceError};
 use flipwave_sim::EmbeddedGpu;

@@ -9,7 +9,8 @@ use flipwave_device::DeviceError;
 /// Which ways to be faster are taken. None of them changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerations {
-    /// Faults in values that nothing reads are not run: the run is the fault-free one.
+    /// Faults in values that nothing reads are not run: the run is the fault-free one. Such values
+    /// are registers of one wave, which nothing but its instructions reads.
     pub dead_values: bool,
     /// Runs begin at a saved state before the fault, and of workgroups that have nothing to do with
     /// one another only the struck one is executed.

@@ -26,9 +26,10 @@ pub struct Workload {
     pub dispatches: Vec<Dispatch>,
     /// What happens to memory before each dispatch, and behind the last.
     pub changes: Changes,
-    /// The memory of the program's data: faults strike it under its number.
+    /// The memory of the program's data: faults strike it under its number. It is there whenever a
+    /// kernel runs.
     pub buffers: Vec<Buffer>,
-    /// The memory that is compared afterwards.
+    /// The memory that is compared afterwards. It is there behind the last change.
     pub outputs: Vec<Buffer>,
     /// Code that was rewritten, as it was, by module: faults are injected into that.
     pub guests: BTreeMap<u32, Arc<Guest>>,

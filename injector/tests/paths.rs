@@ -1,25 +1,21 @@
 //! The two ways to inject a fault, inside of the embedded GPU and by a hook in rewritten code, give
 //! the same: what was struck, and how the run ended.
 
-use flipwave_codeobj::CodeObject;
-use flipwave_device::{ArgumentValue, Device, Dispatch, FaultCause, layout};
+mod common;
+
+use common::{WORDS, planned};
+use flipwave_device::{Device, FaultCause};
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Action, Allocation, Buffer, Changes, Counting, Duration, Ending, Event, Fault, FaultModel,
-    FaultTarget, FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
+    Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
+    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
     RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject, plan,
     profile,
 };
 use flipwave_isa::Lane;
-use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::Path;
-use std::process::Command;
-
-/// Words of the buffers: 4 workgroups of 128 work-items, two words each.
-const WORDS: usize = 2 * 4 * 128;
 
 /// A processor, and what its code is compiled with.
 struct Machine {
@@ -31,59 +27,9 @@ const GFX90A: Machine = Machine { processor: "gfx90a", options: &["-DACC_VGPRS"]
 const GFX942: Machine = Machine { processor: "gfx942", options: &["-DACC_VGPRS"] };
 const GFX1100: Machine = Machine { processor: "gfx1100", options: &[] };
 
-fn compile(machine: &Machine) -> CodeObject {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/paths.cl");
-    let clang = std::env::var("FLIPWAVE_CLANG").unwrap_or("clang-19".into());
-    let output = Command::new(clang)
-        .args(["--target=amdgcn-amd-amdhsa", "-xcl", "-cl-std=CL2.0", "-nogpulib", "-O2"])
-        .args(["-mcode-object-version=5", &format!("-mcpu={}", machine.processor)])
-        .args(machine.options)
-        .args(["-o", "-"])
-        .arg(source)
-        .output()
-        .expect("clang");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    CodeObject::parse(&output.stdout).expect("a code object")
-}
-
-/// Both kernels, one after the other.
 fn workload(machine: &Machine) -> Workload {
-    let object = compile(machine);
-    let mut device = EmbeddedGpu::new(machine.processor.parse().expect("a target")).expect("a GPU");
-    let module = device.load(&object).expect("loads");
-    let mut buffers = Vec::new();
-    for (name, words) in [("in", WORDS), ("out", WORDS), ("counters", 16), ("folded", WORDS)] {
-        let address = device.allocate(4 * words as u64).expect("memory");
-        buffers.push(Buffer { name: name.to_owned(), address, bytes: 4 * words });
-    }
-    let values = (0..WORDS as u32).flat_map(|i| (i.wrapping_mul(0x9e37_79b9) >> 7).to_le_bytes());
-    device.write(buffers[0].address, &values.collect::<Vec<_>>()).expect("the buffer");
-    let launch = |kernel: &str, order: [usize; 3]| {
-        let (grid, workgroup) = ([256, 2, 1], [128, 1, 1]);
-        let arguments = order.map(|at| ArgumentValue::Buffer(buffers[at].address));
-        let found = object.kernel(kernel).expect("the kernel");
-        let layout = layout(found, &arguments, grid, workgroup).expect("the arguments");
-        Dispatch {
-            module,
-            kernel: kernel.to_owned(),
-            grid,
-            workgroup,
-            kernarg: layout.kernarg,
-            dynamic_lds: layout.dynamic_lds,
-            instruction_limit: 1_000_000,
-            queued: None,
-        }
-    };
-    let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];
-    let outputs = buffers[1..].to_vec();
-    Workload {
-        device,
-        dispatches,
-        changes: Changes::default(),
-        buffers,
-        outputs,
-        guests: BTreeMap::new(),
-    }
+    let object = common::compile("paths.cl", machine.processor, machine.options);
+    common::paths(&object, machine.processor)
 }
 
 fn models() -> Vec<FaultModel> {
@@ -125,14 +71,7 @@ fn faults() -> Vec<Fault> {
 
 /// So many sites of a fault; none where it has no place in the workload.
 fn sites(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Site> {
-    let all = Selection::default();
-    let whole = Stratification::default();
-    let Ok(profile) = profile(workload, fault, &all, whole, Counting::Exact) else {
-        return Vec::new();
-    };
-    let sampling = Sampling::Random { count, allocation: Allocation::default() };
-    let planned = plan(workload, &profile, seed, sampling).unwrap_or_default();
-    planned.into_iter().map(|own| own.site).collect()
+    planned(workload, fault, seed, count).into_iter().map(|own| own.site).collect()
 }
 
 /// What both ways must agree on. Hooks execute instructions, too: how many there were is another

@@ -3,6 +3,11 @@
 //! A faulty run is the fault-free one up to the fault. Where workgroups have nothing to do with one
 //! another, it is so in all other workgroups too: then only the struck one is executed, and what it
 //! touches is watched. Where that goes beyond what is its own, the whole dispatch is executed.
+//!
+//! What happens to memory between dispatches happens when no workgroup is under way, so that what
+//! workgroups have to do with one another is not its business. It has happened in every state up to
+//! the state's dispatch, and happens behind that in each faulty run anew: a copy moves what the fault
+//! has left.
 
 mod record;
 mod resume;

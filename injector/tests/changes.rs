@@ -1,0 +1,353 @@
+//! What happens to memory between dispatches happens in every run: on each way to inject a fault,
+//! and in traces.
+
+mod common;
+
+use common::{compile, planned};
+use flipwave_device::{Address, ArgumentValue, Device, Dispatch, layout};
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::{
+    Accelerations, Buffer, Change, Changes, Ending, Fault, FaultModel, FaultTarget, Golden, Gone,
+    HookInjector, Injection, Injector, Patch, Place, Planned, Site, TraceEnding, What, When,
+    Workload, inject, landmarks, trace,
+};
+use flipwave_sim::EmbeddedGpu;
+use std::collections::BTreeMap;
+
+/// Words of a buffer: 12 workgroups of 64 work-items.
+const WORDS: usize = 12 * 64;
+const BYTES: u64 = 4 * WORDS as u64;
+/// Memory that is mapped on the way, twice.
+const MAPPED: Address = Address(0x7f80_1234_5000);
+
+// The buffers, by number.
+const IN: usize = 0;
+const FIRST: usize = 1;
+const THIRD: usize = 2;
+const OUT: usize = 3;
+const KEPT: usize = 4;
+const NOTE: usize = 5;
+
+fn words(seed: u32, count: usize) -> Vec<u32> {
+    (0..count as u32).map(|i| (i + seed).wrapping_mul(0x9e37_79b9) >> 3).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn at(start: Address, word: usize) -> Address {
+    Address(start.0 + 4 * word as u64)
+}
+
+/// Three dispatches, and changes of each kind before, between and behind them.
+fn workload() -> Workload {
+    let object = compile("changes.cl", "gfx90a", &[]);
+    let mut device = EmbeddedGpu::new("gfx90a".parse().expect("a target")).expect("a GPU");
+    let module = device.load(&object).expect("loads");
+    let buffers: Vec<Buffer> = ["in", "first", "third", "out", "kept", "note"]
+        .map(|name| {
+            let address = device.allocate(BYTES).expect("memory");
+            Buffer { name: name.to_owned(), address, bytes: BYTES as usize }
+        })
+        .into();
+    let address = |number: usize| buffers[number].address;
+    let launch = |order: [Address; 3]| {
+        let (grid, workgroup) = ([WORDS as u32, 1, 1], [64, 1, 1]);
+        let arguments = order.map(ArgumentValue::Buffer);
+        let kernel = object.kernel("step").expect("the kernel");
+        let layout = layout(kernel, &arguments, grid, workgroup).expect("the arguments");
+        Dispatch {
+            module,
+            kernel: "step".to_owned(),
+            grid,
+            workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: 1_000_000,
+            queued: None,
+        }
+    };
+    let dispatches = vec![
+        launch([address(IN), address(IN), address(FIRST)]),
+        launch([MAPPED, address(IN), MAPPED]),
+        launch([address(THIRD), MAPPED, address(OUT)]),
+    ];
+    let mut patch = Patch::new(MAPPED, &bytes(&words(1, 64)));
+    patch.add(Address(at(MAPPED, 700).0 + 1), &[1]);
+    patch.add(Address(at(MAPPED, 701).0 + 3), &[2, 3]);
+    let map = || Change::Map { address: MAPPED, bytes: BYTES };
+    let write = |to, words: Vec<u32>| Change::Write(Patch::new(to, &bytes(&words)));
+    let copy = |from, to, words: usize| Change::Copy { from, to, bytes: 4 * words as u64 };
+    let mut changes = Changes::default();
+    for (index, change) in [
+        (0, write(address(IN), words(2, WORDS))),
+        // The places overlap.
+        (0, copy(address(IN), at(address(IN), 32), 64)),
+        (1, map()),
+        (1, copy(address(FIRST), MAPPED, WORDS)),
+        (1, Change::Write(patch)),
+        (2, copy(MAPPED, address(THIRD), WORDS)),
+        (2, Change::Unmap { address: MAPPED }),
+        (2, map()),
+        (2, write(at(MAPPED, 128), words(3, 64))),
+        (2, write(address(NOTE), words(4, WORDS))),
+        (3, copy(at(address(FIRST), 64), address(KEPT), WORDS - 64)),
+        (3, write(at(address(OUT), 300), words(5, 2))),
+    ] {
+        changes.add(index, change);
+    }
+    let outputs = [OUT, KEPT, NOTE].map(|number| buffers[number].clone()).to_vec();
+    Workload { device, dispatches, changes, buffers, outputs, guests: BTreeMap::new() }
+}
+
+/// The same with change number `left_out` missing.
+fn without(workload: &Workload, left_out: usize) -> Workload {
+    let mut changes = Changes::default();
+    let all = (0..=workload.dispatches.len())
+        .flat_map(|index| workload.changes.before(index).iter().map(move |own| (index, own)));
+    for (index, change) in all.enumerate().filter(|(at, _)| *at != left_out).map(|(_, own)| own) {
+        changes.add(index, change.clone());
+    }
+    Workload { changes, ..workload.clone() }
+}
+
+/// What the kernel does.
+fn step(input: &[u32], more: &[u32]) -> Vec<u32> {
+    let own = |at: usize| {
+        let first = input[at].wrapping_add(more[at]);
+        (0..8).fold(first, |value, _| {
+            value.wrapping_mul(0x9e37_79b1).wrapping_add(value >> 7).wrapping_add(input[at ^ 1])
+        })
+    };
+    (0..WORDS).map(own).collect()
+}
+
+fn faults() -> Vec<Fault> {
+    let one_bit = Fault::transient(FaultModel::FlipOneBit);
+    [
+        FaultTarget::DestinationRegister,
+        FaultTarget::Register,
+        FaultTarget::GlobalMemory,
+        FaultTarget::ProgramCounter,
+    ]
+    .map(|target| Fault { target, ..one_bit.clone() })
+    .into()
+}
+
+/// Sites of all kinds.
+fn plan(workload: &Workload, count: u64) -> Vec<Planned> {
+    faults().iter().flat_map(|fault| planned(workload, fault, 7, count)).collect()
+}
+
+/// A bit of a word of a buffer, struck when a dispatch begins.
+fn struck(workload: &Workload, dispatch: u32, buffer: usize, word: usize) -> Site {
+    let first = landmarks(workload).expect("a golden run").expect("an instruction").first;
+    let event = format!("dispatch={dispatch} workgroup=5,0,0 wave=0 pc={} occurrence=0", first.pc);
+    let site = format!("{event} buffer={buffer} offset={:#x} flip=0x100", 4 * word);
+    site.parse().expect("a site")
+}
+
+fn accelerated(workload: &Workload, golden: &Golden, site: Site) -> Injection {
+    let any = planned(workload, &Fault::transient(FaultModel::FlipOneBit), 1, 1).remove(0);
+    let planned = [Planned { site, foresight: None, ..any }];
+    let injector = Injector::new(workload, golden, &planned, Accelerations::ALL).expect("states");
+    injector.inject(&planned[0]).unwrap_or_else(|error| panic!("{site}: {error}"))
+}
+
+fn outputs(ending: &Ending) -> Option<&Vec<Vec<u8>>> {
+    match ending {
+        Ending::Completed { outputs, .. } => Some(outputs),
+        Ending::Faulted { .. } => None,
+    }
+}
+
+#[test]
+fn every_change_happens_once_and_in_its_place() {
+    let mut input = words(2, WORDS);
+    let overlapping = input[..64].to_vec();
+    input[32..96].copy_from_slice(&overlapping);
+    let first = step(&input, &input);
+    let mut mapped = first.clone();
+    mapped[..64].copy_from_slice(&words(1, 64));
+    mapped[700] = mapped[700] & !0xff00 | 0x100;
+    mapped[701] = mapped[701] & !0xff00_0000 | 0x200_0000;
+    mapped[702] = mapped[702] & !0xff | 3;
+    let third = step(&mapped, &input);
+    let mut mapped = vec![0; WORDS];
+    mapped[128..192].copy_from_slice(&words(3, 64));
+    let mut out = step(&third, &mapped);
+    out[300..302].copy_from_slice(&words(5, 2));
+    let mut kept = first[64..].to_vec();
+    kept.resize(WORDS, 0);
+
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    assert!(golden.outputs == [bytes(&out), bytes(&kept), bytes(&words(4, WORDS))]);
+    let (strict, violations) = workload.golden_strict().expect("a golden run");
+    assert!(strict == golden && violations.is_empty());
+    // The control: each of them matters.
+    for left_out in 0..12 {
+        let other = without(&workload, left_out).golden();
+        assert!(other.is_err() || other.expect("a run").outputs != golden.outputs, "{left_out}");
+    }
+}
+
+#[test]
+fn whole_runs_and_accelerated_ones_agree() {
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    let plan = plan(&workload, 250);
+    let slow = Injector::new(&workload, &golden, &plan, Accelerations::NONE).expect("an injector");
+    let fast = Injector::new(&workload, &golden, &plan, Accelerations::ALL).expect("states");
+    let mut endings = Vec::new();
+    for planned in &plan {
+        let [slow, fast] = [&slow, &fast].map(|injector| {
+            injector.inject(planned).unwrap_or_else(|error| panic!("{}: {error}", planned.site))
+        });
+        assert!(slow == fast, "{}\n{slow:?}\n{fast:?}", planned.site);
+        endings.push(slow.ending);
+    }
+    let wrong = |ending: &&Ending| outputs(ending).is_some_and(|own| *own != golden.outputs);
+    let faulted = |ending: &&Ending| outputs(ending).is_none();
+    let (wrong, faulted) =
+        (endings.iter().filter(wrong).count(), endings.iter().filter(faulted).count());
+    println!("{} sites, {wrong} with wrong outputs, {faulted} stopped", plan.len());
+    assert!(plan.len() == 1000 && wrong > 150 && faulted > 50, "{wrong} {faulted}");
+    // The control: without one of the changes that are no error to leave out, faulty runs end
+    // otherwise.
+    for left_out in [0, 1, 3, 4, 5, 8, 9, 10, 11] {
+        let other = without(&workload, left_out);
+        let fast = Injector::new(&other, &golden, &plan, Accelerations::ALL).expect("states");
+        let mut pairs = plan.iter().zip(&endings);
+        let differs = pairs.any(|(planned, ending)| {
+            fast.inject(planned).map_or(true, |injection| injection.ending != *ending)
+        });
+        assert!(differs, "{left_out}");
+    }
+}
+
+#[test]
+fn hooks_and_the_embedded_gpu_agree() {
+    let workload = workload();
+    let limits = workload.golden().expect("a golden run").instruction_limits();
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&workload, &compiler);
+    let mut compared = 0;
+    for Planned { site, .. } in plan(&workload, 60) {
+        let Ok(hooked) = hooks.inject(&site, &limits) else { continue };
+        let embedded = inject(&workload, &site, &limits).expect("an injection");
+        assert_eq!(embedded.struck, hooked.struck, "{site}");
+        assert!(outputs(&embedded.ending) == outputs(&hooked.ending), "{site}");
+        compared += 1;
+    }
+    assert!(compared > 120, "{compared}");
+}
+
+/// All ways to inject a site agree that it makes this of the outputs.
+fn assert_outputs(workload: &Workload, site: Site, expected: &[Vec<u8>]) {
+    let golden = workload.golden().expect("a golden run");
+    let limits = golden.instruction_limits();
+    let compiler = HookCompiler::find().expect("clang");
+    let hooked = HookInjector::new(workload, &compiler).inject(&site, &limits).expect("a hook");
+    let whole = inject(workload, &site, &limits).expect("an injection");
+    for injection in [whole, accelerated(workload, &golden, site), hooked] {
+        assert!(outputs(&injection.ending).is_some_and(|own| own == expected), "{site}");
+    }
+}
+
+#[test]
+fn a_copy_carries_a_fault_to_an_output() {
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    let mut expected = golden.outputs.clone();
+    // What is at word 100 of one is copied to word 36 of the other.
+    expected[1][4 * 36 + 1] ^= 1;
+    let site = struck(&workload, 1, FIRST, 100);
+    assert_outputs(&workload, site, &expected);
+    let found = trace(&workload, &site, &golden.instruction_limits()).expect("a trace");
+    let TraceEnding::Escaped(wrong) = found.ending else { panic!("{:?}", found.ending) };
+    let [wrong] = wrong[..] else { panic!("{wrong:?}") };
+    assert_eq!((wrong.output, wrong.bytes, wrong.first), (1, 1, 4 * 36 + 1));
+    assert!(found.events.iter().any(|event| matches!(event.what, What::Output { output: 1, .. })));
+}
+
+#[test]
+fn what_is_written_over_a_fault_masks_it() {
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    let limits = golden.instruction_limits();
+    // The host writes over one, a copy over the other.
+    for (dispatch, buffer) in [(0, NOTE), (1, NOTE), (0, THIRD), (1, THIRD)] {
+        let site = struck(&workload, dispatch, buffer, 77);
+        assert_outputs(&workload, site, &golden.outputs);
+        let found = trace(&workload, &site, &limits).expect("a trace");
+        assert_eq!(found.ending, TraceEnding::Died, "{site}");
+        let last = found.events.last().map(|event| event.what);
+        assert_eq!(last, Some(What::Gone(Gone::Changed)), "{site}");
+    }
+    // The control: behind the write nothing does.
+    let mut expected = golden.outputs.clone();
+    expected[2][4 * 77 + 1] ^= 1;
+    assert_outputs(&workload, struck(&workload, 2, NOTE, 77), &expected);
+}
+
+/// What the first workgroup of the first dispatch stores, the host writes over in the copy that is
+/// read, and no output has it.
+#[test]
+fn wrong_values_that_are_written_over_are_masked() {
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    let limits = golden.instruction_limits();
+    let fault = Fault::transient(FaultModel::RandomValue);
+    let (mut masked, mut wrong) = (0, 0);
+    for Planned { site, .. } in planned(&workload, &fault, 3, 1500) {
+        let When::At(event) = site.when else { panic!("{site}") };
+        if event.dispatch > 0 || !matches!(site.place, Place::Register(own) if own.is_per_lane()) {
+            continue;
+        }
+        let injection = inject(&workload, &site, &limits).expect("an injection");
+        let Some(own) = outputs(&injection.ending) else { continue };
+        if event.workgroup == [0; 3] {
+            assert!(*own == golden.outputs, "{site}");
+            masked += 1;
+        } else {
+            wrong += u32::from(*own != golden.outputs);
+        }
+    }
+    assert!(masked > 15 && wrong > 100, "{masked} {wrong}");
+}
+
+#[test]
+fn traces_end_as_the_runs_do() {
+    let workload = workload();
+    let golden = workload.golden().expect("a golden run");
+    let limits = golden.instruction_limits();
+    let mut escaped = 0;
+    for Planned { site, .. } in plan(&workload, 30) {
+        let injection = inject(&workload, &site, &limits).expect("an injection");
+        let found = trace(&workload, &site, &limits).expect("a trace");
+        assert_eq!(found.struck, injection.struck, "{site}");
+        let wrong: Vec<(usize, u64)> = match outputs(&injection.ending) {
+            None => {
+                assert!(matches!(found.ending, TraceEnding::Faulted { .. }), "{site}");
+                continue;
+            }
+            Some(own) => (0..).zip(own.iter().zip(&golden.outputs)).filter_map(count).collect(),
+        };
+        let told: Vec<(usize, u64)> = match &found.ending {
+            TraceEnding::Escaped(all) => all.iter().map(|own| (own.output, own.bytes)).collect(),
+            TraceEnding::Died | TraceEnding::Contained { .. } => Vec::new(),
+            TraceEnding::Faulted { .. } => panic!("{site}"),
+        };
+        escaped += u32::from(!told.is_empty());
+        assert_eq!(told, wrong, "{site}");
+    }
+    assert!(escaped > 20, "{escaped}");
+}
+
+/// How many bytes of an output differ, if any.
+fn count((output, (one, two)): (usize, (&Vec<u8>, &Vec<u8>))) -> Option<(usize, u64)> {
+    let differing = one.iter().zip(two).filter(|(one, two)| one != two).count();
+    (differing > 0).then_some((output, differing as u64))
+}

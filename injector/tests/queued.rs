@@ -1,0 +1,167 @@
+//! Dispatches that stand in a queue, with code and arguments where a runtime has put them, are the
+//! dispatches that a device places by itself: the same population, and the same results.
+
+mod common;
+
+use common::{compile, paths, planned};
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Address, Device, Dispatch, KernelPacket, QueuedPacket};
+use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::{
+    Accelerations, Change, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
+    HookInjector, Injection, InjectionError, Injector, Patch, Planned, Scope, Selection,
+    Stratification, Workload, inject, profile, trace,
+};
+use flipwave_sim::EmbeddedGpu;
+use std::num::NonZeroU32;
+
+const PROCESSOR: &str = "gfx90a";
+/// Where nothing else is.
+const ELSEWHERE: Address = Address(0x7f90_1234_5000);
+
+/// The same workload with its code at `code` and each dispatch in a queue. The host writes packet
+/// and arguments in time, at the places that a device takes for them.
+fn queued(ordinary: &Workload, object: &CodeObject, code: Address) -> Workload {
+    let mut device = EmbeddedGpu::new(PROCESSOR.parse().expect("a target")).expect("a GPU");
+    let bias = code.0 - object.load_image(0).expect("an image").address;
+    let image = object.load_image(bias).expect("an image");
+    device.allocate_at(code, image.bytes.len() as u64).expect("memory");
+    device.write(code, &image.bytes).expect("the image");
+    let module = device.adopt(object, bias).expect("code");
+    for buffer in &ordinary.buffers {
+        let mut content = vec![0; buffer.bytes];
+        ordinary.device.read(buffer.address, &mut content).expect("the buffer");
+        device.allocate_at(buffer.address, buffer.bytes as u64).expect("memory");
+        device.write(buffer.address, &content).expect("the buffer");
+    }
+    let mut free = ordinary.device.clone();
+    let bytes = ordinary.dispatches[0].kernarg.len() as u64;
+    let [kernarg, packet, queue] = [bytes, KernelPacket::SIZE as u64, 256].map(|bytes| {
+        let place = free.allocate(bytes).expect("a place");
+        device.allocate_at(place, bytes).expect("memory");
+        place
+    });
+    let (mut dispatches, mut changes) = (Vec::new(), Changes::default());
+    for (number, own) in ordinary.dispatches.iter().enumerate() {
+        let descriptor = &object.kernel(&own.kernel).expect("the kernel").descriptor;
+        let content = KernelPacket {
+            workgroup: own.workgroup,
+            grid: own.grid,
+            private_bytes: descriptor.private_segment_fixed_size,
+            lds_bytes: descriptor.group_segment_fixed_size + own.dynamic_lds,
+            kernel: Address(bias + descriptor.address),
+            kernarg,
+            completion: Address(0),
+        };
+        let mut patch = Patch::new(kernarg, &own.kernarg);
+        patch.add(packet, &content.to_bytes());
+        changes.add(number, Change::Write(patch));
+        let queued = QueuedPacket { packet, queue, number: number as u64 };
+        let kernarg = Vec::new();
+        dispatches.push(Dispatch { module, kernarg, queued: Some(queued), ..own.clone() });
+    }
+    Workload { device, dispatches, changes, ..ordinary.clone() }
+}
+
+/// The ordinary workload, and the same in a queue with its code where it was, or elsewhere.
+fn workloads() -> [Workload; 3] {
+    let object = compile("paths.cl", PROCESSOR, &["-DACC_VGPRS"]);
+    let ordinary = paths(&object, PROCESSOR);
+    let first = object.load_image(0).expect("an image").address;
+    let module = ordinary.dispatches[0].module;
+    let code = ordinary.device.address_of(module, first).expect("an address");
+    let [there, elsewhere] = [code, ELSEWHERE].map(|code| queued(&ordinary, &object, code));
+    [ordinary, there, elsewhere]
+}
+
+fn faults() -> Vec<Fault> {
+    let one_bit = Fault::transient(FaultModel::FlipOneBit);
+    let targets = FaultTarget::ALL.map(|target| Fault { target, ..one_bit.clone() });
+    let duration = Duration::Permanent(NonZeroU32::new(2).expect("units"));
+    let others = [
+        Fault { scope: Scope::Workgroup, ..one_bit.clone() },
+        Fault { duration, ..one_bit.clone() },
+    ];
+    targets.into_iter().chain(others).collect()
+}
+
+/// What was struck first, and the outputs, or nothing where the run was stopped.
+type Result = std::result::Result<([u64; 2], Option<Vec<Vec<u8>>>), String>;
+
+fn result(injection: std::result::Result<Injection, InjectionError>) -> Result {
+    let Injection { struck, ending } = injection.map_err(|error| error.to_string())?;
+    let outputs = match ending {
+        Ending::Completed { outputs, .. } => Some(outputs),
+        Ending::Faulted { .. } => None,
+    };
+    Ok(([struck.before, struck.after], outputs))
+}
+
+#[test]
+fn a_queued_dispatch_is_the_ordinary_one() {
+    let [ordinary, queued, elsewhere] = workloads();
+    let golden = ordinary.golden().expect("a golden run");
+    for workload in [&queued, &elsewhere] {
+        assert!(workload.golden().expect("a golden run") == golden);
+        assert!(workload.golden_strict().expect("a golden run").0 == golden);
+    }
+    // The control: the second packet is not the first.
+    let mut changes = Changes::default();
+    changes.add(0, queued.changes.before(0)[0].clone());
+    let other = Workload { changes, ..queued.clone() };
+    assert!(other.golden().expect("a golden run") != golden);
+
+    let mut compared = 0;
+    for fault in faults() {
+        let profiles = [&ordinary, &queued, &elsewhere].map(|workload| {
+            let (all, whole) = (Selection::default(), Stratification::Opcode);
+            profile(workload, &fault, &all, whole, Counting::Exact).expect("a profile")
+        });
+        assert!(profiles[0] == profiles[1] && profiles[0] == profiles[2], "{fault}");
+        let plans = [&ordinary, &queued].map(|workload| planned(workload, &fault, 3, 30));
+        assert!(plans[0] == plans[1], "{fault}");
+        let [slow, fast] = [(&ordinary, Accelerations::NONE), (&queued, Accelerations::ALL)]
+            .map(|(workload, how)| Injector::new(workload, &golden, &plans[0], how).expect("it"));
+        let whole = Injector::new(&queued, &golden, &plans[0], Accelerations::NONE).expect("it");
+        for planned in &plans[0] {
+            let expected = slow.inject(planned).map_err(|error| error.to_string());
+            for injector in [&whole, &fast] {
+                let found = injector.inject(planned).map_err(|error| error.to_string());
+                assert!(found == expected, "{}", planned.site);
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared >= 300, "{compared}");
+}
+
+#[test]
+fn hooks_strike_queued_dispatches() {
+    let [_, _, queued] = workloads();
+    let limits = queued.golden().expect("a golden run").instruction_limits();
+    let compiler = HookCompiler::find().expect("clang");
+    let mut hooks = HookInjector::new(&queued, &compiler);
+    let mut compared = 0;
+    for fault in faults() {
+        for Planned { site, .. } in planned(&queued, &fault, 5, 10) {
+            let hooked = hooks.inject(&site, &limits);
+            if matches!(hooked, Err(InjectionError::Refused { .. })) {
+                continue;
+            }
+            assert!(result(inject(&queued, &site, &limits)) == result(hooked), "{site}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 60, "{compared}");
+}
+
+#[test]
+fn traces_of_queued_dispatches_are_those_of_the_ordinary_ones() {
+    let [ordinary, queued, _] = workloads();
+    let limits = ordinary.golden().expect("a golden run").instruction_limits();
+    for Planned { site, .. } in planned(&ordinary, &faults()[0], 9, 40) {
+        let [one, two] = [&ordinary, &queued]
+            .map(|workload| trace(workload, &site, &limits).map_err(|error| error.to_string()));
+        assert!(one == two, "{site}");
+    }
+}
