@@ -16,6 +16,7 @@ wanted_by_tests='
 llvm-readelf-19 llvm-19
 clang-offload-bundler-19 clang-tools-19
 include/hip/hip_runtime.h libamdhip64-dev
+hipcc hipcc
 csmith csmith
 llvm-19/lib/clang/19/lib/linux libclang-rt-19-dev
 '

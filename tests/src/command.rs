@@ -1,15 +1,21 @@
 //! The `flipwave` program, run as a user runs it.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// A run of the program that came to its end.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit code; nothing if a signal ended it.
     pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
     /// What it printed.
     pub stdout: String,
     /// What it printed beside that.
@@ -39,7 +45,50 @@ pub fn flipwave<S: AsRef<OsStr>>(
         .expect("flipwave starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    Finished { code: output.status.code(), stdout, stderr }
+    Finished { code: output.status.code(), signal: output.status.signal(), stdout, stderr }
+}
+
+/// Runs `flipwave` like [`flipwave`], and ends it when it takes longer than `patience`: nothing
+/// then.
+pub fn flipwave_within<S: AsRef<OsStr>>(
+    patience: Duration,
+    folder: &Path,
+    arguments: &[S],
+) -> Option<Finished> {
+    // Files, which are never full.
+    let file = || tempfile::tempfile().expect("a file");
+    let (stdout, stderr) = (file(), file());
+    let handle = |file: &File| file.try_clone().expect("a handle");
+    let mut child = Command::new(program())
+        .current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(handle(&stdout))
+        .stderr(handle(&stderr))
+        .spawn()
+        .expect("flipwave starts");
+    let end = Instant::now() + patience;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("its state") {
+            break status;
+        }
+        if Instant::now() >= end {
+            child.kill().expect("it can be ended");
+            child.wait().expect("its end");
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    Some(Finished { code: status.code(), signal: status.signal(), stdout, stderr })
+}
+
+/// What was written to a file.
+fn text(mut file: File) -> String {
+    file.rewind().expect("the beginning");
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).expect("its content");
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The program, built once. Cargo does not build another crate's program for a test; the

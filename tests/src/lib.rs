@@ -1,6 +1,7 @@
 //! What the end-to-end tests have in common: kernels made from source, programs around them, and
 //! the `flipwave` program itself. Whatever is missing here ends a test with a panic that says so.
 
+mod application;
 mod assembly;
 mod c_compiler;
 mod command;
@@ -14,9 +15,12 @@ mod random;
 mod scribble;
 mod side_by_side;
 
+pub use application::{
+    Compiler, application, application_module, applications, failing_applications,
+};
 pub use assembly::{Assembly, assemble, assemble_for};
 pub use c_compiler::{Form, assemble_text, device_c, host_c};
-pub use command::{Finished, flipwave, program};
+pub use command::{Finished, flipwave, flipwave_within, program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{
     emulated_examples, emulated_folder, example, examples, examples_folder, rows, workload,

@@ -105,7 +105,7 @@ impl Bench {
 /// Demands one message with all these words, and exit code 2.
 #[track_caller]
 fn assert_refused(file: &str, from: &str, to: &str, words: &[&str]) {
-    let Finished { code, stdout, stderr } = Bench::new().run_with(file, from, to);
+    let Finished { code, stdout, stderr, .. } = Bench::new().run_with(file, from, to);
     assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
     for word in words {

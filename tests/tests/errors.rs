@@ -54,7 +54,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
 /// Checks that a run was refused with one message that has all these words.
 #[track_caller]
 fn assert_refused(finished: &Finished, words: &[&str]) {
-    let Finished { code, stdout, stderr } = finished;
+    let Finished { code, stdout, stderr, .. } = finished;
     assert_eq!(*code, Some(2), "{stderr}");
     assert_eq!(stdout, "", "something on standard output");
     assert!(!stderr.contains("panicked") && !stderr.contains("RUST_BACKTRACE"), "{stderr}");

@@ -18,7 +18,7 @@ fn inspect(folder: &Path, arguments: &[&str]) -> Finished {
 
 #[track_caller]
 fn assert_refused(finished: &Finished, words: &[&str]) {
-    let Finished { code, stdout, stderr } = finished;
+    let Finished { code, stdout, stderr, .. } = finished;
     assert_eq!((*code, stdout.as_str()), (Some(2), ""), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "not one line:\n{stderr}");
     for word in words {

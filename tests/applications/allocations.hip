@@ -1,0 +1,66 @@
+// Many allocations of many sizes, freed and allocated again in another order: none overlaps
+// another, and kernels write all of each.
+#include "check.h"
+
+#include <algorithm>
+#include <utility>
+
+__global__ void fill(uint32_t *words, size_t count, uint32_t salt) {
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+        words[i] = (uint32_t)i * 40503u + salt;
+}
+
+// The first and the last word, and some between.
+__global__ void verify(const uint32_t *words, size_t count, uint32_t salt, int *wrong) {
+    size_t i = threadIdx.x * count / blockDim.x;
+    if (threadIdx.x == blockDim.x - 1)
+        i = count - 1;
+    if (words[i] != (uint32_t)i * 40503u + salt)
+        *wrong = 1;
+}
+
+struct Allocation {
+    uint32_t *words;
+    size_t count;
+    uint32_t salt;
+};
+
+int main() {
+    Random random(18);
+    std::vector<Allocation> live;
+    int *wrong = to_device(std::vector<int>(1));
+    for (uint32_t round = 0; round < 120; round++) {
+        if (live.size() > 20) {
+            size_t victim = random.word() % live.size();
+            const Allocation &old = live[victim];
+            verify<<<1, 64>>>(old.words, old.count, old.salt, wrong);
+            HIP(hipGetLastError());
+            HIP(hipFree(old.words));
+            live.erase(live.begin() + victim);
+        }
+        // Mostly small, some of a megabyte.
+        uint32_t magnitude = 1u << random.word() % 14;
+        Allocation own = {nullptr, 1 + random.word() % magnitude, round};
+        if (round % 30 == 29)
+            own.count = 1 << 18;
+        HIP(hipMalloc((void **)&own.words, own.count * sizeof(uint32_t)));
+        EXPECT((uintptr_t)own.words % 256 == 0, "an allocation at %p", (void *)own.words);
+        fill<<<4, 256>>>(own.words, own.count, own.salt);
+        HIP(hipGetLastError());
+        live.push_back(own);
+    }
+    std::vector<std::pair<uintptr_t, uintptr_t>> ranges;
+    for (const Allocation &own : live) {
+        verify<<<1, 64>>>(own.words, own.count, own.salt, wrong);
+        HIP(hipGetLastError());
+        ranges.emplace_back((uintptr_t)own.words, (uintptr_t)(own.words + own.count));
+    }
+    EXPECT(from_device(wrong, 1)[0] == 0, "a word of an allocation was changed");
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 1; i < ranges.size(); i++)
+        EXPECT(ranges[i - 1].second <= ranges[i].first, "two allocations overlap");
+    for (const Allocation &own : live)
+        HIP(hipFree(own.words));
+    HIP(hipFree(wrong));
+    return passed();
+}

@@ -1,0 +1,67 @@
+// Cooperative groups: the workgroup, tiles of it, and, where the device can, the whole grid.
+#include "check.h"
+
+#include <hip/hip_cooperative_groups.h>
+
+namespace groups = cooperative_groups;
+
+const int threads = 128, blocks = 4, count = threads * blocks;
+
+__global__ void tiles(const int *in, int *sums, int *ranks) {
+    groups::thread_block block = groups::this_thread_block();
+    groups::thread_block_tile<16> tile = groups::tiled_partition<16>(block);
+    int i = blockIdx.x * blockDim.x + block.thread_rank(), sum = in[i];
+    for (int distance = tile.size() / 2; distance > 0; distance /= 2)
+        sum += tile.shfl_xor(sum, distance);
+    sums[i] = sum;
+    __shared__ int reversed[threads];
+    reversed[block.size() - 1 - block.thread_rank()] = tile.thread_rank();
+    block.sync();
+    ranks[i] = reversed[block.thread_rank()];
+}
+
+// Each workgroup reads in a second step what another wrote in the first.
+__global__ void whole_grid(int *values) {
+    groups::grid_group grid = groups::this_grid();
+    int i = grid.thread_rank(), partner = (i + threads) % grid.size();
+    for (int step = 0; step < 4; step++) {
+        int other = values[partner];
+        grid.sync();
+        values[i] = values[i] * 2 + other;
+        grid.sync();
+    }
+}
+
+int main() {
+    std::vector<int> in(count), sums(count), ranks(count);
+    for (int i = 0; i < count; i++)
+        in[i] = i * i % 1009;
+    for (int i = 0; i < count; i++) {
+        for (int other = i / 16 * 16; other < i / 16 * 16 + 16; other++)
+            sums[i] += in[other];
+        ranks[i] = 15 - i % 16;
+    }
+    int *device_in = to_device(in), *device_sums = to_device(in), *device_ranks = to_device(in);
+    tiles<<<blocks, threads>>>(device_in, device_sums, device_ranks);
+    HIP(hipGetLastError());
+    expect_equal("sums", from_device(device_sums, count), sums);
+    expect_equal("ranks", from_device(device_ranks, count), ranks);
+
+    int can_launch = 0;
+    HIP(hipDeviceGetAttribute(&can_launch, hipDeviceAttributeCooperativeLaunch, 0));
+    if (can_launch) {
+        void *arguments[] = {&device_in};
+        HIP(hipLaunchCooperativeKernel((const void *)whole_grid, dim3(blocks), dim3(threads),
+                                       arguments, 0, nullptr));
+        std::vector<int> values = in, next(count);
+        for (int step = 0; step < 4; step++) {
+            for (int i = 0; i < count; i++)
+                next[i] = values[i] * 2 + values[(i + threads) % count];
+            values = next;
+        }
+        expect_equal("steps of the grid", from_device(device_in, count), values);
+    }
+    for (int *buffer : {device_in, device_sums, device_ranks})
+        HIP(hipFree(buffer));
+    return passed();
+}

@@ -1,0 +1,15 @@
+// A kernel that never ends.
+#include "../check.h"
+
+__global__ void wait(volatile int *never) {
+    while (*never == 0) {
+    }
+}
+
+int main() {
+    int *never = to_device(std::vector<int>(1));
+    wait<<<1, 64>>>(never);
+    HIP(hipGetLastError());
+    HIP(hipDeviceSynchronize());
+    return passed();
+}

@@ -1,0 +1,15 @@
+// The host gives up, after a kernel that did its work.
+#include "../check.h"
+
+__global__ void set(int *out) { out[threadIdx.x] = threadIdx.x; }
+
+int main() {
+    int *out = to_device(std::vector<int>(64));
+    set<<<1, 64>>>(out);
+    HIP(hipGetLastError());
+    std::vector<int> expected(64);
+    for (int i = 0; i < 64; i++)
+        expected[i] = i;
+    expect_equal("out", from_device(out, 64), expected);
+    abort();
+}

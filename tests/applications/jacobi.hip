@@ -1,0 +1,52 @@
+// Heat on a plate: Jacobi's iteration over two buffers in turns, with the largest change of each
+// step found on the device, until it is small enough.
+#include "check.h"
+
+const int side = 34;
+
+__global__ void iterate(const float *in, float *out, float *change) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x + 1;
+    int y = blockIdx.y * blockDim.y + threadIdx.y + 1;
+    if (x >= side - 1 || y >= side - 1)
+        return;
+    const float *own = in + y * side + x;
+    float value = 0.25f * ((own[-1] + own[1]) + (own[-side] + own[side]));
+    out[y * side + x] = value;
+    // Bits of floats that are not negative are in the order of the numbers.
+    atomicMax((int *)change, __float_as_int(fabsf(value - *own)));
+}
+
+int main() {
+    std::vector<float> plate(side * side);
+    for (int i = 0; i < side; i++) {
+        plate[i] = 100;
+        plate[i * side] = i;
+    }
+    float *in = to_device(plate), *out = to_device(plate);
+    float *change = to_device(std::vector<float>(1));
+    std::vector<float> next = plate;
+    int steps = 0;
+    for (float largest = 1e9f; largest > 0.5f; steps++) {
+        HIP(hipMemset(change, 0, sizeof(float)));
+        iterate<<<dim3(2, 8), dim3(16, 4)>>>(in, out, change);
+        HIP(hipGetLastError());
+        std::swap(in, out);
+        largest = from_device(change, 1)[0];
+
+        float expected = 0;
+        for (int y = 1; y < side - 1; y++)
+            for (int x = 1; x < side - 1; x++) {
+                const float *own = &plate[y * side + x];
+                float value = 0.25f * ((own[-1] + own[1]) + (own[-side] + own[side]));
+                next[y * side + x] = value;
+                expected = std::fmax(expected, std::fabs(value - *own));
+            }
+        std::swap(plate, next);
+        EXPECT(largest == expected, "step %d changes by %.9g, not %.9g", steps, largest, expected);
+    }
+    EXPECT(steps > 10, "only %d steps", steps);
+    expect_equal("plate", from_device(in, side * side), plate);
+    for (float *buffer : {in, out, change})
+        HIP(hipFree(buffer));
+    return passed();
+}

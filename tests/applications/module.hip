@@ -1,0 +1,72 @@
+// A code object of its own (module.kernel.hip, whose path is the argument): loaded from the file
+// and from memory, kernels found by name and launched with arguments given in both ways.
+#include "check.h"
+
+struct Pair {
+    char small;
+    double large;
+};
+
+void check(hipModule_t module, int factor) {
+    hipFunction_t scale, sum_of_pairs;
+    HIP(hipModuleGetFunction(&scale, module, "scale"));
+    HIP(hipModuleGetFunction(&sum_of_pairs, module, "sum_of_pairs"));
+    hipFunction_t missing;
+    HIP_GIVES(hipErrorNotFound, hipModuleGetFunction(&missing, module, "no_such_kernel"));
+
+    const int count = 1000;
+    std::vector<int> in(count), expected(count);
+    for (int i = 0; i < count; i++) {
+        in[i] = i * i - 5000;
+        expected[i] = in[i] * factor;
+    }
+    int *device_in = to_device(in), *device_out = to_device(in), size = count;
+    void *arguments[] = {&device_in, &device_out, &size};
+    HIP(hipModuleLaunchKernel(scale, (count + 63) / 64, 1, 1, 64, 1, 1, 0, nullptr, arguments,
+                              nullptr));
+    expect_equal("scaled", from_device(device_out, count), expected);
+
+    // Arguments as one block of memory, laid out as the kernel has them.
+    struct {
+        Pair pair;
+        double *out;
+    } block = {{3, 0.5}, to_device(std::vector<double>(2))};
+    size_t bytes = sizeof(block);
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &block, HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     HIP_LAUNCH_PARAM_END};
+    HIP(hipModuleLaunchKernel(sum_of_pairs, 2, 1, 1, 100, 1, 1, 100 * sizeof(double), nullptr,
+                              nullptr, extra));
+    // 3 in each lane, and 0.5 times 0 + 1 + ... + 99.
+    expect_equal("sums of pairs", from_device(block.out, 2), std::vector<double>(2, 2775));
+    HIP(hipFree(device_in));
+    HIP(hipFree(device_out));
+    HIP(hipFree(block.out));
+}
+
+int main(int argc, char **argv) {
+    EXPECT(argc == 2, "usage: %s CODE_OBJECT", argv[0]);
+    hipModule_t module;
+    HIP(hipModuleLoad(&module, argv[1]));
+    check(module, 2);
+    // A variable of the module, changed.
+    hipDeviceptr_t factor = nullptr;
+    size_t bytes = 0;
+    HIP(hipModuleGetGlobal(&factor, &bytes, module, "factor"));
+    EXPECT(bytes == sizeof(int), "factor has %zu bytes", bytes);
+    int other = -7;
+    HIP(hipMemcpyHtoD(factor, &other, sizeof(other)));
+    check(module, other);
+    HIP(hipModuleUnload(module));
+
+    FILE *file = fopen(argv[1], "rb");
+    EXPECT(file, "%s cannot be read", argv[1]);
+    std::vector<char> image;
+    for (int byte; (byte = getc(file)) != EOF;)
+        image.push_back((char)byte);
+    fclose(file);
+    HIP(hipModuleLoadData(&module, image.data()));
+    check(module, 2);
+    HIP(hipModuleUnload(module));
+    HIP_GIVES(hipErrorFileNotFound, hipModuleLoad(&module, "no/such/file"));
+    return passed();
+}

@@ -1,0 +1,59 @@
+// Host memory that the device reads and writes in place: allocated for that, and registered.
+#include "check.h"
+
+__global__ void scale(const float *in, float *out, float factor) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i] * factor;
+}
+
+int main() {
+    const int count = 2048, threads = 256;
+    float *mapped = nullptr, *mapped_device = nullptr;
+    HIP(hipHostMalloc((void **)&mapped, count * sizeof(float), hipHostMallocMapped));
+    HIP(hipHostGetDevicePointer((void **)&mapped_device, mapped, 0));
+    for (int i = 0; i < count; i++)
+        mapped[i] = i * 0.25f;
+
+    // Registered memory need not begin at a page.
+    std::vector<float> storage(count + 16);
+    float *own = storage.data() + 8, *own_device = nullptr;
+    HIP(hipHostRegister(own, count * sizeof(float), hipHostRegisterDefault));
+    HIP(hipHostGetDevicePointer((void **)&own_device, own, 0));
+
+    scale<<<count / threads, threads>>>(mapped_device, own_device, 3.0f);
+    HIP(hipGetLastError());
+    HIP(hipDeviceSynchronize());
+    for (int i = 0; i < count; i++)
+        EXPECT(own[i] == i * 0.75f, "registered[%d] is %g", i, own[i]);
+    for (int i = 0; i < 8; i++)
+        EXPECT(storage[i] == 0 && storage[count + 8 + i] == 0, "memory around it was written");
+
+    // Asynchronous copies from and to such memory.
+    float *device = nullptr;
+    hipStream_t stream;
+    HIP(hipStreamCreate(&stream));
+    HIP(hipMalloc((void **)&device, count * sizeof(float)));
+    HIP(hipMemcpyAsync(device, own, count * sizeof(float), hipMemcpyHostToDevice, stream));
+    scale<<<count / threads, threads, 0, stream>>>(device, device, -2.0f);
+    HIP(hipGetLastError());
+    HIP(hipMemcpyAsync(mapped, device, count * sizeof(float), hipMemcpyDeviceToHost, stream));
+    HIP(hipStreamSynchronize(stream));
+    for (int i = 0; i < count; i++)
+        EXPECT(mapped[i] == i * -1.5f, "mapped[%d] is %g", i, mapped[i]);
+
+    hipPointerAttribute_t attributes;
+    HIP(hipPointerGetAttributes(&attributes, mapped));
+    EXPECT(attributes.memoryType == hipMemoryTypeHost, "pinned memory is not the host's");
+    HIP(hipPointerGetAttributes(&attributes, device));
+    EXPECT(attributes.memoryType == hipMemoryTypeDevice, "device memory is not the device's");
+    EXPECT(attributes.devicePointer == device, "device memory has another address");
+    unsigned int flags = 0;
+    HIP(hipHostGetFlags(&flags, mapped));
+    EXPECT(flags & hipHostMallocMapped, "mapped memory has the flags %#x", flags);
+
+    HIP(hipHostUnregister(own));
+    HIP(hipHostFree(mapped));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+    return passed();
+}

@@ -1,0 +1,151 @@
+//! HIP programs as their users have them: built by a vendor's compiler, with nothing of Flipwave in
+//! them.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A compiler of whole HIP programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    /// AMD's driver, with the compiler it was made for.
+    Hipcc,
+    /// LLVM's own, several years younger: it writes other code.
+    Clang,
+}
+
+impl Compiler {
+    /// Both.
+    pub const ALL: [Compiler; 2] = [Compiler::Hipcc, Compiler::Clang];
+
+    /// What to run, and Debian's package that has it.
+    fn program(self) -> (&'static str, &'static str) {
+        match self {
+            Compiler::Hipcc => ("hipcc", "hipcc"),
+            Compiler::Clang => ("clang++-19", "clang-19"),
+        }
+    }
+
+    /// The compiler with what it needs for HIP.
+    fn command(self, options: &[&str]) -> Command {
+        let mut command = Command::new(self.program().0);
+        command.args(options);
+        if self == Compiler::Clang {
+            command.args(["-xhip", "--rocm-path=/usr"]);
+            command.arg(format!("--rocm-device-lib-path={}", device_libraries().display()));
+            // The last version that HIP 5.2 reads.
+            command.arg("-mcode-object-version=4");
+            // Kernels that print or call by pointer would ask for a queue of the device's own, for
+            // which HIP 5.2 then follows a null pointer.
+            command.args(["-Xclang", "-default-function-attr"]);
+            command.args(["-Xclang", "amdgpu-no-completion-action"]);
+        }
+        command
+    }
+
+    fn run(self, command: &mut Command) -> Output {
+        let (program, package) = self.program();
+        command.output().unwrap_or_else(|error| {
+            panic!("{program}: {error} (Debian's package {package} is needed by these tests)")
+        })
+    }
+}
+
+/// The programs' folder.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("applications")
+}
+
+/// The programs that end well, by name; those that do not are in `failing`.
+pub fn applications() -> Vec<String> {
+    named("")
+}
+
+/// The programs that fail in one way each, by name: `failing/endless`.
+pub fn failing_applications() -> Vec<String> {
+    named("failing/")
+}
+
+fn named(under: &str) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder().join(under))
+        .expect("the folder of applications")
+        .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
+        .filter_map(|file| Some(format!("{under}{}", file.strip_suffix(".hip")?)))
+        .filter(|name| !name.ends_with(".kernel"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Builds a program for a target, unless that was done before; its path.
+pub fn application(name: &str, compiler: Compiler, target: &str) -> PathBuf {
+    build(name, compiler, target, &[], &["-lamdhip64"])
+}
+
+/// Builds the code object that a program loads by itself (`module.kernel` for `module`), unless that
+/// was done before; its path.
+pub fn application_module(name: &str, compiler: Compiler, target: &str) -> PathBuf {
+    let alone: &[&str] = match compiler {
+        // A bundle of code objects.
+        Compiler::Hipcc => &["--genco"],
+        Compiler::Clang => &["--cuda-device-only", "--no-gpu-bundle-output"],
+    };
+    build(&format!("{name}.kernel"), compiler, target, alone, &[])
+}
+
+fn build(
+    name: &str,
+    compiler: Compiler,
+    target: &str,
+    options: &[&str],
+    libraries: &[&str],
+) -> PathBuf {
+    let source = folder().join(format!("{name}.hip"));
+    let mut command = compiler.command(options);
+    command.arg(format!("--offload-arch={target}")).arg("-O2").arg(&source).args(libraries);
+
+    let built = builds().join(format!("{:016x}", digest(&source, compiler, &command)));
+    let program = built.join(Path::new(name).file_name().expect("a name"));
+    if program.is_file() {
+        return program;
+    }
+    std::fs::create_dir_all(&built).expect("a folder");
+    // Written beside and renamed: no other test ever sees half a program.
+    let unfinished = tempfile::tempdir_in(&built).expect("a folder");
+    let output = unfinished.path().join("output");
+    let compiled = compiler.run(command.arg("-o").arg(&output));
+    let messages = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{} does not compile:\n{messages}", source.display());
+    std::fs::rename(output, &program).expect("the program put in its place");
+    program
+}
+
+/// Digest of what a program is made from.
+fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in [source, &folder().join("check.h")] {
+        std::fs::read(file).expect("a source").hash(&mut hasher);
+    }
+    command.get_program().hash(&mut hasher);
+    command.get_args().for_each(|argument| argument.hash(&mut hasher));
+    let mut version = Command::new(compiler.program().0);
+    compiler.run(version.arg("--version")).stdout.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Where built programs are kept: with what Cargo builds.
+fn builds() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    // <target folder>/<profile>/deps/<test>
+    test.ancestors().nth(3).expect("the target folder").join("tmp/applications")
+}
+
+/// Debian's folder of device libraries, which has the host's architecture in its name.
+fn device_libraries() -> PathBuf {
+    std::fs::read_dir("/usr/lib")
+        .expect("/usr/lib")
+        .map(|entry| entry.expect("an entry").path().join("amdgcn/bitcode"))
+        .find(|folder| folder.join("ockl.bc").is_file())
+        .expect("the device libraries (Debian's package rocm-device-libs)")
+}

@@ -1,0 +1,240 @@
+//! Campaigns on applications as they are, and on their captures.
+
+use flipwave_analysis::{Outcome, Row, read_rows};
+use flipwave_tests::{Compiler, Finished, application, flipwave, flipwave_within, program};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A campaign file for a program built by hipcc: what stands in `app` beside the command, and in
+/// `faults`.
+fn campaign(folder: &Path, name: &str, argument: &str, app: &str, compare: &str, faults: &str) {
+    let program = application(name, Compiler::Hipcc, "gfx90a");
+    let text = format!(
+        "name: application\nseed: 3\nworkload:\n  app:\n    command: [\"{}\", {argument}]\n    \
+         golden_runs: 1\n{app}compare: {compare}\nfaults:\n{faults}",
+        program.display()
+    );
+    std::fs::write(folder.join("campaign.yaml"), text).expect("written");
+}
+
+#[track_caller]
+fn run(folder: &Path, options: &[&str]) -> Finished {
+    let mut arguments = vec!["run", "campaign.yaml", "--out", "results", "--force"];
+    arguments.extend(options);
+    flipwave_within(PATIENCE, folder, &arguments).expect("an end")
+}
+
+#[track_caller]
+fn rows(folder: &Path) -> Vec<Row> {
+    let file = std::fs::File::open(folder.join("results/results.csv")).expect("results");
+    read_rows(file).expect("rows")
+}
+
+const STDOUT: &str = "[{stdout: exact}]";
+/// Faults after which the result is wrong.
+const WRONG: &str = "  model: {flip_mask: 0x40000000}\n  opcodes: [v_fma_f32]\n  count: 2\n";
+
+/// Runs a campaign on a program that reacts to wrong results in one way; what came of its faults.
+#[track_caller]
+fn outcomes(reaction: &str, app: &str, compare: &str, faults: &str) -> Vec<(Outcome, String)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "campaigns/reactions", reaction, app, compare, faults);
+    // Each fault is run, also one whose outcome is known before.
+    run(folder.path(), &["--without", "dead-values"]).expect_success();
+    let told = |row: Row| (row.outcome, row.cause.unwrap_or_default());
+    rows(folder.path()).into_iter().map(told).collect()
+}
+
+#[track_caller]
+fn are_all(found: &[(Outcome, String)], outcome: Outcome, cause: &str) {
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|own| *own == (outcome, cause.to_owned())), "{found:?}");
+}
+
+#[test]
+fn wrong_output_is_sdc_and_only_that() {
+    are_all(&outcomes("print", "", STDOUT, WRONG), Outcome::Sdc, "");
+    let file = "[{file: result.txt}]";
+    are_all(&outcomes("file", "", file, WRONG), Outcome::Sdc, "");
+    let filtered = "[{stdout: {ignore: [\".*\"]}}]";
+    are_all(&outcomes("print", "", filtered, WRONG), Outcome::Masked, "logical");
+}
+
+#[test]
+fn an_application_that_gives_up_is_due_and_says_how() {
+    are_all(&outcomes("exit", "", STDOUT, WRONG), Outcome::Due, "exit_code");
+    are_all(&outcomes("abort", "", STDOUT, WRONG), Outcome::Due, "signal");
+    are_all(&outcomes("misuse", "", STDOUT, WRONG), Outcome::Due, "runtime_error");
+}
+
+#[test]
+fn an_application_that_does_not_end_or_takes_too_much_is_due() {
+    let hang = outcomes("hang", "    timeout: 4 s\n", STDOUT, WRONG);
+    are_all(&hang, Outcome::Due, "timeout");
+    let flood = outcomes("flood", "    output: 1 MiB\n", STDOUT, WRONG);
+    are_all(&flood, Outcome::Due, "output_too_large");
+    let hoard = outcomes("hoard", "    memory: 1 GiB\n", STDOUT, WRONG);
+    are_all(&hoard, Outcome::Due, "out_of_memory");
+}
+
+#[test]
+fn what_the_device_finds_stands_above_what_the_application_makes_of_it() {
+    let wild = "  model: {flip_mask: 0x00008000}\n  opcodes: [v_addc_co_u32]\n  \
+                registers: [v1]\n  count: 2\n";
+    are_all(&outcomes("print", "", STDOUT, wild), Outcome::Due, "memory_violation");
+    let endless = "  model: {flip_mask: 0x40000000}\n  opcodes: [s_add_i32]\n  count: 2\n";
+    are_all(&outcomes("print", "", STDOUT, endless), Outcome::Due, "watchdog");
+}
+
+#[test]
+fn faults_that_do_no_harm_are_masked_with_their_cause() {
+    let dead =
+        "  model: flip_one_bit\n  opcodes: [v_addc_co_u32]\n  registers: [vcc]\n  count: 3\n";
+    are_all(&outcomes("exit", "", STDOUT, dead), Outcome::Masked, "dead");
+}
+
+const ANY: &str = "  model: flip_one_bit\n  count: 12\n";
+
+/// The table is the same with any number of workers, and after kill -9.
+#[test]
+fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, ANY);
+    let results = folder.path().join("results/results.csv");
+    run(folder.path(), &["--workers", "3"]).expect_success();
+    let whole = std::fs::read(&results).expect("results");
+
+    std::fs::remove_dir_all(folder.path().join("results")).expect("removed");
+    let mut child = Command::new(program())
+        .args(["run", "campaign.yaml", "--out", "results", "--workers", "1"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("flipwave starts");
+    let lines = || std::fs::read_to_string(&results).map_or(0, |text| text.lines().count());
+    while lines() < 4 {
+        assert!(child.try_wait().expect("its state").is_none(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("its end");
+    assert!(lines() < 13, "nothing was left to do");
+    run(folder.path(), &["--resume", "--workers", "2"]).expect_success();
+    assert_eq!(std::fs::read(&results).expect("results"), whole);
+
+    // Rows of another plan are not gone on with.
+    let text = String::from_utf8(whole).expect("text");
+    std::fs::write(&results, text.replacen("lane=", "lane=6", 1)).expect("written");
+    let refused = run(folder.path(), &["--resume"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("is not the injection that is planned there"), "{refused:?}");
+}
+
+/// Records a program; the campaign on the capture.
+#[track_caller]
+fn capture(folder: &Path, name: &str, faults: &str) {
+    let program = application(name, Compiler::Hipcc, "gfx90a").into_os_string();
+    let arguments = ["capture".into(), "--out".into(), "run.capture".into(), "--".into(), program];
+    flipwave(folder, &arguments, &[]).expect_success();
+    let text = format!(
+        "name: capture\nseed: 3\nworkload:\n  capture: {{file: run.capture}}\nfaults:\n{faults}"
+    );
+    std::fs::write(folder.join("campaign.yaml"), text).expect("written");
+}
+
+/// `flipwave profile` runs the capture and compares it with what was recorded: instructions of each
+/// dispatch, and every byte that the host read.
+#[test]
+fn captures_repeat_what_was_recorded() {
+    let programs = [
+        "copies",
+        "default_stream",
+        "functions",
+        "jacobi",
+        "managed_memory",
+        "matrix_cores",
+        "reduction",
+        "scan",
+        "sort",
+        "streams",
+        "symbols",
+        "vector_types",
+    ];
+    for name in programs {
+        let folder = tempfile::tempdir().expect("a folder");
+        capture(folder.path(), name, ANY);
+        let profile = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
+        assert_eq!(profile.code, Some(0), "{name}: {profile:#?}");
+        let list = ["capture", "--list", "run.capture"];
+        let list = flipwave(folder.path(), &list, &[]).expect_success().stdout;
+        assert!(list.contains("\ndispatch  0 ") && list.contains("\noutput "), "{name}: {list}");
+    }
+}
+
+/// The same faults in the application and in its capture: what the device finds is the same, and
+/// wrong results are wrong in both. (The programs check themselves, which captures do not have.)
+#[test]
+fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
+    for name in ["saxpy", "reduction"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        campaign(folder.path(), name, "", "", STDOUT, ANY);
+        run(folder.path(), &[]).expect_success();
+        let own = rows(folder.path());
+        capture(folder.path(), name, ANY);
+        run(folder.path(), &[]).expect_success();
+        let captured = rows(folder.path());
+        assert_eq!(own.len(), captured.len());
+        for (own, captured) in own.iter().zip(&captured) {
+            assert_eq!(
+                (&own.site, own.before, own.after),
+                (&captured.site, captured.before, captured.after)
+            );
+            let told = |row: &Row| (row.outcome, row.cause.clone().unwrap_or_default());
+            match told(own) {
+                (Outcome::Due, cause) if cause == "exit_code" => {
+                    assert_eq!(captured.outcome, Outcome::Sdc, "{name}: {}", own.site);
+                }
+                own_told => assert_eq!(own_told, told(captured), "{name}: {}", own.site),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_does_not_repeat_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    capture(folder.path(), "saxpy", ANY);
+    let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
+    database.execute("UPDATE dispatch SET instructions = instructions + 1", ()).expect("changed");
+    drop(database);
+    let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("the run cannot be repeated: dispatch 0"), "{refused:?}");
+}
+
+#[test]
+fn mistakes_in_files_are_told_with_their_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = [
+        ("capture: {file: missing.capture}", "missing.capture: "),
+        ("capture: {file: campaign.yaml}", "campaign.yaml: "),
+        ("capture: {file: a, dispatches: [3, 1]}", "ends before it begins"),
+        ("app: {command: [./missing]}", "campaign.yaml:2:18: workload.app.command"),
+        ("app: {command: sh}\n  capture: {file: a}", "expected one of `kernel`"),
+    ];
+    for (workload, reason) in cases {
+        let text = format!("name: wrong\nworkload:\n  {workload}\nfaults:\n{ANY}");
+        std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
+        let refused = run(folder.path(), &[]);
+        assert_eq!(refused.code, Some(2), "{workload}: {refused:?}");
+        assert!(refused.stderr.contains(reason), "{workload}: {refused:?}");
+    }
+    let text = format!("name: cpu\nworkload:\n  app: {{command: [echo, hello]}}\nfaults:\n{ANY}");
+    std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
+    let refused = run(folder.path(), &[]);
+    assert!(refused.stderr.contains("did not use a GPU"), "{refused:?}");
+}

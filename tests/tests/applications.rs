@@ -1,0 +1,220 @@
+//! Unmodified HIP programs under the vendor's runtime, on the embedded GPU: those of the folder
+//! `applications`, which check themselves, built by each compiler.
+
+use flipwave_tests::{
+    Compiler, Finished, application, application_module, applications, failing_applications,
+    flipwave_within,
+};
+use std::time::Duration;
+
+/// Far more than any of them takes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs a program in a process of its own; nothing if it does not end.
+fn run(
+    name: &str,
+    compiler: Compiler,
+    gpu: &str,
+    options: &[&str],
+    patience: Duration,
+) -> Option<Finished> {
+    let program = application(name, compiler, gpu);
+    let mut arguments = ["exec", "--gpu", gpu].map(Into::into).to_vec();
+    arguments.extend(options.iter().map(Into::into));
+    arguments.push("--".into());
+    arguments.push(program.into_os_string());
+    if name == "module" {
+        arguments.push(application_module(name, compiler, gpu).into_os_string());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    flipwave_within(patience, folder.path(), &arguments)
+}
+
+#[track_caller]
+fn passes(name: &str, compiler: Compiler, gpu: &str, options: &[&str]) {
+    let finished = run(name, compiler, gpu, options, PATIENCE).expect("an end");
+    assert_eq!(finished.code, Some(0), "{name} on {gpu}: {finished:#?}");
+    assert!(finished.stdout.ends_with("passed\n"), "{name} on {gpu}: {finished:#?}");
+    assert_eq!(finished.stderr, "", "{name} on {gpu}: {finished:#?}");
+}
+
+/// As it is, and without breaking a rule of the hardware.
+#[track_caller]
+fn passes_twice(name: &str, compiler: Compiler) {
+    passes(name, compiler, "gfx90a", &[]);
+    passes(name, compiler, "gfx90a", &["--strict"]);
+}
+
+/// A test for each program and compiler, named after what is broken when it fails.
+macro_rules! programs {
+    ($($name:ident: $claim:ident,)*) => {
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+
+        $(mod $claim {
+            use super::*;
+
+            #[test]
+            fn by_hipcc() {
+                passes_twice(stringify!($name), Compiler::Hipcc);
+            }
+
+            #[test]
+            fn by_clang() {
+                passes_twice(stringify!($name), Compiler::Clang);
+            }
+        })*
+    };
+}
+
+programs! {
+    allocations: allocations_never_overlap,
+    arguments: arguments_of_every_size_and_alignment_arrive,
+    atomics: atomics_of_all_workgroups_count,
+    callbacks: functions_of_the_host_run_between_kernels,
+    conversation: a_running_kernel_and_the_host_see_each_other,
+    cooperative_groups: cooperative_groups_meet,
+    copies: copies_and_fills_of_every_shape_arrive,
+    default_stream: the_null_stream_waits_for_the_others,
+    devices: every_device_computes,
+    divergence: lanes_that_part_come_together,
+    double_precision: doubles_are_rounded_as_the_host_does,
+    empty: the_runtime_starts,
+    errors: mistakes_are_refused_and_forgotten,
+    events: events_complete_and_tell_the_time,
+    fences: workgroups_hand_work_to_each_other,
+    functions: functions_are_called_and_recurse,
+    graph: graphs_are_captured_and_launched,
+    grid: every_thread_knows_its_place,
+    half_precision: halves_are_rounded_as_the_host_does,
+    integers: integers_are_those_of_the_host,
+    jacobi: an_iteration_converges_step_by_step,
+    managed_memory: managed_memory_is_shared,
+    math: mathematical_functions_are_those_of_the_host,
+    matrix_cores: matrix_cores_multiply,
+    module: code_objects_are_loaded_by_programs,
+    pinned_memory: pinned_memory_is_read_and_written_in_place,
+    printf: kernels_print,
+    properties: the_device_is_what_it_says,
+    reduction: sums_of_sums_are_right,
+    runtime_compilation: programs_compile_kernels_themselves,
+    saxpy: kernels_are_launched_in_every_notation,
+    scan: prefix_sums_go_across_workgroups,
+    shared_atomics: atomics_in_shared_memory_count,
+    shared_memory: shared_memory_and_barriers_work,
+    sort: pipelines_of_launches_sort,
+    streams: streams_and_events_order_kernels,
+    symbols: variables_of_the_device_have_names,
+    system_atomics: the_host_and_the_device_count_together,
+    templates: templates_and_lambdas_are_launched,
+    threads: threads_of_the_host_launch_side_by_side,
+    vector_types: vectors_are_loaded_and_computed_whole,
+    warp: lanes_exchange_values,
+}
+
+#[test]
+fn every_program_has_a_test() {
+    assert_eq!(applications(), TESTED);
+    assert_eq!(
+        failing_applications(),
+        ["device_abort", "device_assert", "endless", "host_abort", "impatient", "wild_write"]
+            .map(|name| format!("failing/{name}"))
+    );
+}
+
+/// What differs most between processors: the size of waves, atomics, calls, and matrix cores.
+#[test]
+fn programs_run_on_the_other_gpus() {
+    for gpu in ["gfx906", "gfx908", "gfx1030"] {
+        for name in ["atomics", "functions", "matrix_cores", "printf", "shared_memory", "warp"] {
+            passes(name, Compiler::Hipcc, gpu, &[]);
+        }
+    }
+}
+
+#[test]
+fn devices_are_as_many_as_asked_for() {
+    let program = application("devices", Compiler::Hipcc, "gfx90a").into_os_string();
+    let arguments = ["exec".into(), "--gpus".into(), "3".into(), "--".into(), program];
+    let folder = tempfile::tempdir().expect("a folder");
+    let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+    assert_eq!(finished.expect_success().stdout, "passed\n");
+}
+
+/// Runs a program that has to be aborted; what it wrote to its standard error.
+#[track_caller]
+fn aborts(name: &str, compiler: Compiler) -> String {
+    let finished = run(name, compiler, "gfx90a", &[], PATIENCE).expect("an end");
+    assert_eq!(finished.signal, Some(libc::SIGABRT), "{name} by {compiler:?}: {finished:#?}");
+    assert_eq!(finished.stdout, "", "{name} by {compiler:?}");
+    finished.stderr
+}
+
+#[test]
+fn a_wild_write_ends_a_program_with_its_address() {
+    for compiler in Compiler::ALL {
+        let stderr = aborts("failing/wild_write", compiler);
+        assert!(stderr.starts_with("Memory access fault by GPU"), "{stderr}");
+        assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
+    }
+}
+
+#[test]
+fn a_kernel_that_gives_up_ends_its_program() {
+    for compiler in Compiler::ALL {
+        let stderr = aborts("failing/device_abort", compiler);
+        assert!(stderr.contains("HSA_STATUS_ERROR_EXCEPTION"), "{stderr}");
+    }
+}
+
+#[test]
+fn an_assertion_of_a_kernel_says_where_it_failed() {
+    for compiler in Compiler::ALL {
+        let stderr = aborts("failing/device_assert", compiler);
+        let claim = "device_assert.hip:8: void check(const int *): Device-side assertion \
+                     `value != 37 && \"a value that must not be\"' failed.";
+        assert_eq!(stderr.matches(claim).count(), 1, "{stderr}");
+        assert!(stderr.contains("HSA_STATUS_ERROR_EXCEPTION"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_host_that_gives_up_is_no_failure_of_the_device() {
+    for compiler in Compiler::ALL {
+        assert_eq!(aborts("failing/host_abort", compiler), "");
+    }
+}
+
+#[test]
+fn an_endless_kernel_is_waited_for() {
+    for compiler in Compiler::ALL {
+        let finished = run("failing/endless", compiler, "gfx90a", &[], Duration::from_secs(5));
+        assert!(finished.is_none(), "{finished:#?}");
+    }
+}
+
+#[test]
+fn what_breaks_a_rule_is_told_when_the_program_has_ended() {
+    let program = application("failing/impatient", Compiler::Hipcc, "gfx90a");
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["exec".into(), "--strict".into(), "--".into(), program.into_os_string()];
+    let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+    assert_eq!(finished.code, Some(1), "{finished:#?}");
+    assert!(finished.stderr.contains("kernel _Z9impatientPKiPi: "), "{finished:#?}");
+    assert!(finished.stderr.contains("breaks rules of the hardware (places: 1)"), "{finished:#?}");
+}
+
+#[test]
+fn programs_that_cannot_be_run_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (program, reason) in [("./missing", "No such file"), ("/", "Permission denied")] {
+        let arguments = ["exec".into(), "--".into(), program.into()];
+        let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+        assert_eq!(finished.code, Some(2), "{finished:#?}");
+        let said = finished.stderr.contains(program) && finished.stderr.contains(reason);
+        assert!(said, "{finished:#?}");
+    }
+    // A program without a GPU is none of our business.
+    let arguments = ["exec".into(), "--".into(), "sh".into(), "-c".into(), "exit 7".into()];
+    let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(7), ""));
+}
