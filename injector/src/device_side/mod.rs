@@ -20,6 +20,7 @@ mod orders;
 mod refusal;
 mod request;
 mod rewriting;
+mod variables;
 
 pub use refusal::{Refusal, supports};
 
@@ -33,6 +34,7 @@ use flipwave_sim::{EmbeddedGpu, Policy};
 use request::Request;
 use rewriting::{Rewriting, Rewritten, Sources, rewrite};
 use std::collections::{BTreeMap, HashMap};
+use variables::copy_variables;
 
 /// Waves of a workgroup at most: 1024 work-items in waves of 32.
 const WORKGROUP_WAVES: u64 = 32;
@@ -187,8 +189,10 @@ impl Run<'_> {
         let policy = device.policy();
         let wave_turn = policy.wave_turn.saturating_mul(*slowdown);
         device.set_policy(Policy { wave_turn, ..policy });
+        copy_variables(device, dispatch.module, module)?;
         let completion =
             device.dispatch(&Dispatch { module, instruction_limit, ..dispatch.clone() })?;
+        copy_variables(device, module, dispatch.module)?;
         device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {

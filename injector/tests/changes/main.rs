@@ -1,116 +1,17 @@
 //! What happens to memory between dispatches happens in every run: on each way to inject a fault,
 //! and in traces.
 
+mod chain;
+#[path = "../common/mod.rs"]
 mod common;
 
-use common::{compile, planned};
-use flipwave_device::{Address, ArgumentValue, Device, Dispatch, layout};
+use chain::{FIRST, NOTE, THIRD, WORDS, bytes, without, words, workload};
+use common::planned;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Buffer, Change, Changes, Ending, Fault, FaultModel, FaultTarget, Golden, Gone,
-    HookInjector, Injection, Injector, Patch, Place, Planned, Site, TraceEnding, What, When,
-    Workload, inject, landmarks, trace,
+    Accelerations, Ending, Fault, FaultModel, FaultTarget, Golden, Gone, HookInjector, Injection,
+    Injector, Place, Planned, Site, TraceEnding, What, When, Workload, inject, landmarks, trace,
 };
-use flipwave_sim::EmbeddedGpu;
-use std::collections::BTreeMap;
-
-/// Words of a buffer: 12 workgroups of 64 work-items.
-const WORDS: usize = 12 * 64;
-const BYTES: u64 = 4 * WORDS as u64;
-/// Memory that is mapped on the way, twice.
-const MAPPED: Address = Address(0x7f80_1234_5000);
-
-// The buffers, by number.
-const IN: usize = 0;
-const FIRST: usize = 1;
-const THIRD: usize = 2;
-const OUT: usize = 3;
-const KEPT: usize = 4;
-const NOTE: usize = 5;
-
-fn words(seed: u32, count: usize) -> Vec<u32> {
-    (0..count as u32).map(|i| (i + seed).wrapping_mul(0x9e37_79b9) >> 3).collect()
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn at(start: Address, word: usize) -> Address {
-    Address(start.0 + 4 * word as u64)
-}
-
-/// Three dispatches, and changes of each kind before, between and behind them.
-fn workload() -> Workload {
-    let object = compile("changes.cl", "gfx90a", &[]);
-    let mut device = EmbeddedGpu::new("gfx90a".parse().expect("a target")).expect("a GPU");
-    let module = device.load(&object).expect("loads");
-    let buffers: Vec<Buffer> = ["in", "first", "third", "out", "kept", "note"]
-        .map(|name| {
-            let address = device.allocate(BYTES).expect("memory");
-            Buffer { name: name.to_owned(), address, bytes: BYTES as usize }
-        })
-        .into();
-    let address = |number: usize| buffers[number].address;
-    let launch = |order: [Address; 3]| {
-        let (grid, workgroup) = ([WORDS as u32, 1, 1], [64, 1, 1]);
-        let arguments = order.map(ArgumentValue::Buffer);
-        let kernel = object.kernel("step").expect("the kernel");
-        let layout = layout(kernel, &arguments, grid, workgroup).expect("the arguments");
-        Dispatch {
-            module,
-            kernel: "step".to_owned(),
-            grid,
-            workgroup,
-            kernarg: layout.kernarg,
-            dynamic_lds: layout.dynamic_lds,
-            instruction_limit: 1_000_000,
-            queued: None,
-        }
-    };
-    let dispatches = vec![
-        launch([address(IN), address(IN), address(FIRST)]),
-        launch([MAPPED, address(IN), MAPPED]),
-        launch([address(THIRD), MAPPED, address(OUT)]),
-    ];
-    let mut patch = Patch::new(MAPPED, &bytes(&words(1, 64)));
-    patch.add(Address(at(MAPPED, 700).0 + 1), &[1]);
-    patch.add(Address(at(MAPPED, 701).0 + 3), &[2, 3]);
-    let map = || Change::Map { address: MAPPED, bytes: BYTES };
-    let write = |to, words: Vec<u32>| Change::Write(Patch::new(to, &bytes(&words)));
-    let copy = |from, to, words: usize| Change::Copy { from, to, bytes: 4 * words as u64 };
-    let mut changes = Changes::default();
-    for (index, change) in [
-        (0, write(address(IN), words(2, WORDS))),
-        // The places overlap.
-        (0, copy(address(IN), at(address(IN), 32), 64)),
-        (1, map()),
-        (1, copy(address(FIRST), MAPPED, WORDS)),
-        (1, Change::Write(patch)),
-        (2, copy(MAPPED, address(THIRD), WORDS)),
-        (2, Change::Unmap { address: MAPPED }),
-        (2, map()),
-        (2, write(at(MAPPED, 128), words(3, 64))),
-        (2, write(address(NOTE), words(4, WORDS))),
-        (3, copy(at(address(FIRST), 64), address(KEPT), WORDS - 64)),
-        (3, write(at(address(OUT), 300), words(5, 2))),
-    ] {
-        changes.add(index, change);
-    }
-    let outputs = [OUT, KEPT, NOTE].map(|number| buffers[number].clone()).to_vec();
-    Workload { device, dispatches, changes, buffers, outputs, guests: BTreeMap::new() }
-}
-
-/// The same with change number `left_out` missing.
-fn without(workload: &Workload, left_out: usize) -> Workload {
-    let mut changes = Changes::default();
-    let all = (0..=workload.dispatches.len())
-        .flat_map(|index| workload.changes.before(index).iter().map(move |own| (index, own)));
-    for (index, change) in all.enumerate().filter(|(at, _)| *at != left_out).map(|(_, own)| own) {
-        changes.add(index, change.clone());
-    }
-    Workload { changes, ..workload.clone() }
-}
 
 /// What the kernel does.
 fn step(input: &[u32], more: &[u32]) -> Vec<u32> {
