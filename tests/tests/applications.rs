@@ -207,14 +207,14 @@ fn what_breaks_a_rule_is_told_when_the_program_has_ended() {
 fn programs_that_cannot_be_run_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for (program, reason) in [("./missing", "No such file"), ("/", "Permission denied")] {
-        let arguments = ["exec".into(), "--".into(), program.into()];
+        let arguments = ["exec", "--", program];
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
         assert_eq!(finished.code, Some(2), "{finished:#?}");
         let said = finished.stderr.contains(program) && finished.stderr.contains(reason);
         assert!(said, "{finished:#?}");
     }
     // A program without a GPU is none of our business.
-    let arguments = ["exec".into(), "--".into(), "sh".into(), "-c".into(), "exit 7".into()];
+    let arguments = ["exec", "--", "sh", "-c", "exit 7"];
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(7), ""));
 }
