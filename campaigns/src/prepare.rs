@@ -57,10 +57,10 @@ pub enum OutputRole {
 /// A campaign whose program cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// An application: its kernels are not known before it launches them.
+    /// An application, or its capture, for what takes kernels and buffers.
     #[error(
-        "the workload is an application, which is not put together from kernels and buffers; \
-         give a workload of kernels, `kernel` or `dispatches`"
+        "the workload is an application or a capture, and this takes a workload of kernels, \
+         `kernel` or `dispatches`"
     )]
     Application,
     /// A source that cannot be compiled.
@@ -133,7 +133,7 @@ fn kernel_list(present: &[String]) -> String {
 /// # Errors
 /// [`PrepareError`].
 pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
-    if campaign.application.is_some() {
+    if campaign.application.is_some() || campaign.capture.is_some() {
         return Err(PrepareError::Application);
     }
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
