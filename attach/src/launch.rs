@@ -1,6 +1,7 @@
 //! How the library gets into an application: by the environment of its process.
 
-use crate::session::{Session, VARIABLE};
+use crate::session::{Session, Task, VARIABLE};
+use crate::tool::ToolPath;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -93,8 +94,17 @@ impl Library {
             paths.push(others);
         }
         // A session is plain data.
-        let session = serde_json::to_string(session).unwrap_or_default();
-        vec![(Library::PATHS, paths), (VARIABLE, session.into())]
+        let text = serde_json::to_string(session).unwrap_or_default();
+        let by = match &session.task {
+            Task::Tool(tool) => Some(tool.by),
+            _ => None,
+        };
+        let mut all = vec![(VARIABLE, text.into())];
+        if by != Some(ToolPath::Hardware) {
+            all.push((Library::PATHS, paths));
+        }
+        all.extend(by.into_iter().flat_map(|by| by.environment(&self.folder.join(SONAME))));
+        all
     }
 }
 

@@ -5,8 +5,10 @@ mod inside;
 mod launch;
 mod report;
 mod session;
+mod tool;
 
 pub use flipwave_kfd::processors;
 pub use launch::{Library, LibraryError, become_application, exit_code, run_application};
 pub use report::{Event, read_report};
 pub use session::{Session, Task};
+pub use tool::{ToolName, ToolPath, ToolSession};

@@ -1,5 +1,6 @@
 //! What the library is to do in the application, as the program that starts it says.
 
+use crate::tool::ToolSession;
 use flipwave_isa::Target;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -43,6 +44,8 @@ pub enum Task {
         /// Dispatches beyond have the longest.
         limits: PathBuf,
     },
+    /// A tool looks at the kernels.
+    Tool(ToolSession),
 }
 
 impl Session {

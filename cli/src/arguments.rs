@@ -40,7 +40,7 @@ pub enum Command {
     Profile(ProfileArguments),
     /// Print what the code of a code object looks like: functions, blocks, calls, registers
     Inspect(InspectArguments),
-    /// Run a campaign's program once, without faults, with a tool in its kernels; print a table
+    /// Run a campaign's program or an application with a tool in its kernels; print a table
     Tool(ToolArguments),
     /// Run a program whose instructions the target lacks, each in the place of a proxy
     Emulate(EmulateArguments),
@@ -258,14 +258,25 @@ pub struct InspectArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "flipwave tool [OPTIONS] <NAME> <FILE>\n       \
+                      flipwave tool [OPTIONS] <NAME> -- <COMMAND>...",
+    after_help = "\
 The table is CSV. Its first columns say which dispatch a row is of. What could not be counted, \
-because a record found no place or a hook could not be placed, is said on standard error.")]
+because a record found no place or a hook could not be placed, is said on standard error.
+
+An application's output and exit code are its own; without --out its table goes to standard error \
+at its end."
+)]
 pub struct ToolArguments {
     /// The tool
     pub name: ToolName,
-    /// The campaign file (YAML)
-    pub file: PathBuf,
+    /// The campaign file (YAML), whose program is run once without faults
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub file: Option<PathBuf>,
+    /// A HIP application and its arguments, run under AMD's own runtime
+    #[arg(last = true)]
+    pub command: Vec<OsString>,
     /// Look at this kernel only
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
@@ -282,8 +293,27 @@ pub struct ToolArguments {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Seed in place of the campaign file's
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", conflicts_with = "command")]
     pub seed: Option<u64>,
+    /// How it is found out what an application executes
+    #[arg(long, value_enum, default_value_t = ByArgument::Hook, conflicts_with = "file")]
+    pub by: ByArgument,
+    /// The GPU that an application finds
+    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
+    pub gpu: String,
+    /// How many GPUs it finds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub gpus: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ByArgument {
+    /// By hooks in rewritten code, on the embedded GPU
+    Hook,
+    /// Inside of the embedded GPU, which runs code as it is; for instruction-count
+    Embedded,
+    /// By hooks, on this machine's own AMD GPU
+    Hardware,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -294,7 +324,7 @@ pub enum PlacementArgument {
     Trampoline,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ToolName {
     /// Executions of each instruction
     InstructionCount,

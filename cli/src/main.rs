@@ -82,6 +82,9 @@ enum Failure {
     /// An application that cannot be started.
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },
+    /// A tool that needs hooks.
+    #[error("by a look into the embedded GPU only instruction-count is done; leave --by out")]
+    OnlyCounts,
     /// A file that cannot be used.
     #[error("{file}: {reason}")]
     File { file: String, reason: String },

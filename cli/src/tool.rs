@@ -1,12 +1,15 @@
 //! `flipwave tool`.
 
 use crate::Failure;
-use crate::arguments::{PerArgument, PlacementArgument, ToolArguments, ToolName};
+use crate::arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
+use crate::exec::cannot_start;
+use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, become_application};
 use flipwave_campaigns::{Campaign, CampaignError};
+use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, Measurement,
-    MemoryTrace, OpcodeHistogram, Options, Per, Tool,
+    MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
 };
 use serde::Serialize;
 use std::fs::File;
@@ -14,21 +17,21 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
+    let Some(file) = &arguments.file else { return on_application(arguments) };
     match arguments.name {
-        ToolName::InstructionCount => measure::<InstructionCount>(arguments),
-        ToolName::OpcodeHistogram => measure::<OpcodeHistogram>(arguments),
-        ToolName::MemoryTrace => measure::<MemoryTrace>(arguments),
-        ToolName::AddressDivergence => measure::<AddressDivergence>(arguments),
-        ToolName::BranchDivergence => measure::<BranchDivergence>(arguments),
-        ToolName::BankConflicts => measure::<BankConflicts>(arguments),
-        ToolName::KernelClock => measure::<KernelClock>(arguments),
+        ToolName::InstructionCount => on_campaign::<InstructionCount>(arguments, file),
+        ToolName::OpcodeHistogram => on_campaign::<OpcodeHistogram>(arguments, file),
+        ToolName::MemoryTrace => on_campaign::<MemoryTrace>(arguments, file),
+        ToolName::AddressDivergence => on_campaign::<AddressDivergence>(arguments, file),
+        ToolName::BranchDivergence => on_campaign::<BranchDivergence>(arguments, file),
+        ToolName::BankConflicts => on_campaign::<BankConflicts>(arguments, file),
+        ToolName::KernelClock => on_campaign::<KernelClock>(arguments, file),
     }
 }
 
-fn measure<T: Tool>(arguments: &ToolArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
-    let options = Options {
+/// What the tool is told.
+fn options(arguments: &ToolArguments) -> Options {
+    Options {
         kernel: arguments.kernel.clone(),
         per: match arguments.per {
             PerArgument::Block => Per::Block,
@@ -39,7 +42,55 @@ fn measure<T: Tool>(arguments: &ToolArguments) -> Result<(), Failure> {
             PlacementArgument::Inline => Placement::Inline,
             PlacementArgument::Trampoline => Placement::Trampoline,
         }),
+    }
+}
+
+/// Becomes an application with a tool in its kernels. Returns only if that fails.
+fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
+    if arguments.by == ByArgument::Embedded && arguments.name != ToolName::InstructionCount {
+        return Err(Failure::OnlyCounts);
+    }
+    if arguments.by != ByArgument::Embedded {
+        // Said here rather than in the application.
+        HookCompiler::find()
+            .map_err(|error| CampaignError::from(Box::new(ToolError::from(error))))?;
+    }
+    let out = arguments.out.as_deref().map(std::path::absolute).transpose()?;
+    let tool = ToolSession {
+        name: arguments.name.into(),
+        options: options(arguments),
+        by: match arguments.by {
+            ByArgument::Hook => ToolPath::Hook,
+            ByArgument::Embedded => ToolPath::Embedded,
+            ByArgument::Hardware => ToolPath::Hardware,
+        },
+        out,
     };
+    let session =
+        Session { task: Task::Tool(tool), ..Session::new(&arguments.gpu, arguments.gpus) };
+    let library = Library::find(&cache_folder())?;
+    let reason = become_application(&arguments.command, &library.environment(&session));
+    Err(cannot_start(&arguments.command, reason))
+}
+
+impl From<ToolName> for flipwave_attach::ToolName {
+    fn from(name: ToolName) -> flipwave_attach::ToolName {
+        match name {
+            ToolName::InstructionCount => flipwave_attach::ToolName::InstructionCount,
+            ToolName::OpcodeHistogram => flipwave_attach::ToolName::OpcodeHistogram,
+            ToolName::MemoryTrace => flipwave_attach::ToolName::MemoryTrace,
+            ToolName::AddressDivergence => flipwave_attach::ToolName::AddressDivergence,
+            ToolName::BranchDivergence => flipwave_attach::ToolName::BranchDivergence,
+            ToolName::BankConflicts => flipwave_attach::ToolName::BankConflicts,
+            ToolName::KernelClock => flipwave_attach::ToolName::KernelClock,
+        }
+    }
+}
+
+fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Failure> {
+    let mut campaign = Campaign::read(file).map_err(CampaignError::from)?;
+    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let options = options(arguments);
     let found = flipwave_campaigns::measure::<T>(&campaign, &options)?;
     say_what_is_missing(&found);
     let output = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
@@ -50,13 +101,6 @@ fn measure<T: Tool>(arguments: &ToolArguments) -> Result<(), Failure> {
         }
     };
     write().map_err(|reason| Failure::Table { file: output.to_owned(), reason })
-}
-
-/// The columns that say which dispatch a row is of.
-#[derive(Serialize)]
-struct Of<'a> {
-    dispatch: usize,
-    kernel: &'a str,
 }
 
 fn write<R: Serialize>(found: &Measurement<R>, output: impl Write) -> Result<(), csv::Error> {

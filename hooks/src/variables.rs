@@ -65,7 +65,12 @@ impl<'a> Variables<'a> {
         if !data.is_empty() {
             device.read(device.address_of(module, address.0)?, &mut bytes)?;
         }
-        Ok(Variables { data, bytes })
+        Ok(Variables::new(data, bytes))
+    }
+
+    /// The variables that `data` describes, in these bytes: as many as it has.
+    pub fn new(data: &'a HookData, bytes: Vec<u8>) -> Variables<'a> {
+        Variables { data, bytes }
     }
 
     /// Gives the variables of hooks the values that they start with.
@@ -81,9 +86,7 @@ impl<'a> Variables<'a> {
             return Ok(());
         }
         let start = device.address_of(module, address.0)?;
-        let mut bytes = data.bytes.clone();
-        bytes.resize(data.size() as usize, 0);
-        device.write(start, &bytes)?;
+        device.write(start, &data.initial())?;
         Ok(())
     }
 

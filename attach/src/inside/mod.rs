@@ -8,6 +8,7 @@ mod strict;
 
 use crate::report::{Event, Report};
 use crate::session::{Session, Task};
+use crate::tool::{Counting, ToolPath};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -53,6 +54,8 @@ fn start() -> Result<Arc<Machine>, String> {
             copy_watch = Some(Arc::new(recorder.clone()));
             Box::new(recorder)
         }
+        Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(Counting::new(tool)?),
+        Task::Tool(_) => Box::new(plain::Plain),
     };
     Machine::start(&target, session.gpus, driver, copy_watch).map_err(|error| error.to_string())
 }
@@ -76,7 +79,7 @@ fn tell_fault(dispatch: &KernelDispatch, fault: &DeviceFault) {
 }
 
 /// Ends the application because the tool cannot go on.
-fn fail(reason: &str) -> ! {
+pub fn fail(reason: &str) -> ! {
     tell(&Event::Failed { reason: reason.to_owned() });
     eprintln!("flipwave: {reason}");
     end()
@@ -90,6 +93,6 @@ fn end() -> ! {
 }
 
 /// The tool's failure as drivers are told of it.
-fn failed(error: &DeviceError) -> ! {
+pub fn failed(error: &DeviceError) -> ! {
     fail(&error.to_string())
 }

@@ -220,7 +220,7 @@ pub struct TileConfig {
 }
 
 /// `HsaPointerInfo`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(4))]
 pub struct PointerInfo {
     /// `HSA_POINTER_TYPE`.

@@ -287,7 +287,12 @@ unsafe extern "C" fn hsaKmtQueryPointerInfo(address: u64, place: *mut PointerInf
     match info {
         // SAFETY: as the header says.
         Some(info) => unsafe { give(place, info) },
-        None => Status::Error,
+        None => {
+            // The runtime reads that nothing is known of the address.
+            // SAFETY: as the header says.
+            let given = unsafe { give(place, PointerInfo::default()) };
+            if given == Status::Success { Status::Error } else { given }
+        }
     }
 }
 

@@ -42,6 +42,13 @@ impl HookData {
         self.bytes.len() as u64 + self.zeros
     }
 
+    /// All bytes, zeros included, as they are when a dispatch begins.
+    pub fn initial(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        bytes.resize(self.size() as usize, 0);
+        bytes
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.size() == 0

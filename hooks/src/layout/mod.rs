@@ -25,6 +25,7 @@ pub use relayout::relayout;
 use crate::flow::{FunctionIndex, InstIndex};
 use flipwave_codeobj::MovedCode;
 use flipwave_isa::{Pc, Sgpr};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -79,7 +80,7 @@ pub struct Code {
 }
 
 /// Where the edited code of a function goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Placement {
     /// The whole function moves, its edits in place.
     Inline,

@@ -202,10 +202,11 @@ impl<'a> Build<'a> {
         Ok(Rewritten { object: new, layout, claims, data, report: self.report })
     }
 
-    /// A segment for the data of each source.
+    /// A segment for the data of each source. Its symbols have names that no other source and no
+    /// program has: a loader refuses names that come twice.
     fn add_data(&self, editor: &mut Editor<'_>) -> Result<Vec<(Pc, HookData)>, RewriteError> {
         let mut placed = Vec::new();
-        for hooks in &self.hooks {
+        for (source, hooks) in self.hooks.iter().enumerate() {
             let data = hooks.data.clone();
             if let Some(pointer) = data.pointers.first() {
                 let holds = |own: &hook::DataSymbol| {
@@ -220,7 +221,7 @@ impl<'a> Build<'a> {
                 continue;
             }
             let symbols = data.symbols.iter().map(|(name, symbol)| DataSymbol {
-                name: name.clone(),
+                name: format!("flipwave.{source}.{name}"),
                 offset: symbol.offset,
                 size: symbol.size,
             });

@@ -1,5 +1,6 @@
 //! Requests, and the code object that fulfils them.
 
+mod beside;
 mod build;
 mod error;
 mod growth;
@@ -12,6 +13,7 @@ mod slide;
 #[cfg(test)]
 mod tests;
 
+pub use beside::{NotBeside, SideBySide};
 pub use error::RewriteError;
 pub use homes::Keeping;
 pub use report::{KernelReport, Refused, Report};

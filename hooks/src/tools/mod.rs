@@ -25,13 +25,13 @@ pub use kernel_clock::{KernelClock, WaveClock};
 pub use measure::{Instrumented, Measurement, Table, measure, measure_beside};
 pub use memory_trace::{Access, MemoryTrace};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
-pub use place::{Place, Wave};
+pub use place::{Of, Place, Wave};
 pub use scope::{Asking, Scope};
 pub use substitute::{Beside, Replacement, Substitute, Substitutes};
 
 use crate::layout::Placement;
 use crate::variables::Variables;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A tool in a code object.
 pub trait Tool: Sized {
@@ -66,7 +66,7 @@ pub trait Tool: Sized {
 }
 
 /// Where instructions are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Per {
     /// Once for each basic block, whose instructions all execute as often as its first.
     #[default]
@@ -76,7 +76,7 @@ pub enum Per {
 }
 
 /// What tools are told.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The only kernel to be looked at, with the functions that it may call; all if there is none.
     pub kernel: Option<String>,

@@ -3,6 +3,15 @@
 use flipwave_isa::Pc;
 use serde::{Serialize, Serializer};
 
+/// The columns that say which dispatch a row is of.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Of<'a> {
+    /// Its number, from 0.
+    pub dispatch: usize,
+    /// Its kernel.
+    pub kernel: &'a str,
+}
+
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {

@@ -1,0 +1,205 @@
+//! A tool of the engine, put into each code object that an application loads.
+
+use super::output::Output;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::Address;
+use flipwave_hooks::flow::Program;
+use flipwave_hooks::hook::{HookCompiler, HookData};
+use flipwave_hooks::rewrite::Instrumentation;
+use flipwave_hooks::tools::{Asking, Options, Scope, Tool, ToolError};
+use flipwave_hooks::variables::Variables;
+use flipwave_isa::Pc;
+use flipwave_rocr::HsaError;
+use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A tool at work.
+pub struct Measuring<T> {
+    options: Options,
+    output: Arc<Output>,
+    compiler: OnceLock<HookCompiler>,
+    codes: Mutex<HashMap<CodeId, Arc<Code<T>>>>,
+}
+
+/// A code object with the tool in it.
+struct Code<T> {
+    tool: T,
+    original: CodeObject,
+    program: Program,
+    /// The variables of its hooks.
+    data: Vec<(Pc, HookData)>,
+    /// The version of its kernels that has the hooks.
+    version: Version,
+}
+
+/// Why a dispatch has no rows.
+#[derive(Debug, thiserror::Error)]
+enum NoRows {
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    #[error(transparent)]
+    Hsa(#[from] HsaError),
+}
+
+impl<T: Tool> Measuring<T> {
+    pub fn new(options: Options, output: Arc<Output>) -> Measuring<T> {
+        Measuring { options, output, compiler: OnceLock::new(), codes: Mutex::default() }
+    }
+
+    fn codes(&self) -> MutexGuard<'_, HashMap<CodeId, Arc<Code<T>>>> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wants(&self, kernel: &str) -> bool {
+        self.options.kernel.as_ref().is_none_or(|own| own == kernel)
+    }
+
+    fn compiler(&self) -> Result<&HookCompiler, ToolError> {
+        if let Some(own) = self.compiler.get() {
+            return Ok(own);
+        }
+        let found = HookCompiler::find()?;
+        Ok(self.compiler.get_or_init(|| found))
+    }
+
+    /// Puts the tool into a code object.
+    fn instrument(&self, object: &CodeObject) -> Result<(Code<T>, Replacement), ToolError> {
+        let compiler = self.compiler()?;
+        let mut instrumentation = Instrumentation::new(object)?;
+        if let Some(placement) = self.options.placement {
+            instrumentation.place_all(placement);
+        }
+        let program = instrumentation.program().clone();
+        let scope = Scope::new(object, &program, self.options.kernel.as_deref());
+        let mut asking = Asking::new(&mut instrumentation, compiler, &self.options, scope);
+        let tool = T::ask(&mut asking)?;
+        let rewritten = instrumentation.rewrite(compiler)?;
+        for refused in &rewritten.report.refused {
+            self.output.remark(format!(
+                "not counted: pc {} `{}`: {}",
+                refused.pc,
+                refused.instruction.trim(),
+                refused.reason
+            ));
+        }
+        // Where there can be only one version of the code, it is the one with hooks, for every
+        // dispatch: variables are shared then, too.
+        let (replacement, version) = match rewritten.beside(object, &program) {
+            Ok(both) => {
+                (Replacement { object: both.object, others: both.rewritten }, Version::Other)
+            }
+            Err(_) => {
+                let others = BTreeMap::new();
+                (Replacement { object: rewritten.object, others }, Version::Named)
+            }
+        };
+        let (original, data) = (object.clone(), rewritten.data);
+        Ok((Code { tool, original, program, data, version }, replacement))
+    }
+
+    /// The code of a dispatch, if hooks run in it.
+    fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code<T>>> {
+        let code = self.codes().get(&dispatch.code).cloned();
+        code.filter(|code| code.version == dispatch.version)
+    }
+
+    fn rows(
+        &self,
+        code: &Code<T>,
+        dispatch: &Dispatch,
+        memory: &Memory,
+    ) -> Result<Vec<T::Row>, NoRows> {
+        let read =
+            |(place, data)| Ok(Variables::new(data, code.read(dispatch, memory, place, data)?));
+        let data = code.data.iter().map(|(place, data)| (*place, data));
+        let variables = data.map(read).collect::<Result<Vec<_>, HsaError>>()?;
+        let lost = code.tool.lost(&variables)?;
+        if lost > 0 {
+            self.output.remark(format!(
+                "dispatch {} (kernel `{}`): {lost} records found no place; --records makes more room",
+                dispatch.number, dispatch.kernel
+            ));
+        }
+        let scope = Scope::new(&code.original, &code.program, Some(&dispatch.kernel));
+        Ok(code.tool.rows(&scope, &variables)?)
+    }
+}
+
+impl<T> Code<T> {
+    fn read(
+        &self,
+        dispatch: &Dispatch,
+        memory: &Memory,
+        place: Pc,
+        data: &HookData,
+    ) -> Result<Vec<u8>, HsaError> {
+        let mut bytes = vec![0; data.size() as usize];
+        memory.read(dispatch.address_of(place), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Gives the variables of the hooks the values that they start with.
+    fn reset(&self, dispatch: &Dispatch, memory: &Memory) -> Result<(), HsaError> {
+        self.data.iter().try_for_each(|(place, data)| {
+            let start: Address = dispatch.address_of(*place);
+            memory.write(start, &data.initial())
+        })
+    }
+}
+
+impl<T: Tool + Send + Sync> Interceptor for Measuring<T> {
+    fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
+        let mut kernels = object.kernels().iter().map(|kernel| &*kernel.name);
+        if !kernels.any(|kernel| self.wants(kernel)) {
+            return None;
+        }
+        match self.instrument(object) {
+            Ok((code, replacement)) => {
+                self.codes().insert(id, Arc::new(code));
+                Some(replacement)
+            }
+            Err(reason) => {
+                self.output.remark(not_counted(object, &reason));
+                None
+            }
+        }
+    }
+
+    fn refused(&self, id: CodeId, reason: &HsaError) {
+        if let Some(code) = self.codes().remove(&id) {
+            self.output.remark(not_counted(&code.original, reason));
+        }
+    }
+
+    fn version(&self, code: CodeId, kernel: &str) -> Version {
+        let has_hooks = self.wants(kernel) && self.codes().contains_key(&code);
+        if has_hooks { Version::Other } else { Version::Named }
+    }
+
+    fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
+        self.output.dispatched(&dispatch.kernel);
+        let Some(code) = self.code(dispatch) else { return };
+        if let Err(reason) = code.reset(dispatch, memory) {
+            self.output.remark(format!("dispatch {}: {reason}", dispatch.number));
+        }
+    }
+
+    fn end(&self, dispatch: &Dispatch, memory: &Memory) {
+        let code = self.code(dispatch).filter(|_| self.wants(&dispatch.kernel));
+        let Some(code) = code else { return };
+        match self.rows(&code, dispatch, memory) {
+            Ok(rows) => self.output.rows(dispatch.number, &dispatch.kernel, &rows),
+            Err(reason) => self.output.remark(format!("dispatch {}: {reason}", dispatch.number)),
+        }
+    }
+
+    fn finish(&self) {
+        self.output.finish();
+    }
+}
+
+fn not_counted(object: &CodeObject, reason: &dyn std::fmt::Display) -> String {
+    let kernels: Vec<&str> = object.kernels().iter().map(|kernel| &*kernel.name).collect();
+    format!("not counted: kernels {}: {reason}", kernels.join(", "))
+}

@@ -1,0 +1,11 @@
+//! Tools on an application's kernels.
+
+mod counting;
+mod entry;
+mod measuring;
+mod output;
+mod session;
+
+pub use session::{ToolName, ToolPath, ToolSession};
+
+pub(crate) use counting::Counting;

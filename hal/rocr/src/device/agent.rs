@@ -1,0 +1,151 @@
+//! Processors and their memory.
+
+use super::OpenError;
+use crate::HsaError;
+use flipwave_device::Address;
+use flipwave_isa::Target;
+use hsa_sys::*;
+use std::ffi::c_void;
+use std::ptr::null;
+
+/// A GPU, and where memory for it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Agent {
+    pub gpu: hsa_agent_t,
+    /// The GPU's own memory.
+    pub memory: Pool,
+    /// Memory of the host for kernel arguments.
+    pub kernarg: Pool,
+}
+
+/// Memory to allocate from.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool(hsa_amd_memory_pool_t);
+
+impl Pool {
+    /// Allocates memory that the GPU may reach.
+    pub fn allocate(
+        self,
+        functions: &Functions,
+        gpu: hsa_agent_t,
+        bytes: u64,
+    ) -> Result<Address, HsaError> {
+        let mut place = std::ptr::null_mut();
+        // SAFETY: as the header says.
+        let status = unsafe {
+            (functions.hsa_amd_memory_pool_allocate)(self.0, bytes as usize, 0, &mut place)
+        };
+        HsaError::check("hsa_amd_memory_pool_allocate", status)?;
+        // SAFETY: as the header says.
+        let status = unsafe { (functions.hsa_amd_agents_allow_access)(1, &gpu, null(), place) };
+        HsaError::check("hsa_amd_agents_allow_access", status)?;
+        Ok(Address(place as u64))
+    }
+}
+
+impl Agent {
+    /// The GPU of a number, from 0.
+    pub fn find(functions: &Functions, number: usize) -> Result<Agent, OpenError> {
+        let mut agents = Vec::new();
+        // SAFETY: the callback is for a list of agents.
+        let status = unsafe {
+            (functions.hsa_iterate_agents)(collect::<hsa_agent_t>, (&raw mut agents).cast())
+        };
+        HsaError::check("hsa_iterate_agents", status)?;
+        let of_kind = |wanted| {
+            let agents = agents.iter().copied();
+            agents.filter(move |agent| kind(functions, *agent) == Ok(wanted))
+        };
+        let missing =
+            || OpenError::NoGpu { wanted: number, present: of_kind(HSA_DEVICE_TYPE_GPU).count() };
+        let gpu = of_kind(HSA_DEVICE_TYPE_GPU).nth(number).ok_or_else(missing)?;
+        let memory = pool(functions, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED)?;
+        let mut kernarg = None;
+        for cpu in of_kind(HSA_DEVICE_TYPE_CPU) {
+            kernarg =
+                kernarg.or(pool(functions, cpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT)?);
+        }
+        Ok(Agent {
+            gpu,
+            memory: memory.ok_or(OpenError::NoMemory("device"))?,
+            kernarg: kernarg.ok_or(OpenError::NoMemory("kernel argument"))?,
+        })
+    }
+
+    /// What the GPU executes: its best instruction set, `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`.
+    pub fn target(&self, functions: &Functions) -> Result<Target, OpenError> {
+        let mut sets: Vec<hsa_isa_t> = Vec::new();
+        // SAFETY: the callback is for a list of instruction sets.
+        let status = unsafe {
+            (functions.hsa_agent_iterate_isas)(
+                self.gpu,
+                collect::<hsa_isa_t>,
+                (&raw mut sets).cast(),
+            )
+        };
+        HsaError::check("hsa_agent_iterate_isas", status)?;
+        let Some(best) = sets.first() else { return Err(OpenError::UnknownTarget("?".into())) };
+        let tell = |attribute, place: *mut c_void| {
+            // SAFETY: as much room as the attribute needs.
+            let status = unsafe { (functions.hsa_isa_get_info_alt)(*best, attribute, place) };
+            HsaError::check("hsa_isa_get_info_alt", status)
+        };
+        let mut length = 0u32;
+        tell(HSA_ISA_INFO_NAME_LENGTH, (&raw mut length).cast())?;
+        let mut name = vec![0u8; length as usize + 1];
+        tell(HSA_ISA_INFO_NAME, name.as_mut_ptr().cast())?;
+        let name: Vec<u8> = name.into_iter().take_while(|byte| *byte != 0).collect();
+        let name = String::from_utf8_lossy(&name);
+        let processor = name.split_once("--").map_or(&*name, |(_, processor)| processor);
+        processor.parse().map_err(|_| OpenError::UnknownTarget(name.clone().into_owned()))
+    }
+}
+
+/// Adds a handle to a list of such.
+unsafe extern "C" fn collect<T>(one: T, list: *mut c_void) -> hsa_status_t {
+    // SAFETY: the list that was given with this callback.
+    unsafe { (*list.cast::<Vec<T>>()).push(one) };
+    HSA_STATUS_SUCCESS
+}
+
+fn kind(functions: &Functions, agent: hsa_agent_t) -> Result<u32, HsaError> {
+    let mut kind = u32::MAX;
+    // SAFETY: this attribute has 32 bits.
+    let status = unsafe {
+        (functions.hsa_agent_get_info)(agent, HSA_AGENT_INFO_DEVICE, (&raw mut kind).cast())
+    };
+    HsaError::check("hsa_agent_get_info", status).map(|()| kind)
+}
+
+/// A pool of a processor's global memory that has a flag.
+fn pool(functions: &Functions, agent: hsa_agent_t, wanted: u32) -> Result<Option<Pool>, HsaError> {
+    let mut pools: Vec<hsa_amd_memory_pool_t> = Vec::new();
+    // SAFETY: the callback is for a list of pools.
+    let status = unsafe {
+        (functions.hsa_amd_agent_iterate_memory_pools)(
+            agent,
+            collect::<hsa_amd_memory_pool_t>,
+            (&raw mut pools).cast(),
+        )
+    };
+    HsaError::check("hsa_amd_agent_iterate_memory_pools", status)?;
+    for pool in pools {
+        let tell = |attribute, place: *mut c_void| {
+            // SAFETY: as much room as the attribute needs.
+            let status =
+                unsafe { (functions.hsa_amd_memory_pool_get_info)(pool, attribute, place) };
+            HsaError::check("hsa_amd_memory_pool_get_info", status)
+        };
+        let (mut segment, mut flags, mut is_open) = (u32::MAX, 0u32, false);
+        tell(HSA_AMD_MEMORY_POOL_INFO_SEGMENT, (&raw mut segment).cast())?;
+        tell(HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, (&raw mut is_open).cast())?;
+        if segment != HSA_AMD_SEGMENT_GLOBAL || !is_open {
+            continue;
+        }
+        tell(HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast())?;
+        if flags & wanted != 0 {
+            return Ok(Some(Pool(pool)));
+        }
+    }
+    Ok(None)
+}

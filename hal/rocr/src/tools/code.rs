@@ -1,0 +1,168 @@
+//! Readers, executables and kernels of the application.
+
+use super::{CodeId, Replacement, Version};
+use crate::HsaError;
+use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_device::{Address, KernelPacket};
+use hsa_sys::{
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, hsa_agent_t, hsa_code_object_reader_t,
+    hsa_executable_symbol_t, hsa_executable_t,
+};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// What is known of the application's code.
+#[derive(Default)]
+pub struct Registry {
+    /// What readers were made for.
+    pub readers: HashMap<hsa_code_object_reader_t, Arc<CodeObject>>,
+    executables: HashMap<hsa_executable_t, Executable>,
+    /// By the address of the descriptor that dispatches name.
+    kernels: HashMap<u64, Arc<LoadedKernel>>,
+    codes: u32,
+}
+
+#[derive(Default)]
+struct Executable {
+    codes: Vec<LoadedCode>,
+    /// The addresses of its kernels' descriptors.
+    kernels: Vec<u64>,
+}
+
+/// A code object in an executable.
+pub struct LoadedCode {
+    pub id: CodeId,
+    pub agent: hsa_agent_t,
+    pub original: Arc<CodeObject>,
+    /// What was loaded in its place. The runtime tells debuggers of its bytes, which stay as long
+    /// as the executable.
+    pub replacement: Option<Replacement>,
+}
+
+/// A kernel that can be dispatched.
+#[derive(Debug)]
+pub struct LoadedKernel {
+    pub code: CodeId,
+    pub name: Arc<str>,
+    /// What was added to ELF virtual addresses.
+    pub bias: u64,
+    /// The version that the kernel's name is for.
+    named: Entry,
+    other: Option<Entry>,
+}
+
+/// A version of a kernel.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    descriptor: Address,
+    /// Private bytes that it needs beyond those of the original.
+    more_private: u32,
+}
+
+impl LoadedKernel {
+    pub fn has_other(&self) -> bool {
+        self.other.is_some()
+    }
+
+    /// A packet that runs a version of the kernel.
+    pub fn packet(&self, packet: KernelPacket, version: Version) -> KernelPacket {
+        let entry = match version {
+            Version::Named => self.named,
+            Version::Other => self.other.unwrap_or(self.named),
+        };
+        let private_bytes = packet.private_bytes.saturating_add(entry.more_private);
+        KernelPacket { kernel: entry.descriptor, private_bytes, ..packet }
+    }
+}
+
+/// Tells the address of the descriptor that a symbol of an executable is for.
+pub type FindKernel<'a> = dyn Fn(&str, hsa_agent_t) -> Result<Address, HsaError> + 'a;
+
+impl Registry {
+    pub fn next_code(&mut self) -> CodeId {
+        self.codes += 1;
+        CodeId(self.codes - 1)
+    }
+
+    pub fn add_code(&mut self, executable: hsa_executable_t, code: LoadedCode) {
+        self.executables.entry(executable).or_default().codes.push(code);
+    }
+
+    /// An executable is ready: its kernels have addresses.
+    pub fn add_kernels(&mut self, executable: hsa_executable_t, find: &FindKernel<'_>) {
+        let Some(own) = self.executables.get_mut(&executable) else { return };
+        for code in &own.codes {
+            for kernel in code.original.kernels() {
+                // A kernel that the runtime does not know cannot be dispatched.
+                let Ok(kernel) = loaded(code, kernel, find) else { continue };
+                own.kernels.push(kernel.named.descriptor.0);
+                self.kernels.insert(kernel.named.descriptor.0, Arc::new(kernel));
+            }
+        }
+    }
+
+    /// An executable is given up. What it was loaded from is given back, to be kept until it is
+    /// gone.
+    pub fn remove_executable(&mut self, executable: hsa_executable_t) -> Vec<LoadedCode> {
+        let Some(own) = self.executables.remove(&executable) else { return Vec::new() };
+        for descriptor in own.kernels {
+            self.kernels.remove(&descriptor);
+        }
+        own.codes
+    }
+
+    pub fn kernel(&self, descriptor: Address) -> Option<Arc<LoadedKernel>> {
+        self.kernels.get(&descriptor.0).cloned()
+    }
+}
+
+fn loaded(
+    code: &LoadedCode,
+    kernel: &Kernel,
+    find: &FindKernel<'_>,
+) -> Result<LoadedKernel, HsaError> {
+    let before = kernel.descriptor.private_segment_fixed_size;
+    let entry = |symbol: &str| -> Result<Entry, HsaError> {
+        let new = code.replacement.as_ref().and_then(|own| own.object.kernel(symbol));
+        let after = new.map_or(before, |own| own.descriptor.private_segment_fixed_size);
+        let descriptor = find(symbol, code.agent)?;
+        Ok(Entry { descriptor, more_private: after.saturating_sub(before) })
+    };
+    let named = entry(&kernel.symbol)?;
+    let other = code.replacement.as_ref().and_then(|own| own.others.get(&kernel.name));
+    Ok(LoadedKernel {
+        code: code.id,
+        name: Arc::clone(&kernel.name),
+        bias: named.descriptor.0.wrapping_sub(kernel.descriptor.address),
+        named,
+        other: other.map(|symbol| entry(symbol)).transpose()?,
+    })
+}
+
+/// Looks a kernel up in an executable that is ready.
+pub fn find_kernel(
+    core: &hsa_sys::CoreApiTable,
+    executable: hsa_executable_t,
+    symbol: &str,
+    agent: hsa_agent_t,
+) -> Result<Address, HsaError> {
+    let name = CString::new(symbol).unwrap_or_default();
+    let mut found = hsa_executable_symbol_t::default();
+    // SAFETY: as the header says.
+    let status = unsafe {
+        (core.hsa_executable_get_symbol_by_name_fn)(executable, name.as_ptr(), &agent, &mut found)
+    };
+    HsaError::check("hsa_executable_get_symbol_by_name", status)?;
+    let mut address = 0u64;
+    // SAFETY: this attribute has 64 bits.
+    let status = unsafe {
+        (core.hsa_executable_symbol_get_info_fn)(
+            found,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+            (&raw mut address).cast(),
+        )
+    };
+    HsaError::check("hsa_executable_symbol_get_info", status)?;
+    Ok(Address(address))
+}

@@ -1,0 +1,108 @@
+//! The gate that dispatches pass one after another, where they get their numbers.
+
+use super::code::LoadedKernel;
+use super::queue::QueueState;
+use super::signal::Signal;
+use super::{Dispatch, TOOLS, Version};
+use crate::HsaError;
+use flipwave_device::KernelPacket;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+/// A dispatch on its way.
+#[derive(Debug)]
+pub struct Job {
+    pub kernel: Arc<LoadedKernel>,
+    pub version: Version,
+    /// As it is submitted.
+    pub packet: KernelPacket,
+    pub queue: Arc<QueueState>,
+    /// Everything before it in its queue is done.
+    pub ready: Signal,
+    /// It may begin.
+    pub go: Signal,
+    /// It has ended.
+    pub done: Signal,
+    /// What follows it may begin.
+    pub over: Signal,
+}
+
+enum Event {
+    Ready(Arc<Job>),
+    Done(Arc<Job>),
+    /// A queue is destroyed.
+    Gone(Arc<QueueState>),
+}
+
+/// The gate. A thread of its own keeps it: what it does there may wait for the runtime's threads.
+#[derive(Default)]
+pub struct Gate {
+    events: OnceLock<Sender<Event>>,
+}
+
+impl Gate {
+    /// Lets a job come to the gate when everything before it is done.
+    pub fn expect(&self, job: &Arc<Job>) -> Result<(), HsaError> {
+        let events = self.events.get_or_init(|| {
+            let (sender, receiver) = channel();
+            std::thread::spawn(move || keep(&receiver));
+            sender
+        });
+        let tell = |event: fn(Arc<Job>) -> Event| {
+            let (events, job) = (events.clone(), Arc::clone(job));
+            // Nobody is there any more only when the process ends.
+            Box::new(move || _ = events.send(event(job)))
+        };
+        job.ready.when_zero(tell(Event::Ready))?;
+        job.done.when_zero(tell(Event::Done))
+    }
+
+    /// A queue is destroyed: nothing of it executes any more.
+    pub fn forget(&self, queue: Arc<QueueState>) {
+        if let Some(events) = self.events.get() {
+            _ = events.send(Event::Gone(queue));
+        }
+    }
+}
+
+/// Lets one job after the other through.
+fn keep(events: &Receiver<Event>) {
+    let mut waiting: VecDeque<Arc<Job>> = VecDeque::new();
+    let mut running: Option<Dispatch> = None;
+    let mut gone: Vec<Arc<QueueState>> = Vec::new();
+    let mut numbers = 0..;
+    while let Ok(event) = events.recv() {
+        match event {
+            Event::Ready(job) => {
+                job.queue.all_before_is_done();
+                // The runtime's thread for signals has told of this one after all of theirs.
+                gone.drain(..).for_each(|queue| queue.all_before_is_done());
+                waiting.push_back(job);
+            }
+            Event::Done(job) => {
+                if let (Some(dispatch), Some(tools)) = (running.take(), TOOLS.get()) {
+                    tools.interceptor.end(&dispatch, &tools.memory());
+                }
+                job.over.clear();
+                Arc::clone(&job.queue).retire(job);
+            }
+            Event::Gone(queue) => gone.push(queue),
+        }
+        if running.is_some() {
+            continue;
+        }
+        let (Some(job), Some(tools)) = (waiting.pop_front(), TOOLS.get()) else { continue };
+        let dispatch = Dispatch {
+            number: numbers.next().unwrap_or(u32::MAX),
+            code: job.kernel.code,
+            kernel: Arc::clone(&job.kernel.name),
+            version: job.version,
+            packet: job.packet,
+            bias: job.kernel.bias,
+        };
+        tools.interceptor.begin(&dispatch, &tools.memory());
+        running = Some(dispatch);
+        job.go.clear();
+    }
+}

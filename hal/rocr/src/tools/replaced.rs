@@ -1,0 +1,242 @@
+//! The functions that are put into the runtime's tables.
+
+#![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of its headers")]
+
+use super::code::{LoadedCode, Registry, find_kernel};
+use super::gate::Gate;
+use super::queue::{QueueState, on_packets};
+use super::{Interceptor, TOOLS, Tools};
+use crate::HsaError;
+use flipwave_codeobj::CodeObject;
+use hsa_sys::*;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Puts the functions of this module into the runtime's tables. Returns whether it could: tables
+/// of another major version are left alone, and so are all after the first time.
+///
+/// No function of the runtime is called, for which it would be too early.
+///
+/// # Safety
+/// `table` is what the runtime has given to `OnLoad`, which has not returned yet.
+pub unsafe fn install(table: *mut HsaApiTable, interceptor: Box<dyn Interceptor>) -> bool {
+    // SAFETY: promised by the caller.
+    let Some(table) = (unsafe { table.as_ref().filter(|table| table.is_known()) }) else {
+        return false;
+    };
+    // SAFETY: they are there, and nobody else uses them before `OnLoad` returns.
+    let (core, amd) = unsafe { (&mut *table.core, &*table.amd_ext) };
+    let registry = Mutex::new(Registry::default());
+    let tools = Tools { core: *core, amd: *amd, interceptor, registry, gate: Gate::default() };
+    if TOOLS.set(tools).is_err() {
+        return false;
+    }
+    core.hsa_queue_create_fn = queue_create;
+    core.hsa_queue_destroy_fn = queue_destroy;
+    core.hsa_code_object_reader_create_from_memory_fn = reader_from_memory;
+    core.hsa_code_object_reader_create_from_file_fn = reader_from_file;
+    core.hsa_code_object_reader_destroy_fn = reader_destroy;
+    core.hsa_executable_load_agent_code_object_fn = load_code_object;
+    core.hsa_executable_freeze_fn = freeze;
+    core.hsa_executable_destroy_fn = executable_destroy;
+    true
+}
+
+/// Tells the interceptor that the application is done with the runtime.
+pub fn shut_down() {
+    if let Some(tools) = TOOLS.get() {
+        tools.interceptor.finish();
+    }
+}
+
+/// The queues that show their packets, by address.
+static QUEUES: Mutex<Option<HashMap<usize, Arc<QueueState>>>> = Mutex::new(None);
+
+fn with_queues<T>(what: impl FnOnce(&mut HashMap<usize, Arc<QueueState>>) -> T) -> T {
+    let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
+    what(queues.get_or_insert_default())
+}
+
+unsafe extern "C" fn queue_create(
+    agent: hsa_agent_t,
+    size: u32,
+    kind: u32,
+    callback: Option<queue_callback>,
+    data: *mut c_void,
+    private_bytes: u32,
+    group_bytes: u32,
+    queue: *mut *mut hsa_queue_t,
+) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let create = tools.amd.hsa_amd_queue_intercept_create_fn;
+    // SAFETY: the caller's arguments, for a function of the same type.
+    let status =
+        unsafe { create(agent, size, kind, callback, data, private_bytes, group_bytes, queue) };
+    if status != HSA_STATUS_SUCCESS {
+        return status;
+    }
+    // SAFETY: the runtime has put a queue there.
+    let (made, packets) = unsafe { (*queue, (**queue).size) };
+    let state = Arc::new(QueueState::new(packets));
+    // SAFETY: the state lives until the queue is destroyed.
+    let status = unsafe {
+        (tools.amd.hsa_amd_queue_intercept_register_fn)(
+            made,
+            on_packets,
+            Arc::as_ptr(&state).cast_mut().cast(),
+        )
+    };
+    with_queues(|queues| queues.insert(made as usize, state));
+    status
+}
+
+unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    // SAFETY: the caller's argument.
+    let status = unsafe { (tools.core.hsa_queue_destroy_fn)(queue) };
+    let state = with_queues(|queues| queues.remove(&(queue as usize)));
+    if let Some(state) = state {
+        tools.gate.forget(state);
+    }
+    status
+}
+
+/// Remembers what a reader reads.
+fn remember(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: &[u8]) {
+    if let Ok(object) = CodeObject::parse(bytes) {
+        // SAFETY: the runtime has put a reader there.
+        let reader = unsafe { *reader };
+        tools.registry().readers.insert(reader, Arc::new(object));
+    }
+}
+
+unsafe extern "C" fn reader_from_memory(
+    bytes: *const c_void,
+    size: usize,
+    reader: *mut hsa_code_object_reader_t,
+) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    // SAFETY: the caller's arguments.
+    let status =
+        unsafe { (tools.core.hsa_code_object_reader_create_from_memory_fn)(bytes, size, reader) };
+    if status == HSA_STATUS_SUCCESS {
+        // SAFETY: bytes of the caller, who promises the runtime that they stay.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
+        remember(tools, reader, bytes);
+    }
+    status
+}
+
+unsafe extern "C" fn reader_from_file(
+    file: c_int,
+    reader: *mut hsa_code_object_reader_t,
+) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    // SAFETY: the caller's arguments.
+    let status = unsafe { (tools.core.hsa_code_object_reader_create_from_file_fn)(file, reader) };
+    if status == HSA_STATUS_SUCCESS {
+        // SAFETY: the caller's file, which is not closed here.
+        let mut own = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
+        if let Ok(bytes) = whole(&mut own) {
+            remember(tools, reader, &bytes);
+        }
+    }
+    status
+}
+
+/// All of a file, whose position stays.
+fn whole(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let position = file.stream_position()?;
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    file.seek(SeekFrom::Start(position))?;
+    Ok(bytes)
+}
+
+unsafe extern "C" fn reader_destroy(reader: hsa_code_object_reader_t) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    tools.registry().readers.remove(&reader);
+    // SAFETY: the caller's argument.
+    unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) }
+}
+
+unsafe extern "C" fn load_code_object(
+    executable: hsa_executable_t,
+    agent: hsa_agent_t,
+    reader: hsa_code_object_reader_t,
+    options: *const c_char,
+    loaded: *mut hsa_loaded_code_object_t,
+) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let load = |reader| {
+        // SAFETY: the caller's arguments, with a reader that lives.
+        unsafe {
+            (tools.core.hsa_executable_load_agent_code_object_fn)(
+                executable, agent, reader, options, loaded,
+            )
+        }
+    };
+    let original = tools.registry().readers.get(&reader).cloned();
+    let Some(original) = original else { return load(reader) };
+    let id = tools.registry().next_code();
+    let mut replacement = tools.interceptor.load(id, &original);
+    if let Some(own) = &replacement {
+        let status = with_reader(tools, own.object.bytes(), load);
+        if let Err(reason) = HsaError::check("hsa_executable_load_agent_code_object", status) {
+            tools.interceptor.refused(id, &reason);
+            replacement = None;
+        }
+    }
+    let status = if replacement.is_some() { HSA_STATUS_SUCCESS } else { load(reader) };
+    if status == HSA_STATUS_SUCCESS {
+        let code = LoadedCode { id, agent, original, replacement };
+        tools.registry().add_code(executable, code);
+    }
+    status
+}
+
+/// Gives a reader of these bytes to be used.
+fn with_reader(
+    tools: &Tools,
+    bytes: &[u8],
+    what: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
+) -> hsa_status_t {
+    let mut reader = hsa_code_object_reader_t::default();
+    let create = tools.core.hsa_code_object_reader_create_from_memory_fn;
+    // SAFETY: the bytes stay as long as the executable, and so longer than the reader.
+    let status = unsafe { create(bytes.as_ptr().cast(), bytes.len(), &mut reader) };
+    if status != HSA_STATUS_SUCCESS {
+        return status;
+    }
+    let status = what(reader);
+    // SAFETY: made above. A failure leaves it behind.
+    let _ = unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) };
+    status
+}
+
+unsafe extern "C" fn freeze(executable: hsa_executable_t, options: *const c_char) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    // SAFETY: the caller's arguments.
+    let status = unsafe { (tools.core.hsa_executable_freeze_fn)(executable, options) };
+    if status == HSA_STATUS_SUCCESS {
+        let find = |symbol: &str, agent| find_kernel(&tools.core, executable, symbol, agent);
+        tools.registry().add_kernels(executable, &find);
+    }
+    status
+}
+
+unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
+    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let codes = tools.registry().remove_executable(executable);
+    // SAFETY: the caller's argument.
+    let status = unsafe { (tools.core.hsa_executable_destroy_fn)(executable) };
+    // Only now does the runtime tell debuggers no more where their bytes are.
+    drop(codes);
+    status
+}
