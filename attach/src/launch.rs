@@ -102,6 +102,9 @@ impl Library {
         let mut all = vec![(VARIABLE, text.into())];
         if by != Some(ToolPath::Hardware) {
             all.push((Library::PATHS, paths));
+            // HIP then has the GPU's memory copied for the host, where it would have it read by the
+            // processor: captures see what the host gets.
+            all.push(("ROC_ENABLE_LARGE_BAR", "0".into()));
         }
         all.extend(by.into_iter().flat_map(|by| by.environment(&self.folder.join(SONAME))));
         all

@@ -223,7 +223,7 @@ fn mistakes_in_files_are_told_with_their_place() {
         ("capture: {file: missing.capture}", "missing.capture: "),
         ("capture: {file: campaign.yaml}", "campaign.yaml: "),
         ("capture: {file: a, dispatches: [3, 1]}", "ends before it begins"),
-        ("app: {command: [./missing]}", "campaign.yaml:2:18: workload.app.command"),
+        ("app: {command: [./missing]}", "campaign.yaml:3:18: workload.app.command"),
         ("app: {command: sh}\n  capture: {file: a}", "expected one of `kernel`"),
     ];
     for (workload, reason) in cases {

@@ -2,6 +2,7 @@
 
 use flipwave_capture::Step;
 use flipwave_device::Address;
+use flipwave_kfd::host_address;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
@@ -131,8 +132,9 @@ fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usi
 pub fn touched_pages(pages: Range<u64>) -> Vec<u64> {
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
+    let first = host_address(pages.start * PAGE as u64) / PAGE as u64;
     let read = File::open("/proc/self/pagemap")
-        .and_then(|file| file.read_exact_at(&mut entries, pages.start * 8));
+        .and_then(|file| file.read_exact_at(&mut entries, first * 8));
     if read.is_err() {
         return pages.collect();
     }

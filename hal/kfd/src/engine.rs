@@ -7,7 +7,7 @@ use crate::code::{LoaderList, resident_at};
 use crate::driver::{DispatchedKernel, Driver, KernelDispatch};
 use crate::host::{Signal, clock};
 use crate::machine::Machine;
-use crate::memory::Change;
+use crate::memory::{Change, host_address};
 use crate::queue::{Queue, QueueKind};
 use crate::sdma::{self, Done};
 use flipwave_codeobj::CodeObject;
@@ -71,9 +71,10 @@ impl Gpu {
     fn apply(&mut self, change: Change) -> Result<(), DeviceError> {
         match change {
             Change::Map(range) => {
+                let host = host_address(range.start);
                 let range = Address(range.start)..Address(range.end);
                 // SAFETY: the machine unmaps it here before it or the program gives it back.
-                unsafe { self.device.map_host(range) }
+                unsafe { self.device.map_host(range, host) }
             }
             Change::Unmap(start) => {
                 let Some(gone) = self.device.allocation_around(Address(start)) else {

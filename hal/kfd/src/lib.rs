@@ -20,5 +20,6 @@ mod topology;
 
 pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use machine::{Machine, MachineError};
+pub use memory::host_address;
 pub use thunk::{OpenError, on_open};
 pub use topology::processors;

@@ -5,7 +5,7 @@ use crate::abi::Status;
 use crate::driver::{CopyWatch, Driver};
 use crate::engine;
 use crate::events::Events;
-use crate::memory::{Change, Memory, changes};
+use crate::memory::{Change, Memory, changes, host_address};
 use crate::queue::{Queue, QueueKind};
 use crate::topology::Topology;
 use flipwave_device::{Address, DeviceError};
@@ -240,7 +240,7 @@ impl Machine {
         let mapped = lock(&self.memory);
         let is_mapped = Machine::is_in_view(&mapped, node, address.0, bytes.len() as u64);
         if is_mapped {
-            let (from, to) = (address.0 as *const u8, bytes.as_mut_ptr());
+            let (from, to) = (host_address(address.0) as *const u8, bytes.as_mut_ptr());
             // SAFETY: mapped for the GPU, hence mapped; the places do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(from, to, bytes.len()) };
         }

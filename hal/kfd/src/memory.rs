@@ -1,5 +1,6 @@
-//! Memory that the runtime allocates or registers, and which GPU may access it. GPU and host have it
-//! at the same address.
+//! Memory that the runtime allocates or registers, and which GPU may access it. GPU and host have
+//! allocations at the same address; registered memory of the program has another address on the GPU,
+//! as on a discrete one: HIP expects that.
 
 use crate::abi::Status;
 use std::collections::BTreeMap;
@@ -13,6 +14,15 @@ const PAGE: u64 = 4096;
 const GUARD: u64 = 64 << 10;
 /// Allocations of this size or more begin at a multiple of it.
 const LARGE_PAGE: u64 = 2 << 20;
+
+/// What an address on the GPU has more than that of the same registered memory in the program, whose
+/// addresses have less bits.
+const ALIAS: u64 = 1 << 47;
+
+/// The address in the program of what the GPU has at an address.
+pub fn host_address(gpu: u64) -> u64 {
+    gpu & !ALIAS
+}
 
 /// An allocation, or memory of the program that was registered.
 #[derive(Debug)]
@@ -48,6 +58,13 @@ pub struct Memory {
     /// Registered memory by address; such blocks may overlap.
     pub registered: BTreeMap<u64, Block>,
     is_reserved: bool,
+}
+
+impl Block {
+    /// The address on the GPU of what the program has at an address in the block.
+    pub fn gpu_address(&self, address: u64) -> u64 {
+        if self.registered > 0 { ALIAS | address } else { address }
+    }
 }
 
 impl Memory {
@@ -120,8 +137,10 @@ impl Memory {
         Ok(())
     }
 
-    /// The block that an address is in, and where it begins.
+    /// The block that an address of the program or of the GPU is in, and where it begins in the
+    /// program.
     pub fn block_around(&self, address: u64) -> Option<(u64, &Block)> {
+        let address = host_address(address);
         [&self.allocations, &self.registered].into_iter().find_map(|blocks| {
             let (start, block) = blocks.range(..=address).next_back()?;
             (address < start + block.bytes).then_some((*start, block))
@@ -130,6 +149,7 @@ impl Memory {
 
     /// The same, to be changed.
     pub fn block_around_mut(&mut self, address: u64) -> Option<(u64, &mut Block)> {
+        let address = host_address(address);
         [&mut self.allocations, &mut self.registered].into_iter().find_map(|blocks| {
             let (start, block) = blocks.range_mut(..=address).next_back()?;
             (address < start + block.bytes).then_some((*start, block))
@@ -147,8 +167,8 @@ impl Memory {
         }
         let mut last: Option<(u64, u64)> = None;
         for (start, block) in self.registered.iter().filter(|(_, block)| is_mapped(block)) {
-            let begin = start / PAGE * PAGE;
-            let end = (start + block.bytes).next_multiple_of(PAGE);
+            let begin = ALIAS | start / PAGE * PAGE;
+            let end = ALIAS | (start + block.bytes).next_multiple_of(PAGE);
             last = match last {
                 Some((first, behind)) if begin <= behind => Some((first, behind.max(end))),
                 Some((first, behind)) => {
@@ -199,12 +219,14 @@ mod tests {
             memory.block_around_mut(address).unwrap().1.nodes = 2;
         }
         let both = memory.mapped(1);
-        assert_eq!(both, BTreeMap::from([(0x10_0000, 0x10_2000), (0x10_4000, 0x10_5000)]));
+        let gpu = |start: u64, end: u64| (ALIAS | start, ALIAS | end);
+        assert_eq!(both, BTreeMap::from([gpu(0x10_0000, 0x10_2000), gpu(0x10_4000, 0x10_5000)]));
         assert_eq!(memory.mapped(2), BTreeMap::new());
         memory.deregister(0x10_0f00).unwrap();
         let one = memory.mapped(1);
-        assert_eq!(one, BTreeMap::from([(0x10_0000, 0x10_1000), (0x10_4000, 0x10_5000)]));
-        let change = [Change::Unmap(0x10_0000), Change::Map(0x10_0000..0x10_1000)];
+        assert_eq!(one, BTreeMap::from([gpu(0x10_0000, 0x10_1000), gpu(0x10_4000, 0x10_5000)]));
+        let (start, end) = gpu(0x10_0000, 0x10_1000);
+        let change = [Change::Unmap(start), Change::Map(start..end)];
         assert_eq!(changes(&both, &one), change);
         assert_eq!(memory.deregister(0x10_0f00), Err(Status::MemoryNotRegistered));
     }

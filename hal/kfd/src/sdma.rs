@@ -4,6 +4,7 @@
 use crate::events::Events;
 use crate::host::{clock, word32, word64};
 use crate::machine::Machine;
+use crate::memory::host_address;
 use crate::queue::Queue;
 use std::sync::atomic::Ordering;
 
@@ -74,7 +75,7 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
                 return fault(place);
             }
             // SAFETY: mapped for the GPU, hence mapped.
-            unsafe { word32(place) }.store(dword(3), Ordering::Release);
+            unsafe { word32(host_address(place)) }.store(dword(3), Ordering::Release);
             4
         }
         TRAP => {
@@ -88,7 +89,7 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
                 return fault(place);
             }
             // SAFETY: as above.
-            let value = unsafe { word32(place) }.load(Ordering::Acquire) & dword(4);
+            let value = unsafe { word32(host_address(place)) }.load(Ordering::Acquire) & dword(4);
             if !compare(head >> 28 & 7, value, dword(3)) {
                 return Done::Nothing;
             }
@@ -101,7 +102,7 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
                 return fault(place);
             }
             // SAFETY: as above.
-            unsafe { word64(place) }.fetch_add(address(3), Ordering::AcqRel);
+            unsafe { word64(host_address(place)) }.fetch_add(address(3), Ordering::AcqRel);
             8
         }
         FILL => {
@@ -112,7 +113,7 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
             }
             for index in 0..bytes / 4 {
                 // SAFETY: as above; nothing else is promised of memory that is being filled.
-                unsafe { ((place + 4 * index) as *mut u32).write_unaligned(word) };
+                unsafe { ((host_address(place) + 4 * index) as *mut u32).write_unaligned(word) };
             }
             5
         }
@@ -122,7 +123,7 @@ pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
                 return fault(place);
             }
             // SAFETY: as above.
-            unsafe { word64(place) }.store(clock(), Ordering::Release);
+            unsafe { word64(host_address(place)) }.store(clock(), Ordering::Release);
             3
         }
         CACHES => 5,
@@ -152,7 +153,13 @@ fn copy_bytes(copy: Copy, queue: &Queue, machine: &Machine) -> Option<u64> {
     if wild.is_none() {
         machine.show_copy(queue.node, from, to, bytes);
         // SAFETY: both are mapped for the GPU, hence mapped; the ranges may overlap.
-        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
+        unsafe {
+            std::ptr::copy(
+                host_address(from) as *const u8,
+                host_address(to) as *mut u8,
+                bytes as usize,
+            );
+        }
     }
     wild
 }

@@ -213,16 +213,16 @@ extern "C" fn hsaKmtDeregisterMemory(address: u64) -> Status {
 unsafe fn map(address: u64, gpu_address: *mut u64, nodes: u64) -> Status {
     let Some(machine) = machine() else { return Status::Error };
     let found = machine.with_memory(|memory| {
-        memory.block_around_mut(address).map(|(_, block)| block.nodes |= nodes)
+        let (_, block) = memory.block_around_mut(address)?;
+        block.nodes |= nodes;
+        Some(block.gpu_address(address))
     });
-    if found.is_none() {
-        return Status::InvalidParameter;
-    }
+    let Some(own) = found else { return Status::InvalidParameter };
     if gpu_address.is_null() {
         return Status::Success;
     }
-    // SAFETY: the runtime's. GPU and host have the same addresses.
-    unsafe { give(gpu_address, address) }
+    // SAFETY: the runtime's.
+    unsafe { give(gpu_address, own) }
 }
 
 #[unsafe(no_mangle)]
@@ -275,7 +275,7 @@ unsafe extern "C" fn hsaKmtQueryPointerInfo(address: u64, place: *mut PointerInf
             node: block.node,
             flags: block.flags,
             cpu_address: start,
-            gpu_address: start,
+            gpu_address: block.gpu_address(start),
             bytes: block.bytes,
             registered_nodes: 0,
             mapped_nodes: 0,

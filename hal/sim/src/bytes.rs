@@ -15,7 +15,7 @@ pub enum Bytes {
     Host(HostBytes),
 }
 
-/// Memory of the host process, at the address that it has there.
+/// Memory of the host process.
 #[derive(Clone, Debug)]
 pub struct HostBytes {
     start: NonNull<u8>,
@@ -28,7 +28,7 @@ unsafe impl Send for HostBytes {}
 unsafe impl Sync for HostBytes {}
 
 impl HostBytes {
-    /// The host's memory at these addresses; `None` at address 0.
+    /// The host's memory at these host addresses; `None` at address 0.
     ///
     /// # Safety
     /// The range is mapped, readable and writable, for as long as this or a clone of it is there.

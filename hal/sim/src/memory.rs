@@ -284,19 +284,19 @@ impl AddressSpace {
         Ok(Address(base))
     }
 
-    /// Adds memory of the host, at the address that it has there. Clones have the same memory.
+    /// Adds memory that the host has at address `host`. Clones have the same memory.
     ///
     /// # Errors
     /// [`DeviceError::Occupied`].
     ///
     /// # Safety
-    /// The range is mapped, readable and writable, until it is freed here and in all clones. The
-    /// host may access it at the same time.
-    pub unsafe fn map_host(&mut self, range: Range<Address>) -> Result<(), DeviceError> {
+    /// As many bytes are mapped there, readable and writable, until the range is freed here and in
+    /// all clones. The host may access them at the same time.
+    pub unsafe fn map_host(&mut self, range: Range<Address>, host: u64) -> Result<(), DeviceError> {
         let (address, bytes) = (range.start, range.end.0.saturating_sub(range.start.0));
         let refuse = DeviceError::Occupied { address, bytes };
         // SAFETY: promised by the caller.
-        let own = unsafe { HostBytes::new(range.start.0..range.end.0) };
+        let own = unsafe { HostBytes::new(host..host.saturating_add(bytes)) };
         self.insert(address, Bytes::Host(own.ok_or(refuse)?), bytes)
     }
 

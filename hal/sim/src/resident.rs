@@ -11,18 +11,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl EmbeddedGpu {
-    /// Lets the GPU access memory of this process, at the address that it has here.
+    /// Lets the GPU access memory of this process, which has it at address `host`.
     ///
     /// # Errors
     /// [`DeviceError::Occupied`] if part of the range is mapped already.
     ///
     /// # Safety
-    /// The range is mapped in this process, readable and writable, until [`EmbeddedGpu::unmap`] or
-    /// until the device and its clones are gone. The rest of the process may access it at the same
-    /// time.
-    pub unsafe fn map_host(&mut self, range: Range<Address>) -> Result<(), DeviceError> {
+    /// As many bytes are mapped there in this process, readable and writable, until
+    /// [`EmbeddedGpu::unmap`] or until the device and its clones are gone. The rest of the process
+    /// may access them at the same time.
+    pub unsafe fn map_host(&mut self, range: Range<Address>, host: u64) -> Result<(), DeviceError> {
         // SAFETY: promised by the caller.
-        unsafe { self.space.map_host(range) }
+        unsafe { self.space.map_host(range, host) }
     }
 
     /// Takes away what [`EmbeddedGpu::map_host`] gave.

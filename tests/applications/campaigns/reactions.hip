@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 const int count = 64;
+// The compiler must not leave out what is stored here.
+void *volatile kept;
 
 __global__ void fill(const float *in, float *out, int rounds) {
     float value = in[threadIdx.x];
@@ -40,7 +42,7 @@ int main(int arguments, char **argument) {
             puts("a line that never ends to be written");
     if (is_wrong && reaction == "hoard")
         for (size_t size = 64 << 20;; size += size)
-            memset(malloc(size), 1, size);
+            kept = memset(malloc(size), 1, size);
     if (is_wrong && reaction == "misuse")
         HIP(hipMemcpy(out, values.data(), 1ull << 50, hipMemcpyHostToDevice));
     if (is_wrong && reaction == "file")
