@@ -179,7 +179,7 @@ fn captures_repeat_what_was_recorded() {
 /// wrong results are wrong in both. (The programs check themselves, which captures do not have.)
 #[test]
 fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
-    for name in ["saxpy", "reduction"] {
+    for name in ["saxpy", "scan"] {
         let folder = tempfile::tempdir().expect("a folder");
         campaign(folder.path(), name, "", "", STDOUT, ANY);
         run(folder.path(), &[]).expect_success();

@@ -2,6 +2,7 @@
 
 use flipwave_tests::flipwave;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A command of a page, and the lines that the page shows below it.
 struct Example {
@@ -23,7 +24,7 @@ fn root() -> PathBuf {
 }
 
 /// The fenced blocks of a page: files where they begin with `file=NAME`, and commands after
-/// `$ flipwave `.
+/// `$ flipwave ` and `$ hipcc `.
 fn read(path: &Path) -> Page {
     let text = std::fs::read_to_string(path).expect("a page");
     let mut page = Page { name: path.display().to_string(), ..Page::default() };
@@ -35,7 +36,10 @@ fn read(path: &Path) -> Page {
         }
         let mut within = false;
         for line in block.lines() {
-            if let Some(command) = line.strip_prefix("$ flipwave ") {
+            let command = line.strip_prefix("$ ").filter(|command| {
+                ["flipwave ", "hipcc "].iter().any(|program| command.starts_with(program))
+            });
+            if let Some(command) = command {
                 page.examples.push(Example { command: command.to_owned(), shown: Vec::new() });
                 within = true;
             } else if let (true, Some(example)) = (within, page.examples.last_mut()) {
@@ -75,7 +79,14 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
         }
         let folder = if page.files.is_empty() { root.as_path() } else { own.path() };
         for example in &page.examples {
-            let finished = flipwave(folder, &words(&example.command), &[]).expect_success();
+            let words = words(&example.command);
+            let (program, arguments) = words.split_first().expect("a program");
+            if program == "hipcc" {
+                let status = Command::new(program).args(arguments).current_dir(folder).status();
+                assert!(status.expect("hipcc").success(), "{}", example.command);
+                continue;
+            }
+            let finished = flipwave(folder, arguments, &[]).expect_success();
             let mut printed = finished.stdout.lines();
             for line in &example.shown {
                 assert!(
@@ -94,6 +105,7 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
 fn every_link_of_the_book_leads_somewhere() {
     let root = root();
     let pages = [
+        "applications",
         "campaigns",
         "embedded-gpu",
         "emulated-examples",
