@@ -1,0 +1,180 @@
+//! Tools on applications under AMD's own runtime: what hooks count that the tools library has put
+//! into their kernels is what the embedded GPU counts in code as it is, and applications notice
+//! nothing.
+
+use flipwave_tests::{Finished, flipwave};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// An application, built by AMD's compiler.
+struct Application {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl Application {
+    fn build(name: &str) -> Application {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attached");
+        let output = Command::new("hipcc")
+            .args(["--offload-arch=gfx90a", "-O2", "-w", "-o"])
+            .arg(&path)
+            .arg(source.join(format!("{name}.hip")))
+            .output()
+            .expect("hipcc (Debian's package of this name) is needed by these tests");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Application { folder, path }
+    }
+
+    fn run(&self, before: &[&str]) -> Finished {
+        let path = self.path.to_str().expect("text");
+        flipwave(self.folder.path(), &[before, &["--", path]].concat(), &[])
+    }
+
+    /// The table of a tool. The application must not notice that there is one.
+    fn table(&self, tool: &str, options: &[&str]) -> String {
+        let finished = self.run(&[&["tool", tool, "--out", "table.csv"], options].concat());
+        let plain = self.run(&["exec"]);
+        let of = |one: &Finished| (one.code, one.stdout.clone(), one.stderr.clone());
+        assert_eq!(of(&finished), of(&plain), "{tool} {options:?}");
+        assert!(plain.code.is_some() && !plain.stdout.is_empty(), "{plain:?}");
+        std::fs::read_to_string(self.folder.path().join("table.csv")).expect("the table")
+    }
+}
+
+/// The rows of a table, as texts.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let rows = reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect());
+    rows.collect()
+}
+
+/// The sum of the last column for each dispatch with its kernel.
+fn sums(table: &str) -> BTreeMap<(usize, String), u64> {
+    let mut sums = BTreeMap::new();
+    for row in rows(table) {
+        let dispatch = row[0].parse().expect("a number");
+        let value: u64 = row.last().expect("columns").parse().expect("a number");
+        *sums.entry((dispatch, row[1].clone())).or_default() += value;
+    }
+    sums
+}
+
+/// Demands that hooks and the embedded GPU count the same; the counts.
+fn counted_alike(application: &Application, options: &[&str]) -> String {
+    let by_hooks = application.table("instruction-count", options);
+    let embedded = application.table("instruction-count", &["--by", "embedded"]);
+    assert!(by_hooks == embedded, "{options:?}: other counts");
+    by_hooks
+}
+
+#[test]
+fn variables_are_shared_by_both_versions_of_the_code() {
+    let application = Application::build("variables");
+    let counts = counted_alike(&application, &[]);
+    let kernels: Vec<String> = sums(&counts).into_keys().map(|(_, kernel)| kernel).collect();
+    assert_eq!(kernels, ["_Z3addj", "_Z3addj", "_Z7collectPj"]);
+    assert_eq!(counted_alike(&application, &["--per", "instruction"]), counts);
+}
+
+#[test]
+fn only_one_kernel_has_hooks_and_the_others_run_as_they_are() {
+    let application = Application::build("variables");
+    let all = application.table("instruction-count", &[]);
+    let one = application.table("instruction-count", &["--kernel", "_Z7collectPj"]);
+    let of_it: Vec<Vec<String>> =
+        rows(&all).into_iter().filter(|row| row[1] == "_Z7collectPj").collect();
+    assert_eq!(rows(&one), of_it);
+    assert_eq!(of_it[0][0], "2", "the dispatches before it count, too");
+}
+
+#[test]
+fn functions_called_by_pointers_are_counted() {
+    let counts = counted_alike(&Application::build("pointers"), &[]);
+    let called = |row: &Vec<String>| row[2].contains("collatz") && row[5] != "0";
+    assert!(rows(&counts).iter().any(called), "collatz is called:\n{counts}");
+}
+
+#[test]
+fn hooks_that_branches_lead_to_count_the_same() {
+    counted_alike(&Application::build("pointers"), &["--placement", "trampoline"]);
+}
+
+#[test]
+fn launches_in_several_streams_have_the_same_numbers() {
+    let counts = counted_alike(&Application::build("queues"), &[]);
+    let sums = sums(&counts);
+    let of = |name: &str| sums.keys().filter(|(_, kernel)| kernel.contains(name)).count();
+    assert_eq!((of("rotate"), of("sort")), (340, 40));
+    // HIP fills memory with a kernel of its own.
+    assert!(of("__amd_rocclr_fill") > 0, "{:?}", sums.keys());
+    let numbers: Vec<usize> = sums.keys().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, Vec::from_iter(0..numbers.len()));
+}
+
+#[test]
+fn the_histogram_adds_up_to_the_counts() {
+    let application = Application::build("variables");
+    let counts = application.table("instruction-count", &[]);
+    let histogram = application.table("opcode-histogram", &[]);
+    assert_eq!(sums(&histogram), sums(&counts));
+}
+
+#[test]
+fn the_trace_has_an_access_for_each_lane() {
+    let application = Application::build("variables");
+    let trace = rows(&application.table("memory-trace", &[]));
+    // Each work-item of `add` adds to one element of `seen`: it reads it and writes it.
+    let of_add = trace.iter().filter(|row| row[0] == "0" && !row[9].is_empty());
+    let stores = of_add.filter(|row| row[4].starts_with("global_store_dword "));
+    let mut addresses: Vec<u64> = stores.map(|row| row[10].parse().expect("an address")).collect();
+    addresses.sort_unstable();
+    assert_eq!(addresses.len(), 256);
+    assert!(addresses.windows(2).all(|pair| pair[1] == pair[0] + 4), "{addresses:?}");
+}
+
+#[test]
+fn every_tool_leaves_applications_alone() {
+    let application = Application::build("variables");
+    for tool in ["address-divergence", "branch-divergence", "kernel-clock"] {
+        assert!(!rows(&application.table(tool, &[])).is_empty(), "{tool}");
+    }
+    // It has no LDS.
+    assert_eq!(application.table("bank-conflicts", &[]), "");
+}
+
+#[test]
+fn a_table_without_a_file_follows_on_standard_error() {
+    let application = Application::build("variables");
+    let expected = application.table("opcode-histogram", &[]);
+    let finished = application.run(&["tool", "opcode-histogram"]);
+    let plain = application.run(&["exec"]);
+    assert_eq!((finished.code, &finished.stdout), (plain.code, &plain.stdout));
+    assert_eq!(finished.stderr, plain.stderr + &expected);
+}
+
+#[test]
+fn a_kernel_that_is_not_dispatched_is_said() {
+    let application = Application::build("variables");
+    let finished = application.run(&["tool", "opcode-histogram", "--kernel", "matmul"]);
+    assert_eq!(finished.code, Some(3));
+    let stderr = finished.stderr;
+    assert!(stderr.contains("`matmul` is not dispatched; dispatched are: _Z3addj"), "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_before_the_application_runs() {
+    let application = Application::build("variables");
+    for line in [
+        &["tool", "memory-trace", "--by", "embedded"][..],
+        &["tool", "opcode-histogram", "--out", "no/such/folder.csv"],
+        &["tool", "opcode-histogram", "--seed", "1"],
+    ] {
+        let finished = application.run(line);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert_ne!(finished.stderr, "");
+    }
+}

@@ -1,0 +1,190 @@
+//! The device that goes through AMD's runtime computes what the embedded GPU computes: with the
+//! embedded GPU below the runtime, bit for bit.
+//!
+//! A test runs itself once more, as an application of `flipwave exec`: what is marked `inside` is
+//! for that.
+
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{
+    Address, ArgumentValue, Completion, Device, DeviceError, Dim3, Dispatch, FaultCause, layout,
+};
+use flipwave_rocr::RocrDevice;
+use flipwave_sim::EmbeddedGpu;
+use flipwave_tests::{
+    assemble, compile_file, examples_folder, flipwave, gfx90a, random_words, scalar, to_bytes,
+};
+
+use std::time::Duration;
+
+/// The variable that names the test inside of whose process there is a runtime.
+const INSIDE: &str = "FLIPWAVE_TEST_INSIDE";
+
+/// Runs a test of this file inside of `flipwave exec`. Whether this is there already.
+fn is_inside(test: &str) -> bool {
+    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+        return true;
+    }
+    let own = std::env::current_exe().expect("the path of this test");
+    let own = own.to_str().expect("text");
+    let folder = std::env::temp_dir();
+    let line = ["exec", "--", own, test, "--exact", "--nocapture", "--test-threads=1"];
+    let finished = flipwave(&folder, &line, &[(INSIDE, test)]);
+    assert_eq!(finished.code, Some(0), "{}{}", finished.stdout, finished.stderr);
+    assert!(finished.stdout.contains("1 passed"), "{}", finished.stdout);
+    false
+}
+
+/// Compiles a kernel of the quickstart's folder.
+fn quickstart(file: &str) -> CodeObject {
+    let source = examples_folder().join("kernels").join(file);
+    CodeObject::parse(&compile_file(&source, &["-O3"])).expect("a code object")
+}
+
+fn buffer<D: Device>(device: &mut D, bytes: &[u8]) -> Address {
+    let address = device.allocate(bytes.len() as u64).expect("memory");
+    device.write(address, bytes).expect("the memory just allocated");
+    address
+}
+
+fn contents<D: Device>(device: &D, address: Address, bytes: usize) -> Vec<u8> {
+    let mut contents = vec![0; bytes];
+    device.read(address, &mut contents).expect("memory that is allocated");
+    contents
+}
+
+fn dispatch<D: Device>(
+    device: &mut D,
+    object: &CodeObject,
+    shape: (Dim3, Dim3),
+    arguments: &[ArgumentValue],
+) -> Result<Completion, DeviceError> {
+    let module = device.load(object)?;
+    let kernel = &object.kernels()[0];
+    let layout = layout(kernel, arguments, shape.0, shape.1).expect("arguments that fit");
+    device.dispatch(&Dispatch {
+        module,
+        kernel: kernel.name.to_string(),
+        grid: shape.0,
+        workgroup: shape.1,
+        kernarg: layout.kernarg,
+        dynamic_lds: layout.dynamic_lds,
+        instruction_limit: 1 << 32,
+        queued: None,
+    })
+}
+
+fn complete<D: Device>(
+    device: &mut D,
+    object: &CodeObject,
+    shape: (Dim3, Dim3),
+    arguments: &[ArgumentValue],
+) -> u64 {
+    match dispatch(device, object, shape, arguments).unwrap_or_else(|error| panic!("{error}")) {
+        Completion::Completed(statistics) => statistics.waves,
+        Completion::Faulted(fault) => panic!("{fault}"),
+    }
+}
+
+/// The three kernels of the quickstart with these inputs: all that they leave in memory, and the
+/// waves of each.
+fn run<D: Device>(device: &mut D, inputs: &[Vec<u8>; 3]) -> (Vec<Vec<u8>>, [u64; 3]) {
+    let pointer = ArgumentValue::Buffer;
+    let [a, b, right] = inputs.each_ref().map(|input| buffer(device, input));
+    let size = inputs[0].len();
+    let [left, product] = [(); 2].map(|()| buffer(device, &vec![0; size]));
+    let (sum, maximum) = (buffer(device, &[0; 8]), buffer(device, &to_bytes(&[i32::MIN])));
+    let add = [pointer(a), pointer(b), pointer(left), scalar(4096u32)];
+    let multiply = [pointer(product), pointer(left), pointer(right), scalar(64i32)];
+    let reduce = [pointer(product), scalar(4096u32), pointer(sum), pointer(maximum)];
+    let waves = [
+        complete(device, &quickstart("vector_add.cl"), ([4096, 1, 1], [256, 1, 1]), &add),
+        complete(device, &quickstart("matmul_tiled.cl"), ([64, 64, 1], [16, 16, 1]), &multiply),
+        complete(device, &quickstart("reduction.cl"), ([1024, 1, 1], [256, 1, 1]), &reduce),
+    ];
+    let outputs = [(left, size), (product, size), (sum, 8), (maximum, 4)];
+    (outputs.map(|(address, bytes)| contents(device, address, bytes)).to_vec(), waves)
+}
+
+/// Numbers between 1 and 2.
+fn numbers(seed: u64) -> Vec<u8> {
+    let words = random_words(4096).into_iter().map(|word| word.wrapping_mul(seed) as u32);
+    let floats: Vec<f32> = words.map(|word| f32::from_bits(0x3f80_0000 | word >> 9)).collect();
+    to_bytes(&floats)
+}
+
+fn open() -> RocrDevice {
+    RocrDevice::open(0).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_quickstart_gives_the_same_bits_through_the_runtime() {
+    if !is_inside("the_quickstart_gives_the_same_bits_through_the_runtime") {
+        return;
+    }
+    let inputs = [numbers(1), numbers(3), numbers(5)];
+    let mut device = open();
+    assert_eq!(device.target().processor(), "gfx90a");
+    let through_the_runtime = run(&mut device, &inputs);
+    let embedded = || EmbeddedGpu::new(gfx90a()).expect("the embedded GPU");
+    assert!(through_the_runtime == run(&mut embedded(), &inputs), "other bits, or other waves");
+    // Another input gives other outputs.
+    let mut others = inputs;
+    others[0][2] ^= 1;
+    assert!(through_the_runtime.0 != run(&mut embedded(), &others).0, "a bit makes no difference");
+}
+
+#[test]
+fn what_is_asked_wrongly_is_an_error() {
+    if !is_inside("what_is_asked_wrongly_is_an_error") {
+        return;
+    }
+    let mut device = open();
+    let address = device.allocate(16).expect("memory");
+    let outside = device.write(Address(address.0 + 8), &[0; 16]);
+    assert!(matches!(outside, Err(DeviceError::NotAllocated { .. })), "{outside:?}");
+    device.free(address).expect("what was allocated");
+    assert!(matches!(device.free(address), Err(DeviceError::NotAllocated { .. })));
+    let refused = RocrDevice::open(7).expect_err("one GPU");
+    assert!(refused.to_string().contains("has 1"), "{refused}");
+}
+
+/// How a kernel made of these instructions ends.
+fn fault(device: &mut RocrDevice, instructions: &str) -> FaultCause {
+    let object = CodeObject::parse(&assemble(instructions).code_object).expect("a code object");
+    let argument = ArgumentValue::Buffer(buffer(device, &[0; 256]));
+    match dispatch(device, &object, ([64, 1, 1], [64, 1, 1]), &[argument]) {
+        Ok(Completion::Faulted(fault)) => fault.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_is_a_typed_fault() {
+    if !is_inside("memory_that_is_not_there_is_a_typed_fault") {
+        return;
+    }
+    let load = "v_mov_b32 v2, 0x5000\nv_mov_b32 v3, 16\nglobal_load_dword v4, v[2:3], off\n";
+    let cause = fault(&mut open(), load);
+    let FaultCause::MemoryViolation { address, .. } = cause else { panic!("{cause}") };
+    assert_eq!(address, Address(0x10_0000_5000));
+}
+
+#[test]
+fn an_illegal_instruction_is_a_typed_fault() {
+    if !is_inside("an_illegal_instruction_is_a_typed_fault") {
+        return;
+    }
+    let cause = fault(&mut open(), ".long 0xbfffffff\n");
+    assert!(matches!(cause, FaultCause::IllegalInstruction { .. }), "{cause}");
+}
+
+#[test]
+fn a_kernel_without_end_is_hung_when_the_time_is_up() {
+    if !is_inside("a_kernel_without_end_is_hung_when_the_time_is_up") {
+        return;
+    }
+    let mut device = open();
+    device.set_time_limit(Duration::from_millis(300));
+    let cause = fault(&mut device, "again:\ns_branch again\n");
+    assert_eq!(cause, FaultCause::Watchdog { executed: 0 });
+}
