@@ -111,6 +111,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "emulated-examples",
         "emulator",
         "faults",
+        "hardware",
         "hooks",
         "inspect",
         "instructions",

@@ -11,6 +11,7 @@ mod numbers;
 #[path = "../compiled/pressure.rs"]
 mod pressure;
 
+mod beside;
 mod everywhere;
 mod full_files;
 mod registers;

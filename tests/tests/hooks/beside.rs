@@ -1,0 +1,82 @@
+//! Rewritten kernels beside the original ones in one code object.
+
+use crate::everywhere::touch_one_in;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::Device;
+use flipwave_hooks::flow::Program;
+use flipwave_hooks::layout::Placement;
+use flipwave_hooks::rewrite::NotBeside;
+use flipwave_injector::Workload;
+use flipwave_tests::{MACHINES, examples, instrument, workload};
+
+/// The program of each example, for a GPU whose code AMD's runtime loads.
+fn workloads() -> impl Iterator<Item = Workload> {
+    examples().into_iter().map(|file| workload(MACHINES[0], &file, &["-O3"]))
+}
+
+/// The workload with code that has all kernels twice. Of its launches, numbered through, those
+/// that fit run the rewritten kernels.
+fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
+    let instrumented = instrument(original, |own| _ = touch_one_in(2, "", own));
+    let mut new = instrumented.original.clone();
+    for (index, dispatch) in new.dispatches.iter_mut().enumerate() {
+        let object = original.device.code_object(dispatch.module).expect("a loaded module");
+        let (_, rewritten) = &instrumented.rewritten[&dispatch.module.0];
+        let program = Program::read(object).expect("a program");
+        let both = rewritten.beside(object, &program).unwrap_or_else(|error| panic!("{error}"));
+        keeps_the_original(object, &both.object);
+        dispatch.module = new.device.load(&both.object).expect("code that loads");
+        dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
+        if fits(index) {
+            let symbol = &both.rewritten[&*dispatch.kernel];
+            dispatch.kernel = symbol.strip_suffix(".kd").expect("a descriptor").to_owned();
+        }
+    }
+    new
+}
+
+/// Demands that all code and all descriptors are what and where they were.
+fn keeps_the_original(old: &CodeObject, new: &CodeObject) {
+    for section in old.text() {
+        let bytes = new.bytes_at(flipwave_isa::Pc(section.address), section.bytes().len());
+        assert!(bytes == Some(section.bytes()), "original code has changed");
+    }
+    for (old, new) in old.kernels().iter().zip(new.kernels()) {
+        assert_eq!((&old.name, &old.descriptor), (&new.name, &new.descriptor));
+    }
+    assert_eq!(new.kernels().len(), 2 * old.kernels().len());
+}
+
+fn executed(workload: &Workload) -> (Vec<Vec<u8>>, u64) {
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    let executed = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+    (golden.outputs, executed)
+}
+
+#[test]
+fn each_launch_may_run_either_version() {
+    for original in workloads() {
+        let (outputs, plain) = executed(&original);
+        assert_eq!(executed(&beside(&original, |_| false)), (outputs.clone(), plain));
+        let (rewritten, all) = executed(&beside(&original, |_| true));
+        assert_eq!(rewritten, outputs);
+        let (mixed, some) = executed(&beside(&original, |index| index % 2 == 0));
+        assert_eq!(mixed, outputs);
+        let only_one = original.dispatches.len() == 1;
+        assert!(plain < some && (some < all || only_one), "{plain}, {some}, {all} instructions");
+    }
+}
+
+#[test]
+fn code_that_stays_cannot_be_had_twice() {
+    let original = workloads().next().expect("an example");
+    let instrumented = instrument(&original, |own| {
+        own.place_all(Placement::Trampoline);
+        touch_one_in(2, "", own);
+    });
+    let module = original.dispatches[0].module;
+    let object = original.device.code_object(module).expect("a loaded module");
+    let program = Program::read(object).expect("a program");
+    let refused = instrumented.rewritten[&module.0].1.beside(object, &program);
+    assert!(matches!(refused, Err(NotBeside::Stays)), "{refused:?}");
+}
