@@ -2,7 +2,6 @@
 
 use super::output::Output;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::Address;
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::{HookCompiler, HookData};
 use flipwave_hooks::rewrite::Instrumentation;
@@ -29,6 +28,10 @@ struct Code<T> {
     program: Program,
     /// The variables of its hooks.
     data: Vec<(Pc, HookData)>,
+    /// Of each: how many bytes may be others than at the start. Nothing while that is not known;
+    /// the loader has put there what they start with. Room for records is large, and few are
+    /// written by most dispatches.
+    changed: Mutex<Option<Vec<usize>>>,
     /// The version of its kernels that has the hooks.
     version: Version,
 }
@@ -95,7 +98,8 @@ impl<T: Tool> Measuring<T> {
             }
         };
         let (original, data) = (object.clone(), rewritten.data);
-        Ok((Code { tool, original, program, data, version }, replacement))
+        let changed = Mutex::new(Some(vec![0; data.len()]));
+        Ok((Code { tool, original, program, data, changed, version }, replacement))
     }
 
     /// The code of a dispatch, if hooks run in it.
@@ -110,10 +114,10 @@ impl<T: Tool> Measuring<T> {
         dispatch: &Dispatch,
         memory: &Memory,
     ) -> Result<Vec<T::Row>, NoRows> {
-        let read =
-            |(place, data)| Ok(Variables::new(data, code.read(dispatch, memory, place, data)?));
-        let data = code.data.iter().map(|(place, data)| (*place, data));
-        let variables = data.map(read).collect::<Result<Vec<_>, HsaError>>()?;
+        let bytes = code.read(dispatch, memory)?;
+        let data = code.data.iter().map(|(_, data)| data);
+        let variables: Vec<Variables<'_>> =
+            data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
         let lost = code.tool.lost(&variables)?;
         if lost > 0 {
             self.output.remark(format!(
@@ -127,24 +131,37 @@ impl<T: Tool> Measuring<T> {
 }
 
 impl<T> Code<T> {
-    fn read(
-        &self,
-        dispatch: &Dispatch,
-        memory: &Memory,
-        place: Pc,
-        data: &HookData,
-    ) -> Result<Vec<u8>, HsaError> {
-        let mut bytes = vec![0; data.size() as usize];
-        memory.read(dispatch.address_of(place), &mut bytes)?;
-        Ok(bytes)
+    fn changed(&self) -> MutexGuard<'_, Option<Vec<usize>>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the hooks of a dispatch have left.
+    fn read(&self, dispatch: &Dispatch, memory: &Memory) -> Result<Vec<Vec<u8>>, HsaError> {
+        let read = |(place, data): &(Pc, HookData)| {
+            let mut bytes = vec![0; data.size() as usize];
+            memory.read(dispatch.address_of(*place), &mut bytes)?;
+            Ok(bytes)
+        };
+        let all = self.data.iter().map(read).collect::<Result<Vec<_>, HsaError>>()?;
+        let behind = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0);
+        let known = |(bytes, (_, data)): (&Vec<u8>, &(Pc, HookData))| {
+            behind(bytes).map_or(0, |last| last + 1).max(data.bytes.len())
+        };
+        *self.changed() = Some(all.iter().zip(&self.data).map(known).collect());
+        Ok(all)
     }
 
     /// Gives the variables of the hooks the values that they start with.
     fn reset(&self, dispatch: &Dispatch, memory: &Memory) -> Result<(), HsaError> {
-        self.data.iter().try_for_each(|(place, data)| {
-            let start: Address = dispatch.address_of(*place);
-            memory.write(start, &data.initial())
-        })
+        let changed = self.changed().take();
+        for (index, (place, data)) in self.data.iter().enumerate() {
+            let all = data.size() as usize;
+            let bytes = changed.as_ref().and_then(|own| own.get(index)).map_or(all, |own| *own);
+            let mut start = data.bytes.clone();
+            start.resize(bytes, 0);
+            memory.write(dispatch.address_of(*place), &start)?;
+        }
+        Ok(())
     }
 }
 
