@@ -20,9 +20,9 @@ use std::time::Duration;
 /// The machine.
 pub struct Machine {
     /// What the runtime is told of it.
-    pub topology: Topology,
+    pub(crate) topology: Topology,
     /// What its GPUs signal with.
-    pub events: Events,
+    pub(crate) events: Events,
     memory: Mutex<Mapped>,
     changes: Mutex<Changes>,
     applied: Condvar,
@@ -118,22 +118,22 @@ impl Machine {
     }
 
     /// Whether a node is a GPU.
-    pub fn is_gpu(&self, node: u32) -> bool {
+    pub(crate) fn is_gpu(&self, node: u32) -> bool {
         (1..self.topology.nodes()).contains(&node)
     }
 
     /// The loader's list of code objects; 0 while it is not known.
-    pub fn loader_list(&self) -> u64 {
+    pub(crate) fn loader_list(&self) -> u64 {
         self.loader_list.load(Ordering::Acquire)
     }
 
     /// Says where the loader's list is.
-    pub fn set_loader_list(&self, address: u64) {
+    pub(crate) fn set_loader_list(&self, address: u64) {
         self.loader_list.store(address, Ordering::Release);
     }
 
     /// A bit for each GPU.
-    pub fn all_gpus(&self) -> u64 {
+    pub(crate) fn all_gpus(&self) -> u64 {
         (1..self.topology.nodes()).fold(0, |bits, node| bits | 1 << node)
     }
 
@@ -141,7 +141,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`Status::NoMemory`].
-    pub fn mailboxes(&self) -> Result<u64, Status> {
+    pub(crate) fn mailboxes(&self) -> Result<u64, Status> {
         let allocate = || {
             let nodes = self.all_gpus();
             self.with_memory(|memory| {
@@ -155,7 +155,7 @@ impl Machine {
 
     /// Changes memory, and tells the GPUs what of it they may access. What they may not any more is
     /// safe to be unmapped when this returns.
-    pub fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+    pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
         let mut mapped = lock(&self.memory);
         let result = change(&mut mapped.memory);
         let mut must_wait = None;
@@ -193,7 +193,7 @@ impl Machine {
     }
 
     /// Gives what has changed since the last time to the thread that executes.
-    pub fn take_changes(&self, mut apply: impl FnMut(u32, Change)) {
+    pub(crate) fn take_changes(&self, mut apply: impl FnMut(u32, Change)) {
         let mut changes = lock(&self.changes);
         while let Some((node, change)) = changes.waiting.pop_front() {
             apply(node, change);
@@ -248,14 +248,14 @@ impl Machine {
     }
 
     /// Shows a copy to whoever watches.
-    pub fn show_copy(&self, node: u32, from: u64, to: u64, bytes: u64) {
+    pub(crate) fn show_copy(&self, node: u32, from: u64, to: u64, bytes: u64) {
         if let Some(watch) = &self.copy_watch {
             watch.copies(self, node, Address(from), Address(to), bytes);
         }
     }
 
     /// Adds a queue with a number of its own.
-    pub fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Arc<Queue> {
+    pub(crate) fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Arc<Queue> {
         let mut queues = lock(&self.queues);
         queues.last += 1;
         let queue = Arc::new(make(queues.last));
@@ -264,7 +264,7 @@ impl Machine {
     }
 
     /// Gives a queue up: when this returns, nothing of it is executed any more.
-    pub fn remove_queue(&self, id: u64) -> Status {
+    pub(crate) fn remove_queue(&self, id: u64) -> Status {
         let queue = {
             let mut queues = lock(&self.queues);
             let Some(index) = queues.all.iter().position(|own| own.id == id) else {
@@ -284,12 +284,12 @@ impl Machine {
     }
 
     /// Whether there is a queue with this number.
-    pub fn has_queue(&self, id: u64) -> bool {
+    pub(crate) fn has_queue(&self, id: u64) -> bool {
         lock(&self.queues).all.iter().any(|own| own.id == id)
     }
 
     /// The queues of a kind, in the order in which they were made.
-    pub fn queues(&self, kind: QueueKind) -> Vec<Arc<Queue>> {
+    pub(crate) fn queues(&self, kind: QueueKind) -> Vec<Arc<Queue>> {
         lock(&self.queues).all.iter().filter(|queue| queue.kind == kind).cloned().collect()
     }
 }

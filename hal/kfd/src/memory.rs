@@ -167,7 +167,7 @@ impl Memory {
         }
         let mut last: Option<(u64, u64)> = None;
         for (start, block) in self.registered.iter().filter(|(_, block)| is_mapped(block)) {
-            let begin = ALIAS | start / PAGE * PAGE;
+            let begin = ALIAS | (start / PAGE * PAGE);
             let end = ALIAS | (start + block.bytes).next_multiple_of(PAGE);
             last = match last {
                 Some((first, behind)) if begin <= behind => Some((first, behind.max(end))),
