@@ -138,7 +138,12 @@ fn comparisons_that_cannot_be_are_refused_where_they_stand() {
 fn kernels_and_applications_do_not_mix() {
     let kernels = "dispatches: []\n  app:";
     assert_error("app:", kernels, "dispatches", &["expected one of"]);
-    assert_error("faults:", "software: {}\nfaults:", "{}", &["software", "not for a workload of `app`"]);
+    assert_error(
+        "faults:",
+        "software: {}\nfaults:",
+        "{}",
+        &["software", "not for a workload of `app`"],
+    );
     let start = GOOD.find("compare:").expect("compare");
     let end = GOOD.find("faults:").expect("faults");
     assert_error(
