@@ -35,11 +35,12 @@ bench-dependencies:
 
 # Speed of the embedded GPU, beside the same kernels as native code (PoCL on one thread), and of
 # the quickstart campaign; speed of instrumenting code, and what counting costs; injections per
-# second of the examples.
+# second of the examples, of applications and of their captures.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
 	cargo bench --package flipwave-tests --bench injection
+	cargo bench --package flipwave-tests --bench application
 
 # Ten minutes of damaged code objects; needs `cargo install cargo-fuzz`.
 fuzz: test-dependencies

@@ -3,6 +3,7 @@
 use crate::tool::ToolSession;
 use flipwave_isa::Target;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// The environment variable that holds a session, as JSON.
@@ -27,6 +28,11 @@ pub struct Session {
 pub enum Task {
     /// Nothing.
     Run,
+    /// Nothing, and workgroups of a dispatch run on so many threads.
+    Parallel {
+        /// How many.
+        threads: NonZeroUsize,
+    },
     /// What breaks the rules of the hardware is reported.
     Strict,
     /// The run is recorded.

@@ -64,6 +64,10 @@ pub struct ExecArguments {
     /// Also report what breaks the rules of the hardware, when the application has ended
     #[arg(long)]
     pub strict: bool,
+    /// Threads that share the workgroups of a kernel. With more than one, kernels whose results
+    /// depend on the order of workgroups differ from run to run, as on hardware
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, conflicts_with = "strict")]
+    pub threads: NonZeroUsize,
     /// The application and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

@@ -7,11 +7,15 @@ use flipwave_attach::{
 };
 use flipwave_hooks::hook::cache_folder;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let library = Library::find(&cache_folder())?;
-    let session = Session::new(&arguments.gpu, arguments.gpus);
+    let mut session = Session::new(&arguments.gpu, arguments.gpus);
+    if arguments.threads > NonZeroUsize::MIN {
+        session.task = Task::Parallel { threads: arguments.threads };
+    }
     if arguments.strict {
         return strict(&arguments.command, &library, session);
     }

@@ -95,18 +95,26 @@ fn text(mut file: File) -> String {
 /// profile `test` makes use of the libraries that it has built for these tests.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let test = std::env::current_exe().expect("the path of this test");
-        // <target folder>/<profile>/deps/<test>
-        let target = test.ancestors().nth(3).expect("the target folder");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--profile", "test", "--package", "flipwave-cli"])
-            .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-            .arg("--target-dir")
-            .arg(target)
-            .status()
-            .expect("cargo starts");
-        assert!(status.success(), "flipwave does not build");
-        target.join("debug/flipwave")
-    })
+    PROGRAM.get_or_init(|| built("test", "debug"))
+}
+
+/// The program as users have it, for benchmarks.
+pub fn released_program() -> PathBuf {
+    built("release", "release")
+}
+
+/// The program of a profile, whose results are in `folder` of the target folder.
+fn built(profile: &str, folder: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    // <target folder>/<profile>/deps/<test>
+    let target = test.ancestors().nth(3).expect("the target folder");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--profile", profile, "--package", "flipwave-cli"])
+        .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .arg("--target-dir")
+        .arg(target)
+        .status()
+        .expect("cargo starts");
+    assert!(status.success(), "flipwave does not build");
+    target.join(folder).join("flipwave")
 }

@@ -20,7 +20,7 @@ pub use application::{
 };
 pub use assembly::{Assembly, assemble, assemble_for};
 pub use c_compiler::{Form, assemble_text, device_c, host_c};
-pub use command::{Finished, flipwave, flipwave_within, program};
+pub use command::{Finished, flipwave, flipwave_within, program, released_program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{
     emulated_examples, emulated_folder, example, examples, examples_folder, rows, workload,

@@ -238,3 +238,68 @@ fn mistakes_in_files_are_told_with_their_place() {
     let refused = run(folder.path(), &[]);
     assert!(refused.stderr.contains("did not use a GPU"), "{refused:?}");
 }
+
+/// Jacobi's iteration clears a word with a kernel of the runtime before each of its own.
+#[test]
+fn kernels_of_the_runtime_are_struck_only_if_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernels = |faults: &str| {
+        capture(folder.path(), "jacobi", faults);
+        run(folder.path(), &[]).expect_success();
+        std::fs::remove_file(folder.path().join("run.capture")).expect("removed");
+        let of_runtime = |row: &Row| {
+            row.kernel.as_deref().is_some_and(|kernel| kernel.starts_with("__amd_rocclr_"))
+        };
+        let rows = rows(folder.path());
+        (rows.iter().filter(|row| of_runtime(row)).count(), rows.len())
+    };
+    let many = "  model: flip_one_bit\n  groups: [salu]\n  count: 200\n";
+    assert_eq!(kernels(many), (0, 200));
+    let (of_runtime, _) = kernels(&format!("{many}  runtime_kernels: true\n"));
+    assert!((1..200).contains(&of_runtime), "{of_runtime}");
+    let named = "  model: flip_one_bit\n  kernels: [__amd_rocclr_fillBufferAligned]\n  count: 5\n";
+    assert_eq!(kernels(named), (5, 5));
+}
+
+#[test]
+fn a_range_of_a_capture_is_struck_and_compared_by_what_it_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    capture(folder.path(), "jacobi", "  model: flip_one_bit\n  count: 100\n");
+    let file = folder.path().join("campaign.yaml");
+    let text = std::fs::read_to_string(&file).expect("the file");
+    let part = text.replace("run.capture}", "run.capture, dispatches: [4, 7]}");
+    std::fs::write(&file, part).expect("written");
+    run(folder.path(), &[]).expect_success();
+    let rows = rows(folder.path());
+    assert!(rows.iter().all(|row| row.dispatch.is_some_and(|own| (4..=7).contains(&own))));
+    assert!(rows.iter().any(|row| row.outcome == Outcome::Sdc));
+
+    std::fs::write(&file, text.replace("run.capture}", "run.capture, dispatches: [4, 7000]}"))
+        .expect("written");
+    let refused = run(folder.path(), &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("no dispatches 4 to 7000; it has 98"), "{refused:?}");
+}
+
+/// Hundreds of faults in applications that check themselves, each in a process of its own, beside
+/// the same ones in their captures.
+#[test]
+#[ignore = "half an hour"]
+fn five_hundred_faults_in_each_of_three_applications() {
+    let many = "  model: flip_one_bit\n  count: 500\n";
+    for name in ["saxpy", "scan", "sort"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        campaign(folder.path(), name, "", "", STDOUT, many);
+        run(folder.path(), &["--workers", "2"]).expect_success();
+        let own = rows(folder.path());
+        capture(folder.path(), name, many);
+        run(folder.path(), &[]).expect_success();
+        for (own, captured) in own.iter().zip(&rows(folder.path())) {
+            let is_wrong = own.cause.as_deref() == Some("exit_code");
+            let expected = if is_wrong { Outcome::Sdc } else { own.outcome };
+            assert_eq!((&own.site, expected), (&captured.site, captured.outcome), "{name}");
+        }
+        let count = |outcome| own.iter().filter(|row| row.outcome == outcome).count();
+        println!("{name}: masked {}, due {}", count(Outcome::Masked), count(Outcome::Due));
+    }
+}

@@ -218,3 +218,38 @@ fn programs_that_cannot_be_run_are_named() {
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(7), ""));
 }
+
+/// Some of these have workgroups that count, wait and print together.
+#[test]
+fn workgroups_may_share_the_threads_of_the_host() {
+    for name in ["atomics", "fences", "jacobi", "printf", "reduction", "scan", "shared_memory"] {
+        passes(name, Compiler::Hipcc, "gfx90a", &["--threads", "3"]);
+    }
+    let stderr =
+        run("failing/wild_write", Compiler::Hipcc, "gfx90a", &["--threads", "3"], PATIENCE)
+            .expect("an end")
+            .stderr;
+    assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
+}
+
+/// What a system without a library says is what a user sees.
+#[test]
+fn a_missing_library_is_named_by_the_system() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("part.c"), "int part(void) { return 0; }").expect("written");
+    std::fs::write(path("main.c"), "int part(void); int main(void) { return part(); }")
+        .expect("written");
+    for arguments in
+        [&["-shared", "-o", "libpart.so", "part.c"][..], &["-o", "main", "main.c", "-L.", "-lpart"]]
+    {
+        let mut compiler = std::process::Command::new("cc");
+        let status = compiler.args(arguments).current_dir(folder.path()).status();
+        assert!(status.expect("cc").success());
+    }
+    std::fs::remove_file(path("libpart.so")).expect("removed");
+    let finished =
+        flipwave_within(PATIENCE, folder.path(), &["exec", "--", "./main"]).expect("an end");
+    assert_eq!(finished.code, Some(127), "{finished:#?}");
+    assert!(finished.stderr.contains("libpart.so"), "{finished:#?}");
+}

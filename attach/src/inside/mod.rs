@@ -11,6 +11,7 @@ use crate::session::{Session, Task};
 use crate::tool::{Counting, ToolPath};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Exit code of the application where the tool fails, or ends it.
@@ -44,7 +45,8 @@ fn start() -> Result<Arc<Machine>, String> {
     let target = session.target()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
-        Task::Run => Box::new(plain::Plain),
+        Task::Run => Box::new(plain::Plain { threads: NonZeroUsize::MIN }),
+        Task::Parallel { threads } => Box::new(plain::Plain { threads: *threads }),
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Inject { site, limits } => {
             Box::new(injection::Injection::new(site, limits, &target)?)
@@ -55,7 +57,7 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(recorder)
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(Counting::new(tool)?),
-        Task::Tool(_) => Box::new(plain::Plain),
+        Task::Tool(_) => Box::new(plain::Plain { threads: NonZeroUsize::MIN }),
     };
     Machine::start(&target, session.gpus, driver, copy_watch).map_err(|error| error.to_string())
 }

@@ -4,8 +4,12 @@ use super::{failed, tell_fault};
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
+use std::num::NonZeroUsize;
 
-pub struct Plain;
+pub struct Plain {
+    /// How many threads share a dispatch; with one, it is executed in the same order each time.
+    pub threads: NonZeroUsize,
+}
 
 impl Driver for Plain {
     fn advance(
@@ -14,7 +18,10 @@ impl Driver for Plain {
         execution: &mut Execution,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        gpu.advance(execution, &mut Unobserved, until)
+        if self.threads == NonZeroUsize::MIN {
+            return gpu.advance(execution, &mut Unobserved, until);
+        }
+        gpu.finish_parallel(execution, self.threads).map(Progress::Ended)
     }
 
     fn end(

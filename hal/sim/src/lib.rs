@@ -33,6 +33,7 @@ mod numerics;
 mod observer;
 mod op;
 mod operations;
+mod parallel;
 mod private;
 mod program;
 mod recording;

@@ -175,6 +175,6 @@ impl EmbeddedGpu {
     /// # Errors
     /// None for an execution of this device.
     pub fn abandon(&mut self, execution: Execution) -> Result<(), DeviceError> {
-        execution.launch.release(&mut self.space)
+        execution.release(&mut self.space)
     }
 }

@@ -12,7 +12,7 @@ use crate::control::Step;
 use crate::footprint::Footprints;
 use crate::global_sync::GlobalSync;
 use crate::launch::{Launch, RESIDENT_WORKGROUPS};
-use crate::memory::Memory;
+use crate::memory::{AddressSpace, Memory};
 use crate::observer::{Executed, Observer, Watch};
 use crate::program::Program;
 use crate::recording::Recording;
@@ -21,7 +21,9 @@ use crate::vector::Level;
 use crate::wave::{Status, Wave};
 use crate::wave_state::WaveState;
 use crate::workgroup::{Workgroup, WorkgroupCopy};
-use flipwave_device::{Completion, DeviceFault, Dim3, FaultCause, Place, Statistics, WaveId};
+use flipwave_device::{
+    Completion, DeviceError, DeviceFault, Dim3, FaultCause, Place, Statistics, WaveId,
+};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -152,6 +154,39 @@ impl Execution {
         alone.statistics = state.statistics;
         alone.put_away = Some(state);
         Some(alone)
+    }
+}
+
+impl Execution {
+    /// What has not started of it, in at most so many parts that can be executed at the same time:
+    /// each has workgroups of its own, in order, and places of its own for them.
+    pub(crate) fn split(&self, parts: usize) -> Vec<Execution> {
+        let count = self.waiting.end - self.waiting.start;
+        let parts = (parts as u64).min(RESIDENT_WORKGROUPS as u64).min(count).max(1);
+        let first = |part: u64| self.waiting.start + count * part / parts;
+        let part = |part: u64| Execution {
+            home: self.home,
+            waiting: first(part)..first(part + 1),
+            launch: Arc::clone(&self.launch),
+            limit: self.limit,
+            policy: self.policy,
+            statistics: Statistics::default(),
+            resident: VecDeque::new(),
+            put_away: None,
+            free: (0..RESIDENT_WORKGROUPS)
+                .rev()
+                .filter(|slot| *slot as u64 % parts == part)
+                .collect(),
+            position: Position::default(),
+            sync: GlobalSync::default(),
+            last_round: None,
+        };
+        (0..parts).map(part).collect()
+    }
+
+    /// Gives the memory of the launch back.
+    pub(crate) fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
+        self.launch.release(space)
     }
 }
 
