@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flipwave = released_program().into_os_string();
     let native = median(|| seconds(folder.path(), "true".as_ref(), &[]))?;
     let nothing = median(|| seconds(folder.path(), &flipwave, &exec(&["true".into()])))?;
-    let empty = median(|| seconds(folder.path(), &flipwave, &exec(&[runtime.clone()])))?;
+    let empty =
+        median(|| seconds(folder.path(), &flipwave, &exec(std::slice::from_ref(&runtime))))?;
     println!("a program that does nothing           {:>8.1} ms", native * 1e3);
     println!("the same under flipwave exec          {:>8.1} ms", nothing * 1e3);
     println!("one that starts HIP and asks for GPUs {:>8.1} ms", empty * 1e3);
