@@ -178,6 +178,8 @@ struct FlipwaveSession {
   std::unique_ptr<MCDisassembler> Disassembler;
   std::unique_ptr<MCInstPrinter> Printer;
 
+  // What the disassembler remarks. LLVM's own nulls() is one for all threads, and has a buffer.
+  raw_null_ostream Remarks;
   SmallString<128> Text;
   std::vector<FlipwaveOperand> Operands;
   SmallVector<char, 64> Bytes;
@@ -270,7 +272,7 @@ int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Lengt
   MCInst Inst;
   uint64_t Size = 0;
   auto Status = Session->Disassembler->getInstruction(Inst, Size, ArrayRef(Bytes, Length), Address,
-                                                      nulls());
+                                                      Session->Remarks);
   if (Status != MCDisassembler::Success || Size == 0 || Size > Length)
     return 0;
   const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
