@@ -1,6 +1,6 @@
 //! Executes with a fault at one site.
 
-use super::{end, failed, tell, tell_fault};
+use super::{end, tell, tell_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError, FaultCause};
 use flipwave_injector::{OnlineStrike, Site, instruction_limit};
@@ -105,9 +105,5 @@ impl Driver for Injection {
             }
         }
         Ok(())
-    }
-
-    fn fail(&mut self, error: &DeviceError) {
-        failed(error)
     }
 }

@@ -59,7 +59,8 @@ fn start() -> Result<Arc<Machine>, String> {
         Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(Counting::new(tool)?),
         Task::Tool(_) => Box::new(plain::Plain { threads: NonZeroUsize::MIN }),
     };
-    Machine::start(&target, session.gpus, driver, copy_watch).map_err(|error| error.to_string())
+    Machine::start(&target, session.gpus, driver, copy_watch, failed)
+        .map_err(|error| error.to_string())
 }
 
 /// Tells the program that has started the application.
@@ -94,7 +95,7 @@ fn end() -> ! {
     unsafe { libc::_exit(ENDED) }
 }
 
-/// The tool's failure as drivers are told of it.
-pub fn failed(error: &DeviceError) -> ! {
+/// The tool's failure as the machine tells of it.
+fn failed(error: &DeviceError) {
     fail(&error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Executes, and nothing else.
 
-use super::{failed, tell_fault};
+use super::tell_fault;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
@@ -35,9 +35,5 @@ impl Driver for Plain {
             tell_fault(dispatch, fault);
         }
         Ok(())
-    }
-
-    fn fail(&mut self, error: &DeviceError) {
-        failed(error)
     }
 }

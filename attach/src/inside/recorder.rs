@@ -1,13 +1,15 @@
 //! Records the run: what is in memory that no kernel has written, and the dispatches.
 
+use super::fail;
 use super::shadow::{Shadow, touched_pages};
-use super::{fail, failed};
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, Patch, RecordedDispatch, Step, Writer};
+use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, DeviceError};
 use flipwave_kfd::{CopyWatch, DispatchedKernel, Driver, KernelDispatch, Machine};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,7 +31,8 @@ struct Recording {
     /// Nothing once the run has ended.
     writer: Option<Writer>,
     shadow: Shadow,
-    code_objects: HashMap<(u64, usize), CodeObjectId>,
+    /// By where the code object is in this process, which the list keeps there.
+    code_objects: HashMap<usize, (Arc<CodeObject>, CodeObjectId)>,
 }
 
 /// The recording of this process, for its end.
@@ -100,12 +103,11 @@ impl Recording {
         written: Vec<(Address, u64)>,
     ) -> Result<(), CaptureError> {
         let Recording { writer: Some(writer), shadow, code_objects } = self else { return Ok(()) };
-        let key = (kernel.bias, Arc::as_ptr(&kernel.code_object) as usize);
-        let code_object = match code_objects.get(&key) {
-            Some(id) => *id,
-            None => {
+        let code_object = match code_objects.entry(Arc::as_ptr(&kernel.code_object) as usize) {
+            Entry::Occupied(known) => known.get().1,
+            Entry::Vacant(place) => {
                 let id = writer.add_code_object(kernel.code_object.bytes(), kernel.bias)?;
-                *code_objects.entry(key).or_insert(id)
+                place.insert((Arc::clone(&kernel.code_object), id)).1
             }
         };
         for (address, bytes) in &written {
@@ -212,9 +214,5 @@ impl Driver for Recorder {
             result.unwrap_or_else(|error| fail(&error.to_string()));
         }
         Ok(())
-    }
-
-    fn fail(&mut self, error: &DeviceError) {
-        failed(error)
     }
 }

@@ -1,6 +1,6 @@
 //! Executes at the strict level, and tells what breaks the rules of the hardware.
 
-use super::{failed, tell, tell_fault};
+use super::{tell, tell_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
@@ -62,9 +62,5 @@ impl Driver for Strict {
             tell_fault(dispatch, fault);
         }
         Ok(())
-    }
-
-    fn fail(&mut self, error: &DeviceError) {
-        failed(error)
     }
 }

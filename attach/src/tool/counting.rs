@@ -2,7 +2,6 @@
 
 use super::ToolSession;
 use super::output::Output;
-use crate::inside::failed;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, DeviceError, WaveId};
 use flipwave_hooks::flow::Program;
@@ -107,10 +106,6 @@ impl Driver for Counting {
         }
         self.counts.0.clear();
         Ok(())
-    }
-
-    fn fail(&mut self, error: &DeviceError) {
-        failed(error)
     }
 }
 

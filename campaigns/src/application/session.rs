@@ -85,15 +85,29 @@ fn member(pid: Pid) -> Option<Member> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
+    /// The number of this process's own session is 0 where its leader is outside of the container,
+    /// so that a child leads one here.
     #[test]
     fn a_process_is_found_in_its_session() {
-        let own = rustix::process::getpid();
-        let session = rustix::process::getsid(None).expect("a session");
-        let found = members(session).expect("/proc");
-        assert!(found.iter().any(|member| member.pid == own));
-        assert!(resident_of(own) > 100_000);
-        assert!(resident(session).expect("/proc") >= resident_of(own) / 2);
+        let mut child =
+            Command::new("setsid").args(["sleep", "60"]).spawn().expect("setsid of util-linux");
+        let pid = Pid::from_child(&child);
+        let clock = Instant::now();
+        let found = loop {
+            let members = members(pid).expect("/proc");
+            if !members.is_empty() || clock.elapsed() > PATIENCE {
+                break members;
+            }
+        };
+        assert_eq!(found.iter().map(|member| member.pid).collect::<Vec<_>>(), [pid]);
+        assert!(resident_of(pid) > 100_000);
+        assert!(resident(pid).expect("/proc") > 100_000);
+        end(pid).expect("killed");
+        assert!(members(pid).expect("/proc").is_empty());
+        assert_eq!(resident_of(pid), 0);
+        child.wait().expect("waited for");
         assert!(members(Pid::from_raw(i32::MAX).expect("a number")).expect("/proc").is_empty());
     }
 }

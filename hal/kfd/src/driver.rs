@@ -91,7 +91,4 @@ pub trait Driver: Send {
     ) -> Result<(), DeviceError> {
         Ok(())
     }
-
-    /// Something went wrong that no GPU does: the application cannot go on.
-    fn fail(&mut self, error: &DeviceError);
 }

@@ -28,9 +28,10 @@ pub fn start(
     machine: &Arc<Machine>,
     devices: Vec<EmbeddedGpu>,
     driver: Box<dyn Driver>,
+    fail: fn(&DeviceError),
 ) -> std::io::Result<()> {
     let gpus = devices.into_iter().map(|device| Gpu { device, code: Vec::new() }).collect();
-    let mut compute = Compute { machine: Arc::clone(machine), gpus, driver, dispatches: 0 };
+    let mut compute = Compute { machine: Arc::clone(machine), gpus, driver, fail, dispatches: 0 };
     let own = Arc::clone(machine);
     std::thread::Builder::new().name("flipwave kernels".into()).spawn(move || compute.run())?;
     std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies(&own))?;
@@ -130,6 +131,7 @@ struct Compute {
     machine: Arc<Machine>,
     gpus: Vec<Gpu>,
     driver: Box<dyn Driver>,
+    fail: fn(&DeviceError),
     /// Dispatches of kernels from code objects, so far.
     dispatches: u32,
 }
@@ -154,12 +156,12 @@ impl Compute {
                 let Some(packet) = aql::next(&queue) else { continue };
                 worked = true;
                 if let Err(error) = self.take(&queue, &packet) {
-                    self.driver.fail(&error);
+                    (self.fail)(&error);
                     queue.is_stopped.store(true, Ordering::Release);
                 }
             }
             if let Err(error) = self.apply_changes() {
-                self.driver.fail(&error);
+                (self.fail)(&error);
             }
             patience.wait(worked);
         }
@@ -258,7 +260,7 @@ impl Compute {
             FaultCause::Misaligned { .. } => self.stop(queue, APERTURE_VIOLATION),
             FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => self.stop(queue, TRAP),
             FaultCause::Unimplemented { .. } => {
-                self.driver.fail(&DeviceError::Internal(cause.to_string()));
+                (self.fail)(&DeviceError::Internal(cause.to_string()));
             }
         }
     }

@@ -85,7 +85,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Machine {
     /// A machine with so many GPUs, whose dispatches `driver` runs. Copies are shown to
-    /// `copy_watch`.
+    /// `copy_watch`; `fail` is called when something goes wrong that no GPU does, and the
+    /// application cannot go on.
     ///
     /// # Errors
     /// [`MachineError`].
@@ -94,6 +95,7 @@ impl Machine {
         gpus: u32,
         driver: Box<dyn Driver>,
         copy_watch: Option<Arc<dyn CopyWatch>>,
+        fail: fn(&DeviceError),
     ) -> Result<Arc<Machine>, MachineError> {
         if !(1..=16).contains(&gpus) {
             return Err(MachineError::Count(gpus));
@@ -116,7 +118,7 @@ impl Machine {
             copy_watch,
             process: std::process::id(),
         });
-        engine::start(&machine, devices?, driver).map_err(MachineError::Thread)?;
+        engine::start(&machine, devices?, driver, fail).map_err(MachineError::Thread)?;
         Ok(machine)
     }
 

@@ -152,6 +152,11 @@ impl Module {
         let lines = code_object.lines().unwrap_or_default();
         Module { code_object: Some(code_object.clone()), bias, image, lines }
     }
+
+    /// Code that came without a code object, at these addresses.
+    fn bare(image: Range<u64>) -> Module {
+        Module { code_object: None, bias: 0, image, lines: LineTable::default() }
+    }
 }
 
 impl EmbeddedGpu {

@@ -4,7 +4,7 @@
 use crate::launch::{Launch, Places};
 use crate::program::Program;
 use crate::{EmbeddedGpu, Execution, Module};
-use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, LineTable};
+use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor};
 use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
@@ -77,8 +77,7 @@ impl EmbeddedGpu {
     pub fn adopt_bare(&mut self, code: Range<Address>) -> Result<ModuleId, DeviceError> {
         let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
         self.space.read(code.start, &mut bytes)?;
-        let lines = LineTable::default();
-        let module = Module { code_object: None, bias: 0, image: code.start.0..code.end.0, lines };
+        let module = Module::bare(code.start.0..code.end.0);
         self.add_module(module, code.start, Pc(code.start.0), bytes)
     }
 
@@ -90,8 +89,7 @@ impl EmbeddedGpu {
     pub fn forget(&mut self, module: ModuleId) -> Result<(), DeviceError> {
         self.module(module)?;
         let index = module.0 as usize;
-        let lines = LineTable::default();
-        self.modules[index] = Arc::new(Module { code_object: None, bias: 0, image: 0..0, lines });
+        self.modules[index] = Arc::new(Module::bare(0..0));
         for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
             let isa = Isa::with_wave_size(&self.target, *size)
                 .map_err(|error| DeviceError::Load(error.to_string()))?;

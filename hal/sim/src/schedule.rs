@@ -85,6 +85,24 @@ impl Execution {
         }
     }
 
+    /// The same dispatch with these workgroups to start, in these places, and none under way.
+    fn part(&self, waiting: Range<u64>, free: Vec<usize>) -> Execution {
+        Execution {
+            home: self.home,
+            waiting,
+            launch: Arc::clone(&self.launch),
+            limit: self.limit,
+            policy: self.policy,
+            statistics: Statistics::default(),
+            resident: VecDeque::new(),
+            put_away: None,
+            free,
+            position: Position::default(),
+            sync: self.sync.clone(),
+            last_round: None,
+        }
+    }
+
     /// What has been executed so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
@@ -125,20 +143,7 @@ impl Execution {
     /// `None` if the workgroup has ended, or if the dispatch has no such workgroup or place.
     pub fn alone(&self, workgroup: Dim3, slot: usize) -> Option<Execution> {
         let index = self.launch.index(workgroup)?;
-        let mut alone = Execution {
-            home: self.home,
-            launch: Arc::clone(&self.launch),
-            limit: self.limit,
-            policy: self.policy,
-            statistics: Statistics::default(),
-            waiting: index..index + 1,
-            resident: VecDeque::new(),
-            put_away: None,
-            free: vec![slot],
-            position: Position::default(),
-            sync: self.sync.clone(),
-            last_round: None,
-        };
+        let mut alone = self.part(index..index + 1, vec![slot]);
         if self.waiting.contains(&index) {
             return (slot < RESIDENT_WORKGROUPS).then_some(alone);
         }
@@ -155,31 +160,17 @@ impl Execution {
         alone.put_away = Some(state);
         Some(alone)
     }
-}
 
-impl Execution {
     /// What has not started of it, in at most so many parts that can be executed at the same time:
     /// each has workgroups of its own, in order, and places of its own for them.
     pub(crate) fn split(&self, parts: usize) -> Vec<Execution> {
         let count = self.waiting.end - self.waiting.start;
         let parts = (parts as u64).min(RESIDENT_WORKGROUPS as u64).min(count).max(1);
         let first = |part: u64| self.waiting.start + count * part / parts;
-        let part = |part: u64| Execution {
-            home: self.home,
-            waiting: first(part)..first(part + 1),
-            launch: Arc::clone(&self.launch),
-            limit: self.limit,
-            policy: self.policy,
-            statistics: Statistics::default(),
-            resident: VecDeque::new(),
-            put_away: None,
-            free: (0..RESIDENT_WORKGROUPS)
-                .rev()
-                .filter(|slot| *slot as u64 % parts == part)
-                .collect(),
-            position: Position::default(),
-            sync: GlobalSync::default(),
-            last_round: None,
+        let part = |part: u64| {
+            let slots = (0..RESIDENT_WORKGROUPS).rev();
+            let free = slots.filter(|slot| *slot as u64 % parts == part).collect();
+            self.part(first(part)..first(part + 1), free)
         };
         (0..parts).map(part).collect()
     }
