@@ -95,15 +95,14 @@ mod tests {
             Command::new("setsid").args(["sleep", "60"]).spawn().expect("setsid of util-linux");
         let pid = Pid::from_child(&child);
         let clock = Instant::now();
-        let found = loop {
-            let members = members(pid).expect("/proc");
-            if !members.is_empty() || clock.elapsed() > PATIENCE {
-                break members;
-            }
-        };
+        // The child becomes a leader, and then another program, whose memory grows as it starts.
+        let name = || std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+        let is_asleep = || name().is_ok_and(|name| name == "sleep\n") && resident_of(pid) > 100_000;
+        while !is_asleep() && clock.elapsed() < PATIENCE {}
+        let found = members(pid).expect("/proc");
         assert_eq!(found.iter().map(|member| member.pid).collect::<Vec<_>>(), [pid]);
-        assert!(resident_of(pid) > 100_000);
         assert!(resident(pid).expect("/proc") > 100_000);
+        assert!(resident_of(pid) > 100_000);
         end(pid).expect("killed");
         assert!(members(pid).expect("/proc").is_empty());
         assert_eq!(resident_of(pid), 0);
