@@ -1,6 +1,6 @@
 //! How the library gets into an application: by the environment of its process.
 
-use crate::session::{Session, Task, VARIABLE};
+use crate::session::{Session, VARIABLE};
 use crate::tool::ToolPath;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -93,21 +93,23 @@ impl Library {
             paths.push(":");
             paths.push(others);
         }
-        // A session is plain data.
-        let text = serde_json::to_string(session).unwrap_or_default();
-        let by = match &session.task {
-            Task::Tool(tool) => Some(tool.by),
-            _ => None,
-        };
-        let mut all = vec![(VARIABLE, text.into())];
-        if by != Some(ToolPath::Hardware) {
+        let mut all = self.environment_on_hardware(session);
+        if session.task.tool_path() != Some(ToolPath::Hardware) {
             all.push((Library::PATHS, paths));
             // HIP then has the GPU's memory copied for the host, where it would have it read by the
             // processor: captures see what the host gets.
             all.push(("ROC_ENABLE_LARGE_BAR", "0".into()));
         }
-        all.extend(by.into_iter().flat_map(|by| by.environment(&self.folder.join(SONAME))));
         all
+    }
+
+    /// The same for an application that runs on this machine's own GPU.
+    pub fn environment_on_hardware(&self, session: &Session) -> Vec<(&'static str, OsString)> {
+        // A session is plain data.
+        let text = serde_json::to_string(session).unwrap_or_default();
+        let tools = session.task.tool_path().into_iter();
+        let tools = tools.flat_map(|path| path.environment(&self.folder.join(SONAME)));
+        std::iter::once((VARIABLE, text.into())).chain(tools).collect()
     }
 }
 

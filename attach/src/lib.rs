@@ -1,6 +1,7 @@
 //! What runs inside of an application, and how it gets there: a library that the program loads in
 //! place of libhsakmt, through which AMD's runtime finds embedded GPUs.
 
+mod hooked;
 mod inside;
 mod launch;
 mod report;
@@ -8,6 +9,7 @@ mod session;
 mod tool;
 
 pub use flipwave_kfd::processors;
+pub use hooked::{HookPlan, HookedSession, PlannedCode};
 pub use launch::{Library, LibraryError, become_application, exit_code, run_application};
 pub use report::{Event, read_report};
 pub use session::{Session, Task};

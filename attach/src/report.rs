@@ -1,6 +1,7 @@
 //! What the library tells the program that has started the application: one event per line, as JSON,
 //! written when it happens, so that it is there whatever becomes of the application.
 
+use flipwave_injector::Struck;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Write;
@@ -45,6 +46,14 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+}
+
+impl Event {
+    /// What a fault has struck.
+    pub(crate) fn struck(struck: &Struck) -> Event {
+        let Struck { before, after, words } = *struck;
+        Event::Struck { before, after, words }
+    }
 }
 
 /// A report being written.

@@ -1,6 +1,7 @@
 //! What the library is to do in the application, as the program that starts it says.
 
-use crate::tool::ToolSession;
+use crate::hooked::HookedSession;
+use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
@@ -50,8 +51,25 @@ pub enum Task {
         /// Dispatches beyond have the longest.
         limits: PathBuf,
     },
+    /// A fault is injected by hooks.
+    InjectByHooks(HookedSession),
     /// A tool looks at the kernels.
     Tool(ToolSession),
+}
+
+impl Task {
+    /// How the library gets to see code objects and dispatches through the runtime, if it has to.
+    pub(crate) fn tool_path(&self) -> Option<ToolPath> {
+        match self {
+            Task::Tool(tool) => Some(tool.by),
+            Task::InjectByHooks(hooked) => Some(hooked.by),
+            Task::Run
+            | Task::Parallel { .. }
+            | Task::Strict
+            | Task::Capture { .. }
+            | Task::Inject { .. } => None,
+        }
+    }
 }
 
 impl Session {

@@ -13,6 +13,7 @@ use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
 use flipwave_injector::{Allocation, Counting, Fault, Selection, Stratification};
 use flipwave_isa::Target;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,12 @@ pub struct Campaign {
     pub name: String,
     /// Seed of buffer contents and of the fault sites.
     pub seed: u64,
+    /// The file.
+    pub file: PathBuf,
     /// The GPU that kernels are compiled for and run on.
     pub target: Target,
+    /// What they run on while faults are injected.
+    pub device: CampaignDevice,
     /// The application, if that is the workload; buffers and launches are empty then.
     pub application: Option<Application>,
     /// The recorded run, if that is the workload.
@@ -42,6 +47,18 @@ pub struct Campaign {
     pub software: Vec<Launch>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
+}
+
+/// What a campaign's program runs on while faults are injected. Faults are always planned on the
+/// embedded GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignDevice {
+    /// The embedded GPU.
+    #[default]
+    Embedded,
+    /// The GPU that AMD's runtime, ROCr, has on this machine.
+    Rocr,
 }
 
 /// Device memory of the workload.
@@ -217,9 +234,8 @@ impl Campaign {
     pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
         let file: schema::File =
             serde_yaml::from_str(text).map_err(|error| syntax_error(&error, path))?;
-        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
         let digest = crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()));
-        check(file, &directory, digest).map_err(|wrong| FileError {
+        check(file, path, digest).map_err(|wrong| FileError {
             path: path.to_owned(),
             position: wrong.field.locate(text),
             message: format!("{}: {}", wrong.field, wrong.message),

@@ -2,7 +2,7 @@
 
 use crate::application;
 use crate::buffers::Init;
-use crate::campaign::{Argument, Buffer, BufferRole, Campaign, Code, Launch};
+use crate::campaign::{Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, Launch};
 use crate::capture::CaptureSource;
 use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
@@ -37,15 +37,12 @@ pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, W
     Err(Wrong { field: field.clone(), message: message.into() })
 }
 
-/// Checks what the campaign file in `directory` says; `digest` is the file's.
+/// Checks what the campaign file at `path` says; `digest` is the file's.
 ///
 /// # Errors
 /// The first field whose value cannot be.
-pub(crate) fn check(
-    file: schema::File,
-    directory: &Path,
-    digest: String,
-) -> Result<Campaign, Wrong> {
+pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<Campaign, Wrong> {
+    let directory = path.parent().unwrap_or(Path::new(""));
     let root = Field::root();
     let name_is_plain =
         |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
@@ -69,7 +66,9 @@ pub(crate) fn check(
     let campaign = Campaign {
         name: file.name,
         seed: file.seed,
+        file: path.to_owned(),
         target,
+        device: file.device,
         application: None,
         capture: None,
         buffers: Vec::new(),
@@ -98,6 +97,7 @@ pub(crate) fn check(
             return Ok(Campaign { application: Some(application), ..campaign });
         }
         schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {
+            refuse_on_hardware(file.device, "a capture replays at addresses of its own")?;
             refuse_beside("capture", "software", file.software.is_some())?;
             refuse_beside("capture", "instructions", !file.instructions.is_empty())?;
             refuse_beside("capture", "compare", file.compare.is_some())?;
@@ -113,6 +113,9 @@ pub(crate) fn check(
             return Ok(Campaign { capture, faults, ..campaign });
         }
         _ => {}
+    }
+    if !file.instructions.is_empty() {
+        refuse_on_hardware(file.device, "instructions that the target lacks are emulated")?;
     }
     let mut program = Program::default();
     program.check(file.workload, directory, &root.key("workload"))?;
@@ -138,6 +141,17 @@ pub(crate) fn check(
         software,
         ..campaign
     })
+}
+
+/// Refuses what only the embedded GPU can run.
+fn refuse_on_hardware(device: CampaignDevice, what: &str) -> Result<(), Wrong> {
+    match device {
+        CampaignDevice::Embedded => Ok(()),
+        CampaignDevice::Rocr => wrong(
+            &Field::root().key("device"),
+            format!("`rocr` runs kernels and applications; {what}, which takes `embedded`"),
+        ),
+    }
 }
 
 /// Refuses a key that goes with kernels only.

@@ -5,6 +5,7 @@ use crate::attached::AttachError;
 use crate::campaign::FileError;
 use crate::capture::ReplayError;
 use crate::folder::FolderError;
+use crate::launch::LaunchError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
 use flipwave_analysis::StatisticsError;
@@ -36,9 +37,15 @@ pub enum CampaignError {
     /// An application cannot be run on the embedded GPU.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// Hooks in applications.
-    #[error("faults cannot be injected into an application by hooks; they can into its capture")]
-    NoHooks,
+    /// What only the embedded GPU can do.
+    #[error(
+        "{0} takes the embedded GPU: the campaign's device is rocr, where faults are injected by \
+         hooks"
+    )]
+    OnlyEmbedded(&'static str),
+    /// Kernels through AMD's runtime.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
     /// A capture cannot be run.
     #[error(transparent)]
     Capture(#[from] ReplayError),

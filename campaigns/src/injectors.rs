@@ -4,8 +4,8 @@ use crate::error::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{
-    Accelerations, Golden, GoldenError, HookInjector, Injection, InjectionError, Injector, Planned,
-    Site, Workload, inject, supports,
+    Accelerations, Golden, GoldenError, HookInjector, HookedCode, Injection, InjectionError,
+    Injector, Planned, Site, Workload, inject, supports,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -82,14 +82,24 @@ impl<'a> Injectors<'a> {
 
     /// Injects a fault that need not be of the plan.
     pub fn inject_site(&self, site: &Site) -> Result<Injection, InjectionError> {
-        let Kind::Hook { compiler, idle } = &self.kind else {
-            return inject(self.workload, site, &self.limits);
-        };
+        let injection = self.with_hooks(|hooks| hooks.inject(site, &self.limits));
+        injection.unwrap_or_else(|| inject(self.workload, site, &self.limits))
+    }
+
+    /// Code with hooks for a fault, to be run by another process; nothing where faults are injected
+    /// without hooks.
+    pub fn hooked_code(&self, site: &Site) -> Result<Option<Vec<HookedCode>>, InjectionError> {
+        self.with_hooks(|hooks| hooks.hooked_code(site, &self.limits)).transpose()
+    }
+
+    /// Does something with an injector by hooks, if this is of such.
+    fn with_hooks<T>(&self, what: impl FnOnce(&mut HookInjector<'a>) -> T) -> Option<T> {
+        let Kind::Hook { compiler, idle } = &self.kind else { return None };
         let take = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let own = take().pop();
         let mut own = own.unwrap_or_else(|| HookInjector::new(self.workload, compiler));
-        let injection = own.inject(site, &self.limits);
+        let done = what(&mut own);
         take().push(own);
-        injection
+        Some(done)
     }
 }

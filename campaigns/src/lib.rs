@@ -21,6 +21,7 @@ mod emulate;
 mod error;
 mod folder;
 mod injectors;
+mod launch;
 mod location;
 mod outcome;
 mod prepare;
@@ -46,7 +47,8 @@ pub use application::{
 pub use attached::AttachError;
 pub use buffers::Init;
 pub use campaign::{
-    Argument, Buffer, BufferRole, Campaign, Code, Faults, FileError, Launch, SampleSize,
+    Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, Faults, FileError, Launch,
+    SampleSize,
 };
 pub use capture::{CaptureSource, ReplayError};
 pub use compare::{Difference, Tolerance, compare};
@@ -56,6 +58,7 @@ pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
 pub use error::CampaignError;
 pub use folder::FolderError;
 pub use injectors::InjectionPath;
+pub use launch::{LaunchError, Launched, launch};
 pub use outcome::{CompletedRun, MaskedCause, Rules, Verdict};
 pub use prepare::{OutputFormat, OutputRole, PrepareError, Prepared, prepare};
 pub use profile::profile;

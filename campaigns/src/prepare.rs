@@ -1,7 +1,7 @@
 //! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
 //! arguments laid out.
 
-use crate::attached::Attached;
+use crate::attached::recorded;
 use crate::campaign::{Argument, BufferRole, Campaign, Code, Launch};
 use crate::capture;
 use crate::compare::Tolerance;
@@ -17,7 +17,6 @@ use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 /// The watchdog of fault-free runs, in wave instructions per dispatch: an hour or more on the
 /// embedded GPU, so that a kernel without an end is reported some day.
@@ -137,9 +136,34 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
         return Err(PrepareError::Application);
     }
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
+    let Placed { dispatches, software, buffers, outputs, formats, compiler } =
+        place(campaign, &mut device)?;
+    let (changes, guests) = (Changes::default(), BTreeMap::new());
+    let workload = Workload { device, dispatches, changes, buffers, outputs, guests };
+    Ok(Prepared { workload, software, formats, compiler })
+}
+
+/// A campaign's kernels and buffers on a device.
+pub(crate) struct Placed {
+    pub dispatches: Vec<Dispatch>,
+    pub software: Vec<Dispatch>,
+    pub buffers: Vec<Buffer>,
+    pub outputs: Vec<Buffer>,
+    pub formats: Vec<OutputFormat>,
+    pub compiler: Option<String>,
+}
+
+/// Loads the code of a campaign's kernels into a device, and fills the buffers.
+///
+/// # Errors
+/// [`PrepareError`].
+pub(crate) fn place<D: Device>(
+    campaign: &Campaign,
+    device: &mut D,
+) -> Result<Placed, PrepareError> {
     let mut modules = Modules::default();
     for launch in campaign.launches.iter().chain(&campaign.software) {
-        modules.load(&launch.code, &campaign.target, &mut device)?;
+        modules.load(&launch.code, &campaign.target, device)?;
     }
 
     let mut addresses = Vec::new();
@@ -172,9 +196,7 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     };
     let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    let (changes, guests) = (Changes::default(), BTreeMap::new());
-    let workload = Workload { device, dispatches, changes, buffers, outputs, guests };
-    Ok(Prepared { workload, software, formats, compiler })
+    Ok(Placed { dispatches, software, buffers, outputs, formats, compiler })
 }
 
 /// Puts a campaign's program together: its instructions that the target lacks replaced by what
@@ -187,9 +209,7 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
         return capture::prepare_checked(campaign, source);
     }
     if let Some(application) = &campaign.application {
-        let go_on = AtomicBool::new(false);
-        let attached = Attached::new(campaign, application)?;
-        return attached.record(campaign, &attached.golden(&go_on)?, &go_on);
+        return recorded(campaign, application);
     }
     let mut prepared = prepare(campaign)?;
     if !campaign.instructions.is_empty() {
@@ -214,11 +234,11 @@ struct Module {
 
 impl Modules {
     /// Loads `code` unless an earlier launch uses it too.
-    fn load(
+    fn load<D: Device>(
         &mut self,
         code: &Code,
         target: &Target,
-        device: &mut EmbeddedGpu,
+        device: &mut D,
     ) -> Result<(), PrepareError> {
         if self.find(code).is_some() {
             return Ok(());

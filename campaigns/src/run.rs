@@ -2,7 +2,7 @@
 
 use crate::application::ApplicationError;
 use crate::attached::ApplicationRuns;
-use crate::campaign::{Campaign, Faults, SampleSize};
+use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
@@ -41,8 +41,8 @@ pub struct RunOptions {
     pub force: bool,
     /// The ways to be faster that are taken.
     pub accelerations: Accelerations,
-    /// How faults are injected.
-    pub path: InjectionPath,
+    /// How faults are injected, if not as the campaign's device does it.
+    pub path: Option<InjectionPath>,
     /// First inject faults whose outcomes are known.
     pub self_test: bool,
 }
@@ -56,7 +56,7 @@ impl RunOptions {
             resume: false,
             force: false,
             accelerations: Accelerations::ALL,
-            path: InjectionPath::Embedded,
+            path: None,
             self_test: false,
         }
     }
@@ -91,14 +91,21 @@ pub fn run(
     if !options.force || options.resume {
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
     }
-    if campaign.application.is_some() && options.path == InjectionPath::Hook {
-        return Err(CampaignError::NoHooks);
-    }
-    let experiment = Experiment::new(campaign, faults, progress, interrupt)?;
+    let path = match (campaign.device, options.path) {
+        (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
+        (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
+            return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
+        }
+        (CampaignDevice::Rocr, _) if options.self_test => {
+            return Err(CampaignError::OnlyEmbedded("the self-test"));
+        }
+        (CampaignDevice::Rocr, _) => InjectionPath::Hook,
+    };
+    let experiment = Experiment::new(campaign, faults, path, progress, interrupt)?;
     let clock = Instant::now();
     let injectors = experiment.injectors(options)?;
     let saving = clock.elapsed().as_secs_f64();
-    let rules = experiment.rules(options);
+    let rules = experiment.rules();
     let self_test = if options.self_test {
         progress.phase(Phase::SelfTest);
         let Experiment { prepared, golden, plan, .. } = &experiment;
@@ -162,10 +169,11 @@ pub fn run(
 
 /// Everything that injections need, and what it took to get there.
 struct Experiment<'a> {
+    path: InjectionPath,
     prepared: Prepared,
     golden: Golden,
-    /// Where the workload is an application: faults are injected into runs of it, and planned on
-    /// a run that was recorded.
+    /// Where the workload runs in processes of its own: faults are injected into those, and planned
+    /// on the embedded GPU.
     application: Option<ApplicationRuns<'a>>,
     population: flipwave_injector::Population,
     counted: String,
@@ -179,23 +187,20 @@ impl<'a> Experiment<'a> {
     fn new(
         campaign: &'a Campaign,
         faults: &Faults,
+        path: InjectionPath,
         progress: &mut dyn Progress,
         interrupt: &AtomicBool,
     ) -> Result<Experiment<'a>, CampaignError> {
         let mut timings = Timings::default();
         progress.phase(Phase::Preparing);
-        let runs = campaign
-            .application
-            .as_ref()
-            .map(|application| ApplicationRuns::new(campaign, application, interrupt))
-            .transpose()?;
-        let prepared = timed(&mut timings.prepare, || match &runs {
-            Some(runs) => runs.attached.record(campaign, &runs.golden, interrupt),
+        let application = ApplicationRuns::new(campaign, interrupt)?;
+        let prepared = timed(&mut timings.prepare, || match &application {
+            Some(runs) => runs.prepare(campaign, interrupt),
             None => prepare_emulated(campaign),
         })?;
         progress.phase(Phase::Golden);
-        let golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
-        let application = runs.map(|runs| runs.with_limits(&golden)).transpose()?;
+        let mut golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
+        application.iter().try_for_each(|runs| runs.know(&mut golden))?;
         progress.phase(Phase::Profiling);
         let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
         let sampling = sampling(faults, profile.population.places)?;
@@ -204,6 +209,7 @@ impl<'a> Experiment<'a> {
             flipwave_injector::plan(&prepared.workload, &profile, campaign.seed, sampling)
         })?;
         Ok(Experiment {
+            path,
             strata: profile.strata().map(|stratum| stratum.name).collect(),
             counted: profile.counted(),
             population: profile.population,
@@ -218,15 +224,15 @@ impl<'a> Experiment<'a> {
 
     fn injectors(&self, options: &RunOptions) -> Result<Injectors<'_>, CampaignError> {
         let (workload, accelerations) = (&self.prepared.workload, options.accelerations);
-        Injectors::new(workload, &self.golden, &self.plan, options.path, accelerations)
+        Injectors::new(workload, &self.golden, &self.plan, self.path, accelerations)
     }
 
-    fn rules(&self, options: &RunOptions) -> Rules<'_> {
+    fn rules(&self) -> Rules<'_> {
         Rules {
             golden: &self.golden,
             formats: &self.prepared.formats,
             timing_threshold: self.timing_threshold,
-            counts_instructions: options.path.counts_instructions(),
+            counts_instructions: self.path.counts_instructions(),
         }
     }
 
@@ -243,7 +249,11 @@ impl<'a> Experiment<'a> {
         let planned = &self.plan[index as usize];
         let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
         if let Some(runs) = &self.application {
-            let injected = runs.inject(planned, options.accelerations, interrupt);
+            let codes = injectors.hooked_code(&planned.site);
+            let codes = codes
+                .map_err(|reason| CampaignError::Injection { index, reason: Box::new(reason) })?;
+            let accelerations = options.accelerations;
+            let injected = runs.inject(planned, codes.as_deref(), accelerations, rules, interrupt);
             let (struck, verdict) = injected.map_err(|reason| match reason {
                 CampaignError::Application(ApplicationError::Interrupted) => reason,
                 reason => CampaignError::InApplication { index, reason: Box::new(reason) },
@@ -260,8 +270,7 @@ impl<'a> Experiment<'a> {
                 return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
             }
         };
-        let foreseen = planned.foresight.and_then(|own| own.value);
-        let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));
+        let verdict = rules.classify(&injection, planned.fate());
         Ok(row(index, planned, stratum, &injection.struck, &verdict))
     }
 

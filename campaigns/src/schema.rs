@@ -2,6 +2,7 @@
 //! go together, is checked in [`crate::check`].
 
 use crate::application::schema::{Application, Comparison};
+use crate::campaign::CampaignDevice;
 use crate::element::{ElementType, Number};
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
@@ -19,6 +20,8 @@ pub(crate) struct File {
     pub seed: u64,
     #[serde(default = "default_target")]
     pub target: String,
+    #[serde(default)]
+    pub device: CampaignDevice,
     pub workload: Workload,
     pub faults: Option<Faults>,
     #[serde(default)]

@@ -32,6 +32,8 @@ software; 2 not done, with the reason on standard error.";
 pub enum Command {
     /// Run a campaign: inject its faults, write and sum up their outcomes
     Run(RunArguments),
+    /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
+    Launch(LaunchArguments),
     /// Repeat one injection and print what it did
     Replay(ReplayArguments),
     /// Follow one fault through a program: how it spreads, and where it dies or gets out
@@ -144,14 +146,29 @@ pub struct RunArguments {
     /// Do without a way to be faster, to the same results; may be given several times
     #[arg(long, value_name = "WAY", value_enum)]
     pub without: Vec<AccelerationArgument>,
-    /// How faults are injected
-    #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
-    pub by: PathArgument,
+    /// How faults are injected [default: embedded; on another device hook]
+    #[arg(long, value_name = "PATH", value_enum)]
+    pub by: Option<PathArgument>,
     /// First inject faults whose outcomes are known; go on only if all come out as they must
     #[arg(long)]
     pub self_test: bool,
     #[command(flatten)]
     pub strict: StrictArgument,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs AMD's runtime (libhsa-runtime64), and a GPU of the campaign's target; without one, \
+`flipwave exec -- flipwave launch ...` gives it the embedded GPU. No faults are injected.")]
+pub struct LaunchArguments {
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// Folder for what the output buffers hold afterwards
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Seed in place of the campaign file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
 }
 
 impl RunArguments {

@@ -6,6 +6,7 @@ mod display;
 mod emulate;
 mod exec;
 mod inspect;
+mod launch;
 mod profile;
 mod replay;
 mod run;
@@ -28,6 +29,7 @@ const FAILED: u8 = 2;
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Launch(arguments) => launch::launch(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),

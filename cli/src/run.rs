@@ -25,7 +25,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         resume: arguments.resume,
         force: arguments.force,
         accelerations: arguments.accelerations(),
-        path: arguments.by.into(),
+        path: arguments.by.map(Into::into),
         self_test: arguments.self_test,
     };
     let mut display = Display::new();

@@ -26,7 +26,9 @@ mod trace;
 mod workload;
 
 pub use change::{Change, Changes, Patch};
-pub use device_side::{HookInjector, Refusal, supports};
+pub use device_side::{
+    HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
+};
 pub use fate::Fate;
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,

@@ -37,11 +37,7 @@ impl Injection {
             return;
         }
         match self.strike.so_far() {
-            Some(Ok(struck)) => tell(&Event::Struck {
-                before: struck.before,
-                after: struck.after,
-                words: struck.words,
-            }),
+            Some(Ok(struck)) => tell(&Event::struck(struck)),
             Some(Err(error)) => tell(&Event::NotStruck { reason: error.to_string() }),
             None => return,
         }

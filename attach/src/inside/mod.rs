@@ -39,14 +39,14 @@ fn open() -> Option<Arc<Machine>> {
 
 fn start() -> Result<Arc<Machine>, String> {
     let session = Session::of_process()?;
-    let report = Report::to(session.report.as_deref())
-        .map_err(|error| format!("cannot write the report: {error}"))?;
-    let _ = REPORT.set(Mutex::new(report));
+    open_report(&session)?;
     let target = session.target()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
-        Task::Run => Box::new(plain::Plain { threads: NonZeroUsize::MIN }),
-        Task::Parallel { threads } => Box::new(plain::Plain { threads: *threads }),
+        Task::Run => Box::new(plain::Plain { threads: NonZeroUsize::MIN, tells_faults: true }),
+        Task::Parallel { threads } => {
+            Box::new(plain::Plain { threads: *threads, tells_faults: true })
+        }
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Inject { site, limits } => {
             Box::new(injection::Injection::new(site, limits, &target)?)
@@ -57,14 +57,27 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(recorder)
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(Counting::new(tool)?),
-        Task::Tool(_) => Box::new(plain::Plain { threads: NonZeroUsize::MIN }),
+        // What the runtime makes of faults is told, as on hardware.
+        Task::Tool(_) | Task::InjectByHooks(_) => {
+            Box::new(plain::Plain { threads: NonZeroUsize::MIN, tells_faults: false })
+        }
     };
     Machine::start(&target, session.gpus, driver, copy_watch, failed)
         .map_err(|error| error.to_string())
 }
 
+/// Opens the report of this process, if it is not open.
+pub fn open_report(session: &Session) -> Result<(), String> {
+    if REPORT.get().is_none() {
+        let report = Report::to(session.report.as_deref())
+            .map_err(|error| format!("cannot write the report: {error}"))?;
+        let _ = REPORT.set(Mutex::new(report));
+    }
+    Ok(())
+}
+
 /// Tells the program that has started the application.
-fn tell(event: &Event) {
+pub fn tell(event: &Event) {
     if let Some(report) = REPORT.get() {
         report.lock().unwrap_or_else(PoisonError::into_inner).add(event);
     }
@@ -90,7 +103,7 @@ pub fn fail(reason: &str) -> ! {
 
 /// Ends the application at once. What the runtime would do at an orderly end may wait for the GPU,
 /// which has stopped.
-fn end() -> ! {
+pub fn end() -> ! {
     // SAFETY: does nothing but to end the process.
     unsafe { libc::_exit(ENDED) }
 }

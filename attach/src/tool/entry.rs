@@ -3,7 +3,8 @@
 use super::measuring::Measuring;
 use super::output::Output;
 use super::{ToolName, ToolSession};
-use crate::inside::fail;
+use crate::hooked::Striking;
+use crate::inside::{fail, open_report};
 use crate::session::{Session, Task};
 use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
@@ -25,8 +26,15 @@ pub unsafe extern "C" fn OnLoad(
     _names_of_failed: *const *const c_char,
 ) -> bool {
     let session = Session::of_process().unwrap_or_else(|reason| fail(&reason));
-    let Task::Tool(tool) = session.task else { return false };
-    let interceptor = interceptor(tool).unwrap_or_else(|reason| fail(&reason));
+    open_report(&session).unwrap_or_else(|reason| fail(&reason));
+    let interceptor = match session.task {
+        Task::Tool(tool) => interceptor(tool),
+        Task::InjectByHooks(hooked) => {
+            Striking::new(&hooked).map(|own| Box::new(own) as Box<dyn Interceptor>)
+        }
+        _ => return false,
+    };
+    let interceptor = interceptor.unwrap_or_else(|reason| fail(&reason));
     // SAFETY: the runtime's table, in `OnLoad`.
     let installed = unsafe { install(table, interceptor) };
     if !installed {

@@ -41,16 +41,20 @@ pub enum Judged {
 }
 
 impl Judged {
-    /// Why the run counts as stopped, as results name it; nothing of one that ended as it must.
-    pub fn due_cause(&self) -> Option<&'static str> {
+    /// Of a run that ended as it must: whether it is right, and how it differs.
+    ///
+    /// # Errors
+    /// Why any other counts as stopped, as results name it.
+    pub fn completed(&self) -> Result<(bool, Difference), &'static str> {
         match self {
-            Judged::Matches { .. } | Judged::Differs { .. } => None,
-            Judged::OtherExit(_) => Some("exit_code"),
-            Judged::Signal(_) => Some("signal"),
-            Judged::TimedOut => Some("timeout"),
-            Judged::OutOfMemory => Some("out_of_memory"),
-            Judged::OutputTooLarge => Some("output_too_large"),
-            Judged::RuntimeError(_) => Some("runtime_error"),
+            Judged::Matches { difference, .. } => Ok((true, *difference)),
+            Judged::Differs { difference, .. } => Ok((false, *difference)),
+            Judged::OtherExit(_) => Err("exit_code"),
+            Judged::Signal(_) => Err("signal"),
+            Judged::TimedOut => Err("timeout"),
+            Judged::OutOfMemory => Err("out_of_memory"),
+            Judged::OutputTooLarge => Err("output_too_large"),
+            Judged::RuntimeError(_) => Err("runtime_error"),
         }
     }
 }

@@ -99,7 +99,8 @@ pub struct AmdExtTable {
     pub version: ApiTableVersion,
     unused0: [Unused; 7],
     pub hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
-    unused8: [Unused; 27],
+    unused8: [Unused; 26],
+    pub hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
     pub hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
     pub hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
 }
@@ -153,6 +154,7 @@ mod tests {
         );
         check!(AmdExtTable:
             hsa_amd_signal_async_handler_fn 7,
+            hsa_amd_register_system_event_handler_fn 34,
             hsa_amd_queue_intercept_create_fn 35,
             hsa_amd_queue_intercept_register_fn 36,
         );

@@ -5,6 +5,7 @@
 
 mod device;
 mod error;
+mod fault;
 pub mod tools;
 
 pub use device::{OpenError, RocrDevice};

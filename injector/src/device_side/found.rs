@@ -3,18 +3,26 @@
 use crate::injection::Struck;
 use flipwave_hooks::variables::{VariableError, Variables};
 
+/// The variable with all of them.
+pub(super) const WAVES: &str = "waves";
 /// 64-bit numbers of a structure.
 const NUMBERS: usize = 6;
+/// Bytes of a structure.
+pub(super) const WAVE_BYTES: usize = 8 * NUMBERS;
 
 /// What the waves of a dispatch had struck; nothing where that is nothing. The values are those of
 /// the wave with the lowest number.
 pub(super) fn found(variables: &Variables<'_>) -> Result<Option<Struck>, VariableError> {
-    let numbers = variables.numbers("waves")?;
+    Ok(found_in(&variables.numbers(WAVES)?))
+}
+
+/// The same of the variable's numbers.
+pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
     let (waves, _) = numbers.as_chunks::<NUMBERS>();
     let struck = waves.iter().filter_map(|[_, words, before, after, _, _]| {
         (*words > 0).then_some(Struck { before: *before, after: *after, words: *words })
     });
-    Ok(struck.reduce(together))
+    struck.reduce(together)
 }
 
 /// What was struck first, and then.

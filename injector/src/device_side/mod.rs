@@ -15,25 +15,30 @@
 
 mod calls;
 mod found;
+mod launch;
 mod library;
 mod orders;
 mod refusal;
 mod request;
 mod rewriting;
+mod site_hooks;
 mod variables;
 
+pub use launch::LaunchShape;
 pub use refusal::{Refusal, supports};
+pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
 use crate::injection::{Struck, check, conclude, run_from};
-use crate::site::{Lanes, Place, When};
+use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
-use flipwave_device::{Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
+use flipwave_device::{Address, Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::variables::Variables;
 use flipwave_sim::{EmbeddedGpu, Policy};
+use orders::orders;
 use request::Request;
 use rewriting::{Rewriting, Rewritten, Sources, rewrite};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use variables::copy_variables;
 
 /// Waves of a workgroup at most: 1024 work-items in waves of 32.
@@ -77,11 +82,7 @@ impl<'a> HookInjector<'a> {
     pub fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         let workload = self.workload;
         check(workload, site, limits)?;
-        let refused = |reason| InjectionError::Refused { site: Box::new(*site), reason };
-        supports(site).map_err(refused)?;
-        if !workload.guests.is_empty() {
-            return Err(refused(Refusal::Emulated));
-        }
+        self.check_supported(site)?;
         let device = workload.start()?;
         let mut loaded = Loaded::new();
         let mut struck: Option<Struck> = None;
@@ -97,6 +98,41 @@ impl<'a> HookInjector<'a> {
                 Ok::<Completion, InjectionError>(completion)
             })?;
         conclude(site, struck.map(Ok), ending)
+    }
+
+    /// The code that the fault at `site` takes, of each module that it strikes in, to be run by
+    /// someone else than this workload's device. `limits` as for [`HookInjector::inject`].
+    ///
+    /// # Errors
+    /// As [`HookInjector::inject`], for what shows before the run.
+    pub fn hooked_code(
+        &mut self,
+        site: &Site,
+        limits: &[u64],
+    ) -> Result<Vec<HookedCode>, InjectionError> {
+        let workload = self.workload;
+        check(workload, site, limits)?;
+        self.check_supported(site)?;
+        let dispatches = (0..).zip(&workload.dispatches);
+        let is_struck = |index| site.event().is_none_or(|event| event.dispatch == index);
+        let modules: BTreeSet<u32> = dispatches
+            .filter_map(|(index, dispatch)| is_struck(index).then_some(dispatch.module.0))
+            .collect();
+        let mut all = Vec::new();
+        for module in modules.into_iter().map(ModuleId) {
+            let Some(object) = workload.device.code_object(module) else { continue };
+            if let Some(rewriting) = self.rewriting(site, module)? {
+                all.push(HookedCode::new(object, rewriting));
+            }
+        }
+        Ok(all)
+    }
+
+    fn check_supported(&self, site: &Site) -> Result<(), InjectionError> {
+        let is_emulated = !self.workload.guests.is_empty();
+        let emulated = if is_emulated { Err(Refusal::Emulated) } else { Ok(()) };
+        let supported = supports(site).and(emulated);
+        supported.map_err(|reason| InjectionError::Refused { site: Box::new(*site), reason })
     }
 
     /// The code of a module with the hooks of a site; `None` where the module has no place for
@@ -134,14 +170,8 @@ impl<'a> HookInjector<'a> {
     fn waves(&self, site: &Site, module: ModuleId) -> Result<u64, Refusal> {
         let When::Always(_) = site.when else { return Ok(WORKGROUP_WAVES) };
         let dispatches = self.workload.dispatches.iter().filter(|own| own.module == module);
-        let waves = dispatches.map(|dispatch| {
-            let lanes = self.workload.wave_lanes(dispatch);
-            let workgroups = (0..3).map(|axis| {
-                u64::from(dispatch.grid[axis].div_ceil(dispatch.workgroup[axis].max(1)))
-            });
-            workgroups.product::<u64>() * u64::from(waves_of_workgroup(dispatch, lanes))
-        });
-        let waves = waves.max().unwrap_or(0);
+        let waves = dispatches.map(|dispatch| shape(self.workload, dispatch).waves()).max();
+        let waves = waves.unwrap_or(0);
         if waves > MOST_WAVES {
             return Err(Refusal::Waves { waves, most: MOST_WAVES });
         }
@@ -149,9 +179,12 @@ impl<'a> HookInjector<'a> {
     }
 }
 
-/// Waves of a full workgroup.
-fn waves_of_workgroup(dispatch: &Dispatch, lanes: u8) -> u32 {
-    dispatch.workgroup.iter().product::<u32>().div_ceil(lanes.into())
+/// The shape of a dispatch of a workload.
+fn shape(workload: &Workload, dispatch: &Dispatch) -> LaunchShape {
+    let object = workload.device.code_object(dispatch.module);
+    let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
+    let declared_lds = kernel.map_or(0, |own| own.descriptor.group_segment_fixed_size);
+    LaunchShape::of_dispatch(dispatch, workload.wave_lanes(dispatch), declared_lds)
 }
 
 /// One dispatch with hooks.
@@ -169,8 +202,9 @@ impl Run<'_> {
         dispatch: &Dispatch,
         loaded: &mut Loaded,
     ) -> Result<(Completion, Option<Struck>), InjectionError> {
-        let Rewriting { data, layout, slowdown, .. } = self.rewriting;
-        let place = self.place(device, dispatch)?;
+        let Rewriting { data, rewritten, slowdown, .. } = self.rewriting;
+        let shape = shape(self.workload, dispatch);
+        let place = self.place(device, &shape)?;
         let module = match loaded.get(&dispatch.module.0) {
             Some(module) => {
                 Variables::reset(device, *module, data)?;
@@ -182,7 +216,11 @@ impl Run<'_> {
                 module
             }
         };
-        self.give_orders(device, dispatch, module, place)?;
+        let refused = |reason| InjectionError::Refused { site: Box::new(*self.site), reason };
+        let orders = orders(self.site, &shape, self.workload.simds(), place).map_err(refused)?;
+        for (variable, bytes) in &orders {
+            Variables::write(device, module, data, variable, bytes)?;
+        }
         let instruction_limit = dispatch.instruction_limit.saturating_mul(*slowdown);
         // What a wave did in one turn it does in one turn still, so that waves that share what is
         // struck come to it in the same order.
@@ -196,71 +234,43 @@ impl Run<'_> {
         device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {
-            Completion::Faulted(fault) => {
-                Completion::Faulted(DeviceFault { place: layout.old_place(fault.place), ..fault })
-            }
+            Completion::Faulted(fault) => Completion::Faulted(DeviceFault {
+                place: rewritten.layout.old_place(fault.place),
+                ..fault
+            }),
             completed => completed,
         };
         Ok((completion, found))
     }
 
     /// Where that is which is struck and is no register: its address, or its offset in LDS.
-    fn place(&self, device: &EmbeddedGpu, dispatch: &Dispatch) -> Result<u64, InjectionError> {
+    fn place(&self, device: &EmbeddedGpu, shape: &LaunchShape) -> Result<u64, InjectionError> {
+        let buffer =
+            |number: u32| self.workload.buffers.get(number as usize).map(|own| own.address);
+        let place = place_of(self.site, shape, buffer);
+        let found = place.filter(|address| {
+            let is_memory = matches!(self.site.place, Place::Memory { .. });
+            !is_memory || device.read(Address(*address), &mut [0; 4]).is_ok()
+        });
         let place = self.site.place;
-        let found = match place {
-            Place::Memory { buffer, offset } => {
-                let start = self.workload.buffers.get(buffer as usize).map(|own| own.address.0);
-                let address = start.and_then(|start| start.checked_add(offset));
-                address.filter(|address| {
-                    device.read(flipwave_device::Address(*address), &mut [0; 4]).is_ok()
-                })
-            }
-            Place::Lds(offset) => {
-                let object = self.workload.device.code_object(dispatch.module);
-                let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
-                let own = kernel.map_or(0, |own| own.descriptor.group_segment_fixed_size);
-                let bytes = u64::from(own) + u64::from(dispatch.dynamic_lds);
-                Some(u64::from(offset)).filter(|offset| offset + 4 <= bytes)
-            }
-            _ => Some(0),
-        };
         found.ok_or(InjectionError::NoSuchPlace { place, site: Box::new(*self.site) })
     }
+}
 
-    /// Tells the hooks what to strike, and when.
-    fn give_orders(
-        &self,
-        device: &mut EmbeddedGpu,
-        dispatch: &Dispatch,
-        module: ModuleId,
-        place: u64,
-    ) -> Result<(), InjectionError> {
-        let (site, data) = (self.site, &self.rewriting.data);
-        let lanes = self.workload.wave_lanes(dispatch);
-        let is_missing = match site.lanes {
-            Some(Lanes::One(lane)) => lane.0 >= lanes,
-            Some(Lanes::Mask(mask)) => mask.0 & !(u64::MAX >> (64 - lanes)) != 0,
-            _ => false,
-        };
-        if is_missing {
-            let reason = Refusal::Lanes { lanes };
-            return Err(InjectionError::Refused { site: Box::new(*site), reason });
+/// The address, or the offset in LDS, of what a site strikes and is no register; 0 for those.
+/// Nothing where there is no such place.
+fn place_of(
+    site: &Site,
+    shape: &LaunchShape,
+    buffer: impl FnOnce(u32) -> Option<Address>,
+) -> Option<u64> {
+    match site.place {
+        Place::Memory { buffer: number, offset } => buffer(number)?.0.checked_add(offset),
+        Place::Lds(offset) => {
+            let offset = u64::from(offset);
+            Some(offset).filter(|offset| offset + 4 <= shape.lds_bytes.into())
         }
-        let (simds, width) = self.workload.simds();
-        let fault = orders::fault(site, lanes, width, place);
-        Variables::write(device, module, data, "fault", &fault)?;
-        match &site.when {
-            When::At(event) => {
-                Variables::write(device, module, data, "event", &orders::event(event))?;
-            }
-            When::Always(unit) => {
-                let workgroups = crate::population::workgroups(dispatch);
-                let waves = waves_of_workgroup(dispatch, lanes);
-                let unit = orders::unit(unit, workgroups, waves, simds);
-                Variables::write(device, module, data, "unit", &unit)?;
-            }
-        }
-        Ok(())
+        _ => Some(0),
     }
 }
 
@@ -279,7 +289,7 @@ fn load_apart(
     for _ in 0..FREE_PLACES {
         free.push(device.allocate(1)?);
     }
-    let module = device.load(&rewriting.object)?;
+    let module = device.load(&rewriting.rewritten.object)?;
     for place in free {
         device.free(place)?;
     }

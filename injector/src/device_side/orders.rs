@@ -1,10 +1,12 @@
 //! What the host writes into the variables of the hooks: the structures of `fault.c`, `event.c` and
 //! `unit.c`.
 
+use super::launch::LaunchShape;
+use super::refusal::Refusal;
 use super::request::is_active;
 use crate::Site;
 use crate::fault::Action;
-use crate::site::{Event, Lanes, Unit};
+use crate::site::{Event, Lanes, Unit, When};
 use flipwave_isa::LaneMask;
 
 /// Words of a structure, the low half of wide ones first.
@@ -23,12 +25,40 @@ impl Words {
     }
 }
 
+/// What the variables of the hooks hold in a dispatch of this shape, by their names: on a device
+/// with so many SIMDs to a unit, and lanes to a SIMD. `place` is the address or the offset of what
+/// is no register.
+///
+/// # Errors
+/// [`Refusal::Lanes`] where waves do not have the lanes.
+pub(super) fn orders(
+    site: &Site,
+    shape: &LaunchShape,
+    (simds, width): (u8, u8),
+    place: u64,
+) -> Result<[(&'static str, Vec<u8>); 2], Refusal> {
+    let lanes = shape.wave_lanes;
+    let is_missing = match site.lanes {
+        Some(Lanes::One(lane)) => lane.0 >= lanes,
+        Some(Lanes::Mask(mask)) => mask.0 & !(u64::MAX >> (64 - lanes)) != 0,
+        _ => false,
+    };
+    if is_missing {
+        return Err(Refusal::Lanes { lanes });
+    }
+    let when = match &site.when {
+        When::At(own) => ("event", event(own)),
+        When::Always(own) => ("unit", unit(own, shape, simds)),
+    };
+    Ok([("fault", fault(site, lanes, width, place)), when])
+}
+
 /// `struct fault`: what happens to a value, in which lanes of waves of this size, on SIMDs of this
 /// width, and at which address or offset, for what is no register.
-pub(super) fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
+fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
     let all = u64::MAX >> (64 - wave_lanes);
     let lanes = match (&site.when, site.lanes) {
-        (crate::site::When::Always(unit), _) => unit.lanes(simd_width).0 & all,
+        (When::Always(unit), _) => unit.lanes(simd_width).0 & all,
         (_, Some(Lanes::One(lane))) => 1 << lane.0,
         (_, Some(Lanes::Mask(LaneMask(mask)))) => mask,
         (_, Some(Lanes::All | Lanes::Active) | None) => all,
@@ -51,7 +81,7 @@ fn change(action: Action) -> u64 {
 }
 
 /// `struct event`.
-pub(super) fn event(event: &Event) -> Vec<u8> {
+fn event(event: &Event) -> Vec<u8> {
     let (window, rate, key) = match event.intermittent {
         Some((intermittent, key)) => (intermittent.window.get(), intermittent.rate, key),
         None => (1, 0, 0),
@@ -61,11 +91,10 @@ pub(super) fn event(event: &Event) -> Vec<u8> {
     words.wide(event.occurrence).wide(window).word(rate).word(key).0
 }
 
-/// `struct unit`, for a dispatch with so many workgroups in x and y of so many waves, on a device
-/// with so many SIMDs to a unit.
-pub(super) fn unit(unit: &Unit, workgroups: [u32; 2], waves: u32, simds: u8) -> Vec<u8> {
-    let [x, y] = workgroups;
-    let words = Words::default().word(x).word(y).word(waves);
+/// `struct unit`, for a dispatch of this shape, on a device with so many SIMDs to a unit.
+fn unit(unit: &Unit, shape: &LaunchShape, simds: u8) -> Vec<u8> {
+    let [x, y, _] = shape.workgroups();
+    let words = Words::default().word(x).word(y).word(shape.workgroup_waves());
     let words = words.word(unit.units.get()).word(unit.unit);
     words.word(simds.into()).word(unit.simd.into()).word(0).0
 }

@@ -6,6 +6,7 @@ use super::library;
 use super::request::Request;
 use crate::fault::FloatFormat;
 use flipwave_codeobj::CodeObject;
+use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};
 use flipwave_hooks::layout::{Layout, Purpose};
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError};
@@ -14,10 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A rewritten code object.
 pub(super) struct Rewriting {
-    /// The code.
-    pub object: CodeObject,
-    /// Where everything went.
-    pub layout: Layout,
+    /// The program that was rewritten.
+    pub program: Program,
+    /// The code, and where everything went.
+    pub rewritten: flipwave_hooks::rewrite::Rewritten,
     /// The hooks' variables.
     pub data: (Pc, HookData),
     /// At most so many instructions are executed for one of the program's.
@@ -69,14 +70,14 @@ pub(super) fn rewrite(
     for (at, when, call) in calls {
         instrumentation.call(at, when, call);
     }
+    let program = instrumentation.program().clone();
     let rewritten = instrumentation.rewrite(compiler)?;
     if let Some(refused) = rewritten.report.refused.first() {
         return Ok(Rewritten::Refused(Refusal::Engine(refused.reason.clone())));
     }
-    let Some(data) = rewritten.data.into_iter().next() else { return Ok(Rewritten::Nothing) };
+    let Some(data) = rewritten.data.first().cloned() else { return Ok(Rewritten::Nothing) };
     let slowdown = slowdown(&rewritten.layout);
-    let (object, layout) = (rewritten.object, rewritten.layout);
-    Ok(Rewritten::Code(Box::new(Rewriting { object, layout, data, slowdown })))
+    Ok(Rewritten::Code(Box::new(Rewriting { program, rewritten, data, slowdown })))
 }
 
 /// Instructions executed for one of the program's, itself included: as many as the longest code

@@ -55,6 +55,11 @@ impl Planned {
         (fate != Fate::Read).then_some(Struck { before, after, words: self.words()? })
     }
 
+    /// What becomes of the value in the fault-free run, where that is known.
+    pub fn fate(&self) -> Option<Fate> {
+        self.foresight?.value.map(|(fate, _)| fate)
+    }
+
     /// How many places the fault strikes, where that is known: of a site with the lanes named.
     fn words(&self) -> Option<u64> {
         match self.site.lanes {

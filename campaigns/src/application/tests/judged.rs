@@ -48,10 +48,10 @@ fn every_way_to_end_is_told_from_the_others() {
 
 #[test]
 fn a_run_that_was_stopped_has_a_cause_and_others_have_none() {
-    assert_eq!(after_result("true").due_cause(), None);
-    assert_eq!(after_result("echo 2").due_cause(), None);
-    assert_eq!(after_result("exit 1").due_cause(), Some("exit_code"));
-    assert_eq!(after_result("kill -SEGV $$").due_cause(), Some("signal"));
+    assert_eq!(after_result("true").completed(), Ok((true, Difference::default())));
+    assert!(matches!(after_result("echo 2").completed(), Ok((false, _))));
+    assert_eq!(after_result("exit 1").completed(), Err("exit_code"));
+    assert_eq!(after_result("kill -SEGV $$").completed(), Err("signal"));
 }
 
 /// With wrong outputs and a check that finds nothing wrong: a crash is a crash.

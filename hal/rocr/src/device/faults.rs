@@ -1,6 +1,7 @@
 //! What the runtime tells of dispatches that go wrong.
 
-use flipwave_device::{AccessKind, Address, FaultCause};
+use crate::fault;
+use flipwave_device::FaultCause;
 use hsa_sys::*;
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
@@ -21,15 +22,8 @@ pub fn listen(functions: &Functions) {
 
 unsafe extern "C" fn on_event(event: *const hsa_amd_event_t, _: *mut c_void) -> hsa_status_t {
     // SAFETY: the runtime's event, while it calls.
-    let Some(event) = (unsafe { event.as_ref() }) else { return HSA_STATUS_ERROR };
-    if event.event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT {
-        return HSA_STATUS_ERROR;
-    }
-    let fault = &event.memory_fault;
-    let writes = fault.fault_reason_mask & HSA_AMD_MEMORY_FAULT_READ_ONLY != 0;
-    let access = if writes { AccessKind::Write } else { AccessKind::Read };
-    let address = Address(fault.virtual_address);
-    let cause = FaultCause::MemoryViolation { address, access, lane: None };
+    let cause = unsafe { event.as_ref() }.and_then(fault::of_event);
+    let Some(cause) = cause else { return HSA_STATUS_ERROR };
     *MEMORY_FAULT.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
     HSA_STATUS_SUCCESS
 }
@@ -42,14 +36,6 @@ pub fn memory_fault() -> Option<FaultCause> {
 /// What the status that a queue has stopped with means for its dispatch; nothing if it means that
 /// the tool is wrong.
 pub fn cause(status: hsa_status_t) -> Option<FaultCause> {
-    let nowhere =
-        FaultCause::MemoryViolation { address: Address(0), access: AccessKind::Read, lane: None };
-    Some(match status {
-        HSA_STATUS_ERROR_MEMORY_FAULT => memory_fault().unwrap_or(nowhere),
-        HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION => nowhere,
-        HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION => FaultCause::IllegalInstruction { word: 0 },
-        // The runtime's trap handler stops a queue for the ABI's abort.
-        HSA_STATUS_ERROR_EXCEPTION => FaultCause::Trap { id: 2 },
-        _ => return None,
-    })
+    let known = if status == HSA_STATUS_ERROR_MEMORY_FAULT { memory_fault() } else { None };
+    known.or_else(|| fault::of_status(status))
 }

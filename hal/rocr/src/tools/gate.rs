@@ -5,10 +5,11 @@ use super::queue::QueueState;
 use super::signal::Signal;
 use super::{Dispatch, TOOLS, Version};
 use crate::HsaError;
-use flipwave_device::KernelPacket;
+use flipwave_device::{FaultCause, KernelPacket};
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// A dispatch on its way.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ enum Event {
 #[derive(Default)]
 pub struct Gate {
     events: OnceLock<Sender<Event>>,
+    running: Mutex<Option<Dispatch>>,
 }
 
 impl Gate {
@@ -58,6 +60,15 @@ impl Gate {
         job.done.when_zero(tell(Event::Done))
     }
 
+    fn running(&self) -> MutexGuard<'_, Option<Dispatch>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The dispatch that is under way.
+    pub fn under_way(&self) -> Option<Dispatch> {
+        self.running().clone()
+    }
+
     /// A queue is destroyed: nothing of it executes any more.
     pub fn forget(&self, queue: Arc<QueueState>) {
         if let Some(events) = self.events.get() {
@@ -68,31 +79,43 @@ impl Gate {
 
 /// Lets one job after the other through.
 fn keep(events: &Receiver<Event>) {
+    let Some(tools) = TOOLS.get() else { return };
     let mut waiting: VecDeque<Arc<Job>> = VecDeque::new();
-    let mut running: Option<Dispatch> = None;
     let mut gone: Vec<Arc<QueueState>> = Vec::new();
     let mut numbers = 0..;
-    while let Ok(event) = events.recv() {
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let event = match deadline {
+            Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
         match event {
-            Event::Ready(job) => {
+            Ok(Event::Ready(job)) => {
                 job.queue.all_before_is_done();
                 // The runtime's thread for signals has told of this one after all of theirs.
                 gone.drain(..).for_each(|queue| queue.all_before_is_done());
                 waiting.push_back(job);
             }
-            Event::Done(job) => {
-                if let (Some(dispatch), Some(tools)) = (running.take(), TOOLS.get()) {
+            Ok(Event::Done(job)) => {
+                deadline = None;
+                let ended = tools.gate.running().take();
+                if let Some(dispatch) = ended {
                     tools.interceptor.end(&dispatch, &tools.memory());
                 }
                 job.over.clear();
                 Arc::clone(&job.queue).retire(job);
             }
-            Event::Gone(queue) => gone.push(queue),
+            Ok(Event::Gone(queue)) => gone.push(queue),
+            Err(RecvTimeoutError::Timeout) => {
+                deadline = None;
+                tools.fault(&FaultCause::Watchdog { executed: 0 });
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        if running.is_some() {
+        if tools.gate.running().is_some() {
             continue;
         }
-        let (Some(job), Some(tools)) = (waiting.pop_front(), TOOLS.get()) else { continue };
+        let Some(job) = waiting.pop_front() else { continue };
         let dispatch = Dispatch {
             number: numbers.next().unwrap_or(u32::MAX),
             code: job.kernel.code,
@@ -102,7 +125,8 @@ fn keep(events: &Receiver<Event>) {
             bias: job.kernel.bias,
         };
         tools.interceptor.begin(&dispatch, &tools.memory());
-        running = Some(dispatch);
+        *tools.gate.running() = Some(dispatch);
+        deadline = tools.interceptor.time_limit().map(|limit| Instant::now() + limit);
         job.go.clear();
     }
 }

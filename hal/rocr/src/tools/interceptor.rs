@@ -2,10 +2,11 @@
 
 use super::Memory;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, KernelPacket};
+use flipwave_device::{Address, FaultCause, KernelPacket};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A code object that the application has loaded, by the order in which it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +77,15 @@ pub trait Interceptor: Send + Sync {
 
     /// A dispatch has ended. The application learns of it when this returns.
     fn end(&self, dispatch: &Dispatch, memory: &Memory);
+
+    /// After which time a dispatch counts as hung; never, if nothing else is said.
+    fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Something went wrong on a GPU, mostly in the dispatch that was under way: the runtime has
+    /// said so, and tells the application when this returns; or it takes longer than it may.
+    fn fault(&self, _dispatch: Option<&Dispatch>, _cause: &FaultCause, _memory: &Memory) {}
 
     /// The application is done with the runtime.
     fn finish(&self);

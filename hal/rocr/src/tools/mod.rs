@@ -29,6 +29,7 @@
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set.
 
 mod code;
+mod faults;
 mod gate;
 mod interceptor;
 mod memory;
@@ -42,6 +43,7 @@ pub use memory::Memory;
 pub use replaced::{install, shut_down};
 
 use code::Registry;
+use flipwave_device::FaultCause;
 use gate::Gate;
 use hsa_sys::{AmdExtTable, CoreApiTable};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -61,6 +63,11 @@ static TOOLS: OnceLock<Tools> = OnceLock::new();
 impl Tools {
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the interceptor of a fault.
+    fn fault(&self, cause: &FaultCause) {
+        self.interceptor.fault(self.gate.under_way().as_ref(), cause, &self.memory());
     }
 
     fn memory(&self) -> Memory {

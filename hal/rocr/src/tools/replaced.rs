@@ -3,6 +3,7 @@
 #![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of its headers")]
 
 use super::code::{LoadedCode, Registry, find_kernel};
+use super::faults::{QueueCallback, listen, on_queue_error, register_system_event_handler};
 use super::gate::Gate;
 use super::queue::{QueueState, on_packets};
 use super::{Interceptor, TOOLS, Tools};
@@ -30,7 +31,7 @@ pub unsafe fn install(table: *mut HsaApiTable, interceptor: Box<dyn Interceptor>
         return false;
     };
     // SAFETY: they are there, and nobody else uses them before `OnLoad` returns.
-    let (core, amd) = unsafe { (&mut *table.core, &*table.amd_ext) };
+    let (core, amd) = unsafe { (&mut *table.core, &mut *table.amd_ext) };
     let registry = Mutex::new(Registry::default());
     let tools = Tools { core: *core, amd: *amd, interceptor, registry, gate: Gate::default() };
     if TOOLS.set(tools).is_err() {
@@ -44,6 +45,7 @@ pub unsafe fn install(table: *mut HsaApiTable, interceptor: Box<dyn Interceptor>
     core.hsa_executable_load_agent_code_object_fn = load_code_object;
     core.hsa_executable_freeze_fn = freeze;
     core.hsa_executable_destroy_fn = executable_destroy;
+    amd.hsa_amd_register_system_event_handler_fn = register_system_event_handler;
     true
 }
 
@@ -54,10 +56,16 @@ pub fn shut_down() {
     }
 }
 
-/// The queues that show their packets, by address.
-static QUEUES: Mutex<Option<HashMap<usize, Arc<QueueState>>>> = Mutex::new(None);
+/// A queue that shows its packets, and what the runtime is given of it for as long as it is there.
+struct ShownQueue {
+    state: Arc<QueueState>,
+    _callback: Box<QueueCallback>,
+}
 
-fn with_queues<T>(what: impl FnOnce(&mut HashMap<usize, Arc<QueueState>>) -> T) -> T {
+/// The queues that show their packets, by address.
+static QUEUES: Mutex<Option<HashMap<usize, ShownQueue>>> = Mutex::new(None);
+
+fn with_queues<T>(what: impl FnOnce(&mut HashMap<usize, ShownQueue>) -> T) -> T {
     let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
     what(queues.get_or_insert_default())
 }
@@ -73,10 +81,15 @@ unsafe extern "C" fn queue_create(
     queue: *mut *mut hsa_queue_t,
 ) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    listen(tools);
     let create = tools.amd.hsa_amd_queue_intercept_create_fn;
-    // SAFETY: the caller's arguments, for a function of the same type.
+    let callback = QueueCallback::new(callback, data);
+    let data = (&raw const *callback).cast_mut().cast();
+    let told = Some(on_queue_error as queue_callback);
+    // SAFETY: the caller's arguments, for a function of the same type, and a callback whose data
+    // live until the queue is destroyed.
     let status =
-        unsafe { create(agent, size, kind, callback, data, private_bytes, group_bytes, queue) };
+        unsafe { create(agent, size, kind, told, data, private_bytes, group_bytes, queue) };
     if status != HSA_STATUS_SUCCESS {
         return status;
     }
@@ -91,7 +104,8 @@ unsafe extern "C" fn queue_create(
             Arc::as_ptr(&state).cast_mut().cast(),
         )
     };
-    with_queues(|queues| queues.insert(made as usize, state));
+    let shown = ShownQueue { state, _callback: callback };
+    with_queues(|queues| queues.insert(made as usize, shown));
     status
 }
 
@@ -99,9 +113,9 @@ unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
     let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
     // SAFETY: the caller's argument.
     let status = unsafe { (tools.core.hsa_queue_destroy_fn)(queue) };
-    let state = with_queues(|queues| queues.remove(&(queue as usize)));
-    if let Some(state) = state {
-        tools.gate.forget(state);
+    let shown = with_queues(|queues| queues.remove(&(queue as usize)));
+    if let Some(shown) = shown {
+        tools.gate.forget(shown.state);
     }
     status
 }

@@ -1,0 +1,41 @@
+//! What the library needs to know of the hooks, as who has planned the fault leaves it.
+
+use crate::tool::ToolPath;
+use flipwave_injector::SiteHooks;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A fault by hooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookedSession {
+    /// The site, as text.
+    pub site: String,
+    /// The file with the [`HookPlan`], as JSON.
+    pub plan: PathBuf,
+    /// A file with the addresses of the program's data by their numbers, a JSON list, for faults in
+    /// those. It is read when the fault's dispatch begins.
+    pub buffers: Option<PathBuf>,
+    /// After which time a dispatch counts as hung.
+    pub time_limit: Duration,
+    /// The embedded GPU, or this machine's own.
+    pub by: ToolPath,
+}
+
+/// Code with hooks, for code objects that the application loads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookPlan(pub Vec<PlannedCode>);
+
+/// Code with hooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCode {
+    /// A file with the code object as the application loads it.
+    pub original: PathBuf,
+    /// A file with what is loaded in its place.
+    pub replacement: PathBuf,
+    /// By kernel, the symbol of the descriptor of its version with hooks, where there are two.
+    pub versions: BTreeMap<String, String>,
+    /// The hooks.
+    pub hooks: SiteHooks,
+}

@@ -1,0 +1,197 @@
+//! The fault at work: code replaced as it is loaded, hooks told what to strike, and what they
+//! struck.
+
+use super::plan::{HookPlan, HookedSession, PlannedCode};
+use crate::inside::{end, fail, tell};
+use crate::report::Event;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Address, FaultCause};
+use flipwave_injector::{LaunchShape, Site, SiteHooks};
+use flipwave_rocr::HsaError;
+use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Strikes at a site.
+pub struct Striking {
+    site: Site,
+    planned: Vec<Planned>,
+    codes: Mutex<HashMap<CodeId, Arc<Code>>>,
+    buffers: Option<PathBuf>,
+    time_limit: Duration,
+    is_told: AtomicBool,
+}
+
+/// Code to be loaded in place of other code.
+struct Planned {
+    original: Vec<u8>,
+    replacement: Replacement,
+    hooks: SiteHooks,
+}
+
+/// Code with hooks that the application has loaded.
+struct Code {
+    original: CodeObject,
+    hooks: SiteHooks,
+    /// Whether the hooks are told to strike something.
+    is_armed: AtomicBool,
+}
+
+impl Striking {
+    /// Nothing struck yet.
+    ///
+    /// # Errors
+    /// In words, if the session's files cannot be read.
+    pub fn new(session: &HookedSession) -> Result<Striking, String> {
+        let text = &session.site;
+        let site = text.parse().map_err(|error| format!("the site {text}: {error}"))?;
+        let HookPlan(codes) = json(&session.plan)?;
+        let planned = codes.into_iter().map(Planned::read).collect::<Result<_, _>>()?;
+        Ok(Striking {
+            site,
+            planned,
+            codes: Mutex::default(),
+            buffers: session.buffers.clone(),
+            time_limit: session.time_limit,
+            is_told: AtomicBool::new(false),
+        })
+    }
+
+    fn codes(&self) -> MutexGuard<'_, HashMap<CodeId, Arc<Code>>> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the fault can strike in a dispatch.
+    fn is_struck(&self, dispatch: &Dispatch) -> bool {
+        self.site.event().is_none_or(|event| event.dispatch == dispatch.number)
+    }
+
+    /// What the hooks' variables have to hold while a dispatch runs.
+    fn orders(&self, code: &Code, dispatch: &Dispatch) -> Result<Vec<u8>, String> {
+        let kernel = code.original.kernel(&dispatch.kernel);
+        let kernel = kernel.ok_or_else(|| format!("no kernel `{}`", dispatch.kernel))?;
+        let shape =
+            LaunchShape::of_packet(&dispatch.packet, kernel.descriptor.wavefront_size() as u8);
+        let addresses: Vec<u64> = match &self.buffers {
+            Some(file) => json(file)?,
+            None => Vec::new(),
+        };
+        let buffer = |number: u32| addresses.get(number as usize).map(|own| Address(*own));
+        let armed = code.hooks.armed(&self.site, &shape, code.original.target(), buffer);
+        armed.map_err(|reason| reason.to_string())
+    }
+
+    /// Tells, once, what a dispatch has struck.
+    fn tell_struck(&self, dispatch: &Dispatch, memory: &Memory) {
+        let code = self.codes().get(&dispatch.code).cloned();
+        let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
+        let mut variables = code.hooks.idle();
+        match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
+            Err(reason) => tell_once(
+                &self.is_told,
+                &Event::NotStruck { reason: format!("what was struck cannot be read: {reason}") },
+            ),
+            Ok(()) => {
+                if let Some(struck) = code.hooks.struck(&variables) {
+                    tell_once(&self.is_told, &Event::struck(&struck));
+                }
+            }
+        }
+    }
+}
+
+fn tell_once(is_told: &AtomicBool, event: &Event) {
+    if !is_told.swap(true, Ordering::AcqRel) {
+        tell(event);
+    }
+}
+
+impl Planned {
+    fn read(code: PlannedCode) -> Result<Planned, String> {
+        let bytes = bytes(&code.replacement)?;
+        let file = code.replacement.display();
+        let object = CodeObject::parse(&bytes).map_err(|error| format!("{file}: {error}"))?;
+        let others = code.versions.into_iter().map(|(kernel, symbol)| (kernel.into(), symbol));
+        let replacement = Replacement { object, others: others.collect() };
+        Ok(Planned { original: self::bytes(&code.original)?, replacement, hooks: code.hooks })
+    }
+}
+
+fn bytes(file: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn json<T: DeserializeOwned>(file: &Path) -> Result<T, String> {
+    serde_json::from_slice(&bytes(file)?).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+impl Interceptor for Striking {
+    fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
+        let planned = self.planned.iter().find(|own| own.original == object.bytes())?;
+        let (original, hooks) = (object.clone(), planned.hooks.clone());
+        let code = Code { original, hooks, is_armed: AtomicBool::new(false) };
+        self.codes().insert(id, Arc::new(code));
+        Some(planned.replacement.clone())
+    }
+
+    fn refused(&self, _: CodeId, reason: &HsaError) {
+        fail(&format!("the runtime does not load code with hooks: {reason}"))
+    }
+
+    fn version(&self, code: CodeId, _: &str) -> Version {
+        if self.codes().contains_key(&code) { Version::Other } else { Version::Named }
+    }
+
+    fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
+        let code = self.codes().get(&dispatch.code).cloned();
+        let Some(code) = code else { return };
+        let variables = if self.is_struck(dispatch) {
+            match self.orders(&code, dispatch) {
+                Ok(orders) => orders,
+                Err(reason) => {
+                    return tell_once(&self.is_told, &Event::NotStruck { reason });
+                }
+            }
+        } else if code.is_armed.load(Ordering::Acquire) {
+            code.hooks.idle()
+        } else {
+            return;
+        };
+        code.is_armed.store(self.is_struck(dispatch), Ordering::Release);
+        if let Err(reason) = memory.write(dispatch.address_of(code.hooks.address()), &variables) {
+            fail(&format!("the hooks cannot be told what to strike: {reason}"));
+        }
+    }
+
+    fn end(&self, dispatch: &Dispatch, memory: &Memory) {
+        if self.is_struck(dispatch) {
+            self.tell_struck(dispatch, memory);
+        }
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.time_limit)
+    }
+
+    fn fault(&self, dispatch: Option<&Dispatch>, cause: &FaultCause, memory: &Memory) {
+        if let Some(dispatch) = dispatch.filter(|dispatch| self.is_struck(dispatch)) {
+            self.tell_struck(dispatch, memory);
+        }
+        tell(&Event::Fault {
+            dispatch: dispatch.map(|dispatch| dispatch.number),
+            kernel: dispatch.map_or_else(String::new, |dispatch| dispatch.kernel.to_string()),
+            cause: cause.name().to_owned(),
+            text: cause.to_string(),
+        });
+        if matches!(cause, FaultCause::Watchdog { .. }) {
+            // The application would wait for ever.
+            end();
+        }
+    }
+
+    fn finish(&self) {}
+}

@@ -1,0 +1,223 @@
+//! Programs of their own under AMD's runtime, on the embedded GPU or on this machine's own:
+//! recorded, run without a fault, and run with one. They are applications, and kernels on a device
+//! that needs a process for each run.
+
+mod hooks;
+mod injection;
+
+pub(crate) use injection::ApplicationRuns;
+
+use crate::application::{Application, ApplicationGolden, Limits, Ran};
+use crate::campaign::{Campaign, CampaignDevice};
+use crate::capture::{CaptureSource, prepare_checked};
+use crate::error::CampaignError;
+use crate::prepare::Prepared;
+use flipwave_attach::{Event, Library, Session, Task, ToolPath, read_report};
+use flipwave_hooks::hook::cache_folder;
+use flipwave_injector::Site;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Variables of this process that programs on this machine's own GPU get, too, by how their names
+/// begin: where AMD's runtime is, and which GPUs it may use.
+const RUNTIME_VARIABLES: [&str; 7] =
+    [Library::PATHS, "HSA_", "HSAKMT_", "ROCR_", "HIP_", "ROC_", "GPU_"];
+
+/// How many times as long as others a run may take that is recorded.
+const RECORDING: u32 = 20;
+
+/// Why an application cannot be run under AMD's runtime, or came to no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The library that is loaded into it.
+    #[error(transparent)]
+    Library(#[from] flipwave_attach::LibraryError),
+    /// The program that runs kernels.
+    #[error(
+        "{} is not the program `flipwave`, which is needed to run kernels in processes of their \
+         own", found.display()
+    )]
+    NoProgram {
+        /// The program that runs.
+        found: PathBuf,
+    },
+    /// Files of the tool.
+    #[error("cannot keep files of the run in {}: {reason}", folder.display())]
+    Files {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// No GPU was used.
+    #[error(
+        "the application did not use a GPU: it is not linked with AMD's runtime, or ended before"
+    )]
+    NoGpu,
+    /// The library failed inside of the application.
+    #[error("inside of the application: {0}")]
+    Failed(String),
+    /// The fault did not strike.
+    #[error(
+        "the fault was not injected: the application never came to {site}; it does not do the same \
+         in each run"
+    )]
+    NotActivated {
+        /// The site.
+        site: Box<Site>,
+    },
+    /// The place of the fault is not there.
+    #[error("the fault was not injected at {site}: {reason}")]
+    NotStruck {
+        /// The site.
+        site: Box<Site>,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// A program and where its runs leave what they tell.
+pub(crate) struct Attached<'a> {
+    application: Cow<'a, Application>,
+    device: CampaignDevice,
+    gpu: String,
+    library: Library,
+    folder: tempfile::TempDir,
+    /// Numbers the runs.
+    runs: AtomicU64,
+}
+
+impl<'a> Attached<'a> {
+    pub fn new(
+        campaign: &Campaign,
+        application: Cow<'a, Application>,
+    ) -> Result<Self, CampaignError> {
+        let library = Library::find(&cache_folder()).map_err(AttachError::from)?;
+        let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
+        Ok(Attached {
+            application,
+            device: campaign.device,
+            gpu: campaign.target.processor().to_owned(),
+            library,
+            folder: tempfile::tempdir().map_err(failed)?,
+            runs: AtomicU64::new(0),
+        })
+    }
+
+    fn session(&self, task: Task, report: Option<PathBuf>) -> Session {
+        Session { task, report, ..Session::new(&self.gpu, 1) }
+    }
+
+    /// How the tools library sees what a program does.
+    fn tool_path(&self) -> ToolPath {
+        match self.device {
+            CampaignDevice::Embedded => ToolPath::Hook,
+            CampaignDevice::Rocr => ToolPath::Hardware,
+        }
+    }
+
+    /// What a program needs to run on the campaign's device.
+    fn environment(&self, session: &Session) -> BTreeMap<OsString, OsString> {
+        if self.device == CampaignDevice::Embedded {
+            return self.embedded(session);
+        }
+        let passed_on = std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            RUNTIME_VARIABLES.iter().any(|own| name.starts_with(own))
+        });
+        let mut all: BTreeMap<OsString, OsString> = passed_on.collect();
+        let own = self.library.environment_on_hardware(session);
+        all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
+        all
+    }
+
+    /// What a program needs to run on the embedded GPU.
+    fn embedded(&self, session: &Session) -> BTreeMap<OsString, OsString> {
+        let paths = self.application.environment.get(Library::PATHS).map(OsString::from);
+        let variables = self.library.environment_beside(session, paths);
+        variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    /// The runs without a fault.
+    fn golden(&self, interrupt: &AtomicBool) -> Result<ApplicationGolden, CampaignError> {
+        let environment = self.environment(&self.session(Task::Run, None));
+        Ok(self.application.golden(&environment, interrupt)?)
+    }
+
+    /// One run on the embedded GPU recorded, as a workload.
+    fn record(
+        &self,
+        campaign: &Campaign,
+        golden: &ApplicationGolden,
+        interrupt: &AtomicBool,
+    ) -> Result<Prepared, CampaignError> {
+        let file = self.folder.path().join("golden.capture");
+        let report = self.folder.path().join("golden.report");
+        let command = self.application.command.to_string();
+        let task = Task::Capture { file: file.clone(), command };
+        let environment = self.embedded(&self.session(task, Some(report.clone())));
+        let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
+        let ran = self.application.run(&environment, &limits, interrupt)?;
+        self.events(&report)?;
+        if !file.exists() {
+            return Err(AttachError::NoGpu.into());
+        }
+        if let Err(cause) = self.application.judge(golden, &ran, interrupt)?.completed() {
+            let reason = format!("the recorded run ended otherwise than the others: {cause}");
+            return Err(AttachError::Failed(reason).into());
+        }
+        prepare_checked(campaign, &CaptureSource { file, dispatches: None })
+    }
+
+    /// One run with a fault, and what the library told in it.
+    fn run(
+        &self,
+        task: Task,
+        limits: &Limits,
+        interrupt: &AtomicBool,
+    ) -> Result<(Ran, Vec<Event>), CampaignError> {
+        let report = self.run_file("report");
+        let environment = self.environment(&self.session(task, Some(report.clone())));
+        let ran = self.application.run(&environment, limits, interrupt)?;
+        Ok((ran, self.events(&report)?))
+    }
+
+    /// A file for a run.
+    fn run_file(&self, what: &str) -> PathBuf {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        self.folder.path().join(format!("{number}.{what}"))
+    }
+
+    fn files(&self, reason: std::io::Error) -> AttachError {
+        AttachError::Files { folder: self.folder.path().to_owned(), reason }
+    }
+
+    /// What the library told, and no more than once.
+    fn events(&self, report: &Path) -> Result<Vec<Event>, AttachError> {
+        let events = read_report(report).map_err(|reason| self.files(reason))?;
+        let _ = std::fs::remove_file(report);
+        let failure = events.iter().find_map(|event| match event {
+            Event::Failed { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        failure.map_or(Ok(events), |reason| Err(AttachError::Failed(reason)))
+    }
+}
+
+/// An application as one run of it on the embedded GPU, recorded.
+///
+/// # Errors
+/// [`CampaignError`] if it does not run there.
+pub(crate) fn recorded(
+    campaign: &Campaign,
+    application: &Application,
+) -> Result<Prepared, CampaignError> {
+    let go_on = AtomicBool::new(false);
+    let attached = Attached::new(campaign, Cow::Borrowed(application))?;
+    let embedded = attached.embedded(&attached.session(Task::Run, None));
+    let golden = application.golden(&embedded, &go_on)?;
+    attached.record(campaign, &golden, &go_on)
+}

@@ -1,0 +1,46 @@
+//! The shape of a dispatch, as far as hooks depend on it.
+
+use flipwave_device::{Dim3, Dispatch, KernelPacket};
+
+/// The shape of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Work-items per dimension.
+    pub grid: Dim3,
+    /// Work-items of a workgroup per dimension.
+    pub workgroup: Dim3,
+    /// Lanes of a wave.
+    pub wave_lanes: u8,
+    /// LDS of a workgroup in bytes.
+    pub lds_bytes: u32,
+}
+
+impl LaunchShape {
+    /// That of a packet whose kernel has waves of so many lanes.
+    pub fn of_packet(packet: &KernelPacket, wave_lanes: u8) -> LaunchShape {
+        let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
+        LaunchShape { grid, workgroup, wave_lanes, lds_bytes }
+    }
+
+    /// That of a dispatch whose kernel has waves of so many lanes and declares so much LDS.
+    pub(super) fn of_dispatch(dispatch: &Dispatch, wave_lanes: u8, declared_lds: u32) -> Self {
+        let lds_bytes = declared_lds.saturating_add(dispatch.dynamic_lds);
+        LaunchShape { grid: dispatch.grid, workgroup: dispatch.workgroup, wave_lanes, lds_bytes }
+    }
+
+    /// Workgroups per dimension.
+    pub(super) fn workgroups(&self) -> Dim3 {
+        [0, 1, 2].map(|axis| self.grid[axis].div_ceil(self.workgroup[axis].max(1)))
+    }
+
+    /// Waves of a full workgroup.
+    pub(super) fn workgroup_waves(&self) -> u32 {
+        self.workgroup.iter().product::<u32>().div_ceil(u32::from(self.wave_lanes).max(1))
+    }
+
+    /// Waves of all workgroups, were they full.
+    pub(super) fn waves(&self) -> u64 {
+        let workgroups: u64 = self.workgroups().map(u64::from).iter().product();
+        workgroups.saturating_mul(self.workgroup_waves().into())
+    }
+}
