@@ -96,6 +96,57 @@ fn faults_that_do_no_harm_are_masked_with_their_cause() {
     are_all(&outcomes("exit", "", STDOUT, dead), Outcome::Masked, "dead");
 }
 
+/// The results of a campaign on a program that prints, each fault run.
+#[track_caller]
+fn printed(faults: &str, app: &str, options: &[&str]) -> Vec<Row> {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "campaigns/reactions", "print", app, STDOUT, faults);
+    run(folder.path(), &[&["--without", "dead-values"], options].concat()).expect_success();
+    rows(folder.path())
+}
+
+/// Faults in the embedded GPU and by hooks, which the tools library puts into the application's
+/// code as on hardware: the same sites, values and outcomes, of every kind that hooks do.
+#[test]
+fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
+    let wild = "  model: {flip_mask: 0x00008000}\n  opcodes: [v_addc_co_u32]\n  \
+                registers: [v1]\n  count: 2\n";
+    let all = [
+        (ANY, 12),
+        (WRONG, 2),
+        (wild, 2),
+        ("  model: flip_one_bit\n  target: source_operand\n  count: 4\n", 4),
+        ("  model: flip_one_bit\n  duration: {permanent: {units: 2}}\n  count: 4\n", 4),
+    ];
+    for (faults, count) in all {
+        let inside = printed(faults, "", &[]);
+        assert_eq!(inside.len(), count, "{faults}");
+        assert_eq!(printed(faults, "", &["--by", "hook"]), inside, "{faults}");
+        let others = printed(faults, "", &["--by", "hook", "--seed", "4"]);
+        assert!(others != inside || faults == WRONG, "another seed strikes the same: {faults}");
+    }
+}
+
+/// As on hardware, where no instructions are counted: the time tells.
+#[test]
+fn a_kernel_that_hooks_make_endless_is_told_by_its_time() {
+    let endless = "  model: {flip_mask: 0x40000000}\n  opcodes: [s_add_i32]\n  count: 1\n";
+    let inside = printed(endless, "", &[]);
+    let hooked = printed(endless, "    timeout: 8 s\n", &["--by", "hook"]);
+    assert_eq!(hooked, inside);
+    assert_eq!(hooked[0].cause.as_deref(), Some("watchdog"));
+}
+
+#[test]
+fn what_hooks_cannot_strike_is_an_error_and_no_outcome() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "  model: flip_one_bit\n  target: program_counter\n  count: 1\n";
+    campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, faults);
+    let refused = run(folder.path(), &["--by", "hook", "--without", "dead-values"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("hooks do not reach program_counter"), "{refused:?}");
+}
+
 const ANY: &str = "  model: flip_one_bit\n  count: 12\n";
 
 /// The table is the same with any number of workers, and after kill -9.

@@ -11,9 +11,10 @@ use flipwave_device::{
 use flipwave_rocr::RocrDevice;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{
-    assemble, compile_file, examples_folder, flipwave, gfx90a, random_words, scalar, to_bytes,
+    Finished, assemble, compile_file, examples_folder, flipwave, gfx90a, random_words, scalar,
+    to_bytes,
 };
-
+use std::path::Path;
 use std::time::Duration;
 
 /// The variable that names the test inside of whose process there is a runtime.
@@ -146,6 +147,71 @@ fn what_is_asked_wrongly_is_an_error() {
     assert!(matches!(device.free(address), Err(DeviceError::NotAllocated { .. })));
     let refused = RocrDevice::open(7).expect_err("one GPU");
     assert!(refused.to_string().contains("has 1"), "{refused}");
+}
+
+/// The quickstart's campaign file with another device and other faults, in `folder`.
+fn campaign(folder: &Path, device: &str, faults: &str) {
+    let text = std::fs::read_to_string(examples_folder().join("quickstart.yaml")).expect("there");
+    let kernels = examples_folder().join("kernels");
+    let faults_before = text.lines().find(|line| line.starts_with("faults:")).expect("faults");
+    let text = text
+        .replace(faults_before, &format!("faults: {faults}"))
+        .replace("target: gfx90a", &format!("target: gfx90a\ndevice: {device}"))
+        .replace("kernels/", &format!("{}/", kernels.display()));
+    std::fs::write(folder.join("campaign.yaml"), text).expect("written");
+}
+
+/// Runs the campaign file in a folder; with the embedded GPU as this machine's own, or without one.
+fn run_campaign(folder: &Path, has_gpu: bool, options: &[&str]) -> Finished {
+    let program = flipwave_tests::program();
+    let program = program.to_str().expect("text");
+    let run = ["run", "campaign.yaml", "--out", "results", "--force", "--without", "dead-values"];
+    let start: &[&str] = if has_gpu { &["exec", "--", program] } else { &[] };
+    flipwave(folder, &[start, &run, options].concat(), &[])
+}
+
+fn results(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("results/results.csv")).expect("results")
+}
+
+/// Kernels of a campaign in processes of their own, above AMD's runtime, with hooks put into them
+/// there: what does not depend on addresses is as in the embedded GPU itself, byte for byte.
+#[test]
+fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for faults in [
+        "{model: flip_one_bit, target: destination_register, opcodes: [v_fmac_f32, ds_read2_b32], \
+         count: 8}",
+        "{model: flip_one_bit, target: memory, dispatches: [2, 2], count: 4}",
+    ] {
+        campaign(folder.path(), "rocr", faults);
+        run_campaign(folder.path(), true, &["--workers", "2"]).expect_success();
+        let through_the_runtime = results(folder.path());
+        campaign(folder.path(), "embedded", faults);
+        run_campaign(folder.path(), false, &["--by", "hook"]).expect_success();
+        assert_eq!(through_the_runtime, results(folder.path()), "{faults}");
+        run_campaign(folder.path(), false, &["--by", "hook", "--seed", "1"]).expect_success();
+        assert_ne!(through_the_runtime, results(folder.path()), "another seed");
+    }
+}
+
+#[test]
+fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "rocr", "{model: flip_one_bit, count: 1}");
+    let refused = |finished: Finished, expected: &str| {
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(expected), "{finished:?}");
+    };
+    refused(run_campaign(folder.path(), false, &[]), "is there a GPU");
+    refused(run_campaign(folder.path(), true, &["--by", "embedded"]), "takes the embedded GPU");
+    refused(run_campaign(folder.path(), true, &["--self-test"]), "takes the embedded GPU");
+    let file = folder.path().join("campaign.yaml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    std::fs::write(&file, text.replace("device: rocr", "device: cuda")).expect("written");
+    refused(run_campaign(folder.path(), true, &[]), "campaign.yaml:7");
+    std::fs::write(&file, text.replace("gfx90a", "gfx1030")).expect("written");
+    refused(run_campaign(folder.path(), true, &[]), "the campaign's target is gfx1030");
 }
 
 /// How a kernel made of these instructions ends.

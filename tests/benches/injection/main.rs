@@ -61,7 +61,7 @@ fn measure(
     let folder = tempfile::tempdir()?;
     let options = RunOptions {
         force: true,
-        path,
+        path: Some(path),
         accelerations,
         ..RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN)
     };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::application::Judged;
+use crate::compare::Difference;
 use std::ffi::OsString;
 
 /// Judges a run of `script` with the variable FAULT set to `fault`, beside runs without it.
