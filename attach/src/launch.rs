@@ -1,7 +1,7 @@
 //! How the library gets into an application: by the environment of its process.
 
 use crate::session::{Session, VARIABLE};
-use crate::tool::ToolPath;
+use crate::tool::{TOOLS, ToolPath, tools_environment};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -78,23 +78,23 @@ impl Library {
 
     /// What has to be in the environment of an application, beside what is in this process's.
     pub fn environment(&self, session: &Session) -> Vec<(&'static str, OsString)> {
-        self.environment_beside(session, std::env::var_os(Library::PATHS))
+        self.environment_beside(session, |name| std::env::var_os(name))
     }
 
-    /// The same for an application that gets these folders of libraries.
+    /// The same for an application that otherwise gets the variables that `others` gives by name.
     pub fn environment_beside(
         &self,
         session: &Session,
-        paths: Option<OsString>,
+        others: impl Fn(&str) -> Option<OsString>,
     ) -> Vec<(&'static str, OsString)> {
-        let others = paths.filter(|others| !others.is_empty());
-        let mut paths = self.folder.clone().into_os_string();
-        if let Some(others) = others {
-            paths.push(":");
-            paths.push(others);
-        }
-        let mut all = self.environment_on_hardware(session);
-        if session.task.tool_path() != Some(ToolPath::Hardware) {
+        let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
+        let mut all = self.variables(session, Some(path), others(TOOLS));
+        if path != ToolPath::Hardware {
+            let mut paths = self.folder.clone().into_os_string();
+            if let Some(others) = others(Library::PATHS).filter(|others| !others.is_empty()) {
+                paths.push(":");
+                paths.push(others);
+            }
             all.push((Library::PATHS, paths));
             // HIP then has the GPU's memory copied for the host, where it would have it read by the
             // processor: captures see what the host gets.
@@ -104,12 +104,24 @@ impl Library {
     }
 
     /// The same for an application that runs on this machine's own GPU.
-    pub fn environment_on_hardware(&self, session: &Session) -> Vec<(&'static str, OsString)> {
+    pub fn environment_on_hardware(
+        &self,
+        session: &Session,
+        others: impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<(&'static str, OsString)> {
+        self.variables(session, session.task.tool_path(), others(TOOLS))
+    }
+
+    fn variables(
+        &self,
+        session: &Session,
+        path: Option<ToolPath>,
+        tools: Option<OsString>,
+    ) -> Vec<(&'static str, OsString)> {
         // A session is plain data.
         let text = serde_json::to_string(session).unwrap_or_default();
-        let tools = session.task.tool_path().into_iter();
-        let tools = tools.flat_map(|path| path.environment(&self.folder.join(SONAME)));
-        std::iter::once((VARIABLE, text.into())).chain(tools).collect()
+        let own = path.map(|path| tools_environment(path, &self.folder.join(SONAME), tools));
+        std::iter::once((VARIABLE, text.into())).chain(own.into_iter().flatten()).collect()
     }
 }
 

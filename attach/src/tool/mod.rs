@@ -9,3 +9,4 @@ mod session;
 pub use session::{ToolName, ToolPath, ToolSession};
 
 pub(crate) use counting::Counting;
+pub(crate) use session::{TOOLS, tools_environment};

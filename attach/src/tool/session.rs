@@ -42,19 +42,38 @@ pub enum ToolPath {
     Hardware,
 }
 
-impl ToolPath {
-    /// What has the runtime load this library, which is `library`, as a tools library.
-    pub(crate) fn environment(self, library: &Path) -> Vec<(&'static str, OsString)> {
-        let name = match self {
-            ToolPath::Embedded => return Vec::new(),
-            // The runtime has it already, under its own name.
-            ToolPath::Hook => library.file_name().unwrap_or_default().to_owned(),
-            ToolPath::Hardware => quoted(library),
-        };
-        // Without the second, newer runtimes do not look for tools libraries.
-        vec![("HSA_TOOLS_LIB", name), ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".into())]
+/// What has the runtime load this library, which is `library`, as a tools library, ahead of those
+/// that the application's user wants.
+pub(crate) fn tools_environment(
+    by: ToolPath,
+    library: &Path,
+    others: Option<OsString>,
+) -> [(&'static str, OsString); 2] {
+    let (mut names, gap) = match by {
+        // The runtime has it already, under its own name.
+        ToolPath::Hook | ToolPath::Embedded => {
+            (library.file_name().unwrap_or_default().to_owned(), " ")
+        }
+        // A name in quotes ends with them: behind a space the runtime would read an empty one.
+        ToolPath::Hardware => (quoted(library), ""),
+    };
+    let has_own =
+        |others: &OsString| others.as_encoded_bytes().starts_with(names.as_encoded_bytes());
+    match others {
+        // In an application that starts another one the same way.
+        Some(others) if has_own(&others) => names = others,
+        Some(others) if !others.is_empty() => {
+            names.push(gap);
+            names.push(others);
+        }
+        _ => {}
     }
+    // Without the second, newer runtimes do not look for tools libraries.
+    [(TOOLS, names), ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".into())]
 }
+
+/// The variable with the names of tools libraries.
+pub(crate) const TOOLS: &str = "HSA_TOOLS_LIB";
 
 /// A path as the runtime reads it in a list that is divided by spaces.
 fn quoted(path: &Path) -> OsString {

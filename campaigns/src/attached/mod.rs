@@ -17,7 +17,7 @@ use flipwave_hooks::hook::cache_folder;
 use flipwave_injector::Site;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -129,15 +129,16 @@ impl<'a> Attached<'a> {
             RUNTIME_VARIABLES.iter().any(|own| name.starts_with(own))
         });
         let mut all: BTreeMap<OsString, OsString> = passed_on.collect();
-        let own = self.library.environment_on_hardware(session);
+        let of_process = |name: &str| all.get(OsStr::new(name)).cloned();
+        let own = self.library.environment_on_hardware(session, of_process);
         all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
         all
     }
 
     /// What a program needs to run on the embedded GPU.
     fn embedded(&self, session: &Session) -> BTreeMap<OsString, OsString> {
-        let paths = self.application.environment.get(Library::PATHS).map(OsString::from);
-        let variables = self.library.environment_beside(session, paths);
+        let own = |name: &str| self.application.environment.get(name).map(OsString::from);
+        let variables = self.library.environment_beside(session, own);
         variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
 

@@ -37,6 +37,8 @@ pub struct HsaApiTable {
 /// The major version of all tables here.
 pub const HSA_API_TABLE_MAJOR_VERSION: u32 = 1;
 
+/// Gives a signal a value, which says nothing of other memory.
+pub type hsa_signal_store_relaxed = hsa_signal_store_screlease;
 /// Makes a queue whose packets are shown to tools; otherwise as [`hsa_queue_create`].
 pub type hsa_amd_queue_intercept_create = hsa_queue_create;
 /// Registers who is shown the packets of such a queue.
@@ -72,7 +74,8 @@ pub struct CoreApiTable {
     unused36: [Unused; 1],
     pub hsa_signal_create_fn: hsa_signal_create,
     pub hsa_signal_destroy_fn: hsa_signal_destroy,
-    unused39: [Unused; 3],
+    unused39: [Unused; 2],
+    pub hsa_signal_store_relaxed_fn: hsa_signal_store_relaxed,
     pub hsa_signal_store_screlease_fn: hsa_signal_store_screlease,
     unused43: [Unused; 41],
     pub hsa_executable_destroy_fn: hsa_executable_destroy,
@@ -142,6 +145,7 @@ mod tests {
             hsa_memory_copy_fn 35,
             hsa_signal_create_fn 37,
             hsa_signal_destroy_fn 38,
+            hsa_signal_store_relaxed_fn 41,
             hsa_signal_store_screlease_fn 42,
             hsa_executable_destroy_fn 84,
             hsa_executable_freeze_fn 86,

@@ -34,28 +34,39 @@ pub enum Work {
     Unknown,
 }
 
-/// The next packet of a queue, if there is one and nothing that it waits for is missing.
-pub fn next(queue: &Queue) -> Option<Packet> {
+/// Why the next packet of a queue is not due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The packet is not written yet.
+    ForPacket,
+    /// Signals that it names have other values.
+    ForSignals,
+    /// A value that anybody may write at any time.
+    ForValue,
+}
+
+/// The next packet of a queue that has one, if nothing that it waits for is missing.
+///
+/// # Errors
+/// What is missing.
+pub fn next(queue: &Queue) -> Result<Packet, Wait> {
     let number = queue.read();
-    if number >= queue.written() {
-        return None;
-    }
     let address = queue.ring + number % (queue.ring_bytes / SIZE) * SIZE;
     let kind = header(address).load(Ordering::Acquire) as u8;
-    if kind == INVALID {
-        return None;
-    }
     let work = match kind {
+        INVALID => return Err(Wait::ForPacket),
         KernelPacket::TYPE => Work::Kernel,
         VENDOR if vendor_format(address) == BARRIER_VALUE && !value_is_reached(address) => {
-            return None;
+            return Err(Wait::ForValue);
         }
-        BARRIER_AND if !dependencies(address).all(|signal| signal.value() == 0) => return None,
-        BARRIER_OR if !is_any_zero(address) => return None,
+        BARRIER_AND if !dependencies(address).all(|signal| signal.value() == 0) => {
+            return Err(Wait::ForSignals);
+        }
+        BARRIER_OR if !is_any_zero(address) => return Err(Wait::ForSignals),
         VENDOR | BARRIER_AND | BARRIER_OR => Work::Nothing,
         _ => Work::Unknown,
     };
-    Some(Packet { number, address, work })
+    Ok(Packet { number, address, work })
 }
 
 /// Gives the packet's place back and tells whoever waits for it.

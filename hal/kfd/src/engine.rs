@@ -1,14 +1,19 @@
 //! The threads that do what queues ask for: one for all kernels, so that they run one after another
-//! in an order that depends on the program alone where that does; one for all copies.
+//! in an order that depends on the program alone; one for all copies.
+//!
+//! Of all packets the oldest that can be taken is taken. A packet that was submitted earlier is passed
+//! only if it waits for what neither the kernels before it nor the copies that can be done bring
+//! about: then the host has to do something, which may depend on what was submitted later. How long
+//! the host takes depends on everything, so that it is given some time.
 
 use crate::abi::MemoryAccessFault;
-use crate::aql::{self, Packet, Work};
+use crate::aql::{self, Packet, Wait, Work};
 use crate::code::{LoaderList, resident_at};
 use crate::driver::{DispatchedKernel, Driver, KernelDispatch};
 use crate::host::{Signal, clock};
 use crate::machine::Machine;
 use crate::memory::{Change, host_address};
-use crate::queue::{Queue, QueueKind};
+use crate::queue::Queue;
 use crate::sdma::{self, Done};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
@@ -16,12 +21,14 @@ use flipwave_device::{
 };
 use flipwave_sim::{EmbeddedGpu, Progress};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Wave instructions of a dispatch between two looks at what else has happened.
 const SLICE: u64 = 1 << 18;
+/// How long later packets stay behind one that waits for the host.
+const HOST: Duration = Duration::from_millis(200);
 
 /// Starts the threads.
 pub fn start(
@@ -31,10 +38,18 @@ pub fn start(
     fail: fn(&DeviceError),
 ) -> std::io::Result<()> {
     let gpus = devices.into_iter().map(|device| Gpu { device, code: Vec::new() }).collect();
-    let mut compute = Compute { machine: Arc::clone(machine), gpus, driver, fail, dispatches: 0 };
-    let own = Arc::clone(machine);
+    let copies = Arc::new(Copies { machine: Arc::clone(machine), turn: Mutex::default() });
+    let mut compute = Compute {
+        machine: Arc::clone(machine),
+        copies: Arc::clone(&copies),
+        gpus,
+        driver,
+        fail,
+        dispatches: 0,
+        waits: Vec::new(),
+    };
     std::thread::Builder::new().name("flipwave kernels".into()).spawn(move || compute.run())?;
-    std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies(&own))?;
+    std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies.run())?;
     Ok(())
 }
 
@@ -129,11 +144,21 @@ impl Gpu {
 /// The thread for kernels.
 struct Compute {
     machine: Arc<Machine>,
+    copies: Arc<Copies>,
     gpus: Vec<Gpu>,
     driver: Box<dyn Driver>,
     fail: fn(&DeviceError),
     /// Dispatches of kernels from code objects, so far.
     dispatches: u32,
+    /// Packets that have been found to wait for the host, one of a queue at most.
+    waits: Vec<HostWait>,
+}
+
+/// A packet that waits for the host.
+struct HostWait {
+    queue: u64,
+    number: u64,
+    since: Instant,
 }
 
 /// How a packet ended.
@@ -148,22 +173,54 @@ impl Compute {
     fn run(&mut self) {
         let mut patience = Patience::default();
         loop {
-            let mut worked = false;
-            for queue in self.machine.queues(QueueKind::Compute) {
-                if queue.is_over() {
-                    continue;
-                }
-                let Some(packet) = aql::next(&queue) else { continue };
-                worked = true;
-                if let Err(error) = self.take(&queue, &packet) {
-                    (self.fail)(&error);
-                    queue.is_stopped.store(true, Ordering::Release);
-                }
+            let next = self.next();
+            if let Some((queue, packet)) = &next
+                && let Err(error) = self.take(queue, packet)
+            {
+                (self.fail)(&error);
+                queue.is_stopped.store(true, Ordering::Release);
             }
             if let Err(error) = self.apply_changes() {
                 (self.fail)(&error);
             }
-            patience.wait(worked);
+            patience.wait(next.is_some());
+        }
+    }
+
+    /// The oldest packet that can be taken, unless an older one has to be waited for.
+    fn next(&mut self) -> Option<(Arc<Queue>, Packet)> {
+        let mut passed = Vec::new();
+        while let Some(queue) = self.machine.oldest(&passed) {
+            let next = aql::next(&queue).or_else(|_| {
+                self.copies.settle();
+                aql::next(&queue)
+            });
+            match next {
+                Ok(packet) => return Some((queue, packet)),
+                Err(wait) if !self.may_pass(&queue, wait) => return None,
+                Err(_) => passed.push(queue.id),
+            }
+        }
+        None
+    }
+
+    /// Whether packets of other queues may overtake the next of a queue, which waits.
+    fn may_pass(&mut self, queue: &Queue, wait: Wait) -> bool {
+        if wait == Wait::ForValue {
+            return true;
+        }
+        let (number, now) = (queue.read(), Instant::now());
+        match self.waits.iter_mut().find(|own| own.queue == queue.id) {
+            Some(known) if known.number == number => now - known.since >= HOST,
+            Some(known) => {
+                (known.number, known.since) = (number, now);
+                false
+            }
+            None => {
+                self.waits.retain(|own| self.machine.has_queue(own.queue));
+                self.waits.push(HostWait { queue: queue.id, number, since: now });
+                false
+            }
         }
     }
 
@@ -290,20 +347,39 @@ fn memory_fault(machine: &Machine, queue: &Queue, address: u64, is_read_only: bo
     });
 }
 
-/// The thread for copies.
-fn copies(machine: &Machine) {
-    let mut patience = Patience::default();
-    loop {
+/// All copies. Their own thread does them; that for kernels does, too, when it needs them done.
+struct Copies {
+    machine: Arc<Machine>,
+    /// Whose turn it is: packets of a queue are done one after another.
+    turn: Mutex<()>,
+}
+
+impl Copies {
+    fn run(&self) {
+        let mut patience = Patience::default();
+        loop {
+            patience.wait(self.advance());
+        }
+    }
+
+    /// Does what can be done, so that what is left waits for others.
+    fn settle(&self) {
+        while self.advance() {}
+    }
+
+    /// Does packets of each queue until one waits; whether there were any.
+    fn advance(&self) -> bool {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut worked = false;
-        for queue in machine.queues(QueueKind::Sdma) {
+        for queue in self.machine.copy_queues() {
             while !queue.is_over() {
-                match sdma::step(&queue, machine, &machine.events) {
+                match sdma::step(&queue, &self.machine, &self.machine.events) {
                     Done::Nothing => break,
                     Done::Packet => worked = true,
-                    Done::Fault(address) => memory_fault(machine, &queue, address, false),
+                    Done::Fault(address) => memory_fault(&self.machine, &queue, address, false),
                 }
             }
         }
-        patience.wait(worked);
+        worked
     }
 }

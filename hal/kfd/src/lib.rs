@@ -15,11 +15,12 @@ mod machine;
 mod memory;
 mod queue;
 mod sdma;
+mod submissions;
 mod thunk;
 mod topology;
 
 pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use machine::{Machine, MachineError};
 pub use memory::host_address;
-pub use thunk::{OpenError, on_open};
+pub use thunk::{OpenError, note_submissions, on_open};
 pub use topology::processors;

@@ -7,6 +7,7 @@ use crate::engine;
 use crate::events::Events;
 use crate::memory::{Change, Memory, changes, host_address};
 use crate::queue::{Queue, QueueKind};
+use crate::submissions::Submissions;
 use crate::topology::Topology;
 use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
@@ -55,6 +56,15 @@ struct Changes {
 struct Queues {
     all: Vec<Arc<Queue>>,
     last: u64,
+    /// What is in those for kernels.
+    submissions: Submissions,
+}
+
+impl Queues {
+    fn note_submissions(&mut self) {
+        let compute = self.all.iter().filter(|queue| queue.kind == QueueKind::Compute);
+        self.submissions.note(compute);
+    }
 }
 
 /// No machine.
@@ -180,6 +190,8 @@ impl Machine {
                 must_wait = Some(changes.posted);
             }
         }
+        // The thread that is waited for may ask what is mapped.
+        drop(mapped);
         if let Some(number) = must_wait {
             let mut changes = lock(&self.changes);
             while changes.applied < number {
@@ -275,6 +287,7 @@ impl Machine {
             let Some(index) = queues.all.iter().position(|own| own.id == id) else {
                 return Status::InvalidHandle;
             };
+            queues.submissions.forget(id);
             queues.all.remove(index)
         };
         queue.is_gone.store(true, Ordering::Release);
@@ -293,8 +306,22 @@ impl Machine {
         lock(&self.queues).all.iter().any(|own| own.id == id)
     }
 
-    /// The queues of a kind, in the order in which they were made.
-    pub(crate) fn queues(&self, kind: QueueKind) -> Vec<Arc<Queue>> {
-        lock(&self.queues).all.iter().filter(|queue| queue.kind == kind).cloned().collect()
+    /// The queues for copies, in the order in which they were made.
+    pub(crate) fn copy_queues(&self) -> Vec<Arc<Queue>> {
+        let queues = lock(&self.queues);
+        queues.all.iter().filter(|queue| queue.kind == QueueKind::Sdma).cloned().collect()
+    }
+
+    /// Notes which packets compute queues have got since the last time.
+    pub(crate) fn note_submissions(&self) {
+        lock(&self.queues).note_submissions();
+    }
+
+    /// The compute queue with the oldest packet that is not done, but for queues with these numbers.
+    pub(crate) fn oldest(&self, passed: &[u64]) -> Option<Arc<Queue>> {
+        let mut queues = lock(&self.queues);
+        // What the runtime submits by itself is noted by nobody else.
+        queues.note_submissions();
+        queues.submissions.oldest(passed)
     }
 }

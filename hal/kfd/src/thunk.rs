@@ -29,6 +29,15 @@ fn machine() -> Option<&'static Arc<Machine>> {
     MACHINE.get_or_init(|| OPENER.get().and_then(|open| open())).as_ref()
 }
 
+/// Has the machine of this process, if there is one, look at once which packets its compute queues
+/// have got: packets are executed in the order in which they were seen. To be called when the
+/// application has submitted some.
+pub fn note_submissions() {
+    if let Some(Some(machine)) = MACHINE.get() {
+        machine.note_submissions();
+    }
+}
+
 /// Writes a value where the runtime wants it.
 unsafe fn give<T>(place: *mut T, value: T) -> Status {
     if place.is_null() {

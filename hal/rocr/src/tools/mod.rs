@@ -25,6 +25,8 @@
 //! deprecated `hsa_code_object_t`; HIP uses neither. Events that measure time measure the
 //! interceptor, too.
 //!
+//! **Doorbells.** [`watch_stores`] is for who wants to know no more than when packets are submitted.
+//!
 //! Newer ROCm ignores `HSA_TOOLS_LIB` where rocprofiler-register is active, unless
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set.
 
@@ -36,11 +38,13 @@ mod memory;
 mod queue;
 mod replaced;
 mod signal;
+mod stores;
 
 pub use hsa_sys::HsaApiTable;
 pub use interceptor::{CodeId, Dispatch, Interceptor, Replacement, Version};
 pub use memory::Memory;
 pub use replaced::{install, shut_down};
+pub use stores::watch_stores;
 
 use code::Registry;
 use flipwave_device::FaultCause;
