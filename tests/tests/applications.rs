@@ -103,6 +103,7 @@ programs! {
     shared_memory: shared_memory_and_barriers_work,
     sort: pipelines_of_launches_sort,
     streams: streams_and_events_order_kernels,
+    submission_order: kernels_run_in_the_order_of_their_submission,
     symbols: variables_of_the_device_have_names,
     system_atomics: the_host_and_the_device_count_together,
     templates: templates_and_lambdas_are_launched,

@@ -190,18 +190,33 @@ impl Compute {
     /// The oldest packet that can be taken, unless an older one has to be waited for.
     fn next(&mut self) -> Option<(Arc<Queue>, Packet)> {
         let mut passed = Vec::new();
+        let mut is_held = false;
         while let Some(queue) = self.machine.oldest(&passed) {
             let next = aql::next(&queue).or_else(|_| {
                 self.copies.settle();
                 aql::next(&queue)
             });
             match next {
-                Ok(packet) => return Some((queue, packet)),
-                Err(wait) if !self.may_pass(&queue, wait) => return None,
-                Err(_) => passed.push(queue.id),
+                Ok(packet) if !is_held || self.is_own(&queue, &packet) => {
+                    return Some((queue, packet));
+                }
+                Ok(_) => {}
+                Err(wait) => is_held = is_held || !self.may_pass(&queue, wait),
             }
+            passed.push(queue.id);
         }
         None
+    }
+
+    /// Whether a packet is a kernel that the runtime brings without a code object. The host may copy
+    /// with it before it does what others wait for.
+    fn is_own(&mut self, queue: &Queue, packet: &Packet) -> bool {
+        let gpu = &mut self.gpus[queue.node as usize - 1];
+        packet.work == Work::Kernel
+            && gpu.device.packet(Address(packet.address)).is_ok_and(|(_, descriptor)| {
+                let code = gpu.code_around(descriptor.entry.0, &self.machine);
+                code.is_ok_and(|code| code.code_object.is_none())
+            })
     }
 
     /// Whether packets of other queues may overtake the next of a queue, which waits.
