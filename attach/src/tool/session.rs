@@ -82,3 +82,24 @@ fn quoted(path: &Path) -> OsString {
     text.push("\"");
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tools_of_a_user_are_loaded_behind_ours() {
+        let names = |by, others: &str| {
+            let [(_, names), _] =
+                tools_environment(by, Path::new("/a b/libours.so"), Some(others.into()));
+            names.into_string().expect("text")
+        };
+        assert_eq!(names(ToolPath::Embedded, ""), "libours.so");
+        assert_eq!(names(ToolPath::Hook, "libfirst.so libsecond.so"), {
+            "libours.so libfirst.so libsecond.so"
+        });
+        assert_eq!(names(ToolPath::Hardware, "libfirst.so"), "\"/a b/libours.so\"libfirst.so");
+        // Once is enough.
+        assert_eq!(names(ToolPath::Hook, "libours.so libfirst.so"), "libours.so libfirst.so");
+    }
+}

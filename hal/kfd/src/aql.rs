@@ -38,11 +38,11 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The packet is not written yet.
-    ForPacket,
+    Packet,
     /// Signals that it names have other values.
-    ForSignals,
+    Signals,
     /// A value that anybody may write at any time.
-    ForValue,
+    Value,
 }
 
 /// The next packet of a queue that has one, if nothing that it waits for is missing.
@@ -54,15 +54,15 @@ pub fn next(queue: &Queue) -> Result<Packet, Wait> {
     let address = queue.ring + number % (queue.ring_bytes / SIZE) * SIZE;
     let kind = header(address).load(Ordering::Acquire) as u8;
     let work = match kind {
-        INVALID => return Err(Wait::ForPacket),
+        INVALID => return Err(Wait::Packet),
         KernelPacket::TYPE => Work::Kernel,
         VENDOR if vendor_format(address) == BARRIER_VALUE && !value_is_reached(address) => {
-            return Err(Wait::ForValue);
+            return Err(Wait::Value);
         }
         BARRIER_AND if !dependencies(address).all(|signal| signal.value() == 0) => {
-            return Err(Wait::ForSignals);
+            return Err(Wait::Signals);
         }
-        BARRIER_OR if !is_any_zero(address) => return Err(Wait::ForSignals),
+        BARRIER_OR if !is_any_zero(address) => return Err(Wait::Signals),
         VENDOR | BARRIER_AND | BARRIER_OR => Work::Nothing,
         _ => Work::Unknown,
     };

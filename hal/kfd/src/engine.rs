@@ -1,10 +1,10 @@
 //! The threads that do what queues ask for: one for all kernels, so that they run one after another
-//! in an order that depends on the program alone; one for all copies.
+//! in an order that depends on the program alone where that does; one for all copies.
 //!
-//! Of all packets the oldest that can be taken is taken. A packet that was submitted earlier is passed
-//! only if it waits for what neither the kernels before it nor the copies that can be done bring
-//! about: then the host has to do something, which may depend on what was submitted later. How long
-//! the host takes depends on everything, so that it is given some time.
+//! The oldest packet is taken first, whichever queue it is in. It is overtaken only if it still waits
+//! when all copies that can be done are done: then the host has to do something, which may in turn
+//! depend on what was submitted later. How long the host takes depends on everything, so that it is
+//! given some time.
 
 use crate::abi::MemoryAccessFault;
 use crate::aql::{self, Packet, Wait, Work};
@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Wave instructions of a dispatch between two looks at what else has happened.
 const SLICE: u64 = 1 << 18;
-/// How long later packets stay behind one that waits for the host.
+/// How long later packets stay behind one that waits for the host: long for a host that does what it
+/// has to, short for a person if it is itself waiting for one of them.
 const HOST: Duration = Duration::from_millis(200);
 
 /// Starts the threads.
@@ -221,7 +222,7 @@ impl Compute {
 
     /// Whether packets of other queues may overtake the next of a queue, which waits.
     fn may_pass(&mut self, queue: &Queue, wait: Wait) -> bool {
-        if wait == Wait::ForValue {
+        if wait == Wait::Value {
             return true;
         }
         let (number, now) = (queue.read(), Instant::now());
