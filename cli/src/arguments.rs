@@ -331,7 +331,8 @@ pub struct ToolArguments {
 pub enum ByArgument {
     /// By hooks in rewritten code, on the embedded GPU
     Hook,
-    /// Inside of the embedded GPU, which runs code as it is; for instruction-count
+    /// Inside of the embedded GPU, which runs code as it is; for instruction-count,
+    /// opcode-histogram and memory-trace
     Embedded,
     /// By hooks, on this machine's own AMD GPU
     Hardware,

@@ -85,8 +85,11 @@ enum Failure {
     #[error("cannot run {program}: {reason}")]
     Application { program: String, reason: std::io::Error },
     /// A tool that needs hooks.
-    #[error("by a look into the embedded GPU only instruction-count is done; leave --by out")]
-    OnlyCounts,
+    #[error(
+        "--by embedded is for instruction-count, opcode-histogram and memory-trace; leave it out, \
+         and {tool} uses hooks"
+    )]
+    NeedsHooks { tool: String },
     /// A file that cannot be used.
     #[error("{file}: {reason}")]
     File { file: String, reason: String },

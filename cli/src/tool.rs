@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::exec::cannot_start;
+use clap::ValueEnum;
 use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, become_application};
 use flipwave_campaigns::{Campaign, CampaignError};
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
@@ -47,8 +48,11 @@ fn options(arguments: &ToolArguments) -> Options {
 
 /// Becomes an application with a tool in its kernels. Returns only if that fails.
 fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
-    if arguments.by == ByArgument::Embedded && arguments.name != ToolName::InstructionCount {
-        return Err(Failure::OnlyCounts);
+    let name = flipwave_attach::ToolName::from(arguments.name);
+    if arguments.by == ByArgument::Embedded && !name.is_observed() {
+        let value = arguments.name.to_possible_value();
+        let tool = value.map(|value| value.get_name().to_owned()).unwrap_or_default();
+        return Err(Failure::NeedsHooks { tool });
     }
     if arguments.by != ByArgument::Embedded {
         // Said here rather than in the application.
@@ -57,7 +61,7 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     }
     let out = arguments.out.as_deref().map(std::path::absolute).transpose()?;
     let tool = ToolSession {
-        name: arguments.name.into(),
+        name,
         options: options(arguments),
         by: match arguments.by {
             ByArgument::Hook => ToolPath::Hook,

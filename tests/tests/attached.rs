@@ -1,9 +1,9 @@
-//! Tools on applications under AMD's own runtime: what hooks count that the tools library has put
-//! into their kernels is what the embedded GPU counts in code as it is, and applications notice
+//! Tools on applications under AMD's own runtime: what hooks find that the tools library has put
+//! into their kernels is what the embedded GPU sees in code as it is, and applications notice
 //! nothing.
 
 use flipwave_tests::{Finished, flipwave};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -63,12 +63,60 @@ fn sums(table: &str) -> BTreeMap<(usize, String), u64> {
     sums
 }
 
-/// Demands that hooks and the embedded GPU count the same; the counts.
-fn counted_alike(application: &Application, options: &[&str]) -> String {
-    let by_hooks = application.table("instruction-count", options);
-    let embedded = application.table("instruction-count", &["--by", "embedded"]);
-    assert_eq!(first_difference(&by_hooks, &embedded), None, "{options:?}");
+/// Demands that hooks and the embedded GPU make the same table of a tool; the table.
+fn alike(application: &Application, tool: &str, options: &[&str]) -> String {
+    let by_hooks = application.table(tool, options);
+    let embedded = application.table(tool, &["--by", "embedded"]);
+    assert_eq!(first_difference(&by_hooks, &embedded), None, "{tool} {options:?}");
     by_hooks
+}
+
+fn counted_alike(application: &Application, options: &[&str]) -> String {
+    alike(application, "instruction-count", options)
+}
+
+/// Demands that hooks and the embedded GPU trace the same accesses; how many each kernel has.
+fn traced_alike(application: &Application, options: &[&str]) -> BTreeMap<String, usize> {
+    let by_hooks = application.table("memory-trace", options);
+    let embedded = application.table("memory-trace", &["--by", "embedded"]);
+    let canonical = canonical_trace(&by_hooks);
+    assert_eq!(first_difference(&canonical, &canonical_trace(&embedded)), None, "{options:?}");
+    let mut kernels = BTreeMap::new();
+    for row in rows(&by_hooks) {
+        *kernels.entry(row[1].clone()).or_default() += 1;
+    }
+    kernels
+}
+
+/// A trace in which two things do not matter that hooks change: which wave comes first, as hooks
+/// are instructions, too, behind which waves take turns; and where the runtime has put what is
+/// accessed, as it has larger code objects to load and packets of the tool's in its queues. Each
+/// wave's accesses stay in their order. Addresses are distances from where a block of cache lines
+/// begins that a dispatch accesses one behind the other, and blocks have numbers in the order in
+/// which they are first met.
+fn canonical_trace(trace: &str) -> String {
+    const LINE: u64 = 64;
+    const ADDRESS: usize = 10;
+    let number = |row: &[String], column: usize| row[column].parse::<u64>().expect("a number");
+    let mut rows = rows(trace);
+    rows.sort_by_key(|row| [0, 5, 6, 7, 8].map(|column| number(row, column)));
+    for dispatch in rows.chunk_by_mut(|one, other| one[0] == other[0]) {
+        let lines = dispatch.iter().map(|row| number(row, ADDRESS) / LINE);
+        let lines = BTreeSet::from_iter(lines);
+        let begins = |line: &&u64| line.checked_sub(1).is_none_or(|last| !lines.contains(&last));
+        let blocks: Vec<u64> = lines.iter().filter(begins).map(|line| line * LINE).collect();
+        let mut met = Vec::new();
+        for row in dispatch {
+            let address = number(row, ADDRESS);
+            let block = blocks[blocks.partition_point(|begin| *begin <= address) - 1];
+            let number = met.iter().position(|own| *own == block).unwrap_or_else(|| {
+                met.push(block);
+                met.len() - 1
+            });
+            row[ADDRESS] = format!("block {number} + {}", address - block);
+        }
+    }
+    rows.iter().map(|row| row.join("|") + "\n").collect()
 }
 
 /// The first rows of two tables that are not the same.
@@ -131,11 +179,67 @@ fn launches_in_several_streams_have_the_same_numbers() {
 }
 
 #[test]
-fn the_histogram_adds_up_to_the_counts() {
+fn histograms_are_alike_and_add_up_to_the_counts() {
+    for name in ["variables", "pointers", "queues"] {
+        let application = Application::build(name);
+        let histogram = alike(&application, "opcode-histogram", &[]);
+        let counts = application.table("instruction-count", &["--by", "embedded"]);
+        assert_eq!(sums(&histogram), sums(&counts), "{name}");
+    }
+}
+
+#[test]
+fn traces_are_alike() {
+    let variables = traced_alike(&Application::build("variables"), &[]);
+    assert_eq!(Vec::from_iter(variables.keys()), ["_Z3addj", "_Z7collectPj"]);
+    let pointers = Application::build("pointers");
+    let kernels = traced_alike(&pointers, &[]);
+    assert_eq!(Vec::from_iter(kernels.keys()), ["_Z4walkPjj"]);
+    // Branches to trampolines go past the room for records.
+    let near = ["--placement", "trampoline", "--records", "1024"];
+    assert_eq!(traced_alike(&pointers, &near), kernels);
+    // LDS, an index of registers, and several streams.
+    let queues = traced_alike(&Application::build("queues"), &["--records", "8192"]);
+    let of = |name: &str| queues.iter().find(|(kernel, _)| kernel.contains(name)).expect(name).1;
+    // Each of 340 dispatches: 4 workgroups of 2 waves with 4 scalar accesses and, in 64 lanes, 2
+    // to memory and 2 to LDS.
+    assert_eq!(*of("rotate"), 340 * 4 * 2 * (4 + 64 * 4));
+    assert!(*of("sort") >= 40 * 32 * 17, "{queues:?}");
+}
+
+/// The negative control: one access that is not where it was, and one that is another wave's.
+#[test]
+fn traces_that_differ_in_one_access_are_not_alike() {
+    let trace = Application::build("variables").table("memory-trace", &["--by", "embedded"]);
+    let last = rows(&trace).pop().expect("rows");
+    let line = trace.lines().last().expect("rows");
+    let changed = |column: usize| {
+        let more = last[column].parse::<u64>().expect("a number") + 4;
+        // Columns that no text is behind.
+        let behind = last[column + 1..].join(",");
+        let before = line.strip_suffix(&format!("{},{behind}", last[column])).expect("its end");
+        trace.replace(line, &format!("{before}{more},{behind}"))
+    };
+    assert_eq!(first_difference(&canonical_trace(&trace), &canonical_trace(&trace)), None);
+    for (what, column) in [("address", 10), ("wave", 8)] {
+        let other = canonical_trace(&changed(column));
+        assert!(first_difference(&canonical_trace(&trace), &other).is_some(), "{what}");
+    }
+}
+
+#[test]
+fn as_many_records_find_no_place_with_hooks_and_without() {
     let application = Application::build("variables");
-    let counts = application.table("instruction-count", &[]);
-    let histogram = application.table("opcode-histogram", &[]);
-    assert_eq!(sums(&histogram), sums(&counts));
+    let [by_hooks, embedded] = ["hook", "embedded"].map(|by| {
+        let line = ["tool", "memory-trace", "--records", "100", "--by", by, "--out", "table.csv"];
+        let stderr = application.run(&line).stderr;
+        let table = application.folder.path().join("table.csv");
+        (stderr, std::fs::read_to_string(table).expect("the table").lines().count())
+    });
+    assert_eq!(by_hooks, embedded);
+    let (stderr, lines) = embedded;
+    assert_eq!(lines, 1 + 3 * 100);
+    assert!(stderr.contains("records found no place; --records makes more room"), "{stderr}");
 }
 
 #[test]
@@ -184,7 +288,7 @@ fn a_kernel_that_is_not_dispatched_is_said() {
 fn what_cannot_be_asked_for_is_refused_before_the_application_runs() {
     let application = Application::build("variables");
     for line in [
-        &["tool", "memory-trace", "--by", "embedded"][..],
+        &["tool", "bank-conflicts", "--by", "embedded"][..],
         &["tool", "opcode-histogram", "--out", "no/such/folder.csv"],
         &["tool", "opcode-histogram", "--seed", "1"],
     ] {

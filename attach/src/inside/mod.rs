@@ -8,7 +8,7 @@ mod strict;
 
 use crate::report::{Event, Report};
 use crate::session::{Session, Task};
-use crate::tool::{Counting, ToolPath};
+use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use std::num::NonZeroUsize;
@@ -56,7 +56,7 @@ fn start() -> Result<Arc<Machine>, String> {
             copy_watch = Some(Arc::new(recorder.clone()));
             Box::new(recorder)
         }
-        Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(Counting::new(tool)?),
+        Task::Tool(tool) if tool.by == ToolPath::Embedded => observing(tool)?,
         // What the runtime makes of faults is told, as on hardware.
         Task::Tool(_) | Task::InjectByHooks(_) => {
             Box::new(plain::Plain { threads: NonZeroUsize::MIN, tells_faults: false })

@@ -119,12 +119,7 @@ impl<T: Tool> Measuring<T> {
         let variables: Vec<Variables<'_>> =
             data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
         let lost = code.tool.lost(&variables)?;
-        if lost > 0 {
-            self.output.remark(format!(
-                "dispatch {} (kernel `{}`): {lost} records found no place; --records makes more room",
-                dispatch.number, dispatch.kernel
-            ));
-        }
+        self.output.lost(dispatch.number, &dispatch.kernel, lost);
         let scope = Scope::new(&code.original, &code.program, Some(&dispatch.kernel));
         Ok(code.tool.rows(&scope, &variables)?)
     }

@@ -1,12 +1,12 @@
 //! Tools on an application's kernels.
 
-mod counting;
 mod entry;
 mod measuring;
+mod observing;
 mod output;
 mod session;
 
 pub use session::{ToolName, ToolPath, ToolSession};
 
-pub(crate) use counting::Counting;
+pub(crate) use observing::observing;
 pub(crate) use session::{TOOLS, tools_environment};

@@ -88,6 +88,16 @@ impl Output {
         }
     }
 
+    /// Has it said at the end if records of a dispatch found no place.
+    pub fn lost(&self, number: u32, kernel: &str, records: u64) {
+        if records > 0 {
+            self.remark(format!(
+                "dispatch {number} (kernel `{kernel}`): {records} records found no place; \
+                 --records makes more room"
+            ));
+        }
+    }
+
     /// Notes that a kernel has been dispatched.
     pub fn dispatched(&self, kernel: &str) {
         let mut open = self.open();

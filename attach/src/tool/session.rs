@@ -31,12 +31,23 @@ pub enum ToolName {
     KernelClock,
 }
 
+impl ToolName {
+    /// Whether it has a table without hooks, too: [`ToolPath::Embedded`].
+    pub fn is_observed(self) -> bool {
+        matches!(
+            self,
+            ToolName::InstructionCount | ToolName::OpcodeHistogram | ToolName::MemoryTrace
+        )
+    }
+}
+
 /// How a tool finds out what an application's kernels do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ToolPath {
     /// By hooks in their code, which the tools library puts there: as on hardware.
     Hook,
-    /// By a look into the embedded GPU, at code as it is. Counts instructions only.
+    /// By a look into the embedded GPU, at code as it is. Not all tools can, see
+    /// [`ToolName::is_observed`].
     Embedded,
     /// By hooks, on this machine's own GPU.
     Hardware,

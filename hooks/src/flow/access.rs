@@ -1,7 +1,7 @@
 //! Questions to a program.
 
 use super::{Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, Program, Unresolved};
-use flipwave_isa::{Control, Generation, Inst, Pc, RegisterSet};
+use flipwave_isa::{Class, Control, Generation, Inst, Pc, RegisterSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -137,18 +137,22 @@ impl Program {
         insts.flat_map(|(_, inst)| inst.reads.iter().chain(&inst.writes)).copied().collect()
     }
 
-    /// Registers that are reached although no instruction names them: all VGPRs and SGPRs where
-    /// any instruction reaches some by an index.
+    /// Registers that are reached although no instruction names them: all VGPRs where any
+    /// instruction reaches some by an index, and all SGPRs likewise.
     pub fn registers_indexed(&self) -> RegisterSet {
         let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&self.target.generation());
-        let indexes = |inst: &Inst| {
-            inst.indexes_registers()
-                || (has_mode && inst.operation.name().starts_with("s_set_gpr_idx_"))
+        let indexed = |inst: &Inst| {
+            // The mode is switched by scalar instructions, and is one of vector arithmetic.
+            let is_mode = has_mode && inst.operation.name().starts_with("s_set_gpr_idx_");
+            match inst.class() {
+                _ if is_mode => RegisterSet::VGPRS,
+                _ if !inst.indexes_registers() => RegisterSet::EMPTY,
+                Class::Salu => RegisterSet::SGPRS,
+                _ => RegisterSet::VGPRS,
+            }
         };
-        match self.instructions.iter().any(indexes) {
-            true => RegisterSet::VGPRS.union(RegisterSet::SGPRS),
-            false => RegisterSet::EMPTY,
-        }
+        let files = self.instructions.iter().map(indexed);
+        files.fold(RegisterSet::EMPTY, RegisterSet::union)
     }
 
     /// Everything that could not be understood, by ascending address.

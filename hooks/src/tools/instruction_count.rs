@@ -1,7 +1,7 @@
 //! How often each instruction is executed.
 
 use super::scope::{data, of, room};
-use super::{Asking, Per, Place, Scope, Tool, ToolError};
+use super::{Asking, Observed, ObservedExecutions, Options, Per, Place, Scope, Tool, ToolError};
 use crate::flow::InstIndex;
 use crate::hook::{Argument, Mask};
 use crate::rewrite::When;
@@ -64,8 +64,24 @@ impl Tool for InstructionCount {
         scope: &Scope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<(Place, Executions)>, ToolError> {
-        let counts = self.counts(scope, variables)?.into_iter();
-        let row = |(at, executions)| Some((scope.place(at)?, Executions { executions }));
-        Ok(counts.filter_map(row).collect())
+        Ok(rows(scope, self.counts(scope, variables)?))
     }
+}
+
+impl Observed for InstructionCount {
+    type Observer = ObservedExecutions;
+
+    fn observer(_: &Options) -> ObservedExecutions {
+        ObservedExecutions::default()
+    }
+
+    fn observed(scope: &Scope<'_>, seen: &ObservedExecutions) -> Vec<(Place, Executions)> {
+        rows(scope, seen.counts(scope))
+    }
+}
+
+/// The rows of instructions that were counted.
+fn rows(scope: &Scope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<(Place, Executions)> {
+    let row = |(at, executions)| Some((scope.place(at)?, Executions { executions }));
+    counts.into_iter().filter_map(row).collect()
 }

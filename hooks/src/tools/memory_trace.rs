@@ -1,7 +1,7 @@
 //! Which addresses are accessed.
 
 use super::scope::{first, wave};
-use super::{Asking, Place, Scope, Tool, ToolError, Wave};
+use super::{Asking, Observed, ObservedAccesses, Options, Place, Scope, Tool, ToolError, Wave};
 use crate::flow::InstIndex;
 use crate::hook::{Argument, Mask, Record};
 use crate::rewrite::When;
@@ -65,6 +65,11 @@ fn elements(inst: &Inst) -> Option<(u8, Vec<i64>)> {
     Some((bytes, operand.offsets.iter().map(|offset| offset - first).collect()))
 }
 
+/// How many records are kept: never none, as the channel has an array of them.
+fn room(options: &Options) -> u32 {
+    options.records.max(1)
+}
+
 fn is_scalar(inst: &Inst) -> bool {
     inst.memory().is_some_and(|access| access.space == MemorySpace::Scalar)
 }
@@ -76,7 +81,7 @@ impl Tool for MemoryTrace {
     fn ask(asking: &mut Asking<'_, '_>) -> Result<MemoryTrace, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| elements(inst).is_some());
-        let records = asking.options().records.max(1).into();
+        let records = room(asking.options()).into();
         let source = asking.source("memory_trace", &[("RECORDS", records)])?;
         for (&at, number) in sites.iter().zip(0u64..) {
             let Some(inst) = program.inst(at) else { continue };
@@ -116,5 +121,21 @@ impl Tool for MemoryTrace {
 
     fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
         Ok(first(variables, "accesses")?.channel("accesses", Written::SIZE)?.lost())
+    }
+}
+
+impl Observed for MemoryTrace {
+    type Observer = ObservedAccesses;
+
+    fn observer(options: &Options) -> ObservedAccesses {
+        ObservedAccesses::new(room(options))
+    }
+
+    fn observed(scope: &Scope<'_>, seen: &ObservedAccesses) -> Vec<(Place, Wave, Access)> {
+        seen.rows(scope)
+    }
+
+    fn unrecorded(seen: &ObservedAccesses) -> u64 {
+        seen.lost()
     }
 }

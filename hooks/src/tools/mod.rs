@@ -1,7 +1,8 @@
 //! Tools made of hooks: what a program executes, where it goes to memory, where its lanes part.
 //!
 //! A [`Tool`] asks for hooks in a code object and makes a table of what they leave in their
-//! variables. [`measure()`] puts one into all code of a list of dispatches and runs them.
+//! variables. [`measure()`] puts one into all code of a list of dispatches and runs them. Of an
+//! [`Observed`] tool the embedded GPU gives the same table without hooks.
 
 mod address_divergence;
 mod bank_conflicts;
@@ -11,6 +12,7 @@ mod instruction_count;
 mod kernel_clock;
 mod measure;
 mod memory_trace;
+mod observed;
 mod opcode_histogram;
 mod place;
 mod scope;
@@ -24,6 +26,7 @@ pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
 pub use measure::{Instrumented, Measurement, Table, measure, measure_beside};
 pub use memory_trace::{Access, MemoryTrace};
+pub use observed::{Observed, ObservedAccesses, ObservedExecutions, addresses};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
 pub use place::{Of, Place, Wave};
 pub use scope::{Asking, Scope};

@@ -1,6 +1,9 @@
 //! How often each operation is executed.
 
-use super::{Asking, InstructionCount, Scope, Tool, ToolError};
+use super::{
+    Asking, InstructionCount, Observed, ObservedExecutions, Options, Scope, Tool, ToolError,
+};
+use crate::flow::InstIndex;
 use crate::variables::Variables;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -32,16 +35,33 @@ impl Tool for OpcodeHistogram {
         scope: &Scope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<OpcodeCount>, ToolError> {
-        let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
-        for (at, count) in self.count.counts(scope, variables)? {
-            if let Some(operation) = scope.operation(at).filter(|_| count > 0) {
-                *operations.entry(operation).or_default() += count;
-            }
-        }
-        let row = |(operation, executions): (&str, u64)| OpcodeCount {
-            operation: operation.to_owned(),
-            executions,
-        };
-        Ok(operations.into_iter().map(row).collect())
+        Ok(histogram(scope, self.count.counts(scope, variables)?))
     }
+}
+
+impl Observed for OpcodeHistogram {
+    type Observer = ObservedExecutions;
+
+    fn observer(_: &Options) -> ObservedExecutions {
+        ObservedExecutions::default()
+    }
+
+    fn observed(scope: &Scope<'_>, seen: &ObservedExecutions) -> Vec<OpcodeCount> {
+        histogram(scope, seen.counts(scope))
+    }
+}
+
+/// The rows of instructions that were counted.
+fn histogram(scope: &Scope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<OpcodeCount> {
+    let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
+    for (at, count) in counts {
+        if let Some(operation) = scope.operation(at).filter(|_| count > 0) {
+            *operations.entry(operation).or_default() += count;
+        }
+    }
+    let row = |(operation, executions): (&str, u64)| OpcodeCount {
+        operation: operation.to_owned(),
+        executions,
+    };
+    operations.into_iter().map(row).collect()
 }

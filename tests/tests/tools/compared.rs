@@ -1,27 +1,30 @@
 //! A tool and the observer on the same program.
 
-use crate::observer::{Clocks, Look, Observed, Reading, Site, Touch};
+use crate::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::{
-    Access, AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, Executions,
-    InstructionCount, KernelClock, Lines, MemoryTrace, OpcodeCount, OpcodeHistogram, Options,
-    Place, Scope, Tool, Wave, WaveClock, measure,
+    AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, InstructionCount,
+    KernelClock, Lines, MemoryTrace, Observed, ObservedAccesses, ObservedExecutions, OpcodeCount,
+    OpcodeHistogram, Options, Place, Scope, Tool, Wave, WaveClock, measure,
 };
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
-use flipwave_sim::{EmbeddedGpu, Policy};
+use flipwave_sim::{EmbeddedGpu, Observer, Policy, Unobserved};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A tool whose rows can be had from what the observer saw.
 pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
-    /// What the observer looks at.
-    const LOOK: Look = Look::Executions;
+    type Observer: Observer;
 
-    fn expected(scope: &Scope<'_>, observed: &Observed, clocks: &Clocks) -> Vec<Self::Row>;
+    /// An observer of a dispatch that keeps all it sees.
+    fn observer() -> Self::Observer;
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<Self::Observer>) -> Vec<Self::Row>;
 
     /// Rows of the tool in an order that does not depend on which wave was first.
     fn ordered(rows: Vec<Self::Row>) -> Vec<Self::Row> {
@@ -38,6 +41,16 @@ pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
         }
         assert_eq!(both.tool.len(), both.observed.len(), "{}", both.kernel);
     }
+}
+
+/// What was seen of a dispatch.
+pub struct Seen<O> {
+    /// Of the code as it was.
+    observer: O,
+    /// Of the code with hooks.
+    clocks: Clocks,
+    /// Where the code object's own data are, and where they begin in the instrumented one.
+    moved: Vec<(Range<u64>, u64)>,
 }
 
 /// What was found in a dispatch.
@@ -57,16 +70,15 @@ pub struct Run<R> {
 
 /// The embedded GPU, watched. Each dispatch of instrumented code is run as it was first, on a
 /// clone: the same memory, the same addresses, the same order of waves.
-struct Watched {
+struct Watched<T: Compared> {
     gpu: EmbeddedGpu,
     originals: std::vec::IntoIter<Dispatch>,
-    look: Look,
     blind: fn(&Inst) -> bool,
-    seen: Vec<(Observed, Clocks)>,
+    seen: Vec<Seen<T::Observer>>,
     executed: u64,
 }
 
-impl Device for Watched {
+impl<T: Compared> Device for Watched<T> {
     fn target(&self) -> &Target {
         self.gpu.target()
     }
@@ -98,21 +110,22 @@ impl Device for Watched {
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
         let original = self.originals.next().expect("no more dispatches than there were");
         self.gpu.set_policy(self.policy(dispatch));
-        let mut observed = Observed::new(self.look, self.blind);
-        let end = self.gpu.clone().dispatch_observed(&original, &mut observed)?;
-        self.move_own_data(&mut observed, original.module, dispatch.module)?;
+        let mut observer = Blind::new(T::observer(), self.blind);
+        let end = self.gpu.clone().dispatch_observed(&original, &mut observer)?;
+        let moved = self.own_data(original.module, dispatch.module)?;
         match end {
             Completion::Completed(statistics) => self.executed += statistics.wave_instructions,
             Completion::Faulted(fault) => panic!("the program faults: {fault}"),
         }
-        let mut clocks = Clocks::new(self.blind);
+        let mut clocks = Blind::new(Clocks::default(), self.blind);
         let end = self.gpu.dispatch_observed(dispatch, &mut clocks);
-        self.seen.push((observed, clocks));
+        let (observer, clocks) = (observer.observer, clocks.observer);
+        self.seen.push(Seen { observer, clocks, moved });
         end
     }
 }
 
-impl Watched {
+impl<T: Compared> Watched<T> {
     /// As much scratch for the original as for instrumented code, and waves that run until they
     /// wait or end, so that what they find in memory does not depend on how many instructions
     /// were inserted.
@@ -123,26 +136,20 @@ impl Watched {
         Policy { private_bytes, wave_turn: 1 << 24, ..Policy::default() }
     }
 
-    /// Gives accesses to a code object's own data the addresses that they have where the
-    /// instrumented code is loaded.
-    fn move_own_data(
+    /// Where a code object's own data are in two modules.
+    fn own_data(
         &self,
-        observed: &mut Observed,
         from: ModuleId,
         to: ModuleId,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<Vec<(Range<u64>, u64)>, DeviceError> {
         let object = self.gpu.code_object(from).expect("a loaded module");
-        let segments = object.segments();
-        for segment in segments.iter().filter(|own| own.memory_size > 0) {
+        let segments = object.segments().iter().filter(|own| own.memory_size > 0);
+        let both = segments.map(|segment| {
             let old = self.gpu.address_of(from, segment.address)?.0;
             let new = self.gpu.address_of(to, segment.address)?.0;
-            for touch in &mut observed.trace {
-                if (old..old + segment.memory_size).contains(&touch.address) {
-                    touch.address = touch.address - old + new;
-                }
-            }
-        }
-        Ok(())
+            Ok((old..old + segment.memory_size, new))
+        });
+        both.collect()
     }
 }
 
@@ -158,8 +165,7 @@ pub fn run<T: Compared>(
     }
     let originals = dispatches.clone().into_iter();
     let gpu = workload.device.clone();
-    let mut device =
-        Watched { gpu, originals, look: T::LOOK, blind, seen: Vec::new(), executed: 0 };
+    let mut device = Watched::<T> { gpu, originals, blind, seen: Vec::new(), executed: 0 };
     let code_of = |module| workload.device.code_object(module);
     let compiler = HookCompiler::find().unwrap_or_else(|error| panic!("{error}"));
     let found = measure::<T, _>(&mut device, code_of, &dispatches, options, &compiler)
@@ -168,14 +174,14 @@ pub fn run<T: Compared>(
         found.instrumented.iter().flat_map(|own| &own.rewritten.report.refused).collect();
     assert!(refused.is_empty(), "{refused:#?}");
     let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
-    let both = found.tables.into_iter().zip(&device.seen).map(|(table, (observed, clocks))| {
+    let both = found.tables.into_iter().zip(&device.seen).map(|(table, seen)| {
         let object = code_of(dispatches[table.dispatch].module).expect("a loaded module");
         let program = Program::read(object).expect("a program");
         let scope = Scope::new(object, &program, Some(&table.kernel));
         Both {
             kernel: table.kernel,
             tool: T::ordered(table.rows),
-            observed: T::ordered(T::expected(&scope, observed, clocks)),
+            observed: T::ordered(T::expected(&scope, seen)),
             lost: table.lost,
         }
     });
@@ -192,7 +198,7 @@ pub fn check<T: Compared>(workload: &Workload, options: &Options) {
 /// A row for each instruction of the scope that fits.
 fn rows<R>(
     scope: &Scope<'_>,
-    observed: &Observed,
+    observed: &Sites,
     fits: impl Fn(&Inst) -> bool,
     row: impl Fn(&Site) -> R,
 ) -> Vec<(Place, R)> {
@@ -205,41 +211,46 @@ fn rows<R>(
 }
 
 impl Compared for InstructionCount {
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<Self::Row> {
-        rows(scope, observed, |_| true, |site| Executions { executions: site.executions })
+    type Observer = ObservedExecutions;
+
+    fn observer() -> ObservedExecutions {
+        <InstructionCount as Observed>::observer(&Options::default())
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Self::Row> {
+        InstructionCount::observed(scope, &seen.observer)
     }
 }
 
 impl Compared for OpcodeHistogram {
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<OpcodeCount> {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for inst in &scope.program().instructions {
-            if let Some(site) = observed.sites.get(&inst.pc).filter(|site| site.executions > 0) {
-                *counts.entry(inst.operation.name().to_owned()).or_default() += site.executions;
-            }
-        }
-        counts
-            .into_iter()
-            .map(|(operation, executions)| OpcodeCount { operation, executions })
-            .collect()
+    type Observer = ObservedExecutions;
+
+    fn observer() -> ObservedExecutions {
+        <OpcodeHistogram as Observed>::observer(&Options::default())
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<OpcodeCount> {
+        OpcodeHistogram::observed(scope, &seen.observer)
     }
 }
 
 impl Compared for MemoryTrace {
-    const LOOK: Look = Look::Trace;
+    type Observer = ObservedAccesses;
 
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<Self::Row> {
-        let places: BTreeMap<_, _> = scope
-            .select(|_| true)
-            .into_iter()
-            .filter_map(|at| scope.place(at))
-            .map(|place| (place.pc, place))
-            .collect();
-        let row = |touch: &Touch| {
-            let access = Access { lane: touch.lane, address: touch.address, bytes: touch.bytes };
-            (places[&touch.pc].clone(), touch.wave, access)
-        };
-        observed.trace.iter().map(row).collect()
+    fn observer() -> ObservedAccesses {
+        let options = Options { records: u32::MAX, ..Options::default() };
+        <MemoryTrace as Observed>::observer(&options)
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Self::Row> {
+        let mut rows = MemoryTrace::observed(scope, &seen.observer);
+        for (_, _, access) in &mut rows {
+            let moved = seen.moved.iter().find(|(old, _)| old.contains(&access.address));
+            if let Some((old, new)) = moved {
+                access.address = access.address - old.start + new;
+            }
+        }
+        rows
     }
 
     fn ordered(mut rows: Vec<Self::Row>) -> Vec<Self::Row> {
@@ -270,14 +281,18 @@ impl Compared for MemoryTrace {
 }
 
 impl Compared for AddressDivergence {
-    const LOOK: Look = Look::Lines;
+    type Observer = Sites;
 
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<Self::Row> {
+    fn observer() -> Sites {
+        Sites::new(Look::Lines)
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let by_lane = |inst: &Inst| match inst.memory().map(|access| access.space) {
             Some(MemorySpace::Global | MemorySpace::Flat | MemorySpace::Buffer) => true,
             Some(MemorySpace::Scratch | MemorySpace::Scalar | MemorySpace::Lds) | None => false,
         };
-        rows(scope, observed, by_lane, |site| Lines {
+        rows(scope, &seen.observer, by_lane, |site| Lines {
             accesses: site.active,
             lines_64: site.lines_64,
             lines_128: site.lines_128,
@@ -286,7 +301,13 @@ impl Compared for AddressDivergence {
 }
 
 impl Compared for BranchDivergence {
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<Self::Row> {
+    type Observer = Sites;
+
+    fn observer() -> Sites {
+        Sites::new(Look::Nothing)
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let narrows = |inst: &Inst| {
             let mut operations =
                 ["s_and_saveexec_", "s_andn1_", "s_and_b", "s_andn2_b", "s_mov_b", "s_and_not1_b"]
@@ -295,7 +316,7 @@ impl Compared for BranchDivergence {
                 && inst.writes.iter().any(|own| own.contains(Register::ExecLo))
                 && operations.any(|start| inst.operation.name().starts_with(start))
         };
-        rows(scope, observed, narrows, |site| Branches {
+        rows(scope, &seen.observer, narrows, |site| Branches {
             executions: site.executions,
             divergent: site.divergent,
         })
@@ -303,11 +324,15 @@ impl Compared for BranchDivergence {
 }
 
 impl Compared for BankConflicts {
-    const LOOK: Look = Look::Conflicts;
+    type Observer = Sites;
 
-    fn expected(scope: &Scope<'_>, observed: &Observed, _: &Clocks) -> Vec<Self::Row> {
+    fn observer() -> Sites {
+        Sites::new(Look::Conflicts)
+    }
+
+    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let is_lds = |inst: &Inst| inst.memory().is_some_and(|own| own.space == MemorySpace::Lds);
-        rows(scope, observed, is_lds, |site| Conflicts {
+        rows(scope, &seen.observer, is_lds, |site| Conflicts {
             accesses: site.lds_accesses,
             conflicts: site.conflicts,
         })
@@ -315,7 +340,13 @@ impl Compared for BankConflicts {
 }
 
 impl Compared for KernelClock {
-    fn expected(_: &Scope<'_>, _: &Observed, clocks: &Clocks) -> Vec<(Wave, WaveClock)> {
+    type Observer = Unobserved;
+
+    fn observer() -> Unobserved {
+        Unobserved
+    }
+
+    fn expected(_: &Scope<'_>, seen: &Seen<Unobserved>) -> Vec<(Wave, WaveClock)> {
         let row = |(wave, readings): (&Wave, &Vec<Reading>)| {
             let of = |is_constant| {
                 let own = readings.iter().filter(move |own| own.is_constant == is_constant);
@@ -332,6 +363,6 @@ impl Compared for KernelClock {
             };
             (*wave, clock)
         };
-        clocks.readings.iter().map(row).collect()
+        seen.clocks.readings.iter().map(row).collect()
     }
 }

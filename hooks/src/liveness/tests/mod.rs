@@ -172,6 +172,26 @@ fn registers_are_free_globally_and_locally() {
     );
 }
 
+/// Which registers an index reaches that no instruction names: those of the file it goes into.
+#[test]
+fn an_index_of_one_file_leaves_the_other_free() {
+    let globally_free = |processor, body| {
+        let program = program(processor, &[("kernel", body)], "");
+        let function = program.kernel(0).expect("the kernel");
+        let all = Allocation { vgprs: 64, acc_vgprs: 0, sgprs: 100 };
+        RegisterUse::of(&Liveness::new(&program), function, all).globally_free
+    };
+    let mode =
+        "s_set_gpr_idx_on s3, gpr_idx(DST)\n v_mov_b32 v1, v2\n s_set_gpr_idx_off\n s_endpgm";
+    for (processor, body) in [("gfx90a", mode), ("gfx1030", "v_movreld_b32 v1, v2\n s_endpgm")] {
+        let free = globally_free(processor, body);
+        assert!(has(free, &["s77"]) && has_none(free, &["v9"]), "{processor}: {free}");
+    }
+    let free = globally_free("gfx90a", "s_movreld_b32 s1, s2\n s_endpgm");
+    assert!(has(free, &["v9"]) && has_none(free, &["s77"]), "{free}");
+    assert!(has(globally_free("gfx90a", "s_endpgm"), &["v9", "s77"]));
+}
+
 #[test]
 fn mode_is_never_dead() {
     let program = program(
