@@ -5,15 +5,15 @@ use crate::compare::Tolerance;
 use crate::element::ElementType;
 use crate::error::CampaignError;
 use crate::prepare::{OutputFormat, OutputRole, Prepared};
-use flipwave_capture::{Capture, CaptureError, RecordedDispatch, Step};
+use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
-use flipwave_device::{Address, DeviceError, Dispatch, KernelPacket, ModuleId};
-use flipwave_injector::{Buffer, Change, Changes, Golden, Patch, Workload};
+use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
+use flipwave_injector::{Buffer, Changes, Golden, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where copies of what the host reads are kept: where no program has memory, and no pointer leads
 /// that has one bit flipped.
@@ -35,6 +35,19 @@ pub enum ReplayError {
     /// The file.
     #[error(transparent)]
     File(#[from] CaptureError),
+    /// A dispatch of nobody's kernel.
+    #[error(
+        "{}: dispatch {dispatch} is of code object {number}, which the file does not have; it is \
+         damaged, record it again", file.display()
+    )]
+    NoCodeObject {
+        /// The file.
+        file: PathBuf,
+        /// The dispatch's number.
+        dispatch: u32,
+        /// The code object's.
+        number: u32,
+    },
     /// Another GPU.
     #[error("{}: the run was on {captured}, and `target` is {wanted}", file.display())]
     Target {
@@ -110,21 +123,22 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
         let wanted = target.to_string();
         return Err(ReplayError::Target { file: file.clone(), captured, wanted });
     }
-    let mut builder = Builder::new(target)?;
+    let mut builder = Builder::new(file, target)?;
     for (id, code) in capture.code_objects()? {
         let failed = |reason| ReplayError::CodeObject { file: file.clone(), number: id.0, reason };
         let code_object = CodeObject::parse(&code.elf).map_err(failed)?;
         builder.modules.insert(id.0, builder.device.adopt(&code_object, code.bias)?);
     }
-    let count = capture.dispatches()?.len();
+    let steps = capture.steps()?;
+    let count = steps.iter().filter(|step| matches!(step, Step::Dispatch(_))).count();
     if let Some(wanted) = range
         && (wanted.is_empty() || *wanted.end() as usize >= count)
     {
         let (file, wanted) = (file.clone(), wanted.clone());
         return Err(ReplayError::Range { file, wanted, count });
     }
-    for step in capture.steps()? {
-        builder.add(step, range.is_none());
+    for step in steps {
+        builder.add(step, range.is_none())?;
         if range.as_ref().is_some_and(|range| builder.recorded.len() as u32 > *range.end()) {
             break;
         }
@@ -132,7 +146,7 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
     if let Some(range) = range {
         builder.compare_what_was_written(range);
     }
-    builder.finish().ok_or_else(|| ReplayError::NoOutput { file: file.clone() })
+    builder.finish()
 }
 
 impl Replayed {
@@ -160,7 +174,8 @@ impl Replayed {
     }
 }
 
-struct Builder {
+struct Builder<'a> {
+    file: &'a Path,
     device: EmbeddedGpu,
     modules: HashMap<u32, ModuleId>,
     dispatches: Vec<Dispatch>,
@@ -172,9 +187,10 @@ struct Builder {
     next_output: u64,
 }
 
-impl Builder {
-    fn new(target: &Target) -> Result<Builder, DeviceError> {
+impl<'a> Builder<'a> {
+    fn new(file: &'a Path, target: &Target) -> Result<Builder<'a>, DeviceError> {
         Ok(Builder {
+            file,
             device: EmbeddedGpu::new(target.clone())?,
             modules: HashMap::new(),
             dispatches: Vec::new(),
@@ -191,16 +207,9 @@ impl Builder {
         self.changes.add(self.dispatches.len(), change);
     }
 
-    fn add(&mut self, step: Step, keeps_reads: bool) {
+    fn add(&mut self, step: Step, keeps_reads: bool) -> Result<(), ReplayError> {
         match step {
-            Step::Map { address, bytes } => self.change(Change::Map { address, bytes }),
-            Step::Unmap { address } => self.change(Change::Unmap { address }),
-            Step::Copy { from, to, bytes } => self.change(Change::Copy { from, to, bytes }),
-            Step::Write(recorded) => {
-                let mut patch = Patch::default();
-                recorded.iter().for_each(|(address, bytes)| patch.add(address, bytes));
-                self.change(Change::Write(patch));
-            }
+            Step::Change(change) => self.change(change),
             Step::Read { address, bytes } if keeps_reads => {
                 let number = self.outputs.len();
                 let name = format!("output {number}, read behind dispatch {}", self.behind());
@@ -210,12 +219,14 @@ impl Builder {
             Step::Read { .. } => {}
             Step::Dispatch(recorded) => {
                 let KernelPacket { grid, workgroup, lds_bytes, .. } = recorded.packet;
+                let CodeObjectId(number) = recorded.code_object;
+                let module = self.modules.get(&number).copied();
+                let missing = || {
+                    let (file, dispatch) = (self.file.to_owned(), recorded.number);
+                    ReplayError::NoCodeObject { file, dispatch, number }
+                };
                 self.dispatches.push(Dispatch {
-                    module: self
-                        .modules
-                        .get(&recorded.code_object.0)
-                        .copied()
-                        .unwrap_or(ModuleId(0)),
+                    module: module.ok_or_else(missing)?,
                     kernel: recorded.kernel.clone(),
                     grid,
                     workgroup,
@@ -227,6 +238,7 @@ impl Builder {
                 self.recorded.push(*recorded);
             }
         }
+        Ok(())
     }
 
     /// The dispatch before, in words.
@@ -257,13 +269,13 @@ impl Builder {
         }
     }
 
-    fn finish(mut self) -> Option<Replayed> {
+    fn finish(mut self) -> Result<Replayed, ReplayError> {
         let bytes = self.next_output - OUTPUTS;
         if bytes == 0 {
-            return None;
+            return Err(ReplayError::NoOutput { file: self.file.to_owned() });
         }
         // Reserved before anything else happens.
-        self.device.allocate_at(Address(OUTPUTS), bytes).ok()?;
+        self.device.allocate_at(Address(OUTPUTS), bytes)?;
         let format = OutputFormat {
             element: ElementType::U8,
             role: OutputRole::Result(Tolerance { absolute: None, relative: None, ulp: None }),
@@ -278,7 +290,7 @@ impl Builder {
             guests: BTreeMap::new(),
         };
         let prepared = Prepared { workload, software: Vec::new(), formats, compiler: None };
-        Some(Replayed { prepared, recorded: self.recorded, outputs: self.read })
+        Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
         refuse_on_hardware(file.device, "instructions that the target lacks are emulated")?;
     }
     let mut program = Program::default();
-    program.check(file.workload, directory, &root.key("workload"))?;
+    program.check(file.workload, directory, &workload)?;
     let tolerances = match file.compare {
         None => BTreeMap::new(),
         Some(Compare::Buffers(tolerances)) => tolerances,

@@ -13,7 +13,7 @@ mod writer;
 
 pub use error::CaptureError;
 pub use reader::Capture;
-pub use step::{CodeObjectId, Patch, RecordedCode, RecordedDispatch, Step};
+pub use step::{CodeObjectId, RecordedCode, RecordedDispatch, Step};
 pub use writer::Writer;
 
 /// The version of the format.

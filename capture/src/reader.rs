@@ -1,9 +1,9 @@
 //! A capture being read.
 
-use crate::step::{CodeObjectId, Patch, RecordedCode, RecordedDispatch, Step, decode_runs};
+use crate::step::{CodeObjectId, RecordedCode, RecordedDispatch, Step, decode_runs};
 use crate::{CaptureError, FORMAT};
 use flate2::read::ZlibDecoder;
-use flipwave_device::{Address, KernelPacket, QueuedPacket};
+use flipwave_device::{Address, Change, KernelPacket, Patch, QueuedPacket};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -178,9 +178,9 @@ impl Capture {
             let (kind, [address, other, bytes], runs, digest) = row.map_err(&failed)?;
             let at = Address(address);
             steps.push(match kind.as_str() {
-                "map" => Step::Map { address: at, bytes },
-                "unmap" => Step::Unmap { address: at },
-                "copy" => Step::Copy { from: at, to: Address(other), bytes },
+                "map" => Step::Change(Change::Map { address: at, bytes }),
+                "unmap" => Step::Change(Change::Unmap { address: at }),
+                "copy" => Step::Change(Change::Copy { from: at, to: Address(other), bytes }),
                 "read" => {
                     Step::Read { address: at, bytes: self.data(&digest.unwrap_or_default())? }
                 }
@@ -188,11 +188,8 @@ impl Capture {
                     let runs = decode_runs(&runs.unwrap_or_default());
                     let runs = runs.ok_or_else(|| self.damaged("a write cannot be read".into()))?;
                     let bytes = self.data(&digest.unwrap_or_default())?;
-                    let total: u128 = runs.iter().map(|(_, length)| u128::from(*length)).sum();
-                    if total != bytes.len() as u128 {
-                        return Err(self.damaged("a write has other bytes than it says".into()));
-                    }
-                    Step::Write(Patch { runs, bytes })
+                    let other = || self.damaged("a write has other bytes than it says".into());
+                    Step::Change(Change::Write(Patch::of(runs, bytes).ok_or_else(other)?))
                 }
                 "dispatch" => {
                     let next = dispatches.next();
@@ -213,8 +210,8 @@ mod tests {
 
     fn steps() -> Vec<Step> {
         let mut patch = Patch::default();
-        patch.push(Address(0x1000), &[1, 2, 3]);
-        patch.push(Address(0x7fff_0000_0000), &[9; 5000]);
+        patch.add(Address(0x1000), &[1, 2, 3]);
+        patch.add(Address(0x7fff_0000_0000), &[9; 5000]);
         let dispatch = RecordedDispatch {
             number: 0,
             stream: 1,
@@ -226,13 +223,13 @@ mod tests {
             written: vec![(Address(0x1000), 4)],
         };
         vec![
-            Step::Map { address: Address(0x1000), bytes: 4096 },
-            Step::Write(patch.clone()),
+            Step::Change(Change::Map { address: Address(0x1000), bytes: 4096 }),
+            Step::Change(Change::Write(patch.clone())),
             Step::Dispatch(Box::new(dispatch)),
-            Step::Write(patch),
-            Step::Copy { from: Address(0x1000), to: Address(0x1800), bytes: 16 },
+            Step::Change(Change::Write(patch)),
+            Step::Change(Change::Copy { from: Address(0x1000), to: Address(0x1800), bytes: 16 }),
             Step::Read { address: Address(0x1800), bytes: vec![5; 16] },
-            Step::Unmap { address: Address(0x1000) },
+            Step::Change(Change::Unmap { address: Address(0x1000) }),
         ]
     }
 

@@ -1,33 +1,12 @@
 //! What a capture is made of.
 
-use flipwave_device::{Address, KernelPacket, QueuedPacket};
+use flipwave_device::{Address, Change, KernelPacket, QueuedPacket};
 
 /// One thing that happened, in the order of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Zeroed memory is there for the GPU from now on.
-    Map {
-        /// Where.
-        address: Address,
-        /// How much.
-        bytes: u64,
-    },
-    /// The memory that begins there is gone.
-    Unmap {
-        /// Where.
-        address: Address,
-    },
-    /// Bytes that no kernel has written are in memory.
-    Write(Patch),
-    /// A copy within the GPU's memory.
-    Copy {
-        /// From.
-        from: Address,
-        /// To.
-        to: Address,
-        /// How much.
-        bytes: u64,
-    },
+    /// Memory was changed without a kernel; what is written is what no kernel has written.
+    Change(Change),
     /// The host gets what is there: an output of the run.
     Read {
         /// Where.
@@ -37,34 +16,6 @@ pub enum Step {
     },
     /// A kernel ran.
     Dispatch(Box<RecordedDispatch>),
-}
-
-/// Bytes at many places.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Patch {
-    /// Where bytes go, and how many: as they follow each other in `bytes`.
-    pub runs: Vec<(Address, u64)>,
-    /// The bytes of all runs.
-    pub bytes: Vec<u8>,
-}
-
-impl Patch {
-    /// Adds a run.
-    pub fn push(&mut self, address: Address, bytes: &[u8]) {
-        self.runs.push((address, bytes.len() as u64));
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// The runs with their bytes.
-    pub fn iter(&self) -> impl Iterator<Item = (Address, &[u8])> {
-        let mut at = 0;
-        self.runs.iter().filter_map(move |(address, length)| {
-            let end = at + *length as usize;
-            let bytes = self.bytes.get(at..end)?;
-            at = end;
-            Some((*address, bytes))
-        })
-    }
 }
 
 /// A code object of a capture.

@@ -4,6 +4,7 @@ use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_runs};
 use crate::{CaptureError, FORMAT};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use flipwave_device::Change;
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -101,9 +102,9 @@ impl Writer {
             self.execute(statement, values)
         };
         match step {
-            Step::Map { address, bytes } => insert("map", [address.0, 0, *bytes]),
-            Step::Unmap { address } => insert("unmap", [address.0, 0, 0]),
-            Step::Copy { from, to, bytes } => insert("copy", [from.0, to.0, *bytes]),
+            Step::Change(Change::Map { address, bytes }) => insert("map", [address.0, 0, *bytes]),
+            Step::Change(Change::Unmap { address }) => insert("unmap", [address.0, 0, 0]),
+            Step::Change(Change::Copy { from, to, bytes }) => insert("copy", [from.0, to.0, *bytes]),
             Step::Read { address, bytes } => {
                 let digest = self.store(bytes)?;
                 let values = params![address.0 as i64, bytes.len() as i64, digest];
@@ -111,9 +112,9 @@ impl Writer {
                     "INSERT INTO step (kind, address, bytes, digest) VALUES ('read', ?1, ?2, ?3)";
                 self.execute(statement, values)
             }
-            Step::Write(patch) => {
-                let digest = self.store(&patch.bytes)?;
-                let values = params![patch.bytes.len() as i64, encode_runs(&patch.runs), digest];
+            Step::Change(Change::Write(patch)) => {
+                let digest = self.store(patch.bytes())?;
+                let values = params![patch.bytes().len() as i64, encode_runs(patch.places()), digest];
                 let statement =
                     "INSERT INTO step (kind, bytes, runs, digest) VALUES ('write', ?1, ?2, ?3)";
                 self.execute(statement, values)

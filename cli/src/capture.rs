@@ -5,6 +5,7 @@ use crate::arguments::CaptureArguments;
 use crate::exec::cannot_start;
 use flipwave_attach::{Library, Session, Task, exit_code, run_application};
 use flipwave_capture::{Capture, Step};
+use flipwave_device::Change;
 use flipwave_hooks::hook::cache_folder;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,13 +71,15 @@ fn list(file: &Path) -> Result<(), Failure> {
     }
     for step in capture.steps()? {
         match step {
-            Step::Map { address, bytes } => writeln!(out, "map       {bytes} bytes at {address}")?,
-            Step::Unmap { address } => writeln!(out, "unmap     {address}")?,
-            Step::Write(patch) => {
-                let (runs, bytes) = (patch.runs.len(), patch.bytes.len());
-                writeln!(out, "write     {bytes} bytes at {runs} places")?;
+            Step::Change(Change::Map { address, bytes }) => {
+                writeln!(out, "map       {bytes} bytes at {address}")?;
             }
-            Step::Copy { from, to, bytes } => {
+            Step::Change(Change::Unmap { address }) => writeln!(out, "unmap     {address}")?,
+            Step::Change(Change::Write(patch)) => {
+                let (places, bytes) = (patch.places().len(), patch.bytes().len());
+                writeln!(out, "write     {bytes} bytes at {places} places")?;
+            }
+            Step::Change(Change::Copy { from, to, bytes }) => {
                 writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;
             }
             Step::Read { address, bytes } => {

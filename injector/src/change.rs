@@ -4,100 +4,33 @@
 //! the same addresses, and what is written is what the host wrote when it was recorded. So a fault
 //! does not reach what the host makes of results.
 
-use flipwave_device::{Address, Device, DeviceError};
+use flipwave_device::{Address, Change, Device, DeviceError};
 use flipwave_sim::EmbeddedGpu;
 use std::sync::Arc;
 
-/// What happens to device memory without a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Zeroed memory is there from now on.
-    Map {
-        /// Where it begins.
-        address: Address,
-        /// Its length in bytes.
-        bytes: u64,
-    },
-    /// Memory is gone.
-    Unmap {
-        /// Where it began.
-        address: Address,
-    },
-    /// The host writes these bytes, and no others.
-    Write(Patch),
-    /// Bytes are copied within device memory: what is there at that time, faulty or not.
-    Copy {
-        /// Where they are.
-        from: Address,
-        /// Where they are put. Both places may overlap.
-        to: Address,
-        /// How many.
-        bytes: u64,
-    },
-}
-
-impl Change {
-    /// Changes the memory of a device.
-    ///
-    /// # Errors
-    /// [`DeviceError::NotAllocated`] where memory is not there, [`DeviceError::Occupied`] where it
-    /// is there already, [`DeviceError::OutOfMemory`].
-    pub fn apply(&self, device: &mut EmbeddedGpu) -> Result<(), DeviceError> {
-        match self {
-            Change::Map { address, bytes } => device.allocate_at(*address, *bytes),
-            Change::Unmap { address } => device.free(*address),
-            Change::Write(patch) => {
-                patch.runs().try_for_each(|(address, bytes)| device.write(address, bytes))
-            }
-            Change::Copy { from, to, bytes } => {
-                let missing = || DeviceError::NotAllocated {
-                    operation: "read",
-                    address: *from,
-                    bytes: *bytes,
-                };
-                let around = device.allocation_around(*from).ok_or_else(missing)?;
-                if *bytes > around.end.0 - from.0 {
-                    return Err(missing());
-                }
-                let mut content = vec![0; *bytes as usize];
-                device.read(*from, &mut content)?;
-                device.write(*to, &content)
-            }
+/// Changes the memory of a device.
+///
+/// # Errors
+/// [`DeviceError::NotAllocated`] where memory is not there, [`DeviceError::Occupied`] where it is
+/// there already, [`DeviceError::OutOfMemory`].
+pub(crate) fn apply(change: &Change, device: &mut EmbeddedGpu) -> Result<(), DeviceError> {
+    match change {
+        Change::Map { address, bytes } => device.allocate_at(*address, *bytes),
+        Change::Unmap { address } => device.free(*address),
+        Change::Write(patch) => {
+            patch.runs().try_for_each(|(address, bytes)| device.write(address, bytes))
         }
-    }
-}
-
-/// Bytes for many places.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Patch {
-    /// Where each run begins, and how many bytes it has.
-    runs: Vec<(Address, usize)>,
-    /// Those of all runs, one after the other.
-    bytes: Vec<u8>,
-}
-
-impl Patch {
-    /// Bytes for one place.
-    pub fn new(address: Address, bytes: &[u8]) -> Patch {
-        let mut patch = Patch::default();
-        patch.add(address, bytes);
-        patch
-    }
-
-    /// Adds bytes for another place; where places overlap, what was added last counts.
-    pub fn add(&mut self, address: Address, bytes: &[u8]) {
-        self.runs.push((address, bytes.len()));
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// The bytes of each place, in the order in which they were added.
-    pub fn runs(&self) -> impl Iterator<Item = (Address, &[u8])> {
-        let mut rest = &self.bytes[..];
-        self.runs.iter().map(move |(address, length)| {
-            let (run, behind) = rest.split_at(*length);
-            rest = behind;
-            (*address, run)
-        })
+        Change::Copy { from, to, bytes } => {
+            let missing =
+                || DeviceError::NotAllocated { operation: "read", address: *from, bytes: *bytes };
+            let around = device.allocation_around(*from).ok_or_else(missing)?;
+            if *bytes > around.end.0 - from.0 {
+                return Err(missing());
+            }
+            let mut content = vec![0; *bytes as usize];
+            device.read(*from, &mut content)?;
+            device.write(*to, &content)
+        }
     }
 }
 

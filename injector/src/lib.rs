@@ -25,7 +25,7 @@ mod testing;
 mod trace;
 mod workload;
 
-pub use change::{Change, Changes, Patch};
+pub use change::Changes;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
 };

@@ -1,7 +1,7 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
 use crate::cell::Cells;
-use crate::change::Changes;
+use crate::change::{Changes, apply};
 use crate::injection::{Ending, run_from};
 use crate::population::Resources;
 use crate::site::Unit;
@@ -215,7 +215,7 @@ impl Workload {
     /// # Errors
     /// None on a device that has run what comes before.
     pub fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
-        self.changes.before(index).iter().try_for_each(|change| change.apply(device))
+        self.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 
     /// The outputs as they are in the memory of `device`, a clone of the workload's own.

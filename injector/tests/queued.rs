@@ -5,12 +5,12 @@ mod common;
 
 use common::{compile, paths, planned};
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Device, Dispatch, KernelPacket, QueuedPacket};
+use flipwave_device::{Address, Change, Device, Dispatch, KernelPacket, Patch, QueuedPacket};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Change, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
-    HookInjector, Injection, InjectionError, Injector, Patch, Planned, Scope, Selection,
-    Stratification, Workload, inject, profile, trace,
+    Accelerations, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
+    HookInjector, Injection, InjectionError, Injector, Planned, Scope, Selection, Stratification,
+    Workload, inject, profile, trace,
 };
 use flipwave_sim::EmbeddedGpu;
 use std::num::NonZeroU32;

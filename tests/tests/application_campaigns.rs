@@ -260,11 +260,19 @@ fn a_capture_that_does_not_repeat_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "saxpy", ANY);
     let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
-    database.execute("UPDATE dispatch SET instructions = instructions + 1", ()).expect("changed");
-    drop(database);
-    let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("the run cannot be repeated: dispatch 0"), "{refused:?}");
+    database.execute("PRAGMA foreign_keys = OFF", ()).expect("set");
+    for (change, reason) in [
+        ("instructions = instructions + 1", "the run cannot be repeated: dispatch 0"),
+        (
+            "code_object = 77",
+            "run.capture: dispatch 0 is of code object 77, which the file does not",
+        ),
+    ] {
+        database.execute(&format!("UPDATE dispatch SET {change}"), ()).expect("changed");
+        let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.stderr.contains(reason), "{refused:?}");
+    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use super::fail;
 use super::shadow::{Shadow, touched_pages};
 use crate::session::Session;
-use flipwave_capture::{CaptureError, CodeObjectId, Patch, RecordedDispatch, Step, Writer};
+use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Completion, DeviceError};
+use flipwave_device::{Address, Change, Completion, DeviceError, Patch};
 use flipwave_kfd::{CopyWatch, DispatchedKernel, Driver, KernelDispatch, Machine};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::HashMap;
@@ -75,22 +75,22 @@ impl Recording {
         range: Option<Range<u64>>,
     ) -> Result<(), CaptureError> {
         let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
-        for step in shadow.follow_maps(machine.mapped(NODE)) {
-            writer.add(&step)?;
+        for change in shadow.follow_maps(machine.mapped(NODE)) {
+            writer.add(&Step::Change(change))?;
         }
         let mut patch = Patch::default();
         let read = |address, bytes: &mut [u8]| machine.read(NODE, Address(address), bytes);
         let mut result = Ok(());
         shadow.news(range, touched_pages, read, |address, bytes| {
-            patch.push(Address(address), bytes);
-            if patch.bytes.len() >= STEP_BYTES && result.is_ok() {
-                result = writer.add(&Step::Write(std::mem::take(&mut patch)));
+            patch.add(Address(address), bytes);
+            if patch.bytes().len() >= STEP_BYTES && result.is_ok() {
+                result = writer.add(&Step::Change(Change::Write(std::mem::take(&mut patch))));
             }
         });
         result?;
-        match patch.runs.is_empty() {
+        match patch.is_empty() {
             true => Ok(()),
-            false => writer.add(&Step::Write(patch)),
+            false => writer.add(&Step::Change(Change::Write(patch))),
         }
     }
 
@@ -141,7 +141,7 @@ impl Recording {
     ) -> Result<(), CaptureError> {
         self.catch_up(machine, Some(from.0..from.0 + bytes))?;
         let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
-        writer.add(&Step::Copy { from, to, bytes })?;
+        writer.add(&Step::Change(Change::Copy { from, to, bytes }))?;
         shadow.copy(from.0, to.0, bytes);
         if machine.is_on_host(to) && !machine.is_on_host(from) {
             writer.add(&read(machine, from, bytes))?;

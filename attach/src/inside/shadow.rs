@@ -1,7 +1,6 @@
 //! What a recording knows of memory: a copy of it, in which differences show what has changed.
 
-use flipwave_capture::Step;
-use flipwave_device::Address;
+use flipwave_device::{Address, Change};
 use flipwave_kfd::host_address;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -21,14 +20,14 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// Takes over what is mapped now; the steps that lead there.
-    pub fn follow_maps(&mut self, now: Vec<Range<Address>>) -> Vec<Step> {
+    /// Takes over what is mapped now; the changes that lead there.
+    pub fn follow_maps(&mut self, now: Vec<Range<Address>>) -> Vec<Change> {
         let now: BTreeMap<u64, u64> =
             now.into_iter().map(|range| (range.start.0, range.end.0)).collect();
-        let mut steps = Vec::new();
+        let mut changes = Vec::new();
         for (start, end) in &self.maps {
             if now.get(start) != Some(end) {
-                steps.push(Step::Unmap { address: Address(*start) });
+                changes.push(Change::Unmap { address: Address(*start) });
                 for page in start / PAGE as u64..end.div_ceil(PAGE as u64) {
                     self.pages.remove(&page);
                 }
@@ -36,11 +35,11 @@ impl Shadow {
         }
         for (start, end) in &now {
             if self.maps.get(start) != Some(end) {
-                steps.push(Step::Map { address: Address(*start), bytes: end - start });
+                changes.push(Change::Map { address: Address(*start), bytes: end - start });
             }
         }
         self.maps = now;
-        steps
+        changes
     }
 
     /// Shows each run of bytes that memory, read by `read`, has otherwise than the copy, and takes
@@ -163,7 +162,7 @@ mod tests {
         let mut memory = Memory(vec![0; 2 * PAGE]);
         let mut shadow = Shadow::default();
         let mapped = || vec![Address(0x1_0000)..Address(0x1_2000)];
-        let map = Step::Map { address: Address(0x1_0000), bytes: 0x2000 };
+        let map = Change::Map { address: Address(0x1_0000), bytes: 0x2000 };
         assert_eq!(shadow.follow_maps(mapped()), [map]);
         let news = |shadow: &mut Shadow, memory: &Memory| {
             let mut shown = Vec::new();

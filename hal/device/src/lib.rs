@@ -4,10 +4,12 @@
 //! a typed [`DeviceFault`]; a [`DeviceError`] means that the request itself was wrong or the
 //! tool failed, and is never an outcome of a fault-injection experiment.
 
+mod change;
 mod fault;
 mod kernarg;
 mod packet;
 
+pub use change::{Change, Patch};
 pub use fault::{AccessKind, DeviceFault, FaultCause, Place};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout};
 pub use packet::{KernelPacket, QueuedPacket};

@@ -1,11 +1,10 @@
 //! Saving the states.
 
 use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
-use crate::change::Change;
 use crate::injection::run_from;
 use crate::population::Planned;
 use crate::{Golden, Workload};
-use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, Statistics};
+use flipwave_device::{Address, Change, Completion, Device, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
 use std::collections::{BTreeMap, HashSet};
 

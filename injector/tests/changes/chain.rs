@@ -1,8 +1,8 @@
 //! Three dispatches with changes of memory between them.
 
 use crate::common::compile;
-use flipwave_device::{Address, ArgumentValue, Device, Dispatch, layout};
-use flipwave_injector::{Buffer, Change, Changes, Patch, Workload};
+use flipwave_device::{Address, ArgumentValue, Change, Device, Dispatch, Patch, layout};
+use flipwave_injector::{Buffer, Changes, Workload};
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 
