@@ -3,12 +3,16 @@
 use crate::folder::{FolderError, RATES, RESULTS, SUMMARY};
 use flipwave_analysis::{ResultsError, Row, Summary, rates_svg};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// `results.csv`, written row by row: every row given is on disk before the next.
+/// `results.csv`, written row by row: every row given is on disk before the next, and no part of
+/// one that cannot be written.
 pub(crate) struct ResultsFile {
     path: PathBuf,
-    csv: csv::Writer<File>,
+    file: File,
+    /// Its bytes.
+    length: u64,
 }
 
 impl ResultsFile {
@@ -16,27 +20,44 @@ impl ResultsFile {
     pub(crate) fn create(folder: &Path) -> Result<ResultsFile, FolderError> {
         let path = folder.join(RESULTS);
         let file = File::create(&path).map_err(|reason| failed(&path, reason))?;
+        let mut results = ResultsFile { path, file, length: 0 };
         // With the header written here, a campaign that is stopped before its first row leaves
         // a table too.
-        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(file);
-        csv.write_record(Row::COLUMNS).map_err(|error| failed(&path, error.into()))?;
-        csv.flush().map_err(|reason| failed(&path, reason))?;
-        Ok(ResultsFile { path, csv })
+        results.append_line(|csv| csv.write_record(Row::COLUMNS))?;
+        Ok(results)
     }
 
     /// Opens the file that an earlier run has left, to go on behind its rows.
     pub(crate) fn append(folder: &Path) -> Result<ResultsFile, FolderError> {
         let path = folder.join(RESULTS);
-        let file = File::options().append(true).open(&path);
-        let file = file.map_err(|reason| failed(&path, reason))?;
-        let csv = csv::WriterBuilder::new().has_headers(false).from_writer(file);
-        Ok(ResultsFile { path, csv })
+        let open = || {
+            let file = File::options().append(true).open(&path)?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
+        };
+        let (file, length) = open().map_err(|reason| failed(&path, reason))?;
+        Ok(ResultsFile { path, file, length })
     }
 
     /// Appends a row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), FolderError> {
-        self.csv.serialize(row).map_err(|error| failed(&self.path, error.into()))?;
-        self.csv.flush().map_err(|reason| failed(&self.path, reason))
+        self.append_line(|csv| csv.serialize(row))
+    }
+
+    fn append_line(
+        &mut self,
+        line: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+    ) -> Result<(), FolderError> {
+        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+        line(&mut csv).map_err(|error| failed(&self.path, error.into()))?;
+        let bytes = csv.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
+        if let Err(reason) = self.file.write_all(&bytes) {
+            // What there was room for. Where it cannot be taken away, it is left out by `--resume`.
+            let _ = self.file.set_len(self.length);
+            return Err(failed(&self.path, reason));
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
     }
 }
 

@@ -161,9 +161,12 @@ pub fn run(
     };
     record.error = injected.as_ref().err().map(CampaignError::to_string);
     let summary = Summary::of(&rows);
-    write_summary(&options.folder, &campaign.name, &summary)?;
-    record.write(&options.folder)?;
+    let summarised = write_summary(&options.folder, &campaign.name, &summary);
+    let recorded = record.write(&options.folder);
+    // A full disk stops all three: the first is what stopped the campaign.
     injected?;
+    summarised?;
+    recorded?;
     Ok(Report { record, summary, self_test })
 }
 

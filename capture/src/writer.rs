@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "
-PRAGMA journal_mode = OFF;
+PRAGMA journal_mode = MEMORY;
 PRAGMA synchronous = OFF;
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE data (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, compressed BLOB NOT NULL);
@@ -27,7 +27,8 @@ CREATE TABLE dispatch (
   queue_number INTEGER NOT NULL, instructions INTEGER NOT NULL, written BLOB NOT NULL);
 ";
 
-/// A capture being written. What was added is in the file when [`Writer::save`] was called.
+/// A capture being written. What was added is in the file when [`Writer::save`] was called; if
+/// something cannot be written, what was added since is not.
 pub struct Writer {
     file: PathBuf,
     database: Connection,
@@ -53,7 +54,11 @@ impl Writer {
 
     fn execute(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), CaptureError> {
         let run = || self.database.prepare_cached(statement)?.execute(values);
-        run().map(|_| ()).map_err(CaptureError::database(&self.file))
+        run().map(|_| ()).map_err(|reason| {
+            // Parts of what was not saved may be in the file, if the disk is full for example.
+            let _ = self.database.execute_batch("ROLLBACK");
+            CaptureError::database(&self.file)(reason)
+        })
     }
 
     fn set(&self, name: &str, value: impl rusqlite::ToSql) -> Result<(), CaptureError> {
@@ -104,7 +109,9 @@ impl Writer {
         match step {
             Step::Change(Change::Map { address, bytes }) => insert("map", [address.0, 0, *bytes]),
             Step::Change(Change::Unmap { address }) => insert("unmap", [address.0, 0, 0]),
-            Step::Change(Change::Copy { from, to, bytes }) => insert("copy", [from.0, to.0, *bytes]),
+            Step::Change(Change::Copy { from, to, bytes }) => {
+                insert("copy", [from.0, to.0, *bytes])
+            }
             Step::Read { address, bytes } => {
                 let digest = self.store(bytes)?;
                 let values = params![address.0 as i64, bytes.len() as i64, digest];
@@ -114,7 +121,8 @@ impl Writer {
             }
             Step::Change(Change::Write(patch)) => {
                 let digest = self.store(patch.bytes())?;
-                let values = params![patch.bytes().len() as i64, encode_runs(patch.places()), digest];
+                let values =
+                    params![patch.bytes().len() as i64, encode_runs(patch.places()), digest];
                 let statement =
                     "INSERT INTO step (kind, bytes, runs, digest) VALUES ('write', ?1, ?2, ?3)";
                 self.execute(statement, values)

@@ -185,6 +185,162 @@ fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
     assert!(refused.stderr.contains("is not the injection that is planned there"), "{refused:?}");
 }
 
+/// Runs a shell script in `folder`, in which `$flipwave` is the program; by another program that
+/// takes it as its arguments.
+fn script(by: &[&str], folder: &Path, script: &str) -> Finished {
+    let output = Command::new(by[0])
+        .args(&by[1..])
+        .args(["sh", "-c", script])
+        .current_dir(folder)
+        .env("flipwave", program())
+        .output()
+        .expect("a shell");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    Finished { code: output.status.code(), signal: None, stdout, stderr }
+}
+
+/// Runs a shell script in which the folder `disk` is a file system with room for so much; nothing
+/// where none can be mounted. It is gone at the end.
+fn on_a_small_disk(folder: &Path, room: &str, commands: &str) -> Option<Finished> {
+    let mount = format!("mkdir -p disk && mount -t tmpfs -o size={room} small disk");
+    // With the rights for that, or as a user who plays root.
+    let ways = [&["unshare", "--mount"][..], &["unshare", "--mount", "--map-root-user"]];
+    let way = ways.into_iter().find(|way| script(way, folder, &mount).code == Some(0));
+    if way.is_none() {
+        println!("no file system can be mounted here: not tested");
+    }
+    Some(script(way?, folder, &format!("{mount} || exit 9\n{commands}")))
+}
+
+/// Processes of this machine whose command line names a folder.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let folder = folder.to_str().expect("text");
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    let lines = all.filter_map(|own| std::fs::read(own.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains(folder)).collect()
+}
+
+/// A disk that is full while a campaign runs: the rows before stay, nothing else does, and with
+/// room again the campaign goes on to the table that it would have written at once.
+#[test]
+fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let any = "  model: flip_one_bit\n  count: 32\n";
+    campaign(folder, "campaigns/reactions", "print", "", STDOUT, any);
+    // A copy, whose processes no other test has.
+    let program = application("campaigns/reactions", Compiler::Hipcc, "gfx90a");
+    std::fs::copy(&program, folder.join("own")).expect("a copy");
+    let file = folder.join("campaign.yaml");
+    let text = std::fs::read_to_string(&file).expect("the campaign");
+    let own = folder.join("own").display().to_string();
+    std::fs::write(&file, text.replace(&program.display().to_string(), &own)).expect("written");
+    run(folder, &["--workers", "2"]).expect_success();
+    let whole = std::fs::read_to_string(folder.join("results/results.csv")).expect("results");
+
+    let campaign = "\"$flipwave\" run campaign.yaml --out disk/results --workers 2";
+    let commands = format!(
+        "{campaign}
+         code=$?
+         cp disk/results/results.csv part.csv
+         mount -o remount,size=1m disk && {campaign} --resume >resumed.txt 2>&1 || exit 9
+         cp disk/results/results.csv resumed.csv
+         exit $code"
+    );
+    let Some(finished) = on_a_small_disk(folder, "8k", &commands) else { return };
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    let reason = "disk/results/results.csv: No space left on device";
+    assert!(finished.stderr.contains(reason), "{finished:?}");
+    assert_eq!(processes_of(folder), Vec::<String>::new());
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let part = read("part.csv");
+    assert!(part.ends_with('\n') && whole.starts_with(&part), "{part}");
+    let rows = part.lines().count();
+    assert!(2 < rows && rows < 33, "{rows} rows had room");
+    assert_eq!(read("resumed.csv"), whole);
+}
+
+/// What there is of a capture when the disk is full is what had been saved, and is not taken for a
+/// whole one.
+#[test]
+fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let program = application("copies", Compiler::Hipcc, "gfx90a");
+    std::fs::copy(&program, folder.join("own")).expect("a copy");
+    let own = folder.join("own");
+    let capture = |out: &str| format!("\"$flipwave\" capture --out {out} -- {}", own.display());
+    script(&["env"], folder, &capture("whole.capture")).expect_success();
+    let list = |file| flipwave(folder, &["capture", "--list", file], &[]).expect_success().stdout;
+    let commands = format!(
+        "{}
+         code=$?
+         cp disk/run.capture part.capture
+         exit $code",
+        capture("disk/run.capture")
+    );
+    let Some(cut) = on_a_small_disk(folder, "512k", &commands) else { return };
+    assert_eq!(cut.code, Some(2), "{cut:?}");
+    assert!(cut.stderr.contains("disk/run.capture: database or disk is full"), "{cut:?}");
+    assert!(cut.stderr.contains("until the application was ended"), "{cut:?}");
+    assert_eq!(processes_of(folder), Vec::<String>::new());
+    let (some, all) = (list("part.capture"), list("whole.capture"));
+    let (first, steps) = some.split_once('\n').expect("lines");
+    assert!(first.ends_with("(the application was ended)"), "{first}");
+    let all = all.split_once('\n').expect("lines").1;
+    assert!(steps.len() < all.len(), "{some}");
+    let kinds = |list: &str| -> Vec<String> {
+        let lines = list.lines().filter(|line| !line.starts_with("code object"));
+        lines.map(|line| line.split(' ').next().expect("a word").to_owned()).collect()
+    };
+    let (some, all) = (kinds(steps), kinds(all));
+    assert!(some.len() > 1 && all.starts_with(&some), "{some:?} of {all:?}");
+}
+
+/// Runs `flipwave` where no file can have more than 4 MiB: what is written behind fails as on a full
+/// disk, and no rights are needed. Less is too little for what the runtime compiles.
+fn with_small_files(folder: &Path, arguments: &str) -> Finished {
+    let limited = format!("trap '' XFSZ; ulimit -f 8192; exec \"$flipwave\" {arguments}");
+    script(&["env"], folder, &limited)
+}
+
+/// A tool's table ends with a whole row where the disk is full, and it is said that it ends there.
+#[test]
+fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let program = application("jacobi", Compiler::Hipcc, "gfx90a");
+    let tool = |out: &str| {
+        let tool = "tool memory-trace --by embedded --out";
+        format!("{tool} {out} -- {}", program.display())
+    };
+    let free = |out: &str| script(&["env"], folder, &format!("\"$flipwave\" {}", tool(out)));
+    let whole = free("whole.csv").expect_success();
+    let cut = with_small_files(folder, &tool("cut.csv"));
+    // It is the application that ends.
+    assert_eq!((cut.code, &cut.stdout), (whole.code, &whole.stdout));
+    let said = "the table is not complete, it ends before dispatch ";
+    assert!(cut.stderr.contains(said) && !whole.stderr.contains(said), "{cut:?}");
+    assert!(cut.stderr.contains("cut.csv: File too large"), "{cut:?}");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let (whole, cut) = (read("whole.csv"), read("cut.csv"));
+    assert!(cut.ends_with('\n'), "{} bytes", cut.len());
+    // Where the host has its memory is not the same in every shell.
+    let without_address = |line: &str| -> Vec<String> {
+        let columns = line.rsplitn(3, ',').enumerate().filter(|(index, _)| *index != 1);
+        columns.map(|(_, text)| text.to_owned()).collect()
+    };
+    let lines = |table: &str| table.lines().map(without_address).collect::<Vec<_>>();
+    let (whole, cut) = (lines(&whole), lines(&cut));
+    assert!(1000 < cut.len() && cut.len() < whole.len(), "{} rows", cut.len());
+    assert!(whole.starts_with(&cut));
+
+    let nothing = free("/dev/full");
+    assert!(nothing.stderr.contains("/dev/full: No space left on device"), "{nothing:?}");
+}
+
 /// Records a program; the campaign on the capture.
 #[track_caller]
 fn capture(folder: &Path, name: &str, faults: &str) {

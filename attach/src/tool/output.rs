@@ -6,29 +6,37 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where rows go.
 enum Sink {
     /// As they come, so that nothing is lost where the application does not end in order.
-    File(File),
+    File {
+        path: PathBuf,
+        file: File,
+        /// Its bytes.
+        length: u64,
+    },
     /// Standard error, which is the application's until its end.
     Kept(Vec<u8>),
 }
 
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Sink {
+    /// Appends whole lines, or nothing.
+    fn append(&mut self, lines: &[u8]) -> Result<(), String> {
         match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Kept(kept) => kept.write(bytes),
+            Sink::File { path, file, length } => {
+                if let Err(reason) = file.write_all(lines) {
+                    // What there was room for; devices cannot be made shorter.
+                    let _ = file.set_len(*length);
+                    return Err(format!("cannot write to {}: {reason}", path.display()));
+                }
+                *length += lines.len() as u64;
+            }
+            Sink::Kept(kept) => kept.extend_from_slice(lines),
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file) => file.flush(),
-            Sink::Kept(_) => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -39,7 +47,10 @@ pub struct Output {
 }
 
 struct Open {
-    writer: csv::Writer<Sink>,
+    sink: Sink,
+    has_header: bool,
+    /// Whether all rows have been written so far. None is behind one that is missing.
+    is_complete: bool,
     remarks: BTreeSet<String>,
     /// The only kernel that is looked at, and whether it has been dispatched.
     kernel: Option<(String, bool)>,
@@ -54,13 +65,18 @@ impl Output {
     /// In words, if its file cannot be made.
     pub fn new(session: &ToolSession) -> Result<Output, String> {
         let sink = match &session.out {
-            Some(file) => Sink::File(File::create(file).map_err(|reason| {
-                format!("cannot write the table to {}: {reason}", file.display())
-            })?),
+            Some(path) => {
+                let file = File::create(path).map_err(|reason| {
+                    format!("cannot write the table to {}: {reason}", path.display())
+                })?;
+                Sink::File { path: path.clone(), file, length: 0 }
+            }
             None => Sink::Kept(Vec::new()),
         };
         let open = Open {
-            writer: csv::Writer::from_writer(sink),
+            sink,
+            has_header: false,
+            is_complete: true,
             remarks: BTreeSet::new(),
             kernel: session.options.kernel.clone().map(|kernel| (kernel, false)),
             kernels: BTreeSet::new(),
@@ -75,16 +91,15 @@ impl Output {
     /// Writes the rows of a dispatch.
     pub fn rows<R: Serialize>(&self, number: u32, kernel: &str, rows: &[R]) {
         let mut open = self.open();
-        let Some(own) = open.as_mut() else { return };
+        let Some(own) = open.as_mut().filter(|own| own.is_complete) else { return };
         let of = Of { dispatch: number as usize, kernel };
-        let mut write = || -> Result<(), csv::Error> {
-            for row in rows {
-                own.writer.serialize((of, row))?;
-            }
-            Ok(own.writer.flush()?)
-        };
-        if let Err(reason) = write() {
-            own.remarks.insert(format!("the table is not complete: {reason}"));
+        let written = lines(of, rows, !own.has_header).and_then(|lines| own.sink.append(&lines));
+        own.has_header |= !rows.is_empty();
+        if let Err(reason) = written {
+            own.is_complete = false;
+            own.remarks.insert(format!(
+                "the table is not complete, it ends before dispatch {number}: {reason}"
+            ));
         }
     }
 
@@ -122,7 +137,7 @@ impl Output {
         let Some(own) = self.open().take() else { return };
         let mut errors = io::stderr().lock();
         // Nobody is left to hear of failures.
-        if let Ok(Sink::Kept(table)) = own.writer.into_inner() {
+        if let Sink::Kept(table) = own.sink {
             _ = errors.write_all(&table);
         }
         for remark in &own.remarks {
@@ -137,4 +152,12 @@ impl Output {
             );
         }
     }
+}
+
+/// The rows of a dispatch as lines of CSV.
+fn lines<R: Serialize>(of: Of<'_>, rows: &[R], with_header: bool) -> Result<Vec<u8>, String> {
+    let mut csv = csv::WriterBuilder::new().has_headers(with_header).from_writer(Vec::new());
+    let written = rows.iter().try_for_each(|row| csv.serialize((of, row)));
+    written.map_err(|reason| reason.to_string())?;
+    csv.into_inner().map_err(|reason| reason.to_string())
 }
