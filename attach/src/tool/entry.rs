@@ -36,8 +36,7 @@ pub unsafe extern "C" fn OnLoad(
     open_report(&session).unwrap_or_else(|reason| fail(&reason));
     let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
     // SAFETY: the runtime's table, in `OnLoad`.
-    if path != ToolPath::Hardware
-        && !unsafe { watch_stores(table, flipwave_kfd::note_submissions) }
+    if path != ToolPath::Hardware && !unsafe { watch_stores(table, flipwave_kfd::note_submissions) }
     {
         fail(unknown);
     }
