@@ -182,7 +182,7 @@ fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
     for faults in [
         "{model: flip_one_bit, target: destination_register, opcodes: [v_fmac_f32, ds_read2_b32], \
          count: 8}",
-        "{model: flip_one_bit, target: memory, dispatches: [2, 2], count: 4}",
+        "{model: flip_one_bit, target: global_memory, dispatches: [2, 2], count: 4}",
     ] {
         campaign(folder.path(), "rocr", faults);
         run_campaign(folder.path(), true, &["--workers", "2"]).expect_success();
@@ -209,9 +209,21 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     let file = folder.path().join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("there");
     std::fs::write(&file, text.replace("device: rocr", "device: cuda")).expect("written");
-    refused(run_campaign(folder.path(), true, &[]), "campaign.yaml:7");
+    refused(
+        run_campaign(folder.path(), true, &[]),
+        "device: unknown variant `cuda`, expected `embedded` or `rocr`",
+    );
     std::fs::write(&file, text.replace("gfx90a", "gfx1030")).expect("written");
-    refused(run_campaign(folder.path(), true, &[]), "the campaign's target is gfx1030");
+    let program = flipwave_tests::program();
+    let launch = ["exec", "--", program.to_str().expect("text"), "launch", "campaign.yaml"];
+    let launch = [&launch[..], &["--out", "outputs"]].concat();
+    let launched = flipwave(folder.path(), &launch, &[]);
+    refused(launched, "the GPU is a gfx90a");
+    std::fs::write(&file, text).expect("written");
+    let launched = flipwave(folder.path(), &launch, &[]).expect_success();
+    assert!(launched.stdout.starts_with("completed on gfx90a"), "{launched:?}");
+    let sum = std::fs::read(folder.path().join("outputs/output-1.bin")).expect("an output");
+    assert_eq!(sum.len(), 8);
 }
 
 /// How a kernel made of these instructions ends.

@@ -1,7 +1,7 @@
 //! Functions of the runtime.
 
 use crate::types::*;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Declares functions: a type for each, and [`Functions`] with all of them.
 macro_rules! functions {
@@ -167,6 +167,29 @@ functions! {
         *const hsa_agent_t,
         *const u32,
         *const c_void,
+    ) -> hsa_status_t;
+    /// Lets processors, so many, all if none are named, reach memory of the host: where it is, its
+    /// bytes, and where they find it.
+    fn hsa_amd_memory_lock(
+        *mut c_void,
+        usize,
+        *const hsa_agent_t,
+        c_int,
+        *mut *mut c_void,
+    ) -> hsa_status_t;
+    /// Ends that.
+    fn hsa_amd_memory_unlock(*mut c_void) -> hsa_status_t;
+    /// Copies by an engine for copies: to a place of a processor, from one, bytes; behind so many
+    /// signals, and a signal that is decremented at the end.
+    fn hsa_amd_memory_async_copy(
+        *mut c_void,
+        hsa_agent_t,
+        *const c_void,
+        hsa_agent_t,
+        usize,
+        u32,
+        *const hsa_signal_t,
+        hsa_signal_t,
     ) -> hsa_status_t;
     /// Registers the one who is told of events.
     fn hsa_amd_register_system_event_handler(

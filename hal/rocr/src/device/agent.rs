@@ -46,22 +46,12 @@ impl Pool {
 impl Agent {
     /// The GPU of a number, from 0.
     pub fn find(functions: &Functions, number: usize) -> Result<Agent, OpenError> {
-        let mut agents = Vec::new();
-        // SAFETY: the callback is for a list of agents.
-        let status = unsafe {
-            (functions.hsa_iterate_agents)(collect::<hsa_agent_t>, (&raw mut agents).cast())
-        };
-        HsaError::check("hsa_iterate_agents", status)?;
-        let of_kind = |wanted| {
-            let agents = agents.iter().copied();
-            agents.filter(move |agent| kind(functions, *agent) == Ok(wanted))
-        };
-        let missing =
-            || OpenError::NoGpu { wanted: number, present: of_kind(HSA_DEVICE_TYPE_GPU).count() };
-        let gpu = of_kind(HSA_DEVICE_TYPE_GPU).nth(number).ok_or_else(missing)?;
+        let gpus = processors(functions, HSA_DEVICE_TYPE_GPU)?;
+        let missing = || OpenError::NoGpu { wanted: number, present: gpus.len() };
+        let gpu = gpus.get(number).copied().ok_or_else(missing)?;
         let memory = pool(functions, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED)?;
         let mut kernarg = None;
-        for cpu in of_kind(HSA_DEVICE_TYPE_CPU) {
+        for cpu in processors(functions, HSA_DEVICE_TYPE_CPU)? {
             kernarg =
                 kernarg.or(pool(functions, cpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT)?);
         }
@@ -99,6 +89,17 @@ impl Agent {
         let processor = name.split_once("--").map_or(&*name, |(_, processor)| processor);
         processor.parse().map_err(|_| OpenError::UnknownTarget(name.clone().into_owned()))
     }
+}
+
+/// All processors of a kind, `hsa_device_type_t`.
+pub fn processors(functions: &Functions, wanted: u32) -> Result<Vec<hsa_agent_t>, HsaError> {
+    let mut agents = Vec::new();
+    // SAFETY: the callback is for a list of agents.
+    let status =
+        unsafe { (functions.hsa_iterate_agents)(collect::<hsa_agent_t>, (&raw mut agents).cast()) };
+    HsaError::check("hsa_iterate_agents", status)?;
+    agents.retain(|agent| kind(functions, *agent) == Ok(wanted));
+    Ok(agents)
 }
 
 /// Adds a handle to a list of such.

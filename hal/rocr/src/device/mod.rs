@@ -7,6 +7,7 @@ mod queue;
 
 use crate::HsaError;
 use crate::tools::Memory;
+pub(crate) use agent::processors;
 use agent::{Agent, Pool};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{

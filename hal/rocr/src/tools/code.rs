@@ -47,6 +47,8 @@ pub struct LoadedKernel {
     pub name: Arc<str>,
     /// What was added to ELF virtual addresses.
     pub bias: u64,
+    /// The GPU that it is loaded for.
+    pub gpu: hsa_agent_t,
     /// The version that the kernel's name is for.
     named: Entry,
     other: Option<Entry>,
@@ -134,6 +136,7 @@ fn loaded(
     Ok(LoadedKernel {
         code: code.id,
         name: Arc::clone(&kernel.name),
+        gpu: code.agent,
         bias: named.descriptor.0.wrapping_sub(kernel.descriptor.address),
         named,
         other: other.map(|symbol| entry(symbol)).transpose()?,

@@ -123,6 +123,7 @@ fn keep(events: &Receiver<Event>) {
             version: job.version,
             packet: job.packet,
             bias: job.kernel.bias,
+            gpu: job.kernel.gpu,
         };
         tools.interceptor.begin(&dispatch, &tools.memory());
         *tools.gate.running() = Some(dispatch);

@@ -4,6 +4,7 @@ use super::Memory;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause, KernelPacket};
 use flipwave_isa::Pc;
+use hsa_sys::hsa_agent_t;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Dispatch {
     pub packet: KernelPacket,
     /// What the loader has added to ELF virtual addresses of the code.
     pub bias: u64,
+    /// The GPU.
+    pub(crate) gpu: hsa_agent_t,
 }
 
 impl Dispatch {

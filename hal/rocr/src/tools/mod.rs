@@ -31,6 +31,7 @@
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set.
 
 mod code;
+mod copy_engine;
 mod faults;
 mod gate;
 mod interceptor;
@@ -71,7 +72,12 @@ impl Tools {
 
     /// Tells the interceptor of a fault.
     fn fault(&self, cause: &FaultCause) {
-        self.interceptor.fault(self.gate.under_way().as_ref(), cause, &self.memory());
+        let dispatch = self.gate.under_way();
+        let memory = match &dispatch {
+            Some(dispatch) => self.memory().of_stopped(dispatch.gpu),
+            None => self.memory(),
+        };
+        self.interceptor.fault(dispatch.as_ref(), cause, &memory);
     }
 
     fn memory(&self) -> Memory {
