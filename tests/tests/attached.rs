@@ -45,6 +45,45 @@ impl Application {
     }
 }
 
+/// A tools library that gives the runtime's tables on, as rocprofiler-register does: to the library
+/// in `ROCPROFILER_REGISTER_LIBRARY`. Those of HIP come first.
+const REGISTER: &str = r#"
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+typedef int set_api_table(const char *, uint64_t, uint64_t, void **, uint64_t);
+bool OnLoad(void *table, uint64_t version, uint64_t failed, const char *const *names) {
+    void *library = dlopen(getenv("ROCPROFILER_REGISTER_LIBRARY"), RTLD_GLOBAL | RTLD_LAZY);
+    set_api_table *set = library ? (set_api_table *)dlsym(library, "rocprofiler_set_api_table") : 0;
+    void *none = 0;
+    return set && set("hip", 1, 0, &none, 1) == 0 && set("hsa", 1, 0, &table, 1) == 0;
+}
+void OnUnload(void) {}
+"#;
+
+/// Newer runtimes have no tools libraries of their own any more.
+#[test]
+fn rocprofiler_register_is_another_way_to_the_same_table() {
+    let application = Application::build("queues");
+    let folder = application.folder.path();
+    std::fs::write(folder.join("register.c"), REGISTER).expect("written");
+    let library = ["-shared", "-fPIC", "-o", "libregister.so", "register.c"];
+    let status = Command::new("clang-19").args(library).current_dir(folder).status();
+    assert!(status.expect("clang-19").success());
+    let table = application.table("instruction-count", &[]);
+    let count = |tools: &str| {
+        let script = format!("HSA_TOOLS_LIB={tools} exec {}", application.path.display());
+        let line = ["tool", "instruction-count", "--out", "other.csv", "--", "sh", "-c", &script];
+        flipwave(folder, &line, &[]).expect_success();
+        std::fs::read_to_string(folder.join("other.csv")).unwrap_or_default()
+    };
+    let register = folder.join("libregister.so");
+    assert_eq!(count(register.to_str().expect("text")), table);
+    std::fs::remove_file(folder.join("other.csv")).expect("there");
+    assert_ne!(count("none"), table, "without a way to the tables");
+}
+
 /// The rows of a table, as texts.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let mut reader = csv::Reader::from_reader(table.as_bytes());

@@ -11,9 +11,8 @@ use flipwave_hooks::tools::{
     OpcodeHistogram,
 };
 use flipwave_rocr::tools::{HsaApiTable, Interceptor, install, shut_down, watch_stores};
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Called when the runtime starts and finds this library in `HSA_TOOLS_LIB`.
 ///
@@ -26,36 +25,68 @@ pub unsafe extern "C" fn OnLoad(
     _failed_tools: u64,
     _names_of_failed: *const *const c_char,
 ) -> bool {
-    let unknown = "AMD's runtime has tables that are not known here; ROCm 5.2 or later is expected";
-    let session = Session::of_process().unwrap_or_else(|reason| fail(&reason));
-    // The library may be listed twice, in an application that starts another one.
-    static IS_LOADED: AtomicBool = AtomicBool::new(false);
-    if IS_LOADED.swap(true, Ordering::AcqRel) {
-        return true;
-    }
-    open_report(&session).unwrap_or_else(|reason| fail(&reason));
-    let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
     // SAFETY: the runtime's table, in `OnLoad`.
-    if path != ToolPath::Hardware && !unsafe { watch_stores(table, flipwave_kfd::note_submissions) }
-    {
-        fail(unknown);
-    }
-    let interceptor = match session.task {
-        Task::Tool(tool) if path != ToolPath::Embedded => interceptor(tool),
-        Task::InjectByHooks(hooked) => {
-            Striking::new(&hooked).map(|own| Box::new(own) as Box<dyn Interceptor>)
-        }
-        _ => return true,
-    };
-    let interceptor = interceptor.unwrap_or_else(|reason| fail(&reason));
-    // SAFETY: the runtime's table, in `OnLoad`.
-    if !unsafe { install(table, interceptor) } {
-        fail(unknown);
-    }
-    // SAFETY: registers a function of this library, which stays loaded. Applications need not shut
-    // the runtime down.
-    unsafe { libc::atexit(at_exit) };
+    let loaded = unsafe { load(table) };
+    loaded.unwrap_or_else(|reason| fail(&reason));
     true
+}
+
+/// The same from rocprofiler-register, which newer runtimes give their tables, and which finds this
+/// library in `ROCPROFILER_REGISTER_LIBRARY` (`rocprofiler_register.cpp`). Other libraries of ROCm
+/// do so, too. The result is 0.
+///
+/// # Safety
+/// Called with so many tables of the library `name`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_set_api_table(
+    name: *const c_char,
+    _library_version: u64,
+    _library_instance: u64,
+    tables: *const *mut HsaApiTable,
+    count: u64,
+) -> c_int {
+    // SAFETY: text that ends with a zero, if any, and so many tables.
+    let table = unsafe {
+        let is_hsa = !name.is_null() && CStr::from_ptr(name) == c"hsa";
+        if is_hsa && count > 0 { *tables } else { return 0 }
+    };
+    // SAFETY: the runtime's table; it is registered before the runtime uses it.
+    let loaded = unsafe { load(table) };
+    loaded.unwrap_or_else(|reason| fail(&reason));
+    0
+}
+
+/// Changes the runtime's tables for the session of this process, once for all ways to get them.
+///
+/// # Safety
+/// Nobody else uses the tables.
+unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
+    let session = Session::of_process()?;
+    open_report(&session)?;
+    let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
+    let note = flipwave_kfd::note_submissions;
+    // SAFETY: promised by the caller.
+    let is_watched = path == ToolPath::Hardware || unsafe { watch_stores(table, note) };
+    let make = || -> Result<Box<dyn Interceptor>, String> {
+        // SAFETY: registers a function of this library, which stays loaded. Applications need not
+        // shut the runtime down.
+        unsafe { libc::atexit(at_exit) };
+        match session.task {
+            Task::InjectByHooks(hooked) => Ok(Box::new(Striking::new(&hooked)?)),
+            Task::Tool(tool) => interceptor(tool),
+            _ => Err("this session has nothing for a tools library to do".to_owned()),
+        }
+    };
+    let is_installed = match path {
+        ToolPath::Embedded => true,
+        // SAFETY: promised by the caller.
+        ToolPath::Hook | ToolPath::Hardware => unsafe { install(table, make)? },
+    };
+    if is_watched && is_installed {
+        return Ok(());
+    }
+    Err("AMD's runtime has tables that are not known here; expected are those of ROCm 5.2 to 6.2"
+        .to_owned())
 }
 
 /// Called when the runtime is shut down.

@@ -59,7 +59,7 @@ pub(crate) fn tools_environment(
     by: ToolPath,
     library: &Path,
     others: Option<OsString>,
-) -> [(&'static str, OsString); 2] {
+) -> [(&'static str, OsString); 3] {
     let (mut names, gap) = match by {
         // The runtime has it already, under its own name.
         ToolPath::Hook | ToolPath::Embedded => {
@@ -79,8 +79,13 @@ pub(crate) fn tools_environment(
         }
         _ => {}
     }
-    // Without the second, newer runtimes do not look for tools libraries.
-    [(TOOLS, names), ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".into())]
+    // Without the second, newer runtimes do not look for tools libraries; by the third they find
+    // this one another way. Once is enough.
+    [
+        (TOOLS, names),
+        ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".into()),
+        ("ROCPROFILER_REGISTER_LIBRARY", library.into()),
+    ]
 }
 
 /// The variable with the names of tools libraries.
@@ -101,7 +106,7 @@ mod tests {
     #[test]
     fn the_tools_of_a_user_are_loaded_behind_ours() {
         let names = |by, others: &str| {
-            let [(_, names), _] =
+            let [(_, names), ..] =
                 tools_environment(by, Path::new("/a b/libours.so"), Some(others.into()));
             names.into_string().expect("text")
         };

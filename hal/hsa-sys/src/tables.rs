@@ -30,12 +30,9 @@ pub struct HsaApiTable {
     pub version: ApiTableVersion,
     /// HSA's functions.
     pub core: *mut CoreApiTable,
-    /// AMD's functions.
-    pub amd_ext: *mut AmdExtTable,
+    /// AMD's functions, in an order that depends on the release: [`HsaApiTable::known`].
+    pub amd_ext: *mut ApiTableVersion,
 }
-
-/// The major version of all tables here.
-pub const HSA_API_TABLE_MAJOR_VERSION: u32 = 1;
 
 /// Gives a signal a value, which says nothing of other memory.
 pub type hsa_signal_store_relaxed = hsa_signal_store_screlease;
@@ -94,34 +91,103 @@ pub struct CoreApiTable {
     unused123: [Unused; 2],
 }
 
-/// AMD's functions.
+/// AMD's functions as ROCm 5.2 to 5.5 has them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "each entry is the function of its name")]
-pub struct AmdExtTable {
-    pub version: ApiTableVersion,
+struct AmdExtTable5_2 {
+    version: ApiTableVersion,
     unused0: [Unused; 7],
-    pub hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
+    hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
     unused8: [Unused; 26],
+    hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
+    hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
+    hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
+}
+
+/// AMD's functions as ROCm 5.6 and later has them, with two more in between.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct AmdExtTable5_6 {
+    version: ApiTableVersion,
+    unused0: [Unused; 7],
+    hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
+    unused8: [Unused; 28],
+    hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
+    hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
+    hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
+}
+
+/// Entries of the table of ROCm 5.6, where the order changed and the version did not.
+const ENTRIES_5_6: usize = 55;
+
+/// AMD's functions, wherever they stand in the table.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "each is the function of its name")]
+pub struct AmdExtFunctions {
+    pub hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
     pub hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
     pub hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
     pub hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
 }
 
+/// Tables whose order is known.
+#[derive(Debug)]
+pub struct KnownTables<'a> {
+    /// HSA's functions.
+    pub core: &'a mut CoreApiTable,
+    /// AMD's functions, as they are now.
+    pub amd_ext: AmdExtFunctions,
+    /// The entry of a function that can be replaced.
+    pub register_system_event_handler: &'a mut hsa_amd_register_system_event_handler,
+}
+
 impl HsaApiTable {
-    /// Whether the tables have all entries that are used here.
+    /// The tables, if they are of a version that is known here and have all entries: those of ROCm
+    /// 5.2 to 6.2, whose `hsa_api_trace.h` were compared.
     ///
     /// # Safety
-    /// The tables are the runtime's.
-    pub unsafe fn is_known(&self) -> bool {
-        let is = |version: ApiTableVersion, size: usize| {
-            version.major_id == HSA_API_TABLE_MAJOR_VERSION && version.minor_id as usize >= size
+    /// The tables are the runtime's, and nobody else uses them.
+    pub unsafe fn known(&mut self) -> Option<KnownTables<'_>> {
+        // SAFETY: every table begins with its version.
+        let [core, amd_ext]: [ApiTableVersion; 2] =
+            unsafe { [*self.core.cast(), *self.amd_ext.cast()] };
+        let has_room = self.version.minor_id as usize >= size_of::<HsaApiTable>()
+            && core.minor_id as usize >= size_of::<CoreApiTable>();
+        let is_new = match [self.version, core, amd_ext].map(|version| version.major_id) {
+            [1, 1, 1] => amd_ext.minor_id as usize >= AmdExtFunctions::bytes(ENTRIES_5_6),
+            [2 | 3, 2, 2] => true,
+            _ => return None,
         };
-        is(self.version, size_of::<HsaApiTable>())
-            // SAFETY: every table begins with its version.
-            && is(unsafe { *self.core.cast() }, size_of::<CoreApiTable>())
-            // SAFETY: as above.
-            && is(unsafe { *self.amd_ext.cast() }, size_of::<AmdExtTable>())
+        let least = if is_new { size_of::<AmdExtTable5_6>() } else { size_of::<AmdExtTable5_2>() };
+        if !has_room || (amd_ext.minor_id as usize) < least {
+            return None;
+        }
+        macro_rules! functions {
+            ($table:ty) => {{
+                // SAFETY: a table in this order, by its version and size.
+                let table = unsafe { &mut *self.amd_ext.cast::<$table>() };
+                let functions = AmdExtFunctions {
+                    hsa_amd_signal_async_handler_fn: table.hsa_amd_signal_async_handler_fn,
+                    hsa_amd_register_system_event_handler_fn: table
+                        .hsa_amd_register_system_event_handler_fn,
+                    hsa_amd_queue_intercept_create_fn: table.hsa_amd_queue_intercept_create_fn,
+                    hsa_amd_queue_intercept_register_fn: table.hsa_amd_queue_intercept_register_fn,
+                };
+                (functions, &mut table.hsa_amd_register_system_event_handler_fn)
+            }};
+        }
+        let (amd_ext, register_system_event_handler) =
+            if is_new { functions!(AmdExtTable5_6) } else { functions!(AmdExtTable5_2) };
+        // SAFETY: the table is large enough, and its order has never changed.
+        let core = unsafe { &mut *self.core };
+        Some(KnownTables { core, amd_ext, register_system_event_handler })
+    }
+}
+
+impl AmdExtFunctions {
+    /// Bytes of a table with so many entries.
+    const fn bytes(entries: usize) -> usize {
+        size_of::<ApiTableVersion>() + entries * size_of::<Unused>()
     }
 }
 
@@ -130,7 +196,8 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// Indices are those of clang 19 for `hsa_api_trace.h` of ROCm 5.2.3.
+    /// Indices are those of clang 19 for `hsa_api_trace.h` of ROCm 5.2.3, and of the order of
+    /// entries in the headers of 5.6.0 to 6.2.4.
     #[test]
     fn entries_are_where_the_header_has_them() {
         macro_rules! check {
@@ -156,15 +223,59 @@ mod tests {
             hsa_executable_load_agent_code_object_fn 120,
             hsa_executable_get_symbol_by_name_fn 122,
         );
-        check!(AmdExtTable:
+        check!(AmdExtTable5_2:
             hsa_amd_signal_async_handler_fn 7,
             hsa_amd_register_system_event_handler_fn 34,
             hsa_amd_queue_intercept_create_fn 35,
             hsa_amd_queue_intercept_register_fn 36,
         );
+        check!(AmdExtTable5_6:
+            hsa_amd_signal_async_handler_fn 7,
+            hsa_amd_register_system_event_handler_fn 36,
+            hsa_amd_queue_intercept_create_fn 37,
+            hsa_amd_queue_intercept_register_fn 38,
+        );
         assert_eq!(size_of::<CoreApiTable>(), 1016);
-        // The header's has eleven entries more.
-        assert_eq!(size_of::<AmdExtTable>(), 400 - 8 * 11);
         assert_eq!([offset_of!(HsaApiTable, core), offset_of!(HsaApiTable, amd_ext)], [16, 24]);
+    }
+
+    /// Tables as a runtime has them: its versions, and how many of AMD's functions. The index of
+    /// the entry that is taken for the one to make queues.
+    fn create_queue_in(majors: [u32; 3], entries: usize) -> Option<usize> {
+        let version = |major_id, bytes: usize| {
+            u64::from(major_id) | u64::try_from(bytes).expect("a size") << 32
+        };
+        // An entry's value is its index, and 1000: no function is at 0.
+        let table = |major, entries: usize| -> Vec<u64> {
+            let head = [version(major, AmdExtFunctions::bytes(entries)), 0];
+            head.into_iter().chain((0..entries as u64).map(|index| 1000 + index)).collect()
+        };
+        let (mut core, mut amd_ext) = (table(majors[1], 125), table(majors[2], entries));
+        let mut root = HsaApiTable {
+            version: ApiTableVersion { major_id: majors[0], minor_id: 56, step_id: 0, reserved: 0 },
+            core: core.as_mut_ptr().cast(),
+            amd_ext: amd_ext.as_mut_ptr().cast(),
+        };
+        // SAFETY: tables of these sizes; no entry is called.
+        let known = unsafe { root.known() };
+        known.map(|known| known.amd_ext.hsa_amd_queue_intercept_create_fn as usize - 1000)
+    }
+
+    /// Versions and numbers of entries are those of the releases' headers.
+    #[test]
+    fn every_release_has_its_order_of_entries() {
+        for (release, majors, entries, expected) in [
+            ("5.2.3", [1, 1, 1], 48, Some(35)),
+            ("5.5.0", [1, 1, 1], 51, Some(35)),
+            ("5.6.0", [1, 1, 1], 55, Some(37)),
+            ("6.0.0", [2, 2, 2], 67, Some(37)),
+            ("6.1.0", [3, 2, 2], 68, Some(37)),
+            ("6.2.4", [3, 2, 2], 70, Some(37)),
+            ("of a later version", [4, 3, 3], 90, None),
+            ("with too few entries", [1, 1, 1], 30, None),
+            ("with too few entries", [3, 2, 2], 38, None),
+        ] {
+            assert_eq!(create_queue_in(majors, entries), expected, "ROCm {release}");
+        }
     }
 }

@@ -28,7 +28,8 @@
 //! **Doorbells.** [`watch_stores`] is for who wants to know no more than when packets are submitted.
 //!
 //! Newer ROCm ignores `HSA_TOOLS_LIB` where rocprofiler-register is active, unless
-//! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set.
+//! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set; and rocprofiler-register gives the same tables to the
+//! library that `ROCPROFILER_REGISTER_LIBRARY` names.
 
 mod code;
 mod copy_engine;
@@ -50,14 +51,14 @@ pub use stores::watch_stores;
 use code::Registry;
 use flipwave_device::FaultCause;
 use gate::Gate;
-use hsa_sys::{AmdExtTable, CoreApiTable};
+use hsa_sys::{AmdExtFunctions, CoreApiTable};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// All that there is of the tools library in a process.
 struct Tools {
     /// The runtime's own functions.
     core: CoreApiTable,
-    amd: AmdExtTable,
+    amd: AmdExtFunctions,
     interceptor: Box<dyn Interceptor>,
     registry: Mutex<Registry>,
     gate: Gate,

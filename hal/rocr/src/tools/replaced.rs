@@ -3,7 +3,7 @@
 #![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of its headers")]
 
 use super::code::{LoadedCode, Registry, find_kernel};
-use super::faults::{QueueCallback, listen, on_queue_error, register_system_event_handler};
+use super::faults::{self, QueueCallback, listen, on_queue_error};
 use super::gate::Gate;
 use super::queue::{QueueState, on_packets};
 use super::{Interceptor, TOOLS, Tools};
@@ -18,24 +18,30 @@ use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Puts the functions of this module into the runtime's tables. Returns whether it could: tables
-/// of another major version are left alone, and so are all after the first time.
+/// Puts the functions of this module into the runtime's tables, for the interceptor that `make`
+/// gives, or that it gave before: a runtime that starts again has new tables. Returns whether it
+/// could: tables of unknown versions are left alone.
 ///
 /// No function of the runtime is called, for which it would be too early.
 ///
+/// # Errors
+/// Those of `make`.
+///
 /// # Safety
 /// `table` is what the runtime has given to `OnLoad`, which has not returned yet.
-pub unsafe fn install(table: *mut HsaApiTable, interceptor: Box<dyn Interceptor>) -> bool {
-    // SAFETY: promised by the caller.
-    let Some(table) = (unsafe { table.as_ref().filter(|table| table.is_known()) }) else {
-        return false;
+pub unsafe fn install<E>(
+    table: *mut HsaApiTable,
+    make: impl FnOnce() -> Result<Box<dyn Interceptor>, E>,
+) -> Result<bool, E> {
+    // SAFETY: promised by the caller: nobody else uses the tables before `OnLoad` returns.
+    let known = unsafe { table.as_mut().and_then(|table| table.known()) };
+    let Some(KnownTables { core, amd_ext, register_system_event_handler }) = known else {
+        return Ok(false);
     };
-    // SAFETY: they are there, and nobody else uses them before `OnLoad` returns.
-    let (core, amd) = unsafe { (&mut *table.core, &mut *table.amd_ext) };
-    let registry = Mutex::new(Registry::default());
-    let tools = Tools { core: *core, amd: *amd, interceptor, registry, gate: Gate::default() };
-    if TOOLS.set(tools).is_err() {
-        return false;
+    if TOOLS.get().is_none() {
+        let (interceptor, registry) = (make()?, Mutex::new(Registry::default()));
+        let (core, amd) = (*core, amd_ext);
+        _ = TOOLS.set(Tools { core, amd, interceptor, registry, gate: Gate::default() });
     }
     core.hsa_queue_create_fn = queue_create;
     core.hsa_queue_destroy_fn = queue_destroy;
@@ -45,8 +51,8 @@ pub unsafe fn install(table: *mut HsaApiTable, interceptor: Box<dyn Interceptor>
     core.hsa_executable_load_agent_code_object_fn = load_code_object;
     core.hsa_executable_freeze_fn = freeze;
     core.hsa_executable_destroy_fn = executable_destroy;
-    amd.hsa_amd_register_system_event_handler_fn = register_system_event_handler;
-    true
+    *register_system_event_handler = faults::register_system_event_handler;
+    Ok(true)
 }
 
 /// Tells the interceptor that the application is done with the runtime.
