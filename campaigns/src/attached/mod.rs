@@ -124,13 +124,17 @@ impl<'a> Attached<'a> {
         if self.device == CampaignDevice::Embedded {
             return self.embedded(session);
         }
-        let passed_on = std::env::vars_os().filter(|(name, _)| {
-            let name = name.to_string_lossy();
-            RUNTIME_VARIABLES.iter().any(|own| name.starts_with(own))
-        });
-        let mut all: BTreeMap<OsString, OsString> = passed_on.collect();
-        let of_process = |name: &str| all.get(OsStr::new(name)).cloned();
-        let own = self.library.environment_on_hardware(session, of_process);
+        let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
+            .filter(|(name, _)| {
+                let name = name.to_string_lossy();
+                RUNTIME_VARIABLES.iter().any(|own| name.starts_with(own))
+            })
+            .collect();
+        // What the campaign file says stands above that.
+        let given = self.application.environment.iter();
+        all.extend(given.map(|(name, value)| (name.into(), value.into())));
+        let others = |name: &str| all.get(OsStr::new(name)).cloned();
+        let own = self.library.environment_on_hardware(session, others);
         all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
         all
     }
