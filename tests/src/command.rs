@@ -91,25 +91,27 @@ fn text(mut file: File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The program, built once. Cargo does not build another crate's program for a test; the
-/// profile `test` makes use of the libraries that it has built for these tests.
+/// The program, built once: Cargo does not build another crate's program for a test. The profile
+/// `test`, and a test beside the program, make use of the libraries that Cargo has built for the
+/// tests of the workspace, with the features that all of its crates together ask for.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| built("test", "debug"))
+    PROGRAM.get_or_init(|| built("test", "debug", &["--workspace", "--test", "determinism"]))
 }
 
 /// The program as users have it, for benchmarks.
 pub fn released_program() -> PathBuf {
-    built("release", "release")
+    built("release", "release", &["--package", "flipwave-cli"])
 }
 
 /// The program of a profile, whose results are in `folder` of the target folder.
-fn built(profile: &str, folder: &str) -> PathBuf {
+fn built(profile: &str, folder: &str, packages: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     // <target folder>/<profile>/deps/<test>
     let target = test.ancestors().nth(3).expect("the target folder");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--profile", profile, "--package", "flipwave-cli"])
+        .args(["build", "--quiet", "--profile", profile, "--bin", "flipwave"])
+        .args(packages)
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
         .arg("--target-dir")
         .arg(target)
