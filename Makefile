@@ -15,8 +15,9 @@ test-dependencies:
 build:
 	cargo build --release --package flipwave-cli
 
+# Examples are in the book, whose commands a test runs, and none in the documentation of items.
 test: lint
-	cargo test --workspace
+	cargo test --workspace --lib --bins --tests
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; hooks everywhere in code that
