@@ -45,7 +45,7 @@ kernel void factors(global const uint *numbers, global uint2 *results) {
         least = factor;
         break;
     }
-    for (uint candidate = 2; candidate < number % 64; ++candidate) {
+    for (uint candidate = 2; candidate < number % 16; ++candidate) {
         bool prime = true;
         for (uint factor = 2; prime && factor < candidate; ++factor)
             if (candidate % factor == 0)

@@ -92,7 +92,7 @@ fn loops_in_loops_that_are_left_early() {
     let is_prime = |candidate: u32| (2..candidate).all(|factor| !candidate.is_multiple_of(factor));
     let result = |&number: &u32| {
         let least = (2..).take_while(|f| f * f <= number).find(|f| number % f == 0);
-        let primes = (2..number % 64).filter(|candidate| is_prime(*candidate)).count();
+        let primes = (2..number % 16).filter(|candidate| is_prime(*candidate)).count();
         [least.unwrap_or(number), primes as u32]
     };
     let expected: Vec<u32> = numbers.iter().flat_map(result).collect();
