@@ -6,7 +6,7 @@ use crate::attached::AttachError;
 use crate::campaign::{BufferRole, Campaign};
 use crate::error::CampaignError;
 use crate::folder::FolderError;
-use crate::prepare::{Placed, place};
+use crate::prepare::{Placed, PrepareError, place};
 use flipwave_device::{Completion, Device, DeviceFault};
 use flipwave_hooks::hook::cache_folder;
 use flipwave_injector::Buffer;
@@ -80,7 +80,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
     let text = serde_json::to_string(&addresses).unwrap_or_default();
     write(&folder.join(ADDRESSES), text.as_bytes())?;
     for (number, dispatch) in dispatches.iter().enumerate() {
-        let end = device.dispatch(dispatch).map_err(crate::prepare::PrepareError::from)?;
+        let end = device.dispatch(dispatch).map_err(PrepareError::from)?;
         if let Completion::Faulted(fault) = end {
             let (dispatch, kernel) = (number, dispatch.kernel.clone());
             return Err(LaunchError::Faulted { dispatch, kernel, fault }.into());
@@ -89,7 +89,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
     let mut files = Vec::new();
     for (number, Buffer { name, address, bytes }) in outputs.into_iter().enumerate() {
         let mut content = vec![0; bytes];
-        device.read(address, &mut content).map_err(crate::prepare::PrepareError::from)?;
+        device.read(address, &mut content).map_err(PrepareError::from)?;
         let file = folder.join(output_file(number));
         write(&file, &content)?;
         files.push((name, file));

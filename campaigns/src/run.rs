@@ -226,7 +226,10 @@ impl<'a> Experiment<'a> {
     }
 
     fn injectors(&self, options: &RunOptions) -> Result<Injectors<'_>, CampaignError> {
-        let (workload, accelerations) = (&self.prepared.workload, options.accelerations);
+        let workload = &self.prepared.workload;
+        // Processes of their own begin at the beginning.
+        let saved_states = options.accelerations.saved_states && self.application.is_none();
+        let accelerations = Accelerations { saved_states, ..options.accelerations };
         Injectors::new(workload, &self.golden, &self.plan, self.path, accelerations)
     }
 

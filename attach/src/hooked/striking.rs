@@ -91,22 +91,21 @@ impl Striking {
         let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
         let mut variables = code.hooks.idle();
         match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
-            Err(reason) => tell_once(
-                &self.is_told,
-                &Event::NotStruck { reason: format!("what was struck cannot be read: {reason}") },
-            ),
+            Err(reason) => self.tell_once(&Event::NotStruck {
+                reason: format!("what was struck cannot be read: {reason}"),
+            }),
             Ok(()) => {
                 if let Some(struck) = code.hooks.struck(&variables) {
-                    tell_once(&self.is_told, &Event::struck(&struck));
+                    self.tell_once(&Event::struck(&struck));
                 }
             }
         }
     }
-}
 
-fn tell_once(is_told: &AtomicBool, event: &Event) {
-    if !is_told.swap(true, Ordering::AcqRel) {
-        tell(event);
+    fn tell_once(&self, event: &Event) {
+        if !self.is_told.swap(true, Ordering::AcqRel) {
+            tell(event);
+        }
     }
 }
 
@@ -153,7 +152,7 @@ impl Interceptor for Striking {
             match self.orders(&code, dispatch) {
                 Ok(orders) => orders,
                 Err(reason) => {
-                    return tell_once(&self.is_told, &Event::NotStruck { reason });
+                    return self.tell_once(&Event::NotStruck { reason });
                 }
             }
         } else if code.is_armed.load(Ordering::Acquire) {

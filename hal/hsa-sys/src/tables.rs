@@ -91,30 +91,35 @@ pub struct CoreApiTable {
     unused123: [Unused; 2],
 }
 
-/// AMD's functions as ROCm 5.2 to 5.5 has them.
+/// AMD's functions, with so many entries between two of those that are used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct AmdExtTable5_2 {
+struct AmdExtTable<const BETWEEN: usize> {
     version: ApiTableVersion,
     unused0: [Unused; 7],
     hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
-    unused8: [Unused; 26],
+    unused8: [Unused; BETWEEN],
     hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
     hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
     hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
 }
 
-/// AMD's functions as ROCm 5.6 and later has them, with two more in between.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct AmdExtTable5_6 {
-    version: ApiTableVersion,
-    unused0: [Unused; 7],
-    hsa_amd_signal_async_handler_fn: hsa_amd_signal_async_handler,
-    unused8: [Unused; 28],
-    hsa_amd_register_system_event_handler_fn: hsa_amd_register_system_event_handler,
-    hsa_amd_queue_intercept_create_fn: hsa_amd_queue_intercept_create,
-    hsa_amd_queue_intercept_register_fn: hsa_amd_queue_intercept_register,
+/// The table of ROCm 5.2 to 5.5.
+type AmdExtTable5_2 = AmdExtTable<26>;
+/// The table of ROCm 5.6 and later, with two more in between.
+type AmdExtTable5_6 = AmdExtTable<28>;
+
+impl<const BETWEEN: usize> AmdExtTable<BETWEEN> {
+    /// The functions, and the entry of the one that can be replaced.
+    fn parts(&mut self) -> (AmdExtFunctions, &mut hsa_amd_register_system_event_handler) {
+        let functions = AmdExtFunctions {
+            hsa_amd_signal_async_handler_fn: self.hsa_amd_signal_async_handler_fn,
+            hsa_amd_register_system_event_handler_fn: self.hsa_amd_register_system_event_handler_fn,
+            hsa_amd_queue_intercept_create_fn: self.hsa_amd_queue_intercept_create_fn,
+            hsa_amd_queue_intercept_register_fn: self.hsa_amd_queue_intercept_register_fn,
+        };
+        (functions, &mut self.hsa_amd_register_system_event_handler_fn)
+    }
 }
 
 /// Entries of the table of ROCm 5.6, where the order changed and the version did not.
@@ -162,22 +167,14 @@ impl HsaApiTable {
         if !has_room || (amd_ext.minor_id as usize) < least {
             return None;
         }
-        macro_rules! functions {
-            ($table:ty) => {{
-                // SAFETY: a table in this order, by its version and size.
-                let table = unsafe { &mut *self.amd_ext.cast::<$table>() };
-                let functions = AmdExtFunctions {
-                    hsa_amd_signal_async_handler_fn: table.hsa_amd_signal_async_handler_fn,
-                    hsa_amd_register_system_event_handler_fn: table
-                        .hsa_amd_register_system_event_handler_fn,
-                    hsa_amd_queue_intercept_create_fn: table.hsa_amd_queue_intercept_create_fn,
-                    hsa_amd_queue_intercept_register_fn: table.hsa_amd_queue_intercept_register_fn,
-                };
-                (functions, &mut table.hsa_amd_register_system_event_handler_fn)
-            }};
-        }
-        let (amd_ext, register_system_event_handler) =
-            if is_new { functions!(AmdExtTable5_6) } else { functions!(AmdExtTable5_2) };
+        // SAFETY: a table in this order, by its version and size.
+        let (amd_ext, register_system_event_handler) = unsafe {
+            if is_new {
+                (*self.amd_ext.cast::<AmdExtTable5_6>()).parts()
+            } else {
+                (*self.amd_ext.cast::<AmdExtTable5_2>()).parts()
+            }
+        };
         // SAFETY: the table is large enough, and its order has never changed.
         let core = unsafe { &mut *self.core };
         Some(KnownTables { core, amd_ext, register_system_event_handler })
