@@ -351,6 +351,23 @@ impl EmbeddedGpu {
         self.space.allocations()
     }
 
+    /// Like [`Device::read`], of all that waves can read: beyond the end of an allocation to that of
+    /// its last page, and on into the allocation that follows there.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
+    pub fn read_pages(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.space.read_pages(address, bytes)
+    }
+
+    /// Like [`Device::write`], where [`EmbeddedGpu::read_pages`] reads.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn write_pages(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.space.write_pages(address, bytes)
+    }
+
     /// A loaded code object.
     pub fn code_object(&self, module: ModuleId) -> Option<&CodeObject> {
         self.modules.get(module.0 as usize)?.code_object.as_ref()

@@ -381,6 +381,54 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Copies bytes out as waves read them: whole pages, from one allocation after the other.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`].
+    pub fn read_pages(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let size = bytes.len() as u64;
+        let error = DeviceError::NotAllocated { operation: "read", address, bytes: size };
+        let pieces = self.pieces(address, size).ok_or(error)?;
+        let mut rest = bytes;
+        for (index, range) in pieces {
+            let (now, later) = rest.split_at_mut(range.len());
+            now.copy_from_slice(&self.allocations[index].bytes[range]);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes in as waves write them: whole pages, to one allocation after the other; code
+    /// too.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`], and nothing is written.
+    pub fn write_pages(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        let size = bytes.len() as u64;
+        let error = DeviceError::NotAllocated { operation: "write", address, bytes: size };
+        let mut rest = bytes;
+        for (index, range) in self.pieces(address, size).ok_or(error)? {
+            let (now, later) = rest.split_at(range.len());
+            self.allocations[index].bytes.own()[range].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Allocations and offsets that together are a range; nothing if not all of it is mapped.
+    fn pieces(&self, address: Address, size: u64) -> Option<Vec<(usize, Range<usize>)>> {
+        let end = address.0.checked_add(size)?;
+        let (mut pieces, mut at) = (Vec::new(), address.0);
+        while at < end {
+            let index = self.find(at)?;
+            let Allocation { base, bytes, .. } = &self.allocations[index];
+            let last = end.min(base + bytes.len() as u64);
+            pieces.push((index, (at - base) as usize..(last - base) as usize));
+            at = last;
+        }
+        Some(pieces)
+    }
+
     /// Allocation and offset of a range that lies inside what was asked for.
     fn locate(&self, address: Address, length: usize) -> Option<(usize, usize)> {
         let index = self.find(address.0)?;
@@ -457,6 +505,26 @@ mod tests {
         assert!(space.write(address, &[1; 100]).is_ok());
         assert!(space.write(address, &[1; 101]).is_err());
         assert!(space.read(Address(address.0 + 99), &mut [0; 2]).is_err());
+    }
+
+    #[test]
+    fn what_waves_reach_is_whole_pages_and_adjacent_allocations() {
+        let mut space = AddressSpace::default();
+        let at = |offset| Address(AddressSpace::START + offset);
+        space.allocate_at(at(0), 100).unwrap();
+        space.allocate_at(at(4096), 50).unwrap();
+        space.write_pages(at(4000), &[7; 200]).unwrap();
+        let mut found = [0; 202];
+        space.read_pages(at(3999), &mut found).unwrap();
+        assert_eq!((found[0], &found[1..201], found[201]), (0, &[7; 200][..], 0));
+        assert!(space.read(at(4000), &mut [0]).is_err(), "not what the host asked for");
+        let before = space.clone();
+        assert!(space.write_pages(at(8190), &[9; 3]).is_err(), "beyond the last page");
+        assert!(space.read_pages(at(8190), &mut [0; 3]).is_err());
+        assert!(space.read_pages(Address(u64::MAX), &mut [0; 2]).is_err());
+        let mut last = [1; 2];
+        space.read_pages(at(8190), &mut last).unwrap();
+        assert_eq!(last, [0; 2], "{before:?} is not changed in part");
     }
 
     #[test]

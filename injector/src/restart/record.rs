@@ -179,7 +179,7 @@ fn written(
     let runs = footprint.written.runs().into_iter().chain(footprint.private.runs());
     let read = |(start, bytes): (Address, u64)| {
         let mut content = vec![0; bytes as usize];
-        device.read(start, &mut content)?;
+        device.read_pages(start, &mut content)?;
         Ok((start, content))
     };
     runs.map(read).collect()

@@ -104,8 +104,7 @@ impl SavedDispatch {
     }
 
     /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
-    /// others are as in the fault-free run; nothing where it has written what no buffer has, between
-    /// the end of one and the end of its page, or to what the launch alone had.
+    /// others are as in the fault-free run; nothing where it has written to what the launch alone had.
     fn go_on(
         &self,
         attempt: &Attempt<'_>,
@@ -117,13 +116,13 @@ impl SavedDispatch {
         let mut is_changed = false;
         for (start, bytes) in touched {
             let [mut faulty, mut right] = [vec![0; *bytes as usize], vec![0; *bytes as usize]];
-            if device.read(*start, &mut faulty).is_err()
-                || resumed.read(*start, &mut right).is_err()
+            if device.read_pages(*start, &mut faulty).is_err()
+                || resumed.read_pages(*start, &mut right).is_err()
             {
                 return Ok(None);
             }
             if faulty != right {
-                resumed.write(*start, &faulty)?;
+                resumed.write_pages(*start, &faulty)?;
                 is_changed = true;
             }
         }
@@ -165,7 +164,7 @@ impl SavedDispatch {
         let mut execution = match state {
             Some(state) => {
                 for (start, bytes) in &state.memory {
-                    device.write(*start, bytes)?;
+                    device.write_pages(*start, bytes)?;
                 }
                 state.execution.clone()
             }

@@ -4,7 +4,7 @@ use super::bytes::{Memory, WrongByte};
 use super::story::Story;
 use super::{Gone, Spread, Step, What, found};
 use crate::Buffer;
-use flipwave_device::{Address, Device, DeviceError};
+use flipwave_device::{Address, DeviceError};
 use flipwave_sim::EmbeddedGpu;
 
 /// The difference between the two runs behind a dispatch.
@@ -35,7 +35,7 @@ impl Left {
         let spread = self.spread();
         for (place, golden) in self.memory.bytes() {
             let mut now = [0];
-            faulty.read(Address(place), &mut now)?;
+            faulty.read_pages(Address(place), &mut now)?;
             let [faulty] = now;
             let wrong = found::wrong(&WrongByte { place, golden, faulty });
             let is_known = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
