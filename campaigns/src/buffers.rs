@@ -1,6 +1,7 @@
 //! What buffers hold before the first launch.
 
 use crate::element::{ElementType, Number};
+use crate::regular_file;
 use crate::schema;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -102,13 +103,15 @@ impl Init {
                 }
             }
             Init::File(path) => {
-                bytes = std::fs::read(path)
-                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-                if bytes.len() != size {
+                let failed = |error| format!("cannot read {}: {error}", path.display());
+                let found = regular_file::size(path).map_err(failed)?;
+                if found == size as u64 {
+                    bytes = regular_file::read(path).map_err(failed)?;
+                }
+                if found != size as u64 || bytes.len() != size {
                     return Err(format!(
-                        "{} has {} bytes; {count} elements of type {element} are {size}",
+                        "{} has {found} bytes; {count} elements of type {element} are {size}",
                         path.display(),
-                        bytes.len()
                     ));
                 }
             }
@@ -235,5 +238,24 @@ mod tests {
         assert_eq!(init.bytes("a", ElementType::U16, 2, 0), Ok(vec![1, 0, 2, 0]));
         let error = init.bytes("a", ElementType::U16, 3, 0).expect_err("too short");
         assert!(error.contains("4 bytes") && error.contains("6"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_before_it_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pipe = directory.path().join("pipe");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
+        let files = ["/dev/zero", "/dev/null", "/dev"].map(PathBuf::from);
+        for file in files.into_iter().chain([pipe]) {
+            let error = Init::File(file).bytes("a", ElementType::U8, 4, 0).expect_err("no file");
+            assert!(error.contains("regular file"), "{error}");
+        }
+        // A file of which the buffer wants far less.
+        let sparse = directory.path().join("sparse");
+        let file = std::fs::File::create(&sparse).expect("created");
+        file.set_len(1 << 42).expect("grown");
+        let error = Init::File(sparse).bytes("a", ElementType::U8, 4, 0).expect_err("too long");
+        assert!(error.contains("4398046511104 bytes"), "{error}");
     }
 }

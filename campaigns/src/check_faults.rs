@@ -133,10 +133,9 @@ fn check_model(
 /// Reads a table of masks: CSV with the columns `mask`, hexadecimal with 0x in front, and `count`.
 fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
     let at = |line: u64, message: &str| format!("{}:{line}: {message}", path.display());
-    let mut table = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_path(path)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = crate::regular_file::read(path);
+    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
     let header = table.headers().map_err(|error| format!("{}: {error}", path.display()))?;
     if header != vec!["mask", "count"] {
         return Err(at(1, "expected the columns `mask,count`"));

@@ -28,6 +28,7 @@ mod prepare;
 mod profile;
 mod progress;
 mod record;
+mod regular_file;
 mod reorder;
 mod replay;
 mod results;
