@@ -122,7 +122,7 @@ impl Compiler {
     /// # Errors
     /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
     pub fn find() -> Result<Compiler, CompileError> {
-        let clang = PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()));
+        let clang = clang();
         let candidates = match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
             Some(folder) => vec![folder.into()],
             None => device_libraries::usual_folders(),
@@ -290,8 +290,13 @@ impl Compiler {
     }
 }
 
+/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-19` in PATH.
+pub(crate) fn clang() -> PathBuf {
+    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()))
+}
+
 /// What to install, where the compiler's messages show that something is missing.
-fn hint(messages: &str) -> String {
+pub(crate) fn hint(messages: &str) -> String {
     let package = if messages.contains("ld.lld") {
         "lld-19"
     } else if messages.contains("HIP runtime") || messages.contains("hip/hip_") {

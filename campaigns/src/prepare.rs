@@ -8,7 +8,8 @@ use crate::compare::Tolerance;
 use crate::compile::{CompileError, Compiler};
 use crate::element::ElementType;
 use crate::error::CampaignError;
-use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel};
+use crate::object_file::{ObjectFileError, read_code_object};
+use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
 };
@@ -65,22 +66,9 @@ pub enum PrepareError {
     /// A source that cannot be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// A code object that cannot be read from disk.
-    #[error("cannot read the code object {}: {reason}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        reason: std::io::Error,
-    },
-    /// A file that is no usable code object.
-    #[error("{}: {reason}", path.display())]
-    CodeObject {
-        /// The source or code object.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: CodeObjectError,
-    },
+    /// A file that no code object can be taken from.
+    #[error(transparent)]
+    ObjectFile(#[from] ObjectFileError),
     /// A code object that the device does not take.
     #[error("{}: {reason}", path.display())]
     Load {
@@ -250,16 +238,11 @@ impl Modules {
                     None => Compiler::find()?,
                 };
                 let bytes = self.compiler.insert(compiler).compile(path, options, target)?;
-                (path, CodeObject::parse(&bytes))
+                let failed = |reason| ObjectFileError::CodeObject { path: path.clone(), reason };
+                (path, CodeObject::parse(&bytes).map_err(failed)?)
             }
-            Code::Object { path } => {
-                let bytes = std::fs::read(path)
-                    .map_err(|reason| PrepareError::Read { path: path.clone(), reason })?;
-                (path, flipwave_codeobj::open(&bytes, Some(target)))
-            }
+            Code::Object { path } => (path, read_code_object(path, Some(target))?),
         };
-        let object =
-            object.map_err(|reason| PrepareError::CodeObject { path: path.clone(), reason })?;
         let id = device
             .load(&object)
             .map_err(|reason| PrepareError::Load { path: path.clone(), reason })?;

@@ -90,6 +90,9 @@ enum Failure {
          and {tool} uses hooks"
     )]
     NeedsHooks { tool: String },
+    /// A file that no code object can be taken from.
+    #[error("{0}")]
+    ObjectFile(#[from] flipwave_campaigns::ObjectFileError),
     /// A file that cannot be used.
     #[error("{file}: {reason}")]
     File { file: String, reason: String },

@@ -4,12 +4,19 @@ mod text;
 
 use crate::Failure;
 use crate::arguments::InspectArguments;
-use flipwave_hooks::inspect::{Inspection, Wanted, inspect as look};
-use std::error::Error;
+use flipwave_campaigns::read_code_object;
+use flipwave_hooks::inspect::{Wanted, inspect as look};
 use std::io::{ErrorKind, Write};
 
 pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
-    let inspection = read(arguments).map_err(|reason| Failure::File {
+    let object = read_code_object(&arguments.file, arguments.target.as_ref())?;
+    let wanted = Wanted {
+        kernel: arguments.kernel.clone(),
+        cfg: arguments.cfg,
+        registers: arguments.registers,
+        lines: arguments.lines,
+    };
+    let inspection = look(&object, &wanted).map_err(|reason| Failure::File {
         file: arguments.file.display().to_string(),
         reason: reason.to_string(),
     })?;
@@ -23,16 +30,4 @@ pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => Ok(result?),
     }
-}
-
-fn read(arguments: &InspectArguments) -> Result<Inspection, Box<dyn Error>> {
-    let bytes = std::fs::read(&arguments.file)?;
-    let object = flipwave_codeobj::open(&bytes, arguments.target.as_ref())?;
-    let wanted = Wanted {
-        kernel: arguments.kernel.clone(),
-        cfg: arguments.cfg,
-        registers: arguments.registers,
-        lines: arguments.lines,
-    };
-    Ok(look(&object, &wanted)?)
 }

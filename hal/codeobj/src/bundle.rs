@@ -3,6 +3,7 @@
 
 use crate::bytes::{array, slice};
 use crate::compression::{Method, SIZE_LIMIT, decompress};
+use crate::elf::Elf;
 use crate::{CodeObject, CodeObjectError};
 use flipwave_isa::{Setting, Target};
 use object::Endianness;
@@ -35,12 +36,30 @@ pub struct BundleEntry {
 ///
 /// Takes a code object, an offload bundle, a compressed one, and a HIP program or object file.
 pub fn open(bytes: &[u8], wanted: Option<&Target>) -> Result<CodeObject, CodeObjectError> {
+    open_linked(bytes, wanted, |_| Err(CodeObjectError::NotLinked))
+}
+
+/// Like [`open`], where `link` makes a code object of a relocatable one.
+///
+/// # Errors
+/// As [`open`], and what `link` gives.
+pub fn open_linked<E: From<CodeObjectError>>(
+    bytes: &[u8],
+    wanted: Option<&Target>,
+    link: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
+) -> Result<CodeObject, E> {
+    if Elf::is_relocatable(bytes) {
+        return Ok(open(&link(bytes)?, wanted)?);
+    }
     let mut fitting = select(entries(bytes)?, wanted)?;
     match (fitting.pop(), fitting.is_empty()) {
-        (Some(entry), true) => CodeObject::parse(&entry.bytes),
+        (Some(entry), true) if Elf::is_relocatable(&entry.bytes) => {
+            Ok(CodeObject::parse(&link(&entry.bytes)?)?)
+        }
+        (Some(entry), true) => Ok(CodeObject::parse(&entry.bytes)?),
         (last, _) => {
             fitting.extend(last);
-            Err(CodeObjectError::SeveralCodeObjects { present: ids(&fitting) })
+            Err(CodeObjectError::SeveralCodeObjects { present: ids(&fitting) }.into())
         }
     }
 }

@@ -49,6 +49,9 @@ impl<'a> Elf<'a> {
         if os_abi != OSABI_AMDGPU_HSA {
             return Err(not(format!("the OS ABI is {os_abi} (byte 0x7)"), "64, AMDGPU_HSA"));
         }
+        if header.e_type(LE) == elf::ET_REL {
+            return Err(CodeObjectError::NotLinked);
+        }
         if header.e_type(LE) != elf::ET_DYN {
             return Err(not(
                 format!("the ELF type is {} (byte 0x10)", header.e_type(LE).0),
@@ -64,6 +67,12 @@ impl<'a> Elf<'a> {
             CodeObjectError::malformed("section header table", offset, "entries inside the file")
         })?;
         Ok(Elf { file, header, program_headers, section_headers })
+    }
+
+    /// Whether bytes are a relocatable object for an AMD GPU.
+    pub(crate) fn is_relocatable(bytes: &[u8]) -> bool {
+        let header = FileHeader64::<LE>::parse(bytes);
+        header.is_ok_and(|own| own.e_machine(LE) == elf::EM_AMDGPU && own.e_type(LE) == elf::ET_REL)
     }
 
     /// The code object version, 3 to 6 (AMDGPUUsage, "ELF Header", `EI_ABIVERSION`).

@@ -13,6 +13,12 @@ pub enum CodeObjectError {
         /// What they should have been.
         expected: &'static str,
     },
+    /// A relocatable object, which a loader does not take.
+    #[error(
+        "a relocatable object, which is not linked; link it: ld.lld -shared --no-undefined -o \
+         LINKED FILE"
+    )]
+    NotLinked,
     /// A code object version that is not read.
     #[error(
         "code object with ABI version {abi_version} (byte 0x8 of the ELF header); expected 1 to 4, \

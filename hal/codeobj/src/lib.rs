@@ -21,7 +21,7 @@ mod symbol;
 mod write;
 
 pub use argument::{Argument, ArgumentKind};
-pub use bundle::{BundleEntry, entries, open, open_all};
+pub use bundle::{BundleEntry, entries, open, open_all, open_linked};
 pub use code_object::CodeObject;
 pub use descriptor::{
     CodeProperties, DESCRIPTOR_SIZE, Denormals, Descriptor, Exceptions, FieldError, FloatMode,

@@ -1,0 +1,110 @@
+//! Compiled kernels in files; relocatable ones are linked.
+
+use crate::compile::{clang, hint};
+use crate::regular_file;
+use flipwave_codeobj::{CodeObject, CodeObjectError, open_linked};
+use flipwave_isa::Target;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file that no code object can be taken from.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectFileError {
+    /// It cannot be read.
+    #[error("cannot read the code object {}: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// It is no usable code object.
+    #[error("{}: {reason}", path.display())]
+    CodeObject {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: CodeObjectError,
+    },
+    /// It is a relocatable object, and cannot be linked.
+    #[error(
+        "{} is a relocatable object, and linking it fails: {reason}\nThe command is: {command}",
+        path.display()
+    )]
+    Link {
+        /// The file.
+        path: PathBuf,
+        /// What the linker says, and what to do.
+        reason: String,
+        /// How to link it by hand.
+        command: String,
+    },
+}
+
+/// The code object in a file: an ELF file, an offload bundle or a HIP program; linked by clang and
+/// lld if it is relocatable, as compilers leave it with `-c`. Without a target there must be only
+/// one.
+///
+/// # Errors
+/// [`ObjectFileError`].
+pub fn read_code_object(
+    path: &Path,
+    target: Option<&Target>,
+) -> Result<CodeObject, ObjectFileError> {
+    let bytes = regular_file::read(path)
+        .map_err(|reason| ObjectFileError::Read { path: path.to_owned(), reason })?;
+    let opened = open_linked(&bytes, target, link).map_err(|error| match error {
+        OpenError::CodeObject(reason) => {
+            ObjectFileError::CodeObject { path: path.to_owned(), reason }
+        }
+        OpenError::Link(reason) => {
+            let clang = clang();
+            let command = format!(
+                "{} --target=amdgcn-amd-amdhsa -o LINKED {}",
+                clang.display(),
+                path.display()
+            );
+            ObjectFileError::Link { path: path.to_owned(), reason, command }
+        }
+    });
+    opened
+}
+
+/// What is wrong with a file's content.
+enum OpenError {
+    CodeObject(CodeObjectError),
+    Link(String),
+}
+
+impl From<CodeObjectError> for OpenError {
+    fn from(reason: CodeObjectError) -> OpenError {
+        OpenError::CodeObject(reason)
+    }
+}
+
+/// Links a relocatable object.
+fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
+    let failed = |reason: std::io::Error| OpenError::Link(reason.to_string());
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let [from, to] = ["object.o", "linked.co"].map(|name| folder.path().join(name));
+    std::fs::write(&from, object).map_err(failed)?;
+    let clang = clang();
+    let output = Command::new(&clang)
+        .arg("--target=amdgcn-amd-amdhsa")
+        .arg("-o")
+        .args([&to, &from])
+        .output()
+        .map_err(|reason| {
+            let clang = clang.display();
+            OpenError::Link(format!(
+                "cannot run `{clang}`: {reason}; install Debian's packages clang-19 and lld-19, or \
+                 set FLIPWAVE_CLANG to clang's path"
+            ))
+        })?;
+    if !output.status.success() {
+        let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        let hint = hint(&messages);
+        return Err(OpenError::Link(format!("{messages}{hint}")));
+    }
+    std::fs::read(&to).map_err(failed)
+}
