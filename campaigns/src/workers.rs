@@ -19,9 +19,11 @@ pub(crate) fn in_order<T: Send, E>(
     let next = AtomicU64::new(0);
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..workers.get() {
+        // More threads than jobs would have nothing to do.
+        let mut threads = 0;
+        for _ in 0..(workers.get() as u64).min(count) {
             let sender = sender.clone();
-            scope.spawn(|| {
+            let job = || {
                 let sender = sender;
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -30,9 +32,18 @@ pub(crate) fn in_order<T: Send, E>(
                         break;
                     }
                 }
-            });
+            };
+            // Where the system has no more threads for this process, those that it has do the work.
+            if std::thread::Builder::new().spawn_scoped(scope, job).is_err() {
+                break;
+            }
+            threads += 1;
         }
         drop(sender);
+        if threads == 0 {
+            let mut left = (0..count).take_while(|_| !stop.load(Ordering::Relaxed));
+            return left.try_for_each(|index| take(work(index)));
+        }
         let mut results = ReorderBuffer::new();
         for (index, result) in receiver {
             results.push(index, result);
@@ -73,6 +84,25 @@ mod tests {
             assert_eq!(result, Ok(()));
             assert_eq!(taken, (0..40).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_million_workers_are_no_more_than_the_jobs() {
+        let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let job = |index| {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let result = slow_first(index);
+            now.fetch_sub(1, Ordering::Relaxed);
+            result
+        };
+        let mut taken = Vec::new();
+        let result: Result<(), ()> = in_order(8, workers(1_000_000), &GO_ON, job, |index| {
+            taken.push(index);
+            Ok(())
+        });
+        assert_eq!(result, Ok(()));
+        assert_eq!(taken, (0..8).collect::<Vec<_>>());
+        assert!(most.into_inner() <= 8);
     }
 
     #[test]

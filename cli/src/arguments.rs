@@ -132,7 +132,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Worker threads [default: all processors]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = workers)]
     pub workers: Option<NonZeroUsize>,
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
@@ -154,6 +154,14 @@ pub struct RunArguments {
     pub self_test: bool,
     #[command(flatten)]
     pub strict: StrictArgument,
+}
+
+/// The worker threads that a run can have at most: more than any host has processors.
+const MOST_WORKERS: usize = 1024;
+
+fn workers(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|own: &NonZeroUsize| own.get() <= MOST_WORKERS);
+    number.ok_or_else(|| format!("expected a number of threads, 1 to {MOST_WORKERS}"))
 }
 
 #[derive(Debug, Args)]
@@ -388,6 +396,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn no_more_workers_than_a_host_can_have_are_taken() {
+        let run =
+            |workers| Arguments::try_parse_from(["flipwave", "run", "x", "--workers", workers]);
+        for workers in ["1", "1024"] {
+            assert!(run(workers).is_ok(), "{workers}");
+        }
+        for workers in ["0", "1025", "1000000", "-1", "many", ""] {
+            let error = run(workers).expect_err(workers).to_string();
+            assert!(error.contains("1 to 1024"), "{error}");
+        }
     }
 
     #[test]
