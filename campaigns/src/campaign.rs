@@ -8,6 +8,7 @@ use crate::compare::Tolerance;
 use crate::element::ElementType;
 use crate::error::CampaignError;
 use crate::schema;
+use crate::yaml;
 use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
@@ -16,7 +17,11 @@ use flipwave_isa::Target;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a campaign file at most.
+const MOST_TEXT: u64 = 16 << 20;
 
 /// What a campaign file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +58,7 @@ pub struct Campaign {
 /// embedded GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`embedded` or `rocr`")]
 pub enum CampaignDevice {
     /// The embedded GPU.
     #[default]
@@ -219,11 +225,19 @@ impl Campaign {
     /// # Errors
     /// [`FileError`] with the position of the field that is wrong.
     pub fn read(path: &Path) -> Result<Campaign, FileError> {
-        let text = std::fs::read_to_string(path).map_err(|error| FileError {
+        let failed = |reason: String| FileError {
             path: path.to_owned(),
             position: None,
-            message: format!("cannot read the campaign file: {error}"),
-        })?;
+            message: format!("cannot read the campaign file: {reason}"),
+        };
+        let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+        let mut text = String::new();
+        // A pipe is as good as a file, as long as it ends.
+        let read = file.take(MOST_TEXT + 1).read_to_string(&mut text);
+        let bytes = read.map_err(|error| failed(error.to_string()))?;
+        if bytes as u64 > MOST_TEXT {
+            return Err(failed(format!("it has more than {} MiB", MOST_TEXT >> 20)));
+        }
         Campaign::parse(&text, path)
     }
 
@@ -232,8 +246,12 @@ impl Campaign {
     /// # Errors
     /// [`FileError`] with the position of the field that is wrong.
     pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
-        let file: schema::File =
-            serde_yaml::from_str(text).map_err(|error| syntax_error(&error, path))?;
+        let text = yaml::without_mark(text);
+        let file: schema::File = yaml::parse(text).map_err(|error| FileError {
+            path: path.to_owned(),
+            position: error.position,
+            message: error.message,
+        })?;
         let digest = crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()));
         check(file, path, digest).map_err(|wrong| FileError {
             path: path.to_owned(),
@@ -241,17 +259,6 @@ impl Campaign {
             message: format!("{}: {}", wrong.field, wrong.message),
         })
     }
-}
-
-/// The parser's error, with the position in front instead of behind.
-fn syntax_error(error: &serde_yaml::Error, path: &Path) -> FileError {
-    let position = error.location().map(|location| (location.line(), location.column()));
-    let mut message = error.to_string();
-    if let Some((line, column)) = position {
-        let behind = format!(" at line {line} column {column}");
-        message = message.replacen(&behind, "", 1);
-    }
-    FileError { path: path.to_owned(), position, message }
 }
 
 #[cfg(test)]

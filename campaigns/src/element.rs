@@ -8,6 +8,7 @@ use std::fmt;
 /// Type of a buffer's elements or of a scalar argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[serde(expecting = "the name of a type, for example `f32`")]
 #[allow(missing_docs)]
 pub enum ElementType {
     U8,

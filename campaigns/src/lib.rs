@@ -41,6 +41,7 @@ mod strict;
 mod tool;
 mod trace;
 mod workers;
+mod yaml;
 
 pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,

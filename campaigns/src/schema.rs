@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a campaign: a mapping with `name`, `workload` and others")]
 pub(crate) struct File {
     pub name: String,
     #[serde(default)]
@@ -68,6 +69,7 @@ fn default_target() -> String {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with one of `kernel`, `dispatches`, `app` and `capture`")]
 pub(crate) struct Workload {
     pub kernel: Option<Launch>,
     pub dispatches: Option<Vec<Launch>>,
@@ -77,6 +79,7 @@ pub(crate) struct Workload {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `file` and `dispatches`")]
 pub(crate) struct Capture {
     pub file: PathBuf,
     pub dispatches: Option<Ends<u32>>,
@@ -84,6 +87,9 @@ pub(crate) struct Capture {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(
+    expecting = "a launch: a mapping with `source` or `code_object`, `name`, `grid`, `workgroup`, `args`"
+)]
 pub(crate) struct Launch {
     pub source: Option<PathBuf>,
     pub code_object: Option<PathBuf>,
@@ -100,6 +106,7 @@ pub(crate) struct Launch {
 /// loses the position of errors inside the latter.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]
 pub(crate) struct Argument {
     pub buffer: Option<String>,
     pub scalar: Option<Number>,
@@ -115,6 +122,7 @@ pub(crate) struct Argument {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`zeros`, or a mapping with one of `value`, `range`, `uniform` and `file`")]
 pub(crate) enum Init {
     Zeros,
     Value(Number),
@@ -125,6 +133,7 @@ pub(crate) enum Init {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `start` and `step`")]
 pub(crate) struct Range {
     pub start: Number,
     pub step: Number,
@@ -132,6 +141,7 @@ pub(crate) struct Range {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "an instruction: a mapping with `name`, `proxy`, `hook` and others")]
 pub(crate) struct Instruction {
     pub name: String,
     pub proxy: String,
@@ -146,6 +156,7 @@ pub(crate) struct Instruction {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `source` and `function`")]
 pub(crate) struct Hook {
     pub source: PathBuf,
     pub function: String,
@@ -153,6 +164,7 @@ pub(crate) struct Hook {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`active` or `all`")]
 pub(crate) enum Lanes {
     #[default]
     Active,
@@ -161,6 +173,7 @@ pub(crate) enum Lanes {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`marked` or `all`")]
 pub(crate) enum Matching {
     #[default]
     Marked,
@@ -169,6 +182,7 @@ pub(crate) enum Matching {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `model`, `count` and others")]
 pub(crate) struct Faults {
     #[serde(deserialize_with = "singleton")]
     pub model: Model,
@@ -205,6 +219,7 @@ pub(crate) struct Faults {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
 pub(crate) enum Model {
     FlipOneBit,
     FlipTwoAdjacentBits,
@@ -222,6 +237,7 @@ pub(crate) enum Model {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
 pub(crate) enum Duration {
     Transient,
     Intermittent(Intermittent),
@@ -230,6 +246,7 @@ pub(crate) enum Duration {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `window` and `rate`")]
 pub(crate) struct Intermittent {
     pub window: u64,
     pub rate: f64,
@@ -237,6 +254,7 @@ pub(crate) struct Intermittent {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `units`")]
 pub(crate) struct Permanent {
     pub units: u32,
 }
@@ -246,6 +264,7 @@ pub(crate) type Ends<T> = [T; 2];
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`exact` or `approximate`")]
 pub(crate) enum Counting {
     #[default]
     Exact,
@@ -254,6 +273,7 @@ pub(crate) enum Counting {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`proportional` or `equal`")]
 pub(crate) enum Allocation {
     Proportional,
     Equal,
@@ -274,6 +294,7 @@ fn some_singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `exact`, `absolute`, `relative` or `ulp`")]
 pub(crate) struct Tolerance {
     pub exact: Option<bool>,
     pub absolute: Option<f64>,

@@ -211,7 +211,7 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     std::fs::write(&file, text.replace("device: rocr", "device: cuda")).expect("written");
     refused(
         run_campaign(folder.path(), true, &[]),
-        "device: unknown variant `cuda`, expected `embedded` or `rocr`",
+        "device: unknown value `cuda`, expected `embedded` or `rocr`",
     );
     std::fs::write(&file, text.replace("gfx90a", "gfx1030")).expect("written");
     let program = flipwave_tests::program();

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "an application: a mapping with `command` and others")]
 pub(crate) struct Application {
     pub command: Words,
     #[serde(default)]
@@ -31,6 +32,7 @@ pub(crate) struct Application {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "`error` or `allow`")]
 pub(crate) enum Nondeterminism {
     #[default]
     Error,
@@ -41,6 +43,7 @@ pub(crate) enum Nondeterminism {
 /// flat mapping instead of a choice, because the parser loses the position of errors inside that.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with `stdout`, `stderr`, `file` or `check`")]
 pub(crate) struct Comparison {
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
@@ -63,6 +66,7 @@ impl<'de> Deserialize<'de> for Stream {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stream, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
+        #[serde(expecting = "a mapping with `ignore` and `tolerance`")]
         struct Mapping {
             ignore: Option<Vec<String>>,
             tolerance: Option<Tolerance>,
