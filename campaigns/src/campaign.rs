@@ -105,6 +105,8 @@ pub struct Launch {
     pub grid: Dim3,
     /// Work-items of a workgroup per dimension.
     pub workgroup: Dim3,
+    /// Bytes of dynamic LDS to which no argument points.
+    pub local_memory: u32,
     /// The explicit arguments.
     pub arguments: Vec<Argument>,
 }
@@ -131,6 +133,8 @@ pub enum Code {
 pub enum Argument {
     /// Pointer to a buffer, by its index in [`Campaign::buffers`].
     Buffer(usize),
+    /// Pointer to nothing.
+    Null,
     /// A value, little-endian.
     Scalar(Vec<u8>),
     /// Pointer to this many bytes of dynamic LDS.

@@ -284,15 +284,20 @@ impl Program {
                 format!("{work_items} work-items; at most {MAX_WORKGROUP} are possible"),
             );
         }
+        let local_memory = match launch.local_memory {
+            Some(bytes) => check_local_memory(bytes, field)?,
+            None => 0,
+        };
         let mut arguments = Vec::new();
         for (index, argument) in launch.args.into_iter().enumerate() {
-            arguments.push(self.check_argument(
-                argument,
-                directory,
-                &field.key("args").index(index),
-            )?);
+            let field = field.key("args").index(index);
+            arguments.push(match argument {
+                None => Argument::Null,
+                Some(argument) => self.check_argument(argument, directory, &field)?,
+            });
         }
-        self.launches.push(Launch { code, kernel: launch.name, grid, workgroup, arguments });
+        let kernel = launch.name;
+        self.launches.push(Launch { code, kernel, grid, workgroup, local_memory, arguments });
         Ok(())
     }
 
@@ -317,18 +322,12 @@ impl Program {
             }
             (None, None, Some(bytes)) => {
                 refuse_keys(&argument, &[], "local memory", field)?;
-                if bytes == 0 || bytes > MAX_LOCAL_MEMORY {
-                    return wrong(
-                        &field.key("local_memory"),
-                        format!("{bytes} bytes; expected 1 to {MAX_LOCAL_MEMORY}"),
-                    );
-                }
-                Ok(Argument::LocalMemory(bytes))
+                Ok(Argument::LocalMemory(check_local_memory(bytes, field)?))
             }
             _ => wrong(
                 field,
                 "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
-                 (bytes)",
+                 (bytes); or `null` in the place of all, for a pointer to nothing",
             ),
         }
     }
@@ -422,6 +421,17 @@ impl Program {
             }
         }
         Ok(())
+    }
+}
+
+/// The bytes of dynamic LDS that the key `local_memory` of a field gives.
+fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, Wrong> {
+    match bytes {
+        1..=MAX_LOCAL_MEMORY => Ok(bytes),
+        _ => {
+            let message = format!("{bytes} bytes; expected 1 to {MAX_LOCAL_MEMORY}");
+            wrong(&field.key("local_memory"), message)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::CampaignError;
 use crate::object_file::{ObjectFileError, read_code_object};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
-    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout,
+    Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
 };
 use flipwave_injector::{Buffer, Changes, Workload};
 use flipwave_isa::Target;
@@ -266,17 +266,19 @@ impl Modules {
             .iter()
             .map(|argument| match argument {
                 Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses[*buffer]),
+                Argument::Null => ArgumentValue::Null,
                 Argument::Scalar(bytes) => ArgumentValue::Bytes(bytes.clone()),
                 Argument::LocalMemory(bytes) => ArgumentValue::DynamicLds(*bytes),
             })
             .collect();
-        let layout = layout(kernel, &values, launch.grid, launch.workgroup)
+        let Launch { grid, workgroup, local_memory, .. } = *launch;
+        let layout = layout_beside(kernel, &values, grid, workgroup, local_memory)
             .map_err(|reason| PrepareError::Arguments { launch: index, reason })?;
         Ok(Dispatch {
             module,
             kernel: launch.kernel.clone(),
-            grid: launch.grid,
-            workgroup: launch.workgroup,
+            grid,
+            workgroup,
             kernarg: layout.kernarg,
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: GOLDEN_INSTRUCTION_LIMIT,

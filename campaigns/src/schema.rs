@@ -97,8 +97,10 @@ pub(crate) struct Launch {
     pub name: String,
     pub grid: Extent,
     pub workgroup: Extent,
+    pub local_memory: Option<u32>,
+    /// `null` is the null pointer.
     #[serde(default)]
-    pub args: Vec<Argument>,
+    pub args: Vec<Option<Argument>>,
 }
 
 /// A buffer, a scalar or dynamic LDS, told apart by which of `buffer`, `scalar` and

@@ -8,6 +8,8 @@ use flipwave_codeobj::{Argument, ArgumentKind, Kernel, KernelMetadata};
 pub enum ArgumentValue {
     /// A device pointer.
     Buffer(Address),
+    /// A pointer to nothing.
+    Null,
     /// A value passed as it is, little-endian.
     Bytes(Vec<u8>),
     /// Bytes of dynamic LDS behind a pointer argument.
@@ -78,7 +80,22 @@ pub fn layout(
     grid: Dim3,
     workgroup: Dim3,
 ) -> Result<Layout, KernargError> {
-    of_metadata(&kernel.metadata, values, grid, workgroup)
+    layout_beside(kernel, values, grid, workgroup, 0)
+}
+
+/// The same for a launch that asks for so many bytes of dynamic LDS besides, to which no argument
+/// points: the kernel finds them behind what it declares (`extern __shared__` of HIP).
+///
+/// # Errors
+/// As [`layout`].
+pub fn layout_beside(
+    kernel: &Kernel,
+    values: &[ArgumentValue],
+    grid: Dim3,
+    workgroup: Dim3,
+    local_memory: u32,
+) -> Result<Layout, KernargError> {
+    of_metadata(&kernel.metadata, values, grid, workgroup, local_memory)
 }
 
 fn of_metadata(
@@ -86,6 +103,7 @@ fn of_metadata(
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
+    local_memory: u32,
 ) -> Result<Layout, KernargError> {
     let (hidden, explicit): (Vec<&Argument>, Vec<&Argument>) =
         kernel.arguments.iter().partition(|argument| argument.kind.is_hidden());
@@ -98,7 +116,8 @@ fn of_metadata(
         });
     }
     let mut segment = Segment { kernel, bytes: vec![0; kernel.kernarg_segment_size as usize] };
-    let mut lds_end = kernel.group_segment_fixed_size;
+    // What no argument points to comes first: that is where code expects it.
+    let mut lds_end = kernel.group_segment_fixed_size.saturating_add(local_memory);
     for (index, (argument, value)) in explicit.into_iter().zip(values).enumerate() {
         let bytes = explicit_bytes(argument, value, &mut lds_end).map_err(|reason| {
             KernargError::Mismatch {
@@ -156,6 +175,13 @@ fn explicit_bytes(
         (ArgumentKind::GlobalBuffer, ArgumentValue::Buffer(address)) if argument.size == 8 => {
             Ok(address.0.to_le_bytes().to_vec())
         }
+        (ArgumentKind::GlobalBuffer, ArgumentValue::Null) => Ok(vec![0; argument.size as usize]),
+        // A pointer that is zero is the null pointer, however it is written.
+        (ArgumentKind::GlobalBuffer, ArgumentValue::Bytes(bytes))
+            if bytes.len() == argument.size as usize && bytes.iter().all(|byte| *byte == 0) =>
+        {
+            Ok(bytes.clone())
+        }
         (ArgumentKind::ByValue, ArgumentValue::Bytes(bytes)) => {
             if bytes.len() != argument.size as usize {
                 return Err(format!(
@@ -179,11 +205,12 @@ fn explicit_bytes(
         (kind, value) => {
             let given = match value {
                 ArgumentValue::Buffer(_) => "a buffer",
+                ArgumentValue::Null => "null",
                 ArgumentValue::Bytes(_) => "a value",
                 ArgumentValue::DynamicLds(_) => "local memory",
             };
             let expected = match kind {
-                ArgumentKind::GlobalBuffer => "a buffer",
+                ArgumentKind::GlobalBuffer => "a buffer, or null,",
                 ArgumentKind::ByValue => "a value",
                 ArgumentKind::DynamicSharedPointer => "local memory",
                 _ => return Err(format!("arguments of kind {kind} cannot be passed")),
@@ -282,7 +309,7 @@ mod tests {
             ArgumentValue::Buffer(Address(0x1234_5678_9abc)),
             ArgumentValue::Bytes(vec![5, 6]),
         ];
-        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect("fits");
+        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
         assert_eq!(layout.kernarg.len(), 24);
         assert_eq!(word(&layout, 0, 8), 0x0403_0201);
         assert_eq!(word(&layout, 8, 8), 0x1234_5678_9abc);
@@ -310,7 +337,7 @@ mod tests {
                 argument("hidden_dynamic_lds_size", 144, 4),
             ],
         );
-        let layout = of_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1]).expect("fits");
+        let layout = of_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1], 0).expect("fits");
         let words = |offset, size, count| {
             (0..count).map(|i| word(&layout, offset + i * size, size)).collect::<Vec<_>>()
         };
@@ -327,7 +354,7 @@ mod tests {
         let kinds = ["hidden_global_offset_x", "hidden_none", "hidden_hostcall_buffer"];
         let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
         let layout =
-            of_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1]).expect("fits");
+            of_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], 0).expect("fits");
         assert_eq!(layout.kernarg, [0; 24]);
     }
 
@@ -345,10 +372,30 @@ mod tests {
         );
         kernel.group_segment_fixed_size = 100;
         let values = [ArgumentValue::DynamicLds(10), ArgumentValue::DynamicLds(6)];
-        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect("fits");
+        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
         assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (112, 122));
         assert_eq!(layout.dynamic_lds, 28);
         assert_eq!(word(&layout, 8, 4), 28);
+        // What no argument points to lies before them.
+        let layout = of_metadata(&kernel, &values, [1; 3], [1; 3], 20).expect("fits");
+        assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (128, 138));
+        assert_eq!((layout.dynamic_lds, word(&layout, 8, 4)), (44, 44));
+    }
+
+    #[test]
+    fn a_pointer_to_nothing_is_zero_and_no_other_number_is_a_pointer() {
+        let kernel = kernel(16, vec![argument("global_buffer", 0, 8), argument("by_value", 8, 8)]);
+        let lay = |pointer, value| of_metadata(&kernel, &[pointer, value], [1; 3], [1; 3], 0);
+        let value = || ArgumentValue::Bytes(vec![7; 8]);
+        for null in [ArgumentValue::Null, ArgumentValue::Bytes(vec![0; 8])] {
+            let layout = lay(null, value()).expect("fits");
+            assert_eq!((word(&layout, 0, 8), word(&layout, 8, 1)), (0, 7));
+        }
+        let error = lay(value(), value()).expect_err("an address out of the air").to_string();
+        assert!(error.contains("a value is given, a buffer, or null, of 8 bytes"), "{error}");
+        assert!(lay(ArgumentValue::Bytes(vec![0; 4]), value()).is_err(), "half a pointer");
+        let error = lay(ArgumentValue::Null, ArgumentValue::Null).expect_err("no pointer");
+        assert!(error.to_string().contains("null is given, a value of 8 bytes"), "{error}");
     }
 
     #[test]
@@ -361,7 +408,7 @@ mod tests {
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), named]);
         let buffer = ArgumentValue::Buffer(Address(0));
         let refuse = |values: &[ArgumentValue]| {
-            of_metadata(&kernel, values, [1; 3], [1; 3]).expect_err("refused").to_string()
+            of_metadata(&kernel, values, [1; 3], [1; 3], 0).expect_err("refused").to_string()
         };
         let count = refuse(std::slice::from_ref(&buffer));
         assert!(count.contains("takes 2 arguments") && count.contains("uint count"), "{count}");
@@ -375,7 +422,7 @@ mod tests {
     fn contradictory_metadata_are_an_error() {
         let kernel = kernel(4, vec![argument("by_value", u32::MAX, 4)]);
         let values = [ArgumentValue::Bytes(vec![0; 4])];
-        let error = of_metadata(&kernel, &values, [1; 3], [1; 3]).expect_err("refused");
+        let error = of_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("refused");
         assert!(matches!(error, KernargError::OutsideSegment { .. }), "{error}");
     }
 }

@@ -11,7 +11,7 @@ mod packet;
 
 pub use change::{Change, Patch};
 pub use fault::{AccessKind, DeviceFault, FaultCause, Place};
-pub use kernarg::{ArgumentValue, KernargError, Layout, layout};
+pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_beside};
 pub use packet::{KernelPacket, QueuedPacket};
 
 use flipwave_codeobj::CodeObject;
