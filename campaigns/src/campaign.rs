@@ -7,6 +7,7 @@ use crate::check::check;
 use crate::compare::Tolerance;
 use crate::element::ElementType;
 use crate::error::CampaignError;
+use crate::golden::Suspicion;
 use crate::schema;
 use crate::yaml;
 use flipwave_analysis::Confidence;
@@ -46,6 +47,8 @@ pub struct Campaign {
     pub launches: Vec<Launch>,
     /// What to inject; nothing where the file says nothing of faults.
     pub faults: Option<Faults>,
+    /// What the fault-free run may do though it is suspicious.
+    pub allow: Vec<Suspicion>,
     /// Instructions that the target lacks.
     pub instructions: Vec<Instruction>,
     /// The same work without them, to be compared.

@@ -1,6 +1,6 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
-use crate::application;
+use crate::application::{self, Nondeterminism};
 use crate::buffers::Init;
 use crate::campaign::{Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, Launch};
 use crate::capture::CaptureSource;
@@ -74,6 +74,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
         buffers: Vec::new(),
         launches: Vec::new(),
         faults,
+        allow: file.allow,
         instructions: Vec::new(),
         software: Vec::new(),
         digest,
@@ -94,6 +95,13 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
             };
             let field = workload.key("app");
             let application = application::check(own, comparisons, directory, &field)?;
+            let is_compared =
+                application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
+            if file.device == CampaignDevice::Rocr && !is_compared {
+                let message = "1 run on hardware does not show that all are the same; expected 2 or \
+                               more, or `nondeterminism: allow`";
+                return wrong(&field.key("golden_runs"), message);
+            }
             return Ok(Campaign { application: Some(application), ..campaign });
         }
         schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {

@@ -112,6 +112,41 @@ pub(crate) fn is_right(format: &OutputFormat, golden: &[u8], faulty: &[u8]) -> b
     }
 }
 
+/// Whether an output has no number, only NaN.
+pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
+    let is_nan = |raw| match Value::decode(element, raw) {
+        Value::Float { value, .. } => value.is_nan(),
+        Value::Integer(_) => false,
+    };
+    output.chunks_exact(element.size()).all(is_nan)
+}
+
+/// Whether a tolerance accepts every number of the type in the place of each number of an output.
+/// The farther from it, the greater is every measure, so that the least and the greatest number
+/// tell.
+pub(crate) fn accepts_everything(
+    element: ElementType,
+    tolerance: &Tolerance,
+    output: &[u8],
+) -> bool {
+    if *tolerance == Tolerance::default() {
+        return false;
+    }
+    let (least, greatest) = element.ends();
+    output.chunks_exact(element.size()).all(|raw| {
+        let own = Value::decode(element, raw);
+        match own {
+            Value::Float { value, .. } if !value.is_finite() => true,
+            _ => [least, greatest].into_iter().all(|end| {
+                let mut other = Vec::new();
+                // An end of the type is one of its numbers.
+                let is_encoded = element.encode(end, &mut other).is_ok();
+                is_encoded && own.error(Value::decode(element, &other)).within(tolerance)
+            }),
+        }
+    })
+}
+
 /// One element.
 #[derive(Clone, Copy)]
 enum Value {

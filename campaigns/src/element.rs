@@ -72,6 +72,19 @@ impl ElementType {
         })
     }
 
+    /// The least and the greatest finite number.
+    pub(crate) fn ends(self) -> (Number, Number) {
+        let greatest = match self {
+            ElementType::F16 => f16::MAX.to_f64(),
+            ElementType::F32 => f32::MAX.into(),
+            _ => f64::MAX,
+        };
+        match self.integer_range() {
+            Some((least, greatest)) => (Number::Integer(least), Number::Integer(greatest)),
+            None => (Number::Float(-greatest), Number::Float(greatest)),
+        }
+    }
+
     /// Appends `number` to `bytes`, little-endian. Floating-point types round to nearest.
     ///
     /// # Errors

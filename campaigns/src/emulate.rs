@@ -3,7 +3,8 @@
 use crate::campaign::Campaign;
 use crate::compare::{Difference, Tolerance, compare};
 use crate::error::CampaignError;
-use crate::prepare::{OutputRole, Prepared, prepare};
+use crate::golden::golden;
+use crate::prepare::{OutputRole, Prepared, prepare, prepare_emulated};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
@@ -90,6 +91,8 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     if campaign.instructions.is_empty() {
         return Err(CampaignError::NoInstructions);
     }
+    let emulated = prepare_emulated(campaign)?;
+    golden(campaign, &emulated.workload, &emulated.formats)?;
     let prepared = prepare(campaign)?;
     let workload = &prepared.workload;
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
@@ -124,7 +127,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
             Some(row((instruction, line), of, place, *own))
         }));
     }
-    compare_software(&prepared, &mut emulation)?;
+    compare_software(campaign, &prepared, &mut emulation)?;
     Ok(emulation)
 }
 
@@ -269,13 +272,17 @@ fn replaced(
 }
 
 /// Runs the software version and compares its outputs.
-fn compare_software(prepared: &Prepared, emulation: &mut Emulation) -> Result<(), CampaignError> {
+fn compare_software(
+    campaign: &Campaign,
+    prepared: &Prepared,
+    emulation: &mut Emulation,
+) -> Result<(), CampaignError> {
     if prepared.software.is_empty() {
         return Ok(());
     }
     let dispatches = prepared.software.clone();
     let software = Workload { dispatches, ..prepared.workload.clone() };
-    let golden = software.golden()?;
+    let golden = golden(campaign, &software, &prepared.formats)?;
     for (index, (dispatch, own)) in software.dispatches.iter().zip(&golden.statistics).enumerate() {
         let of = (index, dispatch.kernel.as_str());
         let executed = Executed::new("software", of, own.waves, own.wave_instructions);

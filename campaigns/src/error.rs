@@ -5,6 +5,7 @@ use crate::attached::AttachError;
 use crate::campaign::FileError;
 use crate::capture::ReplayError;
 use crate::folder::FolderError;
+use crate::golden::SuspicionError;
 use crate::launch::LaunchError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
@@ -60,6 +61,9 @@ pub enum CampaignError {
     /// The fault-free run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),
+    /// The fault-free run is such that outcomes would mean nothing.
+    #[error(transparent)]
+    Suspicion(#[from] SuspicionError),
     /// An earlier run cannot be gone on with.
     #[error(transparent)]
     Resume(#[from] ResumeError),

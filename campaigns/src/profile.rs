@@ -2,6 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
+use crate::golden::golden;
 use crate::prepare::prepare_emulated;
 use crate::run::count;
 use flipwave_injector::Profile;
@@ -13,5 +14,6 @@ use flipwave_injector::Profile;
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     let faults = campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
+    golden(campaign, &prepared.workload, &prepared.formats)?;
     Ok(count(&prepared.workload, faults)?)
 }

@@ -2,6 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
+use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::prepare_emulated;
@@ -30,7 +31,7 @@ pub fn replay(
     path: InjectionPath,
 ) -> Result<Replay, CampaignError> {
     let prepared = prepare_emulated(campaign)?;
-    let golden = prepared.workload.golden()?;
+    let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
     let none = Accelerations::NONE;
     let injectors = Injectors::new(&prepared.workload, &golden, &[], path, none)?;
     let injection = injectors.inject_site(site).map_err(Box::new)?;

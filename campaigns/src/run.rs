@@ -6,6 +6,7 @@ use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder;
+use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::{Prepared, prepare_emulated};
@@ -202,7 +203,7 @@ impl<'a> Experiment<'a> {
             None => prepare_emulated(campaign),
         })?;
         progress.phase(Phase::Golden);
-        let mut golden = timed(&mut timings.golden, || golden_twice(&prepared.workload))?;
+        let mut golden = timed(&mut timings.golden, || golden_twice(campaign, &prepared))?;
         application.iter().try_for_each(|runs| runs.know(&mut golden))?;
         progress.phase(Phase::Profiling);
         let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
@@ -312,8 +313,9 @@ fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
 }
 
 /// The fault-free run, done twice to see that it is the same each time.
-fn golden_twice(workload: &Workload) -> Result<Golden, CampaignError> {
-    let golden = workload.golden()?;
+fn golden_twice(campaign: &Campaign, prepared: &Prepared) -> Result<Golden, CampaignError> {
+    let Prepared { workload, formats, .. } = prepared;
+    let golden = golden(campaign, workload, formats)?;
     let again = workload.golden()?;
     let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.outputs);
     for ((first, second), output) in outputs {

@@ -4,6 +4,7 @@
 use crate::application::schema::{Application, Comparison};
 use crate::campaign::CampaignDevice;
 use crate::element::{ElementType, Number};
+use crate::golden::Suspicion;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -25,6 +26,8 @@ pub(crate) struct File {
     pub device: CampaignDevice,
     pub workload: Workload,
     pub faults: Option<Faults>,
+    #[serde(default)]
+    pub allow: Vec<Suspicion>,
     #[serde(default)]
     pub instructions: Vec<Instruction>,
     pub software: Option<Workload>,

@@ -2,7 +2,8 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::prepare::prepare;
+use crate::golden::golden;
+use crate::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
@@ -17,7 +18,11 @@ pub fn measure<T: Tool>(
     campaign: &Campaign,
     options: &Options,
 ) -> Result<Measurement<T::Row>, CampaignError> {
-    let workload = prepare(campaign)?.workload;
+    let Prepared { workload, formats, .. } = prepare(campaign)?;
+    // Proxies compute something else than what is in their places.
+    if campaign.instructions.is_empty() {
+        golden(campaign, &workload, &formats)?;
+    }
     let mut device = workload.device.clone();
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);

@@ -3,7 +3,8 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::folder::FolderError;
-use crate::prepare::prepare_emulated;
+use crate::golden::golden;
+use crate::prepare::{Prepared, prepare_emulated};
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
 use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
 use std::path::Path;
@@ -29,8 +30,8 @@ pub struct Traced {
 /// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
 /// never comes to the site, or has emulated instructions.
 pub fn trace(campaign: &Campaign, site: &Site) -> Result<Traced, CampaignError> {
-    let workload = prepare_emulated(campaign)?.workload;
-    let limits = workload.golden()?.instruction_limits();
+    let Prepared { workload, formats, .. } = prepare_emulated(campaign)?;
+    let limits = golden(campaign, &workload, &formats)?.instruction_limits();
     let trace = follow(&workload, site, &limits)?;
     let kernels = workload.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
     let outputs = workload.outputs.into_iter().map(|output| output.name).collect();

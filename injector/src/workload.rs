@@ -12,7 +12,7 @@ use flipwave_device::{
 use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Observer, WaveState};
+use flipwave_sim::{ByteSet, EmbeddedGpu, Footprints, Observer, Progress, Unobserved, WaveState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -95,6 +95,56 @@ impl Workload {
             Ok(end)
         })?;
         Ok((golden, violations))
+    }
+
+    /// Runs the workload without a fault; besides the accesses beyond the LDS of a workgroup, each
+    /// with the index of its dispatch, however the run ends. The run is the same as
+    /// [`Workload::golden`]'s, where hardware reads zero there and drops what is written.
+    pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
+        let mut violations = Vec::new();
+        let golden = self.run_fault_free(|index, device, dispatch| {
+            let (end, found) = device.dispatch_within_lds(dispatch)?;
+            violations.extend(found.into_iter().map(|mut own| {
+                own.place.pc = self.place(dispatch, Place { pc: own.place.pc, wave: own.wave }).pc;
+                (index, own)
+            }));
+            Ok(end)
+        });
+        (golden, violations)
+    }
+
+    /// Whether the workload without a fault writes a byte of each output, in their order. What
+    /// happens to memory between dispatches does not count.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn written_outputs(&self) -> Result<Vec<bool>, GoldenError> {
+        let sets = self.outputs.iter().map(|output| {
+            let mut bytes = ByteSet::default();
+            bytes.insert(output.address, output.bytes as u64);
+            bytes
+        });
+        let mut outputs: Vec<(ByteSet, bool)> = sets.map(|bytes| (bytes, false)).collect();
+        self.run_fault_free(|_, device, dispatch| {
+            let mut execution = device.begin(dispatch)?;
+            let mut touched = Footprints::default();
+            let end = loop {
+                let progress = device.advance_recorded(
+                    &mut execution,
+                    &mut Unobserved,
+                    &mut touched,
+                    u64::MAX,
+                )?;
+                if let Progress::Ended(end) = progress {
+                    break end;
+                }
+            };
+            for (bytes, is_written) in &mut outputs {
+                *is_written |= touched.iter().any(|(_, own)| own.written.intersects(bytes));
+            }
+            Ok(end)
+        })?;
+        Ok(outputs.into_iter().map(|(_, is_written)| is_written).collect())
     }
 
     /// Runs a dispatch of the workload on a clone of its device, watched.

@@ -203,7 +203,12 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
         assert_eq!(finished.code, Some(2), "{finished:?}");
         assert!(finished.stderr.contains(expected), "{finished:?}");
     };
-    refused(run_campaign(folder.path(), false, &[]), "is there a GPU");
+    let without_gpu = run_campaign(folder.path(), false, &[]);
+    assert!(!without_gpu.stderr.contains("exit_code"), "{without_gpu:?}");
+    for word in ["is there an AMD GPU", "/dev/kfd", "`device: embedded` needs none"] {
+        assert!(without_gpu.stderr.contains(word), "{without_gpu:?}");
+    }
+    refused(without_gpu, "AMD's runtime");
     refused(run_campaign(folder.path(), true, &["--by", "embedded"]), "takes the embedded GPU");
     refused(run_campaign(folder.path(), true, &["--self-test"]), "takes the embedded GPU");
     let file = folder.path().join("campaign.yaml");

@@ -1,7 +1,7 @@
 //! How the outputs of an application are compared with those of a run without a fault.
 
 use super::command::CommandLine;
-use super::text::{Pattern, compare_text};
+use super::text::{Pattern, compare_text, is_all_ignored};
 use crate::compare::{Difference, Tolerance, compare};
 use crate::element::ElementType;
 use std::fmt;
@@ -128,6 +128,14 @@ fn infinite(elements_wrong: u64) -> Difference {
 }
 
 impl Format {
+    /// Whether an output has nothing that could be compared.
+    pub(super) fn is_empty(&self, output: &[u8]) -> bool {
+        match (self, std::str::from_utf8(output)) {
+            (Format::Text { ignore, .. }, Ok(text)) => is_all_ignored(text, ignore),
+            _ => output.is_empty(),
+        }
+    }
+
     /// Whether an output of the run without a fault can be compared so.
     ///
     /// # Errors

@@ -115,6 +115,37 @@ impl Application {
         Ok(())
     }
 
+    /// The outputs of a run, in words, if nothing of them could be compared and no check is asked.
+    ///
+    /// # Errors
+    /// [`ApplicationError::Read`].
+    pub(crate) fn compares_nothing(&self, ran: &Ran) -> Result<Option<String>, ApplicationError> {
+        let mut empty = Vec::new();
+        for comparison in &self.comparisons {
+            let Comparison::Output { output, format } = comparison else { return Ok(None) };
+            if !format.is_empty(&ran.output(output)?.unwrap_or_default()) {
+                return Ok(None);
+            }
+            empty.push(output.to_string());
+        }
+        Ok(Some(empty.join(", ")))
+    }
+
+    /// Checks another run without a fault as [`Application::golden`] does.
+    ///
+    /// # Errors
+    /// As [`Application::golden`].
+    pub(crate) fn confirm(
+        &self,
+        golden: &ApplicationGolden,
+        ran: &Ran,
+        interrupt: &AtomicBool,
+    ) -> Result<(), ApplicationError> {
+        self.check_golden(ran)?;
+        self.accept_golden(&golden.first, ran, interrupt)?;
+        self.agree(&self.compare_outputs(&golden.first, ran)?)
+    }
+
     /// Checks that two runs without a fault are as like as they must be.
     fn agree(&self, compared: &Compared) -> Result<(), ApplicationError> {
         match (&compared.similarity, self.nondeterminism) {

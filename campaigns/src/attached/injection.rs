@@ -2,7 +2,7 @@
 
 use super::hooks::HookFiles;
 use super::{AttachError, Attached};
-use crate::application::{ApplicationGolden, Ended, Limits, Output, Ran};
+use crate::application::{ApplicationError, ApplicationGolden, Ended, Limits, Output, Ran};
 use crate::campaign::{Campaign, CampaignDevice};
 use crate::compare::Difference;
 use crate::error::CampaignError;
@@ -17,6 +17,22 @@ use flipwave_injector::{
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+
+/// A program that does not run on this machine's GPU without a fault: the user's own, or the one that
+/// runs kernels, of which nobody wants to hear how it ended.
+fn not_on_hardware(is_launch: bool, ended: String, advice: String, stderr: &str) -> AttachError {
+    let stderr = stderr.trim();
+    let stderr = stderr.strip_prefix("flipwave: ").filter(|_| is_launch).unwrap_or(stderr);
+    let messages = match stderr {
+        "" => String::new(),
+        text => format!("; it wrote:\n{text}"),
+    };
+    let (what, advice) = match is_launch {
+        true => ("running the kernels", String::new()),
+        false => ("the application", advice),
+    };
+    AttachError::OnHardware { what, ended, advice, messages }
+}
 
 /// What it takes to run a program with faults in processes of its own.
 pub(crate) struct ApplicationRuns<'a> {
@@ -42,7 +58,14 @@ impl<'a> ApplicationRuns<'a> {
             (None, CampaignDevice::Embedded) => return Ok(None),
         };
         let attached = Attached::new(campaign, application)?;
-        let golden = attached.golden(interrupt)?;
+        let golden = attached.golden(campaign, interrupt).map_err(|error| match error {
+            CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
+                if campaign.device == CampaignDevice::Rocr =>
+            {
+                not_on_hardware(outputs.is_some(), ended, advice, &stderr).into()
+            }
+            error => error,
+        })?;
         Ok(Some(ApplicationRuns { attached, golden, outputs }))
     }
 

@@ -11,6 +11,7 @@ use crate::application::{Application, ApplicationGolden, Limits, Ran};
 use crate::campaign::{Campaign, CampaignDevice};
 use crate::capture::{CaptureSource, prepare_checked};
 use crate::error::CampaignError;
+use crate::golden::check_application;
 use crate::prepare::Prepared;
 use flipwave_attach::{Event, Library, Session, Task, ToolPath, read_report};
 use flipwave_hooks::hook::cache_folder;
@@ -43,6 +44,22 @@ pub enum AttachError {
     NoProgram {
         /// The program that runs.
         found: PathBuf,
+    },
+    /// The GPU of this machine.
+    #[error(
+        "with `device: rocr`, {what} {ended} without a fault{advice}: is there an AMD GPU of the \
+         campaign's target that this user may use (/dev/kfd, the groups render and video)? \
+         `device: embedded` needs none{messages}"
+    )]
+    OnHardware {
+        /// What ran.
+        what: &'static str,
+        /// How it ended.
+        ended: String,
+        /// What else to do.
+        advice: String,
+        /// What it wrote.
+        messages: String,
     },
     /// Files of the tool.
     #[error("cannot keep files of the run in {}: {reason}", folder.display())]
@@ -147,9 +164,15 @@ impl<'a> Attached<'a> {
     }
 
     /// The runs without a fault.
-    fn golden(&self, interrupt: &AtomicBool) -> Result<ApplicationGolden, CampaignError> {
+    fn golden(
+        &self,
+        campaign: &Campaign,
+        interrupt: &AtomicBool,
+    ) -> Result<ApplicationGolden, CampaignError> {
         let environment = self.environment(&self.session(Task::Run, None));
-        Ok(self.application.golden(&environment, interrupt)?)
+        let golden = self.application.golden(&environment, interrupt)?;
+        check_application(campaign, &self.application, &golden.first)?;
+        Ok(golden)
     }
 
     /// One run on the embedded GPU recorded, as a workload.
@@ -173,6 +196,10 @@ impl<'a> Attached<'a> {
         if let Err(cause) = self.application.judge(golden, &ran, interrupt)?.completed() {
             let reason = format!("the recorded run ended otherwise than the others: {cause}");
             return Err(AttachError::Failed(reason).into());
+        }
+        // One more run without a fault, on the same device.
+        if self.device == CampaignDevice::Embedded {
+            self.application.confirm(golden, &ran, interrupt)?;
         }
         prepare_checked(campaign, &CaptureSource { file, dispatches: None })
     }
@@ -224,5 +251,6 @@ pub(crate) fn recorded(
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
     let embedded = attached.embedded(&attached.session(Task::Run, None));
     let golden = application.golden(&embedded, &go_on)?;
+    check_application(campaign, application, &golden.first)?;
     attached.record(campaign, &golden, &go_on)
 }

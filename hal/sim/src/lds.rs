@@ -287,7 +287,7 @@ pub fn by_thread(wave: &Wave, op: &Op) -> Row {
 
 /// The two offsets that some operations have in the place of one.
 #[inline(always)]
-fn two_offsets(op: &Op) -> [u32; 2] {
+pub fn two_offsets(op: &Op) -> [u32; 2] {
     [op.immediate as u32 & 0xff, op.immediate as u32 >> 8 & 0xff]
 }
 

@@ -82,7 +82,7 @@ use schedule::Scheduler;
 use spare_waves::SpareWaves;
 use std::ops::Range;
 use std::sync::Arc;
-use strict::{Strict, Violation};
+use strict::{LdsBounds, Strict, Violation};
 use vector::Level;
 
 /// Processors whose code the embedded GPU executes.
@@ -306,6 +306,21 @@ impl EmbeddedGpu {
         Ok((end, self.violations(check)))
     }
 
+    /// Like [`Device::dispatch`], with the accesses beyond the LDS of a workgroup besides: hardware
+    /// reads zero there, and drops what is written. Execution is the same, and hardly slower.
+    ///
+    /// # Errors
+    /// As [`Device::dispatch`].
+    pub fn dispatch_within_lds(
+        &mut self,
+        dispatch: &Dispatch,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut execution = self.begin(dispatch)?;
+        let mut check = LdsBounds::new(self.programs_of(&execution));
+        let end = self.finish(&mut execution, &mut Unobserved, &mut check)?;
+        Ok((end, self.with_lines(check.into_violations())))
+    }
+
     /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
     ///
     /// # Errors
@@ -337,7 +352,11 @@ impl EmbeddedGpu {
 
     /// What was found.
     pub fn violations(&self, check: StrictCheck) -> Vec<Violation> {
-        let mut violations = check.0.into_violations();
+        self.with_lines(check.0.into_violations())
+    }
+
+    /// Violations with the source lines of where they are.
+    fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
         for violation in &mut violations {
             let module = self.modules.get(violation.place.module.0 as usize);
             violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));

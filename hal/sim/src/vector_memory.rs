@@ -791,7 +791,7 @@ fn scatter(
 
 /// Where a lane's dword lies in LDS for moves between memory and LDS: M0[15:0] and the
 /// instruction's offset, then four bytes per lane (ISA manual, "Memory buffer load to LDS").
-fn lds_place(wave: &Wave, op: &Op, lane: Lane) -> u32 {
+pub fn lds_place(wave: &Wave, op: &Op, lane: Lane) -> u32 {
     let base = wave.scalar(ScalarIndex::M0) & 0xffff;
     base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * 4)
 }

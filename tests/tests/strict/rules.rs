@@ -306,6 +306,16 @@ fn accesses_stay_within_lds() {
     };
     let violation = breaks(Rule::LdsBounds, 64, &with(256), &with(260));
     assert_eq!(violation.lanes.0, 1 << 63);
+    // A dword of memory for each lane, moved to where M0 says.
+    let moved = |bytes: u32| {
+        format!(
+            ".set lds_bytes, {bytes}\n s_mov_b32 m0, 0\n s_mov_b64 s[4:5], s[2:3]\n \
+             s_mov_b32 s6, 4000\n s_mov_b32 s7, 0x20000\n s_nop 0\n\
+             wrong: buffer_load_dword v1, s[4:7], 0 offen lds\n s_waitcnt vmcnt(0)\n"
+        )
+    };
+    let violation = breaks(Rule::LdsBounds, 64, &moved(252), &moved(256));
+    assert_eq!(violation.lanes.0, 1 << 63);
 }
 
 #[test]

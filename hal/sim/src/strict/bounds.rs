@@ -3,6 +3,7 @@
 use super::footprint::{self, Footprint};
 use super::shadow::Shadow;
 use super::violation::Finding;
+use crate::lds::{LdsAccess, two_offsets};
 use crate::memory::Memory;
 use crate::op::{Op, Run};
 use crate::scalar_memory::{ScalarAccess, Space, Transfer};
@@ -14,12 +15,41 @@ use flipwave_isa::LaneMask;
 /// What an instruction accesses where it should not, and the lanes that do.
 pub fn check(wave: &Wave, op: &Op, memory: &dyn Memory) -> Option<(Finding, LaneMask)> {
     match op.run {
-        Run::Lds(access) => lds(wave, &footprint::lds(wave, op, access)),
-        Run::VectorMemory(access) => device(&footprint::device(wave, op, access), memory)
-            .or_else(|| lds(wave, &footprint::flat_lds(wave, op, access))),
+        Run::VectorMemory(access) => {
+            device(&footprint::device(wave, op, access), memory).or_else(|| outside_lds(wave, op))
+        }
         Run::ScalarMemory(access) => Some((scalar(wave, op, access, memory)?, LaneMask::EMPTY)),
+        _ => outside_lds(wave, op),
+    }
+}
+
+/// What an instruction accesses beyond the LDS of its workgroup, and the lanes that do.
+pub fn outside_lds(wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
+    match op.run {
+        Run::Lds(access) if !stays_in_lds(wave, op, access) => {
+            lds(wave, &footprint::lds(wave, op, access))
+        }
+        Run::VectorMemory(access) => lds(wave, &footprint::flat_lds(wave, op, access))
+            .or_else(|| lds(wave, &footprint::moved_lds(wave, op, access))),
         _ => None,
     }
+}
+
+/// Whether the most frequent LDS accesses are seen to be inside without a look at each lane's.
+fn stays_in_lds(wave: &Wave, op: &Op, access: LdsAccess) -> bool {
+    let reach = match access {
+        LdsAccess::Read(element) | LdsAccess::Write(element) => {
+            op.immediate as u32 + element.bytes() as u32
+        }
+        LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
+            let [first, second] = two_offsets(op);
+            first.max(second) * scale + u32::from(words) * 4
+        }
+        _ => return false,
+    };
+    let addresses = crate::lds::addresses(wave, op, 0).0.into_iter().zip(wave.exec_row().0);
+    let highest = addresses.map(|(address, active)| address & active).max().unwrap_or(0);
+    highest.checked_add(reach).is_some_and(|end| end <= wave.lds_size)
 }
 
 fn lds(wave: &Wave, footprints: &[Footprint<u32>]) -> Option<(Finding, LaneMask)> {

@@ -4,7 +4,7 @@ use crate::aperture::{self, Window};
 use crate::buffer::Buffer;
 use crate::lds::{self, LdsAccess};
 use crate::op::{Op, Word};
-use crate::vector_memory::{Addresses, Space, Transfer, VectorAccess};
+use crate::vector_memory::{Addresses, Space, Transfer, VectorAccess, lds_place};
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_isa::Lane;
 
@@ -84,6 +84,18 @@ pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32
         _ => None,
     };
     wave.exec().lanes().filter_map(place).collect()
+}
+
+/// The bytes of LDS that a move between LDS and device memory touches.
+pub fn moved_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
+    let bytes = match access.transfer {
+        // Whatever is loaded, a whole dword of each lane is written.
+        Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_) => 4,
+        Transfer::StoreFromLds(element) => element.bytes() as u32,
+        _ => return Vec::new(),
+    };
+    let place = |lane| Footprint { lane, address: lds_place(wave, op, lane), bytes };
+    wave.exec().lanes().map(place).collect()
 }
 
 /// The bytes that an LDS instruction touches.

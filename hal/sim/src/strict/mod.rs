@@ -7,6 +7,7 @@ mod clause;
 mod facts;
 mod footprint;
 mod lds;
+mod lds_bounds;
 mod recent;
 mod rule;
 mod shadow;
@@ -15,6 +16,7 @@ mod undefined;
 mod violation;
 mod waits;
 
+pub(crate) use lds_bounds::LdsBounds;
 pub use rule::Rule;
 pub use violation::{Finding, Instruction, Purpose, Violation};
 

@@ -1,0 +1,57 @@
+//! The one rule that fault-free runs can be held to on every target, at hardly any cost: no access
+//! beyond the LDS of a workgroup.
+
+use super::bounds;
+use super::violation::{Instruction, Report, Violation};
+use crate::checker::Checker;
+use crate::launch::Launch;
+use crate::memory::Memory;
+use crate::op::{Op, Run};
+use crate::program::Program;
+use crate::step::is_vector;
+use crate::wave::Wave;
+use flipwave_device::{FaultCause, ModuleId};
+use std::sync::Arc;
+
+/// Looks for accesses beyond the LDS of a workgroup, for one dispatch.
+pub struct LdsBounds {
+    programs: Vec<Arc<Program>>,
+    report: Report,
+}
+
+impl LdsBounds {
+    /// A checker for code of these programs.
+    pub(crate) fn new(programs: Vec<Arc<Program>>) -> LdsBounds {
+        LdsBounds { programs, report: Report::default() }
+    }
+
+    /// What was found.
+    pub(crate) fn into_violations(self) -> Vec<Violation> {
+        self.report.into_violations()
+    }
+}
+
+impl Checker for LdsBounds {
+    fn starts(&mut self, _: &Wave, _: &Launch) {}
+
+    #[inline(always)]
+    fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
+        let is_near = matches!(op.run, Run::Lds(_) | Run::VectorMemory(_));
+        if !is_near || (wave.mode.skips_vectors() && is_vector(op.run)) {
+            return;
+        }
+        let Some((finding, lanes)) = bounds::outside_lds(wave, op) else { return };
+        let program = self.programs.iter().enumerate().find(|(_, own)| own.contains(wave.pc));
+        let Some((module, _)) = program else { return };
+        let place = Instruction {
+            module: ModuleId(module as u32),
+            pc: op.inst.pc,
+            text: op.inst.text.clone(),
+        };
+        self.report.add(place, wave.id, lanes, finding);
+    }
+
+    fn passes_barrier(&mut self, _: &[Wave]) {}
+
+    fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
+}
