@@ -1,6 +1,8 @@
 #include "mc.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCCodeEmitter.h"
@@ -26,6 +28,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <climits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -177,6 +180,7 @@ struct FlipwaveSession {
   std::unique_ptr<MCContext> Context;
   std::unique_ptr<MCDisassembler> Disassembler;
   std::unique_ptr<MCInstPrinter> Printer;
+  std::unique_ptr<MCCodeEmitter> Emitter;
 
   // What the disassembler remarks. LLVM's own nulls() is one for all threads, and has a buffer.
   raw_null_ostream Remarks;
@@ -209,7 +213,8 @@ FlipwaveSession *flipwave_open(const char *Processor, const char *Features) {
   Session->Disassembler.reset(T.createMCDisassembler(*Session->Subtarget, *Session->Context));
   Session->Printer.reset(T.createMCInstPrinter(Session->TheTriple, 0, *Session->AsmInfo,
                                                *Session->Instructions, *Session->Registers));
-  if (!Session->Disassembler || !Session->Printer)
+  Session->Emitter.reset(T.createMCCodeEmitter(*Session->Instructions, *Session->Context));
+  if (!Session->Disassembler || !Session->Printer || !Session->Emitter)
     return nullptr;
   return Session.release();
 }
@@ -236,7 +241,9 @@ static uint32_t flagsOf(const MCInstrDesc &Description) {
 static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &Inst,
                                  unsigned Index) {
   const MCOperand &Operand = Inst.getOperand(Index);
-  FlipwaveOperand Result = {0, FLIPWAVE_OTHER, 0, 0};
+  FlipwaveOperand Result = {0, FLIPWAVE_OTHER, 0, 0, 0};
+  if (Index < Description.getNumOperands())
+    Result.type = Description.operands()[Index].OperandType;
   if (Operand.isReg() && Operand.getReg() != 0) {
     Result.kind = FLIPWAVE_REGISTER;
     Result.value = Operand.getReg();
@@ -267,6 +274,63 @@ static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Byte
          Source0Select == 7 || (HasSource1 && Source1Select == 7);
 }
 
+// How many bits the encoding of an instruction has that `Bytes` have not, or the reverse.
+static unsigned distance(FlipwaveSession &Session, const MCInst &Inst, ArrayRef<uint8_t> Bytes) {
+  SmallVector<char, 24> Encoded;
+  SmallVector<MCFixup, 2> Fixups;
+  Session.Emitter->encodeInstruction(Inst, Encoded, Fixups, *Session.Subtarget);
+  if (Bytes.size() != Encoded.size())
+    return UINT_MAX;
+  unsigned Differing = 0;
+  for (auto [Byte, Other] : zip(Bytes, Encoded))
+    Differing += popcount(uint8_t(Byte ^ uint8_t(Other)));
+  return Differing;
+}
+
+// 16-bit integer operands have the floating-point constants of single precision, of which they
+// read the low half (LLVM's SIInstrInfo::isInlineConstant). LLVM's assembler and printer know;
+// its disassembler gives those of half precision. A literal with these bits stays as it is: what
+// was encoded as a constant is what encodes to the same bytes once its value is right, but for
+// bits that the disassembler ignores.
+static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<uint8_t> Bytes) {
+  // LLVM's AMDGPU::OperandType: OPERAND_REG_IMM_, OPERAND_REG_INLINE_C_ and
+  // OPERAND_REG_INLINE_AC_, each INT16 and V2INT16.
+  constexpr uint8_t Short[] = {15, 25, 28, 35, 43, 49};
+  struct Constant {
+    int64_t Half, Single;
+  };
+  constexpr Constant Constants[] = {
+      {0x3800, 0x3f000000}, {0xb800, 0xbf000000}, {0x3c00, 0x3f800000},
+      {0xbc00, 0xbf800000}, {0x4000, 0x40000000}, {0xc000, 0xc0000000},
+      {0x4400, 0x40800000}, {0xc400, 0xc0800000}, {0x3118, 0x3e22f983},
+  };
+  const MCInstrDesc &Description = Session.Instructions->get(Inst.getOpcode());
+  SmallVector<std::pair<unsigned, int64_t>, 3> Candidates;
+  for (unsigned Index = 0; Index < Description.getNumOperands(); ++Index) {
+    if (!is_contained(Short, Description.operands()[Index].OperandType))
+      continue;
+    const MCOperand &Operand = Inst.getOperand(Index);
+    for (const Constant &Constant : Constants)
+      if (Operand.isImm() && Operand.getImm() == Constant.Half)
+        Candidates.push_back({Index, Constant.Single});
+  }
+  if (Candidates.empty())
+    return;
+  const MCInst Decoded = Inst;
+  unsigned Least = distance(Session, Decoded, Bytes);
+  for (unsigned Chosen = 1; Chosen < 1u << Candidates.size(); ++Chosen) {
+    MCInst Corrected = Decoded;
+    for (unsigned At = 0; At < Candidates.size(); ++At)
+      if (Chosen >> At & 1)
+        Corrected.getOperand(Candidates[At].first).setImm(Candidates[At].second);
+    unsigned Own = distance(Session, Corrected, Bytes);
+    if (Own < Least) {
+      Least = Own;
+      Inst = Corrected;
+    }
+  }
+}
+
 int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Length,
                     uint64_t Address, FlipwaveDecoded *Decoded) {
   MCInst Inst;
@@ -278,6 +342,7 @@ int flipwave_decode(FlipwaveSession *Session, const uint8_t *Bytes, size_t Lengt
   const MCInstrDesc &Description = Session->Instructions->get(Inst.getOpcode());
   if (hasReservedField(Description, Bytes))
     return 0;
+  correctConstants(*Session, Inst, ArrayRef(Bytes, Size));
 
   Session->Text.clear();
   raw_svector_ostream Stream(Session->Text);

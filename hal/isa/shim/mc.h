@@ -21,6 +21,7 @@ struct FlipwaveOperand {
   FlipwaveOperandKind kind;
   uint8_t definition; // written
   uint8_t tied;       // read, and the same register as a definition
+  uint8_t type;       // LLVM's AMDGPU::OperandType, 0 beyond the described operands
 };
 
 enum FlipwaveFlag : uint32_t {

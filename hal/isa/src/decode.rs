@@ -3,7 +3,7 @@
 use crate::ffi::{Description, McOperand, flag};
 use crate::inst::{Encoding, Flags, Inst, Operand, Pc, Role, SdwaUnused, Value};
 use crate::text::{self, Printed};
-use crate::{Class, Generation, Operation, Register, RegisterRange};
+use crate::{Class, ConstantType, Generation, Operation, Register, RegisterRange};
 
 /// The instruction that `description` describes.
 pub(crate) fn inst(
@@ -25,7 +25,7 @@ pub(crate) fn inst(
     }
     let immediates = || {
         description.operands.iter().filter_map(|operand| match operand {
-            McOperand::Immediate(immediate) => Some(*immediate),
+            McOperand::Immediate { value, .. } => Some(*value),
             _ => None,
         })
     };
@@ -71,7 +71,7 @@ pub(crate) fn inst(
         // gfx9 dropped M0 as the limit of LDS; LLVM shares the description with gfx8.
         reads.retain(|range| range.first != Register::M0);
     }
-    let operands = operands(&mut printed, &description);
+    let operands = operands(&mut printed, &description, operation);
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
     if preserves || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
@@ -136,7 +136,11 @@ fn fix_immediate_fields(
 
 /// Explicit operands with their roles: a destination is a leading operand that MC defines, or
 /// the `vcc` that VOP2 and VOPC print but define implicitly.
-fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
+fn operands(
+    printed: &mut Printed,
+    description: &Description,
+    operation: Operation,
+) -> Vec<Operand> {
     let vector = printed.mnemonic.starts_with("v_");
     let mut implicit_vcc = vector
         && description.implicit_definitions.iter().any(|range| range.first == Register::VccLo);
@@ -148,6 +152,9 @@ fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
             _ => None,
         })
         .peekable();
+    let mut constant_types = constant_types(description);
+    let modifiers = printed.modifiers.clone();
+    let mut sources = 0;
     let mut leading = true;
     let second_half = printed.second_half;
     let with_role = |(index, operand): (usize, text::PrintedOperand)| {
@@ -166,15 +173,30 @@ fn operands(printed: &mut Printed, description: &Description) -> Vec<Operand> {
             };
         // A half of a dual instruction has one destination; its source may be the other half's.
         leading = is_destination && second_half.is_none();
+        let is_constant =
+            matches!(operand.value, Value::Integer(_) | Value::Float(_) | Value::Literal(_));
+        let described = if is_constant { constant_types.next() } else { None };
+        let constant = described.map(|described| described.of(operation, &modifiers, sources));
+        sources += usize::from(!is_destination);
         Operand {
             role: if is_destination { Role::Destination } else { Role::Source },
             value: operand.value,
+            constant,
             negate: operand.negate,
             absolute: operand.absolute,
             sign_extend: operand.sign_extend,
         }
     };
     std::mem::take(&mut printed.operands).into_iter().enumerate().map(with_role).collect()
+}
+
+/// The types of the constants among the operands, in order. Immediates that no register could
+/// stand for have none.
+fn constant_types(description: &Description) -> impl Iterator<Item = ConstantType> {
+    description.operands.iter().filter_map(|operand| match operand {
+        McOperand::Immediate { constant, .. } => *constant,
+        _ => None,
+    })
 }
 
 /// A wave of 32 lanes has its masks in the low halves.

@@ -1,6 +1,6 @@
 //! The edge to LLVM: a safe [`Session`] over the C functions of `shim/mc.h`.
 
-use crate::{Pc, RegisterRange, mc_register};
+use crate::{ConstantType, Pc, RegisterRange, mc_register};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -19,6 +19,7 @@ pub(crate) struct RawOperand {
     kind: u8,
     definition: u8,
     tied: u8,
+    operand_type: u8,
 }
 
 #[repr(C)]
@@ -108,8 +109,8 @@ pub(crate) enum McOperand {
     Definition(RegisterRange),
     /// Read register; tied: the same as a written one.
     Use { register: RegisterRange, tied: bool },
-    /// Immediate.
-    Immediate(i64),
+    /// Immediate; a constant if a register could stand in its place.
+    Immediate { value: i64, constant: Option<ConstantType> },
     /// No register, an expression, or a register this crate does not model.
     Other,
 }
@@ -210,13 +211,14 @@ impl Session {
     }
 
     fn operand(&self, raw: &RawOperand) -> McOperand {
+        let constant = ConstantType::of_operand_type(raw.operand_type);
         match raw.kind {
             0 => match self.range(raw.value as usize) {
                 Some(register) if raw.definition != 0 => McOperand::Definition(register),
                 Some(register) => McOperand::Use { register, tied: raw.tied != 0 },
                 None => McOperand::Other,
             },
-            1 => McOperand::Immediate(raw.value),
+            1 => McOperand::Immediate { value: raw.value, constant },
             _ => McOperand::Other,
         }
     }

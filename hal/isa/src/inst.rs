@@ -1,6 +1,6 @@
 //! A decoded instruction.
 
-use crate::{Class, DataType, MemoryAccess, Operation, RegisterRange};
+use crate::{Class, ConstantType, DataType, MemoryAccess, Operation, RegisterRange};
 use std::fmt;
 
 /// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
@@ -132,12 +132,22 @@ pub struct Operand {
     pub role: Role,
     /// What it names.
     pub value: Value,
+    /// The type of its constants, where it is one and a register could stand in its place.
+    pub constant: Option<ConstantType>,
     /// Arithmetic negation of the value read.
     pub negate: bool,
     /// Absolute value, taken before negation.
     pub absolute: bool,
     /// Sign extension of an SDWA sub-dword select.
     pub sign_extend: bool,
+}
+
+impl Operand {
+    /// The bits that a constant has for the operation: those that a register would have to hold
+    /// to give the same result. `None` for what is no constant.
+    pub fn constant_bits(&self) -> Option<u64> {
+        self.constant.unwrap_or(ConstantType::I32).bits(&self.value)
+    }
 }
 
 /// What an operand names.
@@ -147,13 +157,12 @@ pub enum Value {
     Register(RegisterRange),
     /// An inline integer, -16 to 64, or an immediate field.
     Integer(i64),
-    /// An inline floating-point constant, 0.5 to 4.0, negative or not, or 1/(2 pi). Rounded to
-    /// the operand's precision it is what the hardware supplies; 32-bit and 64-bit integer
-    /// operands take the bits of that precision's constant. A literal with the same bits may be
-    /// printed, and thus given, as the constant.
+    /// An inline floating-point constant, 0.5 to 4.0, negative or not, or 1/(2 pi). Its bits
+    /// follow from the operand's [`ConstantType`]. A literal with the same bits may be printed,
+    /// and thus given, as the constant.
     Float(f64),
-    /// A 32-bit literal that follows the instruction word. Double-precision operands take it
-    /// as their high half; other 64-bit operands extend it, signed ones by their sign.
+    /// A 32-bit literal that follows the instruction word. Its bits follow from the operand's
+    /// [`ConstantType`].
     Literal(u32),
     /// `off`: no register in this place.
     Off,

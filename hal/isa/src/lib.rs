@@ -2,6 +2,7 @@
 
 mod canonical;
 pub mod clause;
+mod constant;
 mod control;
 pub mod counter;
 mod decode;
@@ -22,6 +23,7 @@ mod source;
 mod target;
 mod text;
 
+pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use inst::{

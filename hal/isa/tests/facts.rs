@@ -4,7 +4,7 @@ mod common;
 
 use common::isa;
 use flipwave_isa::{
-    BufferFormat, Class, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc,
+    BufferFormat, Class, ConstantType, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc,
     RegisterRange, Role, SdwaSelect, SdwaUnused, Value,
 };
 
@@ -355,4 +355,80 @@ fn targets_without_a_disassembler_are_refused() {
     }
     let target = "gfx90a".parse().expect("a target");
     assert!(Isa::with_wave_size(&target, 32).is_err());
+}
+
+/// LLVM's numbers of operand types come from a header that it does not install.
+#[test]
+fn constants_have_the_types_of_their_operands() {
+    use ConstantType::*;
+    let types = |processor: &str, line: &str| {
+        let inst = inst(&isa(processor), line);
+        inst.sources().filter_map(|source| source.constant).collect::<Vec<_>>()
+    };
+    for (processor, line, expected) in [
+        ("gfx90a", "v_add_f32 v0, 1.0, v1", vec![F32]),
+        ("gfx90a", "v_add_u32 v0, 1.0, v1", vec![I32]),
+        ("gfx90a", "v_add_f16 v0, 1.0, v1", vec![F16]),
+        ("gfx90a", "v_add_u16 v0, 1.0, v1", vec![I16]),
+        ("gfx90a", "v_add_u16_e64 v0, 1.0, 2.0", vec![I16, I16]),
+        ("gfx90a", "v_fma_f64 v[0:1], 1.0, v[2:3], 2.0", vec![F64, F64]),
+        ("gfx90a", "v_lshlrev_b64 v[0:1], 1, 2.0", vec![I32, U64]),
+        ("gfx90a", "v_ashrrev_i64 v[0:1], 1, 2.0", vec![I32, I64]),
+        ("gfx90a", "v_cmp_lt_i64 vcc, -1, v[0:1]", vec![I64]),
+        ("gfx90a", "s_mov_b32 s0, 1.0", vec![I32]),
+        ("gfx90a", "s_mov_b64 s[0:1], 1.0", vec![U64]),
+        ("gfx90a", "s_ashr_i64 s[0:1], 0xffff0000, 3", vec![I64, I32]),
+        ("gfx90a", "v_pk_add_u16 v0, v1, 2.0", vec![PackedI16]),
+        ("gfx90a", "v_pk_add_f16 v0, v1, 2.0", vec![PackedF16]),
+        ("gfx90a", "v_pk_add_f32 v[0:1], v[2:3], 2.0", vec![PackedF32]),
+        ("gfx90a", "v_pk_mov_b32 v[0:1], 1, 2.0", vec![PackedI32, PackedI32]),
+        ("gfx90a", "v_dot2_f32_f16 v0, v1, 1.0, 2.0", vec![PackedF16, F32]),
+        ("gfx90a", "v_fma_mix_f32 v0, 1.0, 2.0, v1 op_sel_hi:[0,1,0]", vec![F32, F16]),
+        ("gfx90a", "v_mfma_f32_4x4x1f32 a[0:3], v0, v1, 1.0", vec![F32]),
+        ("gfx90a", "v_mfma_i32_4x4x4i8 a[0:3], v0, v1, 1", vec![I32]),
+        ("gfx90a", "v_mfma_f64_4x4x4f64 a[0:1], v[0:1], v[2:3], 1.0", vec![F64]),
+        ("gfx90a", "v_madak_f32 v0, v1, v2, 0x11213141", vec![F32]),
+        ("gfx90a", "v_madak_f16 v0, v1, v2, 0x1121", vec![F16]),
+        ("gfx90a", "ds_read_b32 v0, v1 offset:16", vec![]),
+        ("gfx1100", "v_dot2_bf16_bf16 v0, 1.0, v1, 2.0", vec![PackedBf16, Bf16]),
+        ("gfx1100", "v_dual_fmaak_f32 v0, 1.0, v2, 0x11 :: v_dual_add_f32 v1, 2, v3", vec![F32; 3]),
+    ] {
+        assert_eq!(types(processor, line), expected, "{line}");
+    }
+}
+
+/// The same constant has other bits for other operations.
+#[test]
+fn constants_have_the_bits_of_their_types() {
+    let bits = |line: &str| {
+        let inst = inst(&isa("gfx90a"), line);
+        inst.sources().find_map(|source| source.constant_bits())
+    };
+    for (line, expected) in [
+        ("v_add_f16 v0, 0.15915494, v1", 0x3118),
+        ("v_add_u16 v0, 0.15915494, v1", 0x3e22_f983),
+        ("v_add_u16 v0, 0x3c00, v1", 0x3c00),
+        ("v_add_u16_e64 v0, v1, 1.0", 0x3f80_0000),
+        ("v_pk_add_u16 v0, v1, 2.0", 0x4000_0000),
+        ("v_pk_add_f16 v0, v1, 2.0", 0x4000),
+        ("v_pk_add_f16 v0, v1, -1", 0xffff_ffff),
+        ("v_add_f64 v[0:1], 1.0, v[2:3]", 0x3ff0_0000_0000_0000),
+        ("v_cmp_lt_f64 vcc, 0x40080000, v[2:3]", 0x4008_0000_0000_0000),
+        ("v_cmp_lt_i64 vcc, 0xffff0000, v[2:3]", 0xffff_ffff_ffff_0000),
+        ("v_cmp_lt_u64 vcc, 0xffff0000, v[2:3]", 0xffff_0000),
+        ("s_mov_b64 s[0:1], -1", u64::MAX),
+        ("s_mov_b64 s[0:1], 0xffffffff", 0xffff_ffff),
+        ("s_bfe_i64 s[0:1], 0x80000000, s2", 0xffff_ffff_8000_0000),
+    ] {
+        assert_eq!(bits(line), Some(expected), "{line}");
+    }
+    // What the disassembler gives, printed and assembled, is what was decoded.
+    let isa = isa("gfx90a");
+    for line in
+        ["v_add_u16 v0, -0.5, v1", "v_add_u16_e64 v0, 1.0, 4.0", "v_pk_min_i16 v0, -4.0, v1"]
+    {
+        let bytes = isa.assemble(line).expect("an instruction");
+        let inst = isa.decode(&bytes, Pc(0)).expect("an instruction");
+        assert_eq!(isa.assemble(&inst.text), Ok(bytes), "{line}: {inst}");
+    }
 }

@@ -15,7 +15,6 @@ use flipwave_isa::{
     AccVgpr, Dpp, DppControl, Encoding, Generation, Inst, Operand, Operation, OutputScale,
     Register, RegisterRange, Role, SdwaSelect, SdwaUnused, Value, Vgpr,
 };
-use half::f16;
 
 /// Why an instruction cannot be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
             .iter_mut()
             .zip(inst.sources().filter(|operand| !matches!(operand.value, Value::Symbol(_))))
         {
-            *slot = source(&operand.value, Kind::Wide)?;
+            *slot = source(operand, Kind::Wide)?;
         }
         // Four bits of MODE in the place of a hardware register's number.
         if let Some(offset) = match name {
@@ -84,7 +83,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
             "s_denorm_mode" => Some(4),
             _ => None,
         } {
-            op.sources[0] = source(&Value::Integer(op.immediate & 0xf), Kind::Wide)?;
+            op.sources[0] = Source { words: constant(op.immediate as u64 & 0xf) };
             op.immediate = hardware_register::mode_field(offset, 4).into();
         }
         return Ok(Run::Control(control));
@@ -133,32 +132,17 @@ fn name_registers(op: &mut Op) {
     }
 }
 
-/// The words of a source, constants as the operation's kind reads them (ISA manual, "Inline
-/// constants" and "Literal constants").
-fn source(value: &Value, kind: Kind) -> Result<Source, Gap> {
-    let constant = |low: u32, high: u32| [Word::Constant(low), Word::Constant(high)];
-    let words = match value {
+/// The words of a source.
+fn source(operand: &Operand, kind: Kind) -> Result<Source, Gap> {
+    let words = match &operand.value {
         Value::Register(range) => register_words(*range, kind)?,
-        Value::Integer(integer) => match kind {
-            Kind::Wide | Kind::F64 => constant(*integer as u32, (*integer >> 32) as u32),
-            _ => constant(*integer as u32, 0),
-        },
-        Value::Float(float) => match kind {
-            Kind::Wide | Kind::F64 => {
-                let bits = float.to_bits();
-                constant(bits as u32, (bits >> 32) as u32)
-            }
-            Kind::F16 | Kind::Half | Kind::Packed => {
-                constant(f16::from_f64(*float).to_bits().into(), 0)
-            }
-            _ => constant((*float as f32).to_bits(), 0),
-        },
-        // A literal is the upper half of a double, and the lower half of an integer.
-        Value::Literal(bits) if kind == Kind::F64 => constant(0, *bits),
-        Value::Literal(bits) => constant(*bits, 0),
-        Value::Off | Value::Symbol(_) => constant(0, 0),
+        _ => constant(operand.constant_bits().unwrap_or_default()),
     };
     Ok(Source { words })
+}
+
+fn constant(bits: u64) -> [Word; 2] {
+    [Word::Constant(bits as u32), Word::Constant((bits >> 32) as u32)]
 }
 
 fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
@@ -200,16 +184,16 @@ fn scalar_operands(
     inst: &Inst,
     operation: &'static scalar::ScalarOperation,
 ) -> Result<Run, Gap> {
-    let mut values: Vec<&Value> = inst
+    let is_register = |operand: &Operand| matches!(operand.value, Value::Register(_));
+    let mut values: Vec<&Operand> = inst
         .sources()
-        .map(|operand| &operand.value)
-        .filter(|value| inst.encoding != Encoding::Sopk || matches!(value, Value::Register(_)))
+        .filter(|operand| inst.encoding != Encoding::Sopk || is_register(operand))
         .collect();
     // A destination that is read as well is the last source.
     if values.len() < operation.sources.len()
         && let Some(destination) = inst.destinations().next()
     {
-        values.push(&destination.value);
+        values.push(destination);
     }
     if values.len() < operation.sources.len() {
         return Err(Gap("the operands are not those of the operation"));
@@ -247,7 +231,7 @@ fn scalar_memory_operands(
     access: scalar_memory::ScalarAccess,
 ) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
-    let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+    let values: Vec<&Operand> = inst.sources().collect();
     // Slots: 0 base, 1 offset, 2 data, which stands first where it is not the destination too.
     let has_destination = inst.destinations().next().is_some();
     let order: &[usize] = if has_destination { &[0, 1] } else { &[2, 0, 1] };
@@ -255,14 +239,14 @@ fn scalar_memory_operands(
         return Err(OPERANDS);
     }
     for (value, slot) in values.into_iter().zip(order) {
-        match (slot, value) {
+        match (slot, &value.value) {
             (1, Value::Integer(offset)) => op.immediate = *offset,
             (1, Value::Literal(offset)) => op.immediate = i64::from(*offset),
-            (_, value) => op.sources[*slot] = source(value, Kind::Wide)?,
+            _ => op.sources[*slot] = source(value, Kind::Wide)?,
         }
     }
     if let Some(destination) = inst.destinations().next() {
-        op.sources[2] = source(&destination.value, Kind::Wide)?;
+        op.sources[2] = source(destination, Kind::Wide)?;
     }
     Ok(Run::ScalarMemory(access))
 }
@@ -274,7 +258,7 @@ fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<
     }
     let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
     op.immediate = inst.modifiers.offset;
-    let values: Vec<&Value> = inst.sources().map(|operand| &operand.value).collect();
+    let values: Vec<&Operand> = inst.sources().collect();
     let has_data = access.transfer.has_data();
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {
@@ -299,7 +283,7 @@ fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<
         && op.sources[1] == Source::NONE
         && let Some(destination) = inst.destinations().next()
     {
-        op.sources[1] = source(&destination.value, Kind::Word)?;
+        op.sources[1] = source(destination, Kind::Word)?;
     }
     Ok(Run::VectorMemory(access))
 }
@@ -315,7 +299,7 @@ fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
     // What is addressed by the thread's number has no address register.
     let first = usize::from(access == LdsAccess::WriteByThread);
     for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
-        *slot = source(&operand.value, Kind::Word)?;
+        *slot = source(operand, Kind::Word)?;
     }
     if name != inst.operation.name() {
         op.sources.swap(1, 2);
@@ -328,10 +312,10 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> 
     if let Some(operation) = operations::find_whole(name) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
-        let mut values: Vec<&Value> = operands.map(|operand| &operand.value).collect();
+        let mut values: Vec<&Operand> = operands.collect();
         // LLVM has the register that M0 is added to as a source.
         if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
-            && let Value::Register(range) = values.remove(0)
+            && let Value::Register(range) = values.remove(0).value
         {
             op.destination = RowIndex::of(range.first).ok_or(OPERANDS)?;
         }
@@ -351,17 +335,17 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> 
     if name == "v_sat_pk_u8_i16" && machine.generation >= Generation::Gfx10 {
         return Err(Gap("this operation of this generation"));
     }
-    let mut operands: Vec<(Value, SourceAdapt)> = Vec::new();
+    let mut operands: Vec<(&Operand, SourceAdapt)> = Vec::new();
     for (index, operand) in inst.sources().enumerate() {
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
-        operands.push((operand.value.clone(), source_adapt(inst, index, kind)));
+        operands.push((operand, source_adapt(inst, index, kind)));
     }
     if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
         let destination = inst.destinations().next().ok_or(OPERANDS)?;
-        operands.push((destination.value.clone(), SourceAdapt::default()));
+        operands.push((destination, SourceAdapt::default()));
     }
-    for (index, (value, _)) in operands.iter().enumerate() {
-        op.sources[index] = source(value, row.sources[index])?;
+    for (index, (operand, _)) in operands.iter().enumerate() {
+        op.sources[index] = source(operand, row.sources[index])?;
     }
     match row.sources.len() - operands.len() {
         0 => {}

@@ -6,7 +6,7 @@ use super::signature::{Parameter, Signature, TypeKind};
 use super::{
     Argument, ArgumentShape, Call, EntryPoint, EntryValue, Form, HookError, InputValue, Passing,
 };
-use flipwave_isa::{DataType, Inst, Register, RegisterRange, Value};
+use flipwave_isa::{Inst, Register, RegisterRange, Value};
 
 /// An argument as raw inputs.
 pub(super) struct Lowered {
@@ -185,29 +185,12 @@ fn operand(site: &Inst, index: usize, kind: TypeKind) -> Result<Lowered, String>
     let operand = site.operands.get(index).ok_or_else(|| {
         format!("`{site}` has {} operands, none of number {index}", site.operands.len())
     })?;
-    let bytes = match kind {
-        TypeKind::Integer(bytes) => bytes,
-        TypeKind::Pointer => 8,
-        TypeKind::Other => 0,
-    };
     let value = match &operand.value {
         Value::Register(range) => return bits(*range, kind),
         Value::Integer(integer) => *integer as u64,
-        Value::Float(float) if bytes == 8 => float.to_bits(),
-        Value::Float(float) if bytes == 4 => (*float as f32).to_bits().into(),
-        Value::Literal(literal) if bytes == 8 && site.data_type() == DataType::F64 => {
-            u64::from(*literal) << 32
-        }
-        Value::Literal(literal) => (*literal).into(),
-        Value::Float(_) => {
-            return Err(format!(
-                "operand {index} of `{site}` is a floating-point constant; its bits go to an integer \
-             of four or eight bytes"
-            ));
-        }
-        Value::Off | Value::Symbol(_) => {
-            return Err(format!("operand {index} of `{site}` has no value"));
-        }
+        _ => operand
+            .constant_bits()
+            .ok_or_else(|| format!("operand {index} of `{site}` has no value"))?,
     };
     constant(value, kind)
 }

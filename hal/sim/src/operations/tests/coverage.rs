@@ -5,7 +5,7 @@ use flipwave_isa::{Encoding, Isa, Pc, Target};
 use std::collections::BTreeSet;
 
 /// Where VOP3 and VOP3P begin: on gfx9, and twice from gfx10 on.
-const VOP3: [u32; 3] = [0xd000_0000, 0xd400_0000, 0xcc00_0000];
+pub(super) const VOP3: [u32; 3] = [0xd000_0000, 0xd400_0000, 0xcc00_0000];
 
 /// Names of all vector operations that begin with some opcode, operands fixed.
 pub(crate) fn decoded(isa: &Isa) -> BTreeSet<&'static str> {

@@ -2,6 +2,7 @@
 
 mod choice;
 mod compare;
+mod constants;
 pub mod control;
 mod convert;
 pub(crate) mod coverage;

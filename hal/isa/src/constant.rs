@@ -1,0 +1,111 @@
+//! What constants are to an operand: the same inline constant or literal has other bits for
+//! another operation.
+//!
+//! Which type an operand has is LLVM's operand type (`AMDGPU::OperandType` in LLVM 19's
+//! `SIDefines.h`). What the constants of a type are is said in the ISA manuals, "Inline
+//! constants" and "Literal constants".
+
+use crate::inst::Modifiers;
+use crate::{Operation, Value};
+use half::f16;
+
+/// The type that the constants of an operand have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConstantType {
+    /// 16-bit integer. Floating-point constants are those of single precision, of which the low
+    /// half is read unless `op_sel` chooses the high one (LLVM, `SIInstrInfo::isInlineConstant`).
+    I16,
+    /// 32-bit integer or bits; floating-point constants are those of single precision.
+    I32,
+    /// 64-bit unsigned integer or bits: a literal is extended with zeros. Floating-point constants
+    /// are those of double precision.
+    U64,
+    /// The same, signed: a literal is extended by its sign.
+    I64,
+    /// Half precision.
+    F16,
+    /// Bfloat16.
+    Bf16,
+    /// Single precision.
+    F32,
+    /// Double precision: a literal is the upper half.
+    F64,
+    /// Two 16-bit integers: a floating-point constant is that of single precision, over both.
+    PackedI16,
+    /// Two half-precision numbers: a floating-point constant is the low one, the high one is zero.
+    PackedF16,
+    /// Two bfloat16 numbers, likewise.
+    PackedBf16,
+    /// Two 32-bit words: a constant is the low one, the high one is zero.
+    PackedI32,
+    /// Two single-precision numbers: a constant is the low one, the high one is zero. (What
+    /// hardware has in the high one is not published; LLVM lets both results read the low one.)
+    PackedF32,
+}
+
+impl ConstantType {
+    /// The type of a number of LLVM's `AMDGPU::OperandType`; `None` for operands without constants.
+    pub(crate) fn of_operand_type(number: u8) -> Option<ConstantType> {
+        use ConstantType::*;
+        /// `MCOI::OPERAND_FIRST_TARGET`.
+        const FIRST: u8 = 13;
+        #[rustfmt::skip]
+        const TYPES: [Option<ConstantType>; 41] = [
+            // OPERAND_REG_IMM_
+            Some(I32), Some(U64), Some(I16), Some(F32), Some(F64), Some(Bf16), Some(F16),
+            Some(Bf16), Some(F16), Some(F32),
+            Some(PackedBf16), Some(PackedF16), Some(PackedI16), Some(PackedI32), Some(PackedF32),
+            // OPERAND_REG_INLINE_C_
+            Some(I16), Some(I32), Some(U64), Some(Bf16), Some(F16), Some(F32), Some(F64),
+            Some(PackedI16), Some(PackedBf16), Some(PackedF16), Some(PackedI32), Some(PackedF32),
+            // OPERAND_INLINE_SPLIT_BARRIER_INT32
+            None,
+            // OPERAND_KIMM32, OPERAND_KIMM16
+            Some(F32), Some(F16),
+            // OPERAND_REG_INLINE_AC_
+            Some(I16), Some(I32), Some(Bf16), Some(F16), Some(F32), Some(F64),
+            Some(PackedI16), Some(PackedBf16), Some(PackedF16), Some(PackedI32), Some(PackedF32),
+        ];
+        TYPES.get(usize::from(number.checked_sub(FIRST)?)).copied().flatten()
+    }
+
+    /// The type as the operation has it, where LLVM's does not tell: signedness does not matter to
+    /// LLVM, and `op_sel_hi` says of each source of a mixed-precision operation whether it is half
+    /// or single precision. `source` counts from 0.
+    pub(crate) fn of(
+        self,
+        operation: Operation,
+        modifiers: &Modifiers,
+        source: usize,
+    ) -> ConstantType {
+        let name = operation.name();
+        let is_mixed = ["v_fma_mix", "v_mad_mix"].iter().any(|prefix| name.starts_with(prefix));
+        match self {
+            ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
+            ConstantType::F16 if is_mixed => {
+                let halves = modifiers.op_sel_hi.unwrap_or(0);
+                if halves >> source & 1 != 0 { ConstantType::F16 } else { ConstantType::F32 }
+            }
+            described => described,
+        }
+    }
+
+    /// The bits of a constant of this type, in the low bits; `None` for what is no constant.
+    pub fn bits(self, value: &Value) -> Option<u64> {
+        use ConstantType::*;
+        let is_wide = matches!(self, U64 | I64 | F64);
+        Some(match (value, self) {
+            (Value::Integer(integer), _) if is_wide => *integer as u64,
+            (Value::Integer(integer), _) => u64::from(*integer as u32),
+            (Value::Float(float), F16 | PackedF16) => f16::from_f64(*float).to_bits().into(),
+            // Cut off, not rounded: which matters to 1/(2 pi) only.
+            (Value::Float(float), Bf16 | PackedBf16) => u64::from((*float as f32).to_bits() >> 16),
+            (Value::Float(float), _) if is_wide => float.to_bits(),
+            (Value::Float(float), _) => (*float as f32).to_bits().into(),
+            (Value::Literal(bits), F64) => u64::from(*bits) << 32,
+            (Value::Literal(bits), I64) => i64::from(*bits as i32) as u64,
+            (Value::Literal(bits), _) => (*bits).into(),
+            (Value::Register(_) | Value::Off | Value::Symbol(_), _) => return None,
+        })
+    }
+}
