@@ -13,7 +13,7 @@ use half::f16;
 operations! {
     /// The first source scaled: it is the denominator (second source) or the numerator (third).
     /// The mask says that the quotient must be scaled back.
-    SCALE { denormals: Kept, rounds: ByMode, nans: Own, levels: of_plain }
+    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
 
     "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
         scale(context.round, value, denominator, numerator)
@@ -94,8 +94,8 @@ trait Divided: Number {
 
     /// The bits.
     fn bits(self) -> u64;
-    /// Whether the quotient is denormal once rounded, for finite operands that are not zero.
-    fn quotient_is_denormal(self, denominator: Self) -> bool;
+    /// Whether the reciprocal is denormal once rounded, for finite numbers that are not zero.
+    fn reciprocal_is_denormal(self) -> bool;
 
     /// The biased exponent.
     fn exponent(self) -> i32 {
@@ -127,8 +127,8 @@ impl Divided for f32 {
     fn bits(self) -> u64 {
         self.to_bits().into()
     }
-    fn quotient_is_denormal(self, denominator: f32) -> bool {
-        (self / denominator).is_subnormal()
+    fn reciprocal_is_denormal(self) -> bool {
+        (1.0 / self).is_subnormal()
     }
 }
 
@@ -141,8 +141,8 @@ impl Divided for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    fn quotient_is_denormal(self, denominator: f64) -> bool {
-        (self / denominator).is_subnormal()
+    fn reciprocal_is_denormal(self) -> bool {
+        (1.0 / self).is_subnormal()
     }
 }
 
@@ -156,12 +156,25 @@ impl Divided for f16 {
     fn bits(self) -> u64 {
         self.to_bits().into()
     }
-    fn quotient_is_denormal(self, _: f16) -> bool {
+    fn reciprocal_is_denormal(self) -> bool {
         false
     }
 }
 
-/// ISA manual, `V_DIV_SCALE_F32` and `V_DIV_SCALE_F64`.
+/// ISA manual, `V_DIV_SCALE_F32` and `V_DIV_SCALE_F64`, with three corrections by what RDNA 3
+/// gives (tinygrad's `test/amd/hw/test_vop3.py`, tests of single instructions that run on
+/// hardware too):
+///
+/// - Where numerator or denominator is zero, the mask is set; the manual leaves it clear. The
+///   result is a NaN, and `v_div_fixup` ignores the quotient.
+/// - The least normal number by one is scaled up, and the mask set: the quotient is not denormal,
+///   but numbers with these exponents have quotients that are. So exponents decide, without a
+///   division. (The test's author concludes that every small numerator sets the mask; but then
+///   quotients that need no scaling would be scaled back.)
+/// - A denormal denominator gives a NaN and sets the mask, as a zero does. These tests run with
+///   denormals of single precision flushed, the assembler's default (AMDGPUUsage,
+///   `.amdhsa_float_denorm_mode_32`); so denormal sources are zeros where MODE flushes them. Where
+///   it does not, a NaN would spoil the quotients of denormals.
 ///
 /// Where both the reciprocal of the denominator and the quotient are denormal, the manual scales
 /// the denominator up, which would overflow; it is scaled down here, as in the case where only
@@ -172,11 +185,13 @@ fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T
     let scaled = |exponent: i32| round.scaled(value, exponent);
     let only = |chosen: bool, exponent: i32| if chosen { scaled(exponent) } else { value };
     if numerator.magnitude() == 0 || denominator.magnitude() == 0 {
-        return (T::of_bits(T::DEFAULT_NAN), false);
+        return (T::of_bits(T::DEFAULT_NAN), true);
     }
-    let reciprocal_denormal = T::ONE.quotient_is_denormal(denominator);
-    let quotient_denormal = numerator.quotient_is_denormal(denominator);
-    if numerator.exponent() - denominator.exponent() >= T::FAR {
+    let distance = numerator.exponent() - denominator.exponent();
+    let reciprocal_denormal = denominator.reciprocal_is_denormal();
+    // The least exponent of normal numbers, and all below.
+    let quotient_denormal = distance <= 1 - T::TOP / 2;
+    if distance >= T::FAR {
         (only(is_denominator, T::SCALE), true)
     } else if denominator.denormal() {
         (scaled(T::SCALE), false)

@@ -7,60 +7,67 @@ use super::{
 };
 use crate::lane_value::Kind;
 use crate::vector::Level;
-use crate::wave::LANES;
+use crate::wave::{LANES, Mode};
 
 /// A value per lane.
 type Lanes = [u64; LANES];
 
 /// Runs an operation on all lanes.
-fn execute(name: &str, sources: [Lanes; 4]) -> (Lanes, Lanes) {
+fn execute(name: &str, mode: Mode, sources: [Lanes; 4]) -> (Lanes, Lanes) {
     let lanes: [Sources; LANES] =
         std::array::from_fn(|lane| std::array::from_fn(|source| sources[source][lane]));
-    let outcomes = run(operation(name), Level::Plain, DEFAULT_MODE, &lanes);
+    let outcomes = run(operation(name), Level::Plain, mode, &lanes);
     (outcomes.map(|outcome| outcome.value), outcomes.map(|outcome| outcome.mask.into()))
 }
 
-/// LLVM's expansion of a division (`LowerFDIV32`, `LowerFDIV64`).
-fn divide(suffix: &str, numerators: Lanes, denominators: Lanes) -> Lanes {
+/// LLVM's expansion of a division (`LowerFDIV32`, `LowerFDIV64`). Where MODE flushes denormals, the
+/// iteration alone is done without.
+fn divide(suffix: &str, mode: Mode, numerators: Lanes, denominators: Lanes) -> Lanes {
     let (one, sign) = match suffix {
         "f32" => (0x3f80_0000, SINGLE.sign()),
         _ => (0x3ff0_0000_0000_0000, DOUBLE.sign()),
     };
     let none = [0; LANES];
     let ones = [one; LANES];
-    let scale =
-        |value| execute(&format!("v_div_scale_{suffix}"), [value, denominators, numerators, none]);
-    let fma = |a, b, c| execute(&format!("v_fma_{suffix}"), [a, b, c, none]).0;
+    let scale = |value| {
+        execute(&format!("v_div_scale_{suffix}"), mode, [value, denominators, numerators, none])
+    };
+    let fma = |a, b, c| execute(&format!("v_fma_{suffix}"), DEFAULT_MODE, [a, b, c, none]).0;
     let negated = |values: Lanes| values.map(|bits| bits ^ sign);
     let (denominator, _) = scale(denominators);
     let (numerator, scaled) = scale(numerators);
     let minus = negated(denominator);
-    let mut reciprocal = execute(&format!("v_rcp_{suffix}"), [denominator, none, none, none]).0;
+    let mut reciprocal =
+        execute(&format!("v_rcp_{suffix}"), mode, [denominator, none, none, none]).0;
     let steps = if suffix == "f32" { 1 } else { 2 };
     for _ in 0..steps {
         let error = fma(minus, reciprocal, ones);
         reciprocal = fma(error, reciprocal, reciprocal);
     }
-    let mut quotient = execute(&format!("v_mul_{suffix}"), [numerator, reciprocal, none, none]).0;
+    let mut quotient =
+        execute(&format!("v_mul_{suffix}"), DEFAULT_MODE, [numerator, reciprocal, none, none]).0;
     let mut rest = fma(minus, quotient, numerator);
     if suffix == "f32" {
         quotient = fma(rest, reciprocal, quotient);
         rest = fma(minus, quotient, numerator);
     }
-    let quotient = execute(&format!("v_div_fmas_{suffix}"), [rest, reciprocal, quotient, scaled]).0;
+    let name = format!("v_div_fmas_{suffix}");
+    let quotient = execute(&name, mode, [rest, reciprocal, quotient, scaled]).0;
     let name = format!("v_div_fixup_{suffix}");
-    execute(&name, [quotient, denominators, numerators, none]).0
+    execute(&name, mode, [quotient, denominators, numerators, none]).0
 }
 
-fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
+fn agrees(suffix: &str, mode: Mode, host: impl Fn(u64, u64) -> u64, format: Format) {
     let kind = if suffix == "f32" { Kind::F32 } else { Kind::F64 };
     let mut random = Random(7);
     for _ in 0..if control::records() { 1 } else { 2000 } {
         let numerators = std::array::from_fn(|_| draw(&mut random, kind));
         let denominators = std::array::from_fn(|_| draw(&mut random, kind));
-        let quotients = divide(suffix, numerators, denominators);
+        let quotients = divide(suffix, mode, numerators, denominators);
+        let [flush_sources, flush_result] = flushes(format, mode);
         for lane in 0..LANES {
-            let (numerator, denominator) = (numerators[lane], denominators[lane]);
+            let [numerator, denominator] = [numerators[lane], denominators[lane]]
+                .map(|bits| flushed_if(flush_sources, format, bits));
             let expected = if format.is_nan(numerator) {
                 numerator | format.quiet_bit()
             } else if format.is_nan(denominator) {
@@ -71,7 +78,7 @@ fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
                 if format.is_nan(quotient) {
                     format.default_nan() | format.sign()
                 } else {
-                    quotient
+                    flushed_if(flush_result, format, quotient)
                 }
             };
             let got = quotients[lane];
@@ -86,12 +93,58 @@ fn agrees(suffix: &str, host: impl Fn(u64, u64) -> u64, format: Format) {
 #[test]
 pub fn single_precision() {
     let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
-    agrees("f32", |a, b| host(a, b).into(), SINGLE);
+    agrees("f32", DEFAULT_MODE, |a, b| host(a, b).into(), SINGLE);
+}
+
+/// As kernels divide that are compiled to flush denormals: in single precision only.
+#[test]
+fn single_precision_without_denormals() {
+    let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
+    agrees("f32", Mode(0x3c0), |a, b| host(a, b).into(), SINGLE);
 }
 
 #[test]
 pub fn double_precision() {
-    agrees("f64", |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
+    agrees("f64", DEFAULT_MODE, |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
+}
+
+/// What RDNA 3 gives: tinygrad's `test/amd/hw/test_vop3.py`, `TestDivScale` and
+/// `TestVDivScaleF64`. Single precision runs with its denormals flushed, as these tests do.
+#[test]
+fn scaling_is_that_of_hardware() {
+    let modes = [Mode(0x3c0), DEFAULT_MODE];
+    let one = 1.0f32.to_bits().into();
+    let bits = |value: f32| u64::from(value.to_bits());
+    let wide = |value: f64| value.to_bits();
+    const NAN: u64 = 0x7fc0_0000;
+    const WIDE_NAN: u64 = 0x7ff8_0000_0000_0000;
+    // Which of the sources is scaled, denominator, numerator, result, mask.
+    let of_single: [(usize, u64, u64, u64, bool); 9] = [
+        (2, bits(4.0), one, one, false),
+        (2, bits(4.0), bits(2.0), bits(2.0), false),
+        (2, 0, one, NAN, true),
+        (2, one, 0, NAN, true),
+        (1, one, 0x7f7f_ffff, bits(1.8446744e19), true),
+        (2, one, 0x7f7f_ffff, 0x7f7f_ffff, true),
+        (1, 1, one, NAN, true),
+        (2, one, 0x0080_0000, 0x2080_0000, true),
+        (2, 0x7f00_0000, one, one, true),
+    ];
+    let of_double = [
+        (2, wide(2.0), wide(2.0), wide(2.0), false),
+        (2, 0, wide(1.0), WIDE_NAN, true),
+        (1, 0, wide(2.0), WIDE_NAN, true),
+    ];
+    let cases = [("f32", &of_single[..], modes[0]), ("f64", &of_double[..], modes[1])];
+    for (suffix, cases, mode) in cases {
+        for &(scaled, denominator, numerator, result, mask) in cases {
+            let value = if scaled == 1 { denominator } else { numerator };
+            let sources = [value, denominator, numerator, 0].map(|bits| [bits; LANES]);
+            let (results, masks) = execute(&format!("v_div_scale_{suffix}"), mode, sources);
+            let got = (results[0], masks[0] != 0);
+            assert_eq!(got, (result, mask), "{suffix}: {numerator:#x} / {denominator:#x}");
+        }
+    }
 }
 
 /// The last multiply-add, and the scaling back: by the power of two that brings the quotient,
