@@ -381,7 +381,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
     }
     let executed = |name: &&&str| {
         operations::find(&name.replace("v_cmpx_", "v_cmp_")).is_some()
-            || operations::find_whole(name).is_some()
+            || operations::find_whole(name, target.generation()).is_some()
             || control::find(name).is_some()
     };
     gaps.extend(decoded(&isa).iter().filter(|name| !executed(name)));

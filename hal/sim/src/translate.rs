@@ -309,7 +309,7 @@ fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
 
 fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run, Gap> {
     let name = inst.operation.name();
-    if let Some(operation) = operations::find_whole(name) {
+    if let Some(operation) = operations::find_whole(name, machine.generation) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();

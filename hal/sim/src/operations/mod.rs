@@ -32,6 +32,7 @@ use crate::lane_value::Kind;
 use crate::numerics::Numerics;
 use crate::op::ScalarFunction;
 use crate::vector::VectorOperation;
+use flipwave_isa::Generation;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -165,13 +166,15 @@ pub struct WholeWaveOperation {
     pub function: ScalarFunction,
 }
 
-/// The whole-wave operation of a canonical name.
-pub fn find_whole(name: &str) -> Option<&'static WholeWaveOperation> {
-    whole_wave_operations().find(|operation| operation.name == name)
+/// The whole-wave operation of a canonical name, as a generation has it.
+pub fn find_whole(name: &str, generation: Generation) -> Option<&'static WholeWaveOperation> {
+    whole_wave_operations(generation).find(|operation| operation.name == name)
 }
 
-fn whole_wave_operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().chain(matrix::TABLE)
+fn whole_wave_operations(
+    generation: Generation,
+) -> impl Iterator<Item = &'static WholeWaveOperation> {
+    cross_lane::TABLE.iter().chain(matrix::operations(generation))
 }
 
 #[cfg(test)]

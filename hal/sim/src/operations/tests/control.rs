@@ -251,7 +251,8 @@ fn every_row_is_compared() {
     COMPARISONS.iter().for_each(|test| test());
     let compared = RECORDED.take().unwrap_or_default();
     let lane_by_lane = crate::operations::TABLES.iter().copied().flatten().map(|row| row.name);
-    let whole = crate::operations::whole_wave_operations().map(|row| row.name);
+    let whole = crate::operations::whole_wave_operations(flipwave_isa::Generation::Gfx90a)
+        .map(|row| row.name);
     let scalar = crate::scalar::names();
     let left_out: Vec<_> = lane_by_lane
         .chain(whole)

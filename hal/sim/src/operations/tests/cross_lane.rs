@@ -5,7 +5,7 @@ use crate::op::{Op, Run, Source, Word};
 use crate::operations::find_whole;
 use crate::test_support::op;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
-use flipwave_isa::LaneMask;
+use flipwave_isa::{Generation, LaneMask};
 
 fn wave(exec: u64) -> Wave {
     let mut random = Random(5);
@@ -21,7 +21,8 @@ fn wave(exec: u64) -> Wave {
 
 fn execute(name: &str, wave: &mut Wave, prepare: impl Fn(&mut Op)) {
     let name = control::operation(name);
-    let operation = find_whole(name).unwrap_or_else(|| panic!("missing: {name}"));
+    let operation =
+        find_whole(name, Generation::Gfx90a).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
     prepare(&mut op);
     (operation.function)(wave, &op);
