@@ -233,6 +233,13 @@ pub(crate) fn conclude(
     struck: Option<Result<Struck, InjectionError>>,
     ending: Ending,
 ) -> Result<Injection, InjectionError> {
+    let ending = match ending {
+        Ending::Faulted { dispatch, fault } => {
+            let fault = DeviceFault { cause: fault.cause.of_struck_run(), ..fault };
+            Ending::Faulted { dispatch, fault }
+        }
+        completed => completed,
+    };
     let fault = match &ending {
         Ending::Completed { .. } => None,
         Ending::Faulted { fault, .. } => Some(Box::new(fault.clone())),
@@ -257,6 +264,21 @@ mod tests {
     use super::*;
     use crate::testing::wave;
     use flipwave_isa::Pc;
+
+    /// What the decoder does not know is a gap in a fault-free run; where a fault led there, it is the
+    /// outcome that LLVM's word for it is.
+    #[test]
+    fn what_is_not_decoded_is_an_illegal_instruction_once_a_fault_struck() {
+        let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
+        let site: Site = text.parse().unwrap();
+        let place = flipwave_device::Place { pc: Pc(0x200), wave: wave(0, 0) };
+        let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
+        let struck = Struck { before: 0, after: 1, words: 1 };
+        let ending = Ending::Faulted { dispatch: 0, fault };
+        let injection = conclude(&site, Some(Ok(struck)), ending).unwrap();
+        let Ending::Faulted { fault, .. } = injection.ending else { panic!("it faulted") };
+        assert_eq!(fault.cause, FaultCause::IllegalInstruction { word: 7 });
+    }
 
     /// A run that never came to the site is no masked fault, however it ended.
     #[test]

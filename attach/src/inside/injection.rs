@@ -2,7 +2,7 @@
 
 use super::{end, tell, tell_fault};
 use crate::report::Event;
-use flipwave_device::{Completion, DeviceError, FaultCause};
+use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause};
 use flipwave_injector::{OnlineStrike, Site, instruction_limit};
 use flipwave_isa::Target;
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
@@ -82,6 +82,10 @@ impl Driver for Injection {
         }
     }
 
+    fn injects(&self) -> bool {
+        true
+    }
+
     fn end(
         &mut self,
         _: &Machine,
@@ -94,7 +98,8 @@ impl Driver for Injection {
             self.tell_struck();
         }
         if let Completion::Faulted(fault) = completion {
-            tell_fault(dispatch, fault);
+            let fault = DeviceFault { cause: fault.cause.clone().of_struck_run(), ..fault.clone() };
+            tell_fault(dispatch, &fault);
             if matches!(fault.cause, FaultCause::Watchdog { .. }) {
                 // On hardware the application would wait for ever.
                 end();

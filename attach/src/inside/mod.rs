@@ -43,10 +43,14 @@ fn start() -> Result<Arc<Machine>, String> {
     let target = session.target()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
-        Task::Run => Box::new(plain::Plain { threads: NonZeroUsize::MIN, tells_faults: true }),
-        Task::Parallel { threads } => {
-            Box::new(plain::Plain { threads: *threads, tells_faults: true })
-        }
+        Task::Run | Task::Parallel { .. } => Box::new(plain::Plain {
+            threads: match &session.task {
+                Task::Parallel { threads } => *threads,
+                _ => NonZeroUsize::MIN,
+            },
+            tells_faults: true,
+            injects: false,
+        }),
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Inject { site, limits } => {
             Box::new(injection::Injection::new(site, limits, &target)?)
@@ -58,9 +62,11 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => observing(tool)?,
         // What the runtime makes of faults is told, as on hardware.
-        Task::Tool(_) | Task::InjectByHooks(_) => {
-            Box::new(plain::Plain { threads: NonZeroUsize::MIN, tells_faults: false })
-        }
+        Task::Tool(_) | Task::InjectByHooks(_) => Box::new(plain::Plain {
+            threads: NonZeroUsize::MIN,
+            tells_faults: false,
+            injects: matches!(session.task, Task::InjectByHooks(_)),
+        }),
     };
     Machine::start(&target, session.gpus, driver, copy_watch, failed)
         .map_err(|error| error.to_string())

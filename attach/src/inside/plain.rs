@@ -11,6 +11,8 @@ pub struct Plain {
     pub threads: NonZeroUsize,
     /// Whether dispatches that the GPU stops are told.
     pub tells_faults: bool,
+    /// Whether the kernels inject a fault themselves.
+    pub injects: bool,
 }
 
 impl Driver for Plain {
@@ -24,6 +26,10 @@ impl Driver for Plain {
             return gpu.advance(execution, &mut Unobserved, until);
         }
         gpu.finish_parallel(execution, self.threads).map(Progress::Ended)
+    }
+
+    fn injects(&self) -> bool {
+        self.injects
     }
 
     fn end(

@@ -59,6 +59,12 @@ pub enum FaultCause {
         /// The first word.
         word: u32,
     },
+    /// Bytes of which the decoder knows no instruction, although the hardware may have one: a gap,
+    /// and no outcome of a run in which nothing was struck. See [`FaultCause::of_struck_run`].
+    NotDecoded {
+        /// The first word.
+        word: u32,
+    },
     /// `s_trap`: 2 is the ABI's abort, 3 its debug trap.
     Trap {
         /// The trap's number.
@@ -88,7 +94,7 @@ pub enum FaultCause {
 
 impl FaultCause {
     /// All names under which results are filed.
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 8] = [
         "memory_violation",
         "misaligned",
         "illegal_instruction",
@@ -96,6 +102,7 @@ impl FaultCause {
         "watchdog",
         "not_compute",
         "unimplemented",
+        "not_decoded",
     ];
 
     /// The name under which results are filed.
@@ -108,7 +115,18 @@ impl FaultCause {
             FaultCause::Watchdog { .. } => 4,
             FaultCause::NotCompute { .. } => 5,
             FaultCause::Unimplemented { .. } => 6,
+            FaultCause::NotDecoded { .. } => 7,
         }]
+    }
+
+    /// The cause as it stands for a run in which a fault was injected. All that the fault-free run
+    /// executed was decoded; so the fault has led to, or made, the bytes that are not, and they end
+    /// the dispatch as an illegal instruction.
+    pub fn of_struck_run(self) -> FaultCause {
+        match self {
+            FaultCause::NotDecoded { word } => FaultCause::IllegalInstruction { word },
+            cause => cause,
+        }
     }
 }
 
@@ -133,6 +151,11 @@ impl fmt::Display for FaultCause {
             FaultCause::IllegalInstruction { word } => {
                 write!(f, "illegal instruction: {word:#010x}")
             }
+            FaultCause::NotDecoded { word } => write!(
+                f,
+                "not decoded: LLVM 19 knows no instruction of this target that begins with \
+                 {word:#010x}, which is a gap of the tool"
+            ),
             FaultCause::Trap { id } => write!(f, "trap {id}"),
             FaultCause::Watchdog { executed } => {
                 write!(f, "watchdog: stopped after {executed} wave instructions")

@@ -90,6 +90,11 @@ impl ConstantType {
         }
     }
 
+    /// Whether operands of this type are half a register, which half `op_sel` says.
+    pub(crate) fn is_half(self) -> bool {
+        matches!(self, ConstantType::I16 | ConstantType::F16 | ConstantType::Bf16)
+    }
+
     /// The bits of a constant of this type, in the low bits; `None` for what is no constant.
     pub fn bits(self, value: &Value) -> Option<u64> {
         use ConstantType::*;

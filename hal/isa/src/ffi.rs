@@ -107,8 +107,9 @@ pub(crate) struct Description {
 pub(crate) enum McOperand {
     /// Written register.
     Definition(RegisterRange),
-    /// Read register; tied: the same as a written one.
-    Use { register: RegisterRange, tied: bool },
+    /// Read register; tied: the same as a written one. A constant could stand in its place if it has
+    /// a type of constants.
+    Use { register: RegisterRange, tied: bool, constant: Option<ConstantType> },
     /// Immediate; a constant if a register could stand in its place.
     Immediate { value: i64, constant: Option<ConstantType> },
     /// No register, an expression, or a register this crate does not model.
@@ -215,7 +216,7 @@ impl Session {
         match raw.kind {
             0 => match self.range(raw.value as usize) {
                 Some(register) if raw.definition != 0 => McOperand::Definition(register),
-                Some(register) => McOperand::Use { register, tied: raw.tied != 0 },
+                Some(register) => McOperand::Use { register, tied: raw.tied != 0, constant },
                 None => McOperand::Other,
             },
             1 => McOperand::Immediate { value: raw.value, constant },

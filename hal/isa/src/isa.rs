@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Description, Session};
 use crate::inst::{Inst, Pc};
-use crate::{Generation, Setting, Target, decode, source};
+use crate::{Generation, Setting, Target, decode, exact, source, unused};
 use std::ffi::CString;
 use std::fmt::Write;
 
@@ -60,25 +60,33 @@ impl Isa {
     }
 
     /// Decodes the instruction at the beginning of `bytes`, which lie at `pc`. What follows the
-    /// instruction is ignored.
+    /// instruction is ignored, and so are fields that the operation does not use.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] where `bytes` end within an instruction,
-    /// [`DecodeError::NotAnInstruction`] where they begin with none of this target's.
+    /// [`DecodeError::Truncated`] where `bytes` end within an instruction. Where they begin with
+    /// none that LLVM decodes for this target: [`DecodeError::NotAnInstruction`] if no target has
+    /// one, else [`DecodeError::NotDecoded`]. [`DecodeError::NotExact`] where LLVM leaves out a
+    /// part of what is encoded.
     pub fn decode(&self, bytes: &[u8], pc: Pc) -> Result<Inst, DecodeError> {
         let bytes = &bytes[..bytes.len().min(Isa::LONGEST_INSTRUCTION)];
-        match self.describe(bytes, pc) {
-            Some(description) => {
-                Ok(decode::inst(description, bytes, pc, self.target.generation(), self.wave_size))
-            }
-            None => Err(self.decode_error(bytes, pc)),
-        }
+        let generation = self.target.generation();
+        let Some(description) = self.describe(bytes, pc) else {
+            return Err(self.decode_error(bytes, pc));
+        };
+        let is_exact = exact::is_exact(&description, bytes, generation);
+        let inst = decode::inst(description, bytes, pc, generation, self.wave_size);
+        if is_exact { Ok(inst) } else { Err(DecodeError::NotExact { pc, text: inst.text }) }
     }
 
-    /// LLVM's disassembler is lenient: where a field holds a register or a value that the
-    /// operation does not take, it decodes all the same and prints a comment about it.
+    /// What LLVM says of an instruction, unused fields cleared if it refuses them.
     fn describe(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
-        self.session.decode(bytes, pc).filter(|description| !description.text.contains("/*"))
+        // LLVM's disassembler is lenient: where a field holds a register or a value that the
+        // operation does not take, it decodes all the same and prints a comment about it.
+        let describe = |bytes: &[u8]| {
+            self.session.decode(bytes, pc).filter(|description| !description.text.contains("/*"))
+        };
+        let without = || unused::without(bytes, self.target.generation(), describe);
+        describe(bytes).or_else(without)
     }
 
     /// Tells an unknown instruction from one that is cut off: the latter decodes once zeros are
@@ -101,10 +109,14 @@ impl Isa {
                         .and_then(|word| word.try_into().ok())
                         .map(u32::from_le_bytes)
                 };
-                DecodeError::NotAnInstruction {
-                    pc,
-                    processor: self.target.processor(),
-                    words: (0..2).filter_map(|index| word(4 * index)).collect(),
+                let words: Vec<u32> = (0..2).filter_map(|index| word(4 * index)).collect();
+                let processor = self.target.processor();
+                // No generation has a format whose first six bits are all set (ISA manuals,
+                // "Microcode formats").
+                if words.first().is_some_and(|word| word >> 26 == 0x3f) {
+                    DecodeError::NotAnInstruction { pc, processor, words }
+                } else {
+                    DecodeError::NotDecoded { pc, processor, words }
                 }
             }
         }
@@ -156,10 +168,10 @@ pub struct IsaError {
     reason: &'static str,
 }
 
-/// Bytes that are no instruction.
+/// Bytes that are no instruction, or none that is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The words are no instruction of the target.
+    /// The words are no instruction of any target.
     #[error("{pc}: no instruction of {processor} begins with {}", hexadecimal(.words))]
     NotAnInstruction {
         /// Where.
@@ -168,6 +180,27 @@ pub enum DecodeError {
         processor: &'static str,
         /// The first one or two words.
         words: Vec<u32>,
+    },
+    /// LLVM decodes no instruction of the target here. The hardware may have one.
+    #[error(
+        "{pc}: not decoded: LLVM 19 knows no instruction of {processor} that begins with {}",
+        hexadecimal(.words)
+    )]
+    NotDecoded {
+        /// Where.
+        pc: Pc,
+        /// The processor's name.
+        processor: &'static str,
+        /// The first one or two words.
+        words: Vec<u32>,
+    },
+    /// LLVM decodes the instruction, but leaves out which halves of registers it reads or writes.
+    #[error("{pc}: not decoded exactly: LLVM 19 leaves out op_sel, which is set, of `{text}`")]
+    NotExact {
+        /// Where.
+        pc: Pc,
+        /// What LLVM prints.
+        text: String,
     },
     /// The bytes end within an instruction.
     #[error("{pc}: the instruction is {needed} bytes long, but only {available} are there")]

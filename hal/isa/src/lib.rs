@@ -6,6 +6,7 @@ mod constant;
 mod control;
 pub mod counter;
 mod decode;
+mod exact;
 mod exec;
 mod ffi;
 pub mod hazard;
@@ -22,6 +23,7 @@ mod register_set;
 mod source;
 mod target;
 mod text;
+mod unused;
 
 pub use constant::ConstantType;
 pub use control::Control;

@@ -312,6 +312,9 @@ impl Compute {
         self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
         Ok(match completion {
             Completion::Completed(_) => End::Done,
+            Completion::Faulted(fault) if self.driver.injects() => {
+                End::Faulted(fault.cause.of_struck_run())
+            }
             Completion::Faulted(fault) => End::Faulted(fault.cause),
         })
     }
@@ -332,7 +335,7 @@ impl Compute {
             }
             FaultCause::Misaligned { .. } => self.stop(queue, APERTURE_VIOLATION),
             FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => self.stop(queue, TRAP),
-            FaultCause::Unimplemented { .. } => {
+            FaultCause::Unimplemented { .. } | FaultCause::NotDecoded { .. } => {
                 (self.fail)(&DeviceError::Internal(cause.to_string()));
             }
         }

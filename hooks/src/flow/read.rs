@@ -367,7 +367,7 @@ fn unresolved(
 ) -> BTreeMap<usize, String> {
     let mut all = part.findings.unresolved.clone();
     for gap in &draft.gaps {
-        all.insert(*gap, "bytes behind it are no instruction".to_owned());
+        all.insert(*gap, "bytes behind it are no instruction that is known".to_owned());
     }
     let code = draft.extent.start..draft.extent.end;
     for chain in &part.findings.chains {

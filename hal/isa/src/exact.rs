@@ -1,0 +1,40 @@
+//! Whether what LLVM decodes is all that is encoded.
+//!
+//! From gfx11 on every 16-bit operand of a VOP3 instruction has a bit of `op_sel`, which says
+//! whether it is the low or the high half of the register (RDNA 3 ISA, "VOP3": "OPSEL"). LLVM 19
+//! decodes it for the operations of gfx9 that have it; of the others (`v_add_f16`,
+//! `v_cmp_lt_f16`, `v_cndmask_b16`, `v_cvt_i16_f16` ...) it knows forms without halves only, and
+//! drops the bits. Before gfx11 those operations have no such bits.
+
+use crate::ffi::{Description, McOperand};
+use crate::{Generation, Operation};
+
+/// Whether LLVM's description of an instruction has the halves that are encoded in `bytes`.
+pub(crate) fn is_exact(description: &Description, bytes: &[u8], generation: Generation) -> bool {
+    const VOP3: u32 = 0b110101;
+    let Some(word) = bytes.first_chunk().map(|word| u32::from_le_bytes(*word)) else { return true };
+    let encoded = word >> 11 & 0xf;
+    if generation < Generation::Gfx11 || word >> 26 != VOP3 || encoded == 0 {
+        return true;
+    }
+    let definitions = description.operands.iter();
+    let definitions = definitions.filter(|operand| matches!(operand, McOperand::Definition(_)));
+    // A second result is a lane mask, whose register is in the place of these bits.
+    if definitions.count() > 1 || description.text.contains(" op_sel:") {
+        return true;
+    }
+    let types = description.operands.iter().filter_map(|operand| match operand {
+        McOperand::Use { constant, .. } | McOperand::Immediate { constant, .. } => *constant,
+        _ => None,
+    });
+    let sources = types.enumerate().filter(|(_, own)| own.is_half());
+    let mut halves: u32 = sources.fold(0, |halves, (source, _)| halves | 1 << source);
+    let mnemonic = description.text.split_whitespace().next().unwrap_or_default();
+    if Operation::of_mnemonic(mnemonic, generation).keeps_destination(generation) {
+        halves |= DESTINATION;
+    }
+    encoded & halves == 0
+}
+
+/// The bit of the result.
+const DESTINATION: u32 = 1 << 3;

@@ -1,0 +1,102 @@
+//! Fields that operations do not use, and bits that LLVM does not decode.
+
+mod common;
+
+use common::isa;
+use flipwave_isa::{DecodeError, Isa, Pc};
+
+/// An instruction with other bits set.
+fn with(isa: &Isa, line: &str, bits: u64) -> Vec<u8> {
+    let mut bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let first = bytes.first_chunk_mut::<8>().expect("two words");
+    *first = (u64::from_le_bytes(*first) | bits).to_le_bytes();
+    bytes
+}
+
+#[test]
+fn unused_fields_are_ignored() {
+    for (processor, line, bits) in [
+        ("gfx1030", "v_mul_lo_u32 v0, v1, v2", 0x80 << 50),
+        ("gfx1100", "v_mul_lo_u32 v0, v1, v2", 0x80 << 50),
+        ("gfx1100", "v_mul_lo_u32 v0, v1, 0x1234", 0x80 << 50),
+        ("gfx1100", "v_cvt_f32_u32_e64 v0, v1", 0x80 << 41 | 0x80 << 50),
+        ("gfx1100", "v_cmp_lt_f32_e64 s0, v1, v2", 0x80 << 50),
+        ("gfx1100", "v_pk_add_f16 v0, v1, v2", 0x80 << 50),
+        ("gfx1100", "v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v3, v4", 7 << 9 | 9 << 41),
+        ("gfx90a", "ds_read_b32 v1, v2", 5 << 40 | 6 << 48),
+        ("gfx90a", "ds_write_b32 v1, v2", 6 << 48 | 7 << 56),
+        ("gfx1100", "ds_load_b32 v1, v2", 6 << 48),
+    ] {
+        let isa = isa(processor);
+        let plain = isa.decode(&isa.assemble(line).expect(line), Pc(0)).expect(line);
+        let bytes = with(&isa, line, bits);
+        let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(inst, plain, "{line}");
+    }
+}
+
+/// A field that is used is never cleared: an encoding that LLVM refuses for it stays refused.
+#[test]
+fn used_fields_are_not_ignored() {
+    for (processor, line, bits) in [
+        // Neither register nor constant: 209 to 231 are reserved.
+        ("gfx1100", "v_mul_lo_u32 v0, v1, s0", 0xd5 << 41),
+        ("gfx1030", "v_fma_f32 v0, v1, v2, s0", 0xd5 << 50),
+        // What hardware before gfx10 does with a third source of two is not known.
+        ("gfx90a", "v_mul_lo_u32 v0, v1, v2", 0x80 << 50),
+        // An opcode that is not there.
+        ("gfx1100", "v_mul_lo_u32 v0, v1, v2", 0x3ff << 16),
+    ] {
+        let isa = isa(processor);
+        let error = isa.decode(&with(&isa, line, bits), Pc(16)).expect_err(line);
+        assert!(matches!(error, DecodeError::NotDecoded { .. }), "{line}: {error}");
+        assert!(error.to_string().contains("not decoded: LLVM 19 knows no instruction"), "{error}");
+    }
+    let nothing = isa("gfx1100").decode(&[0xff; 8], Pc(0)).expect_err("no format");
+    assert!(matches!(nothing, DecodeError::NotAnInstruction { .. }), "{nothing}");
+}
+
+#[test]
+fn halves_that_llvm_leaves_out_are_told() {
+    const FIRST: u64 = 1 << 11;
+    const SECOND: u64 = 1 << 12;
+    const RESULT: u64 = 1 << 14;
+    let gfx1100 = isa("gfx1100");
+    let lost = [
+        ("v_add_f16_e64 v0, v1, v2", vec![FIRST, SECOND, RESULT]),
+        ("v_mul_f16_e64 v0, v1, v2", vec![FIRST, SECOND, RESULT]),
+        ("v_cmp_lt_f16_e64 s0, v1, v2", vec![FIRST, SECOND]),
+        ("v_cmp_lt_u16_e64 s0, v1, v2", vec![FIRST, SECOND]),
+        ("v_cndmask_b16 v0, v1, v2, s0", vec![FIRST, SECOND, RESULT]),
+        ("v_cvt_i16_f16_e64 v0, v1", vec![FIRST, RESULT]),
+        ("v_cvt_f16_f32_e64 v0, v1", vec![RESULT]),
+        ("v_cvt_f32_f16_e64 v0, v1", vec![FIRST]),
+        ("v_add_f16_e64_dpp v0, v1, v2 row_shl:1", vec![FIRST, RESULT]),
+    ];
+    for (line, bits) in lost {
+        assert!(gfx1100.decode(&with(&gfx1100, line, 0), Pc(0)).is_ok(), "{line}");
+        for bit in bits {
+            let error = gfx1100.decode(&with(&gfx1100, line, bit), Pc(16)).expect_err(line);
+            assert!(matches!(error, DecodeError::NotExact { .. }), "{line}: {error}");
+            assert!(error.to_string().starts_with("0x10: not decoded exactly: LLVM 19 leaves out"));
+        }
+    }
+    // Bits of operands that are no halves mean nothing, those that are printed are not lost, and
+    // those of a lane mask's register are others.
+    for (line, bits) in [
+        ("v_add_f32_e64 v0, v1, v2", FIRST),
+        ("v_cvt_f16_f32_e64 v0, v1", FIRST),
+        ("v_cvt_f32_f16_e64 v0, v1", RESULT),
+        ("v_add_nc_u16 v0, v1, v2", FIRST | SECOND | RESULT),
+        ("v_fma_f16 v0, v1, v2, v3", FIRST | RESULT),
+        ("v_add_co_u32 v0, s8, v1, v2", 0),
+        ("v_div_scale_f32 v0, s24, v1, v2, v1", 0),
+    ] {
+        let bytes = with(&gfx1100, line, bits);
+        let inst = gfx1100.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(inst.modifiers.op_sel.is_some(), inst.text.contains("op_sel"), "{inst}");
+    }
+    // Before gfx11 there are no such bits.
+    let gfx1030 = isa("gfx1030");
+    assert!(gfx1030.decode(&with(&gfx1030, "v_add_f16_e64 v0, v1, v2", FIRST), Pc(0)).is_ok());
+}
