@@ -1,6 +1,6 @@
 # Each target is one thing a person does. `make quickstart` is where to begin.
 
-.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz
+.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz fuzz-code-objects fuzz-queues
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -43,7 +43,13 @@ bench: bench-dependencies
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
 
-# Ten minutes of damaged code objects; needs `cargo install cargo-fuzz`.
-fuzz: test-dependencies
+# What nobody should be able to break: damaged code objects for ten minutes, which needs `cargo
+# install cargo-fuzz`, and queues that hostile GPU code has written to for an hour.
+fuzz: fuzz-code-objects fuzz-queues
+
+fuzz-code-objects: test-dependencies
 	hal/codeobj/fuzz/seed.sh
 	cd hal/codeobj && RUSTC_BOOTSTRAP=1 cargo fuzz run read -- -max_total_time=600 -max_len=65536
+
+fuzz-queues: test-dependencies
+	FLIPWAVE_FUZZ_SECONDS=3600 cargo test --package flipwave-kfd --lib hostile_queues_neither -- --nocapture

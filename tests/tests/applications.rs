@@ -117,8 +117,17 @@ fn every_program_has_a_test() {
     assert_eq!(applications(), TESTED);
     assert_eq!(
         failing_applications(),
-        ["device_abort", "device_assert", "endless", "host_abort", "impatient", "wild_write"]
-            .map(|name| format!("failing/{name}"))
+        [
+            "damaged_packet",
+            "device_abort",
+            "device_assert",
+            "endless",
+            "escape",
+            "host_abort",
+            "impatient",
+            "wild_write",
+        ]
+        .map(|name| format!("failing/{name}"))
     );
 }
 
@@ -155,6 +164,23 @@ fn a_wild_write_ends_a_program_with_its_address() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/wild_write", compiler);
         assert!(stderr.starts_with("Memory access fault by GPU"), "{stderr}");
+        assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
+    }
+}
+
+/// What GPU code can write is not believed: a signal that it names has to be in its memory.
+#[test]
+fn a_kernel_cannot_have_memory_of_the_host_written() {
+    for compiler in Compiler::ALL {
+        let stderr = aborts("failing/escape", compiler);
+        assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_damaged_packet_ends_a_program_as_a_wild_access_does() {
+    for compiler in Compiler::ALL {
+        let stderr = aborts("failing/damaged_packet", compiler);
         assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
     }
 }

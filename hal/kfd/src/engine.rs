@@ -8,22 +8,28 @@
 
 use crate::abi::MemoryAccessFault;
 use crate::aql::{self, Packet, Wait, Work};
+use crate::clock::clock;
 use crate::code::{LoaderList, resident_at};
 use crate::driver::{DispatchedKernel, Driver, KernelDispatch};
-use crate::host::{Signal, clock};
 use crate::machine::Machine;
+use crate::map::{GpuAddress, Violation};
 use crate::memory::{Change, host_address};
 use crate::queue::Queue;
+use crate::refusal::{self, QueueError, Refusal};
 use crate::sdma::{self, Done};
+use crate::signal::Signal;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
-    AccessKind, Address, Completion, DeviceError, FaultCause, ModuleId, QueuedPacket,
+    AccessKind, Address, Completion, Device, DeviceError, FaultCause, ModuleId, QueuedPacket,
 };
 use flipwave_sim::{EmbeddedGpu, Progress};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod hostile;
 
 /// Wave instructions of a dispatch between two looks at what else has happened.
 const SLICE: u64 = 1 << 18;
@@ -38,17 +44,8 @@ pub fn start(
     driver: Box<dyn Driver>,
     fail: fn(&DeviceError),
 ) -> std::io::Result<()> {
-    let gpus = devices.into_iter().map(|device| Gpu { device, code: Vec::new() }).collect();
     let copies = Arc::new(Copies { machine: Arc::clone(machine), turn: Mutex::default() });
-    let mut compute = Compute {
-        machine: Arc::clone(machine),
-        copies: Arc::clone(&copies),
-        gpus,
-        driver,
-        fail,
-        dispatches: 0,
-        waits: Vec::new(),
-    };
+    let mut compute = Compute::new(machine, &copies, devices, driver, fail);
     std::thread::Builder::new().name("flipwave kernels".into()).spawn(move || compute.run())?;
     std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies.run())?;
     Ok(())
@@ -108,7 +105,9 @@ impl Gpu {
     }
 
     /// The code that an address is in, made known if it is met for the first time.
-    fn code_around(&mut self, pc: u64, machine: &Machine) -> Result<&Code, DeviceError> {
+    fn code_around(&mut self, pc: u64, machine: &Machine, node: u32) -> Result<&Code, DeviceError> {
+        let executable = machine.view(node).check_executable(GpuAddress(pc));
+        executable.map_err(|_| DeviceError::NoCode { kernel: Address(pc) })?;
         let known = self.code.iter().position(|code| code.range.contains(&pc));
         let index = match known {
             Some(index) => index,
@@ -166,26 +165,59 @@ struct HostWait {
 enum End {
     Done,
     Faulted(FaultCause),
+    Refused(QueueError),
     /// Its queue is gone.
     Abandoned,
 }
 
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> End {
+        match refusal {
+            Refusal::Packet(error) => End::Refused(error),
+            Refusal::Memory(cause) => End::Faulted(cause),
+        }
+    }
+}
+
 impl Compute {
+    fn new(
+        machine: &Arc<Machine>,
+        copies: &Arc<Copies>,
+        devices: Vec<EmbeddedGpu>,
+        driver: Box<dyn Driver>,
+        fail: fn(&DeviceError),
+    ) -> Compute {
+        Compute {
+            machine: Arc::clone(machine),
+            copies: Arc::clone(copies),
+            gpus: devices.into_iter().map(|device| Gpu { device, code: Vec::new() }).collect(),
+            driver,
+            fail,
+            dispatches: 0,
+            waits: Vec::new(),
+        }
+    }
+
     fn run(&mut self) {
         let mut patience = Patience::default();
         loop {
-            let next = self.next();
-            if let Some((queue, packet)) = &next
-                && let Err(error) = self.take(queue, packet)
-            {
-                (self.fail)(&error);
-                queue.is_stopped.store(true, Ordering::Release);
-            }
-            if let Err(error) = self.apply_changes() {
-                (self.fail)(&error);
-            }
-            patience.wait(next.is_some());
+            patience.wait(self.advance());
         }
+    }
+
+    /// Takes the next packet, if one is due, and learns what has changed; whether there was one.
+    fn advance(&mut self) -> bool {
+        let next = self.next();
+        if let Some((queue, packet)) = &next
+            && let Err(error) = self.take(queue, packet)
+        {
+            (self.fail)(&error);
+            queue.is_stopped.store(true, Ordering::Release);
+        }
+        if let Err(error) = self.apply_changes() {
+            (self.fail)(&error);
+        }
+        next.is_some()
     }
 
     /// The oldest packet that can be taken, unless an older one has to be waited for.
@@ -202,6 +234,7 @@ impl Compute {
                     return Some((queue, packet));
                 }
                 Ok(_) => {}
+                Err(Wait::Never(violation)) => memory_fault(&self.machine, &queue, violation),
                 Err(wait) => is_held = is_held || !self.may_pass(&queue, wait),
             }
             passed.push(queue.id);
@@ -214,18 +247,16 @@ impl Compute {
     fn is_own(&mut self, queue: &Queue, packet: &Packet) -> bool {
         let gpu = &mut self.gpus[queue.node as usize - 1];
         packet.work == Work::Kernel
-            && gpu.device.packet(Address(packet.address)).is_ok_and(|(_, descriptor)| {
-                let code = gpu.code_around(descriptor.entry.0, &self.machine);
+            && gpu.device.packet(Address(packet.address.0)).is_ok_and(|(_, descriptor)| {
+                let code = gpu.code_around(descriptor.entry.0, &self.machine, queue.node);
                 code.is_ok_and(|code| code.code_object.is_none())
             })
     }
 
     /// Whether packets of other queues may overtake the next of a queue, which waits.
     fn may_pass(&mut self, queue: &Queue, wait: Wait) -> bool {
-        if wait == Wait::Value {
-            return true;
-        }
-        let (number, now) = (queue.read(), Instant::now());
+        let Wait::Host { number } = wait else { return true };
+        let now = Instant::now();
         match self.waits.iter_mut().find(|own| own.queue == queue.id) {
             Some(known) if known.number == number => now - known.since >= HOST,
             Some(known) => {
@@ -257,15 +288,16 @@ impl Compute {
         let end = match packet.work {
             Work::Kernel => self.kernel(queue, packet)?,
             Work::Nothing => End::Done,
-            Work::Unknown => {
-                const INVALID_PACKET: i64 = 0x20;
-                self.stop(queue, INVALID_PACKET);
-                return Ok(());
-            }
+            Work::Unknown => End::Refused(QueueError::Packet),
         };
         match end {
-            End::Done => aql::retire(queue, packet, (start, clock()), &self.machine.events),
+            End::Done => {
+                let times = (start, clock());
+                let retired = aql::retire(queue, packet, times, &self.machine.events);
+                retired.unwrap_or_else(|wild| memory_fault(&self.machine, queue, wild));
+            }
             End::Faulted(cause) => self.tell(queue, &cause),
+            End::Refused(error) => self.stop(queue, error),
             End::Abandoned => {}
         }
         Ok(())
@@ -274,8 +306,18 @@ impl Compute {
     fn kernel(&mut self, queue: &Queue, packet: &Packet) -> Result<End, DeviceError> {
         let index = queue.node as usize - 1;
         let gpu = &mut self.gpus[index];
-        let (kernel_packet, descriptor) = gpu.device.packet(Address(packet.address))?;
-        let code = gpu.code_around(descriptor.entry.0, &self.machine)?;
+        let refused = |error| refusal::of_packet(error).map(End::from);
+        let (kernel_packet, descriptor) = match gpu.device.packet(Address(packet.address.0)) {
+            Ok(found) => found,
+            Err(error) => return refused(error),
+        };
+        if let Err(refusal) = refusal::check(&kernel_packet, &descriptor, gpu.device.target()) {
+            return Ok(refusal.into());
+        }
+        let code = match gpu.code_around(descriptor.entry.0, &self.machine, queue.node) {
+            Ok(code) => code,
+            Err(error) => return refused(error),
+        };
         let descriptor_place = kernel_packet.kernel.0.wrapping_sub(code.bias);
         let (module, bias) = (code.module, code.bias);
         let kernel = code.code_object.as_ref().map(|code_object| {
@@ -287,15 +329,19 @@ impl Compute {
         });
         self.dispatches += u32::from(kernel.is_some());
         let queued = QueuedPacket {
-            packet: Address(packet.address),
-            queue: Address(queue.structure()),
+            packet: Address(packet.address.0),
+            queue: Address(queue.structure().0),
             number: packet.number,
         };
         let (node, queue_id) = (queue.node, queue.id);
         let dispatch =
             KernelDispatch { node, queue: queue_id, packet: kernel_packet, queued, module, kernel };
         self.driver.begin(&self.machine, &dispatch)?;
-        let mut execution = gpu.device.begin_queued(queued, self.driver.limit(&dispatch))?;
+        // Others may have changed the packet since it was looked at.
+        let mut execution = match gpu.device.begin_queued(queued, self.driver.limit(&dispatch)) {
+            Ok(execution) => execution,
+            Err(error) => return refused(error),
+        };
         self.driver.start(&gpu.device, &execution)?;
         let completion = loop {
             let device = &mut self.gpus[index].device;
@@ -321,49 +367,59 @@ impl Compute {
 
     /// Tells the runtime of a fault, as the driver and the trap handler do on hardware.
     fn tell(&mut self, queue: &Queue, cause: &FaultCause) {
-        const APERTURE_VIOLATION: i64 = 0x2000_0000;
-        const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
-        const TRAP: i64 = 0x8000_0000;
         match cause {
             FaultCause::MemoryViolation { address, access, .. } => {
-                let is_there = self.machine.is_mapped(queue.node, address.0, 1);
+                let is_there = queue.view().check(GpuAddress(address.0), 1).is_ok();
                 let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
-                memory_fault(&self.machine, queue, address.0, is_there && writes);
+                let failure = if is_there && writes { READ_ONLY } else { NOT_PRESENT };
+                access_fault(&self.machine, queue, address.0, failure);
             }
             FaultCause::IllegalInstruction { .. } | FaultCause::NotCompute { .. } => {
-                self.stop(queue, ILLEGAL_INSTRUCTION);
+                self.stop(queue, QueueError::Instruction);
             }
-            FaultCause::Misaligned { .. } => self.stop(queue, APERTURE_VIOLATION),
-            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => self.stop(queue, TRAP),
+            FaultCause::Misaligned { .. } => self.stop(queue, QueueError::Aperture),
+            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => {
+                self.stop(queue, QueueError::Trap);
+            }
             FaultCause::Unimplemented { .. } | FaultCause::NotDecoded { .. } => {
+                queue.is_stopped.store(true, Ordering::Release);
                 (self.fail)(&DeviceError::Internal(cause.to_string()));
             }
         }
     }
 
-    /// Stops a queue and tells the runtime why.
-    fn stop(&self, queue: &Queue, reason: i64) {
+    /// Stops a queue and tells the runtime why: in its error signal, which is no more to be trusted
+    /// than what else is in the queue.
+    fn stop(&self, queue: &Queue, reason: QueueError) {
         queue.is_stopped.store(true, Ordering::Release);
-        // SAFETY: the signal stays until the queue is destroyed.
-        if let Some(signal) = unsafe { Signal::new(queue.inactive_signal()) } {
-            signal.set_bits(reason, &self.machine.events);
-        }
+        let view = queue.view();
+        let told = queue.inactive_signal(&view).and_then(|handle| {
+            let signal = Signal::of(&view, handle)?;
+            signal.map_or(Ok(()), |own| own.set_bits(reason as i64, &self.machine.events))
+        });
+        drop(view);
+        told.unwrap_or_else(|wild| memory_fault(&self.machine, queue, wild));
     }
 }
 
+/// `HsaAccessAttributeFailure`: nothing is there.
+const NOT_PRESENT: u32 = 1;
+/// The same: it cannot be written.
+const READ_ONLY: u32 = 2;
+
+/// Stops a queue for an address in it that is not the GPU's.
+fn memory_fault(machine: &Machine, queue: &Queue, violation: Violation) {
+    access_fault(machine, queue, violation.address, NOT_PRESENT);
+}
+
 /// Stops a queue and tells the runtime of an access to memory that the GPU must not make.
-fn memory_fault(machine: &Machine, queue: &Queue, address: u64, is_read_only: bool) {
-    const NOT_PRESENT: u32 = 1;
-    const READ_ONLY: u32 = 2;
+fn access_fault(machine: &Machine, queue: &Queue, address: u64, failure: u32) {
     // `HSA_EVENTID_MEMORY_FATAL_PROCESS`: what the runtime waits for.
     const FATAL: u32 = 1;
     queue.is_stopped.store(true, Ordering::Release);
-    machine.events.set_memory_fault(MemoryAccessFault {
-        node: queue.node,
-        address: address & !0xfff,
-        failure: if is_read_only { READ_ONLY } else { NOT_PRESENT },
-        flags: FATAL,
-    });
+    let address = address & !0xfff;
+    let fault = MemoryAccessFault { node: queue.node, address, failure, flags: FATAL };
+    machine.events.set_memory_fault(fault);
 }
 
 /// All copies. Their own thread does them; that for kernels does, too, when it needs them done.
@@ -392,10 +448,10 @@ impl Copies {
         let mut worked = false;
         for queue in self.machine.copy_queues() {
             while !queue.is_over() {
-                match sdma::step(&queue, &self.machine, &self.machine.events) {
+                match sdma::step(&queue, &self.machine) {
                     Done::Nothing => break,
                     Done::Packet => worked = true,
-                    Done::Fault(address) => memory_fault(&self.machine, &queue, address, false),
+                    Done::Fault(violation) => memory_fault(&self.machine, &queue, violation),
                 }
             }
         }

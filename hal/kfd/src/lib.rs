@@ -3,18 +3,23 @@
 //!
 //! The interface is that of `hsakmt.h` as ROCr 5.2 uses it. GPU and application have the same memory
 //! at the same addresses; what the GPU may touch of it is what the runtime has mapped for it.
+//!
+//! Everything that GPU code can write is untrusted, see [`map`].
 
 mod abi;
 mod aql;
+mod clock;
 mod code;
 mod driver;
 mod engine;
 mod events;
-mod host;
 mod machine;
+mod map;
 mod memory;
 mod queue;
+mod refusal;
 mod sdma;
+mod signal;
 mod submissions;
 mod thunk;
 mod topology;

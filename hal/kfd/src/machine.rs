@@ -5,14 +5,15 @@ use crate::abi::Status;
 use crate::driver::{CopyWatch, Driver};
 use crate::engine;
 use crate::events::Events;
-use crate::memory::{Change, Memory, changes, host_address};
+use crate::map::{GpuAddress, Map, View};
+use crate::memory::{Change, Memory};
 use crate::queue::{Queue, QueueKind};
 use crate::submissions::Submissions;
 use crate::topology::Topology;
 use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,7 +25,7 @@ pub struct Machine {
     pub(crate) topology: Topology,
     /// What its GPUs signal with.
     pub(crate) events: Events,
-    memory: Mutex<Mapped>,
+    map: Arc<Map>,
     changes: Mutex<Changes>,
     applied: Condvar,
     queues: Mutex<Queues>,
@@ -35,13 +36,6 @@ pub struct Machine {
     copy_watch: Option<Arc<dyn CopyWatch>>,
     /// The process whose threads execute.
     process: u32,
-}
-
-/// Memory, and what of it the GPUs were last told that they may access, by node.
-#[derive(Default)]
-struct Mapped {
-    memory: Memory,
-    views: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
 /// What the thread that executes has still to be told.
@@ -107,6 +101,17 @@ impl Machine {
         copy_watch: Option<Arc<dyn CopyWatch>>,
         fail: fn(&DeviceError),
     ) -> Result<Arc<Machine>, MachineError> {
+        let (machine, devices) = Machine::idle(target, gpus, copy_watch)?;
+        engine::start(&machine, devices, driver, fail).map_err(MachineError::Thread)?;
+        Ok(machine)
+    }
+
+    /// A machine whose engines do not run, and its GPUs.
+    pub(crate) fn idle(
+        target: &Target,
+        gpus: u32,
+        copy_watch: Option<Arc<dyn CopyWatch>>,
+    ) -> Result<(Arc<Machine>, Vec<EmbeddedGpu>), MachineError> {
         if !(1..=16).contains(&gpus) {
             return Err(MachineError::Count(gpus));
         }
@@ -119,7 +124,7 @@ impl Machine {
         let machine = Arc::new(Machine {
             topology,
             events: Events::default(),
-            memory: Mutex::default(),
+            map: Arc::default(),
             changes: Mutex::default(),
             applied: Condvar::new(),
             queues: Mutex::default(),
@@ -128,8 +133,7 @@ impl Machine {
             copy_watch,
             process: std::process::id(),
         });
-        engine::start(&machine, devices?, driver, fail).map_err(MachineError::Thread)?;
-        Ok(machine)
+        Ok((machine, devices?))
     }
 
     /// Whether a node is a GPU.
@@ -171,17 +175,8 @@ impl Machine {
     /// Changes memory, and tells the GPUs what of it they may access. What they may not any more is
     /// safe to be unmapped when this returns.
     pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
-        let mut mapped = lock(&self.memory);
-        let result = change(&mut mapped.memory);
         let mut must_wait = None;
-        for node in 1..self.topology.nodes() {
-            let after = mapped.memory.mapped(node);
-            let before = mapped.views.entry(node).or_default();
-            let news = changes(before, &after);
-            *before = after;
-            if news.is_empty() {
-                continue;
-            }
+        let result = self.map.change(1..self.topology.nodes(), change, |node, news| {
             let mut changes = lock(&self.changes);
             let unmaps = news.iter().any(|one| matches!(one, Change::Unmap(_)));
             changes.posted += news.len() as u64;
@@ -189,9 +184,8 @@ impl Machine {
             if unmaps {
                 must_wait = Some(changes.posted);
             }
-        }
-        // The thread that is waited for may ask what is mapped.
-        drop(mapped);
+        });
+        // The map is free again: the thread that is waited for may ask what is mapped.
         if let Some(number) = must_wait {
             let mut changes = lock(&self.changes);
             while changes.applied < number {
@@ -220,48 +214,31 @@ impl Machine {
         self.applied.notify_all();
     }
 
-    /// Whether a GPU may access all of these bytes.
-    pub fn is_mapped(&self, node: u32, address: u64, bytes: u64) -> bool {
-        Machine::is_in_view(&lock(&self.memory), node, address, bytes)
+    /// What the GPU of a node may access, held as it is.
+    pub(crate) fn view(&self, node: u32) -> View<'_> {
+        self.map.view(node)
     }
 
-    fn is_in_view(mapped: &Mapped, node: u32, address: u64, bytes: u64) -> bool {
-        let Some(view) = mapped.views.get(&node) else { return false };
-        let Some(end) = address.checked_add(bytes) else { return false };
-        let mut at = address;
-        while at < end {
-            match view.range(..=at).next_back() {
-                Some((_, behind)) if *behind > at => at = *behind,
-                _ => return false,
-            }
-        }
-        true
+    /// All memory, for queues.
+    pub(crate) fn map(&self) -> Arc<Map> {
+        Arc::clone(&self.map)
     }
 
     /// Whether the memory at an address is the host's, which the GPU may access, and not the GPU's.
     pub fn is_on_host(&self, address: Address) -> bool {
-        let mapped = lock(&self.memory);
-        mapped.memory.block_around(address.0).is_some_and(|(_, block)| block.node == 0)
+        self.map
+            .with(|memory| memory.block_around(address.0).is_some_and(|(_, block)| block.node == 0))
     }
 
     /// The ranges that the GPU of a node may access.
     pub fn mapped(&self, node: u32) -> Vec<Range<Address>> {
-        let mapped = lock(&self.memory);
-        let view = mapped.views.get(&node).into_iter().flatten();
-        view.map(|(start, end)| Address(*start)..Address(*end)).collect()
+        let address = |range: Range<u64>| Address(range.start)..Address(range.end);
+        self.view(node).ranges().map(address).collect()
     }
 
     /// Copies bytes that the GPU of a node may access; whether it may.
     pub fn read(&self, node: u32, address: Address, bytes: &mut [u8]) -> bool {
-        // The memory cannot be unmapped meanwhile.
-        let mapped = lock(&self.memory);
-        let is_mapped = Machine::is_in_view(&mapped, node, address.0, bytes.len() as u64);
-        if is_mapped {
-            let (from, to) = (host_address(address.0) as *const u8, bytes.as_mut_ptr());
-            // SAFETY: mapped for the GPU, hence mapped; the places do not overlap.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes.len()) };
-        }
-        is_mapped
+        self.view(node).read(GpuAddress(address.0), bytes).is_ok()
     }
 
     /// Shows a copy to whoever watches.
@@ -271,13 +248,14 @@ impl Machine {
         }
     }
 
-    /// Adds a queue with a number of its own.
-    pub(crate) fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Arc<Queue> {
+    /// Adds a queue with a number of its own, if its GPU may access all that it is made of.
+    pub(crate) fn add_queue(&self, make: impl FnOnce(u64) -> Queue) -> Option<Arc<Queue>> {
         let mut queues = lock(&self.queues);
+        let queue = Arc::new(make(queues.last + 1));
+        queue.check().ok()?;
         queues.last += 1;
-        let queue = Arc::new(make(queues.last));
         queues.all.push(Arc::clone(&queue));
-        queue
+        Some(queue)
     }
 
     /// Gives a queue up: when this returns, nothing of it is executed any more.

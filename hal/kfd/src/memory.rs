@@ -61,6 +61,14 @@ pub struct Memory {
 }
 
 impl Block {
+    /// `HsaMemFlags.ExecuteAccess`.
+    const EXECUTABLE: u32 = 1 << 12;
+
+    /// Whether GPUs may execute what is in it.
+    pub fn is_executable(&self) -> bool {
+        self.flags & Block::EXECUTABLE != 0
+    }
+
     /// The address on the GPU of what the program has at an address in the block.
     pub fn gpu_address(&self, address: u64) -> u64 {
         if self.registered > 0 { ALIAS | address } else { address }
@@ -104,8 +112,10 @@ impl Memory {
     /// Frees an allocation that no GPU has mapped any more.
     ///
     /// # Errors
-    /// [`Status::InvalidParameter`] if there is none at this address.
+    /// [`Status::InvalidParameter`] if there is none at this address, or it is mapped.
     pub fn free(&mut self, address: u64) -> Result<(), Status> {
+        let block = self.allocations.get(&address).filter(|block| block.nodes == 0);
+        block.ok_or(Status::InvalidParameter)?;
         let block = self.allocations.remove(&address).ok_or(Status::InvalidParameter)?;
         map(address..address + block.bytes, libc::PROT_NONE, libc::MAP_FIXED)
     }

@@ -1,6 +1,7 @@
 //! Queues, as the runtime has made them.
 
-use crate::host::word64;
+use crate::map::{GpuAddress, Map, View, Violation};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a queue is for.
@@ -12,28 +13,82 @@ pub enum QueueKind {
     Sdma,
 }
 
-/// A queue.
-#[derive(Debug)]
+/// A queue. Its packets, and the places that the runtime has given, are where GPU code can write.
 pub struct Queue {
     pub id: u64,
     /// The GPU's.
     pub node: u32,
     pub kind: QueueKind,
-    /// The packets.
-    pub ring: u64,
-    pub ring_bytes: u64,
-    read_pointer: u64,
-    write_pointer: u64,
-    /// What the runtime writes to tell of packets, and pointers of queues for which it has none.
-    /// The engines look at the write pointer itself.
-    words: Box<[AtomicU64; 3]>,
+    pub ring: Ring,
+    read: Index,
+    write: Index,
+    /// What the runtime writes to tell of packets. The engines look at the write index itself.
+    doorbell: Box<AtomicU64>,
+    map: Arc<Map>,
     /// Whether the runtime has given it up.
     pub is_gone: AtomicBool,
     /// Whether a fault has stopped it.
     pub is_stopped: AtomicBool,
 }
 
+/// Where packets stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    start: GpuAddress,
+    bytes: u64,
+}
+
+impl Ring {
+    /// Bytes of a packet of a compute queue: no ring is smaller.
+    pub const LEAST: u64 = 64;
+
+    /// A ring; nothing if no ring can have this size or begin there.
+    pub fn new(start: u64, bytes: u64) -> Option<Ring> {
+        let is_right = bytes.is_power_of_two() && bytes >= Ring::LEAST && start.is_multiple_of(64);
+        is_right.then_some(Ring { start: GpuAddress(start), bytes })
+    }
+
+    /// Where the byte with a number stands.
+    pub fn place(self, number: u64) -> GpuAddress {
+        self.start.plus(number % self.bytes)
+    }
+
+    /// Checks that a GPU may access all of it.
+    pub fn check(self, view: &View<'_>) -> Result<(), Violation> {
+        view.check(self.start, self.bytes)
+    }
+}
+
+/// A word with the number of a packet or byte.
+enum Index {
+    /// One that the runtime has given.
+    Given(GpuAddress),
+    /// Our own, where it has given none.
+    Own(Box<AtomicU64>),
+}
+
+impl Index {
+    fn new(given: u64) -> Index {
+        if given == 0 { Index::Own(Box::default()) } else { Index::Given(GpuAddress(given)) }
+    }
+
+    fn address(&self) -> u64 {
+        match self {
+            Index::Given(place) => place.0,
+            Index::Own(word) => word.as_ptr() as u64,
+        }
+    }
+
+    fn of<'a>(&'a self, view: &'a View<'a>) -> Result<&'a AtomicU64, Violation> {
+        match self {
+            Index::Given(place) => view.word64(*place),
+            Index::Own(word) => Ok(word),
+        }
+    }
+}
+
 /// The places of a queue that the runtime has given, or 0.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Pointers {
     pub read: u64,
     pub write: u64,
@@ -44,66 +99,91 @@ impl Queue {
         id: u64,
         node: u32,
         kind: QueueKind,
-        (ring, ring_bytes): (u64, u64),
+        ring: Ring,
         pointers: Pointers,
+        map: Arc<Map>,
     ) -> Queue {
-        let words: Box<[AtomicU64; 3]> = Box::default();
-        let or_own =
-            |given: u64, own: &AtomicU64| if given == 0 { own.as_ptr() as u64 } else { given };
         Queue {
             id,
             node,
             kind,
             ring,
-            ring_bytes,
-            read_pointer: or_own(pointers.read, &words[1]),
-            write_pointer: or_own(pointers.write, &words[2]),
-            words,
+            read: Index::new(pointers.read),
+            write: Index::new(pointers.write),
+            doorbell: Box::default(),
+            map,
             is_gone: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
         }
     }
 
     pub fn doorbell_address(&self) -> u64 {
-        self.words[0].as_ptr() as u64
+        self.doorbell.as_ptr() as u64
     }
 
     pub fn read_address(&self) -> u64 {
-        self.read_pointer
+        self.read.address()
     }
 
     pub fn write_address(&self) -> u64 {
-        self.write_pointer
+        self.write.address()
+    }
+
+    /// What its GPU may access, held as it is.
+    pub fn view(&self) -> View<'_> {
+        self.map.view(self.node)
+    }
+
+    /// Checks that the GPU may access all that the runtime has given.
+    ///
+    /// # Errors
+    /// [`Violation`].
+    pub fn check(&self) -> Result<(), Violation> {
+        let view = self.view();
+        self.ring.check(&view)?;
+        self.read.of(&view)?;
+        self.write.of(&view).map(drop)
     }
 
     /// `amd_queue_t` of a compute queue: its read index is a field of it.
-    pub fn structure(&self) -> u64 {
+    pub fn structure(&self) -> GpuAddress {
         const READ_DISPATCH_ID: u64 = 128;
-        self.read_pointer - READ_DISPATCH_ID
+        GpuAddress(self.read.address().wrapping_sub(READ_DISPATCH_ID))
     }
 
     /// The signal that tells the runtime of errors, `queue_inactive_signal` of `amd_queue_t`.
-    pub fn inactive_signal(&self) -> u64 {
+    ///
+    /// # Errors
+    /// [`Violation`].
+    pub fn inactive_signal(&self, view: &View<'_>) -> Result<u64, Violation> {
         const QUEUE_INACTIVE_SIGNAL: u64 = 192;
-        // SAFETY: a field of the runtime's structure, which stays until the queue is destroyed.
-        unsafe { word64(self.structure() + QUEUE_INACTIVE_SIGNAL) }.load(Ordering::Acquire)
+        let place = self.structure().plus(QUEUE_INACTIVE_SIGNAL);
+        Ok(view.word64(place)?.load(Ordering::Acquire))
     }
 
     /// Packets or bytes that have been taken.
-    pub fn read(&self) -> u64 {
-        // SAFETY: the runtime's, until the queue is destroyed, or our own.
-        unsafe { word64(self.read_pointer) }.load(Ordering::Acquire)
+    ///
+    /// # Errors
+    /// [`Violation`].
+    pub fn read(&self, view: &View<'_>) -> Result<u64, Violation> {
+        Ok(self.read.of(view)?.load(Ordering::Acquire))
     }
 
-    pub fn set_read(&self, index: u64) {
-        // SAFETY: as in `read`.
-        unsafe { word64(self.read_pointer) }.store(index, Ordering::Release);
+    /// Says how many have been taken.
+    ///
+    /// # Errors
+    /// [`Violation`].
+    pub fn set_read(&self, view: &View<'_>, index: u64) -> Result<(), Violation> {
+        self.read.of(view)?.store(index, Ordering::Release);
+        Ok(())
     }
 
     /// Packets or bytes that have been written.
-    pub fn written(&self) -> u64 {
-        // SAFETY: as in `read`.
-        unsafe { word64(self.write_pointer) }.load(Ordering::Acquire)
+    ///
+    /// # Errors
+    /// [`Violation`].
+    pub fn written(&self, view: &View<'_>) -> Result<u64, Violation> {
+        Ok(self.write.of(view)?.load(Ordering::Acquire))
     }
 
     /// Whether nobody is to take anything from it any more.

@@ -1,10 +1,9 @@
 //! The engines that copy: packets of SDMA queues (SDMA 4.0 and 5.0 packet formats, as the runtime
 //! writes them and as the Linux driver's `vega10_sdma_pkt_open.h` has them).
 
-use crate::events::Events;
-use crate::host::{clock, word32, word64};
+use crate::clock::clock;
 use crate::machine::Machine;
-use crate::memory::host_address;
+use crate::map::{GpuAddress, View, Violation};
 use crate::queue::Queue;
 use std::sync::atomic::Ordering;
 
@@ -16,14 +15,14 @@ pub enum Done {
     /// It is done.
     Packet,
     /// Nothing that an engine knows, or an address that it may not access.
-    Fault(u64),
+    Fault(Violation),
 }
 
 /// Bytes that are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Copy {
-    from: u64,
-    to: u64,
+    from: GpuAddress,
+    to: GpuAddress,
     bytes: u64,
 }
 
@@ -33,104 +32,131 @@ const FENCE: u8 = 5;
 const TRAP: u8 = 6;
 const POLL: u8 = 8;
 const ATOMIC: u8 = 10;
+/// The only operation of an atomic packet that the runtime uses.
+const ADD_64: u32 = 47;
 const FILL: u8 = 11;
 const TIMESTAMP: u8 = 13;
 const CACHES: u8 = 17;
 
-/// Takes the next packet of a queue.
-pub fn step(queue: &Queue, machine: &Machine, events: &Events) -> Done {
-    let read = queue.read();
-    if read >= queue.written() {
-        return Done::Nothing;
+/// Dwords of the longest packet, padding aside.
+const LONGEST: usize = 13;
+
+/// A packet, as it stood in its queue when it was looked at: GPU code may write there.
+struct Packet {
+    at: GpuAddress,
+    dwords: [u32; LONGEST],
+    /// Dwords from its first on that have been written to the queue.
+    written: u64,
+}
+
+impl Packet {
+    /// The next packet of a queue, if there is one, and its first byte's number.
+    fn next(queue: &Queue, view: &View<'_>) -> Result<Option<(Packet, u64)>, Violation> {
+        let (read, written) = (queue.read(view)?, queue.written(view)?);
+        if read >= written {
+            return Ok(None);
+        }
+        let at = queue.ring.place(read);
+        let written = (written - read) / 4;
+        let mut dwords = [0; LONGEST];
+        for (index, dword) in (0..written).zip(&mut dwords) {
+            let place = queue.ring.place(read.wrapping_add(4 * index));
+            *dword = view.word32(place)?.load(Ordering::Acquire);
+        }
+        Ok(Some((Packet { at, dwords, written }, read)))
     }
-    let at = queue.ring + read % queue.ring_bytes;
-    // SAFETY: the ring is the runtime's, and packets do not cross its end.
-    let dword = |index: u64| unsafe { word32(at + 4 * index) }.load(Ordering::Acquire);
-    let address = |index: u64| u64::from(dword(index)) | u64::from(dword(index + 1)) << 32;
-    let head = dword(0);
-    let (operation, variant) = (head as u8, (head >> 8) as u8);
-    let fault = |address: u64| Done::Fault(address);
-    let dwords = match operation {
-        // A word of padding each.
-        NOP => 1 + u64::from(head >> 16 & 0x3fff),
-        COPY if variant == 0 => {
-            let bytes = u64::from(dword(1) & 0x3f_ffff) + 1;
-            let copy = Copy { from: address(3), to: address(5), bytes };
-            if let Some(wild) = copy_bytes(copy, queue, machine) {
-                return fault(wild);
+
+    fn address(&self, index: usize) -> GpuAddress {
+        let [low, high] = [index, index + 1].map(|index| u64::from(self.dwords[index]));
+        GpuAddress(low | high << 32)
+    }
+
+    fn operation(&self) -> u8 {
+        self.dwords[0] as u8
+    }
+
+    fn variant(&self) -> u8 {
+        (self.dwords[0] >> 8) as u8
+    }
+
+    /// How many dwords it has; nothing for one that no engine knows.
+    fn length(&self) -> Option<u64> {
+        Some(match (self.operation(), self.variant()) {
+            // A word of padding each.
+            (NOP, _) => 1 + u64::from(self.dwords[0] >> 16 & 0x3fff),
+            (COPY, 0) => 7,
+            (COPY, 4) => LONGEST as u64,
+            (FENCE, _) => 4,
+            (TRAP, _) => 2,
+            (POLL, _) => 6,
+            (ATOMIC, _) if self.dwords[0] >> 25 == ADD_64 => 8,
+            (FILL | CACHES, _) => 5,
+            (TIMESTAMP, _) => 3,
+            _ => return None,
+        })
+    }
+
+    /// Does what it asks for; whether it is done.
+    fn execute(&self, queue: &Queue, machine: &Machine) -> Result<bool, Violation> {
+        let (head, word, place) =
+            (self.dwords[0], |index: usize| self.dwords[index], self.address(1));
+        match self.operation() {
+            COPY if self.variant() == 0 => {
+                let bytes = u64::from(word(1) & 0x3f_ffff) + 1;
+                let copy = Copy { from: self.address(3), to: self.address(5), bytes };
+                copy_bytes(copy, queue, machine)?;
             }
-            7
+            COPY => {
+                for copy in Rectangle::read(&word).rows() {
+                    // What damaged code asks for may take hours.
+                    if queue.is_over() {
+                        return Ok(false);
+                    }
+                    copy_bytes(copy, queue, machine)?;
+                }
+            }
+            FENCE => queue.view().word32(place)?.store(word(3), Ordering::Release),
+            TRAP => {
+                machine.events.set(word(1) & 0xfff_ffff);
+            }
+            POLL if head >> 31 == 1 => {
+                let value = queue.view().word32(place)?.load(Ordering::Acquire) & word(4);
+                return Ok(compare(head >> 28 & 7, value, word(3)));
+            }
+            ATOMIC => {
+                let operand = self.address(3).0;
+                queue.view().word64(place)?.fetch_add(operand, Ordering::AcqRel);
+            }
+            FILL => {
+                let bytes = u64::from(word(4) & 0x3f_ffff) + 4;
+                queue.view().fill(place, word(3), bytes / 4)?;
+            }
+            TIMESTAMP => queue.view().word64(place)?.store(clock(), Ordering::Release),
+            // Nothing is cached.
+            _ => {}
         }
-        COPY if variant == 4 => {
-            let wild =
-                Rectangle::read(&dword).rows().find_map(|copy| copy_bytes(copy, queue, machine));
-            if let Some(wild) = wild {
-                return fault(wild);
-            }
-            13
-        }
-        FENCE => {
-            let place = address(1);
-            if !machine.is_mapped(queue.node, place, 4) {
-                return fault(place);
-            }
-            // SAFETY: mapped for the GPU, hence mapped.
-            unsafe { word32(host_address(place)) }.store(dword(3), Ordering::Release);
-            4
-        }
-        TRAP => {
-            events.set(dword(1) & 0xfff_ffff);
-            2
-        }
-        POLL if head >> 31 == 0 => 6,
-        POLL => {
-            let place = address(1);
-            if !machine.is_mapped(queue.node, place, 4) {
-                return fault(place);
-            }
-            // SAFETY: as above.
-            let value = unsafe { word32(host_address(place)) }.load(Ordering::Acquire) & dword(4);
-            if !compare(head >> 28 & 7, value, dword(3)) {
-                return Done::Nothing;
-            }
-            6
-        }
-        ATOMIC => {
-            const ADD_64: u32 = 47;
-            let place = address(1);
-            if head >> 25 != ADD_64 || !machine.is_mapped(queue.node, place, 8) {
-                return fault(place);
-            }
-            // SAFETY: as above.
-            unsafe { word64(host_address(place)) }.fetch_add(address(3), Ordering::AcqRel);
-            8
-        }
-        FILL => {
-            let (place, word, bytes) = (address(1), dword(3), u64::from(dword(4) & 0x3f_ffff) + 4);
-            let bytes = bytes / 4 * 4;
-            if !machine.is_mapped(queue.node, place, bytes) {
-                return fault(place);
-            }
-            for index in 0..bytes / 4 {
-                // SAFETY: as above; nothing else is promised of memory that is being filled.
-                unsafe { ((host_address(place) + 4 * index) as *mut u32).write_unaligned(word) };
-            }
-            5
-        }
-        TIMESTAMP => {
-            let place = address(1);
-            if !machine.is_mapped(queue.node, place, 8) {
-                return fault(place);
-            }
-            // SAFETY: as above.
-            unsafe { word64(host_address(place)) }.store(clock(), Ordering::Release);
-            3
-        }
-        CACHES => 5,
-        _ => return fault(at),
-    };
-    queue.set_read(read + 4 * dwords);
-    Done::Packet
+        Ok(true)
+    }
+}
+
+/// Takes the next packet of a queue.
+pub fn step(queue: &Queue, machine: &Machine) -> Done {
+    match take(queue, machine) {
+        Ok(true) => Done::Packet,
+        Ok(false) => Done::Nothing,
+        Err(violation) => Done::Fault(violation),
+    }
+}
+
+fn take(queue: &Queue, machine: &Machine) -> Result<bool, Violation> {
+    let Some((packet, read)) = Packet::next(queue, &queue.view())? else { return Ok(false) };
+    let length = packet.length().filter(|length| *length <= packet.written);
+    let length = length.ok_or(Violation { address: packet.at.0 })?;
+    let is_done = packet.execute(queue, machine)?;
+    if is_done {
+        queue.set_read(&queue.view(), read + 4 * length)?;
+    }
+    Ok(is_done)
 }
 
 /// Comparison `function` of a poll packet.
@@ -146,22 +172,16 @@ fn compare(function: u32, value: u32, reference: u32) -> bool {
     }
 }
 
-/// Copies; gives the first address that is not the GPU's, if one is not.
-fn copy_bytes(copy: Copy, queue: &Queue, machine: &Machine) -> Option<u64> {
+/// Copies, and shows it to whoever watches before.
+fn copy_bytes(copy: Copy, queue: &Queue, machine: &Machine) -> Result<(), Violation> {
     let Copy { from, to, bytes } = copy;
-    let wild = [from, to].into_iter().find(|start| !machine.is_mapped(queue.node, *start, bytes));
-    if wild.is_none() {
-        machine.show_copy(queue.node, from, to, bytes);
-        // SAFETY: both are mapped for the GPU, hence mapped; the ranges may overlap.
-        unsafe {
-            std::ptr::copy(
-                host_address(from) as *const u8,
-                host_address(to) as *mut u8,
-                bytes as usize,
-            );
-        }
-    }
-    wild
+    let view = queue.view();
+    view.check(from, bytes)?;
+    view.check(to, bytes)?;
+    // Who watches looks at the memory.
+    drop(view);
+    machine.show_copy(queue.node, from.0, to.0, bytes);
+    queue.view().copy(from, to, bytes)
 }
 
 /// A part of a pitched image that is copied into another.
@@ -183,9 +203,9 @@ struct Corner {
 }
 
 impl Rectangle {
-    fn read(dword: &dyn Fn(u64) -> u32) -> Rectangle {
-        let corner = |first: u64| {
-            let word = |index: u64| u64::from(dword(first + index));
+    fn read(dword: &dyn Fn(usize) -> u32) -> Rectangle {
+        let corner = |first: usize| {
+            let word = |index: usize| u64::from(dword(first + index));
             Corner {
                 base: word(0) | word(1) << 32,
                 offset: [word(2) & 0x3fff, word(2) >> 16 & 0x3fff, word(3) & 0x7ff],
@@ -209,7 +229,7 @@ impl Rectangle {
         let at = move |corner: &Corner, row: u64, slice: u64| {
             let [x, y, z] = corner.offset;
             let elements = x + (y + row) * corner.pitch + (z + slice) * corner.slice;
-            corner.base + (elements << element)
+            GpuAddress(corner.base).plus(elements << element)
         };
         (0..depth).flat_map(move |slice| {
             (0..height).map(move |row| Copy {

@@ -23,7 +23,9 @@ struct Submission {
 
 impl Submission {
     fn is_done(&self) -> bool {
-        self.queue.is_over() || self.queue.read() >= self.end
+        // A queue whose index is not the GPU's is told so when its next packet is looked for.
+        let is_read = |view| self.queue.read(&view).is_ok_and(|read| read >= self.end);
+        self.queue.is_over() || is_read(self.queue.view())
     }
 }
 
@@ -31,7 +33,7 @@ impl Submissions {
     /// Notes what has come into these queues since the last time.
     pub fn note<'a>(&mut self, queues: impl Iterator<Item = &'a Arc<Queue>>) {
         for queue in queues {
-            let end = queue.written();
+            let Ok(end) = queue.written(&queue.view()) else { continue };
             let noted = self.noted.entry(queue.id).or_default();
             if end <= *noted {
                 continue;
@@ -63,31 +65,44 @@ impl Submissions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Pointers, QueueKind};
+    use crate::map::Map;
+    use crate::queue::{Pointers, QueueKind, Ring};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Queues that are numbered from 0, and the numbers of packets written to each.
-    fn queues(written: &[AtomicU64]) -> Vec<Arc<Queue>> {
-        let queue = |(id, written): (usize, &AtomicU64)| {
-            let pointers = Pointers { read: 0, write: written.as_ptr() as u64 };
-            Arc::new(Queue::new(id as u64, 1, QueueKind::Compute, (0, 4096), pointers))
+    /// So many queues, numbered from 0, with indices of their own.
+    fn queues(count: u64) -> Vec<Arc<Queue>> {
+        let (map, ring) = (Arc::<Map>::default(), Ring::new(0, 4096).unwrap());
+        let queue = |id| {
+            let (pointers, map) = (Pointers::default(), Arc::clone(&map));
+            Arc::new(Queue::new(id, 1, QueueKind::Compute, ring, pointers, map))
         };
-        written.iter().enumerate().map(queue).collect()
+        (0..count).map(queue).collect()
+    }
+
+    /// As the runtime writes a packet.
+    fn write_packet(queue: &Queue) {
+        // SAFETY: a word of the queue's own.
+        let written = unsafe { AtomicU64::from_ptr(queue.write_address() as *mut u64) };
+        written.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn take_packet(queue: &Queue) {
+        let view = queue.view();
+        queue.set_read(&view, queue.read(&view).unwrap() + 1).unwrap();
     }
 
     #[test]
     fn packets_come_in_the_order_in_which_they_were_noted() {
-        let written: [AtomicU64; 3] = Default::default();
-        let queues = queues(&written);
+        let queues = queues(3);
         let mut submissions = Submissions::default();
         let order = [2, 0, 0, 1, 2, 0, 1, 1];
         for queue in order {
-            written[queue].fetch_add(1, Ordering::AcqRel);
+            write_packet(&queues[queue]);
             submissions.note(queues.iter());
         }
         let mut taken = Vec::new();
         while let Some(queue) = submissions.oldest(&[]) {
-            queue.set_read(queue.read() + 1);
+            take_packet(&queue);
             taken.push(queue.id as usize);
         }
         assert_eq!(taken, order);
@@ -95,16 +110,15 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_passed_keeps_its_place() {
-        let written: [AtomicU64; 3] = Default::default();
-        let queues = queues(&written);
+        let queues = queues(3);
         let mut submissions = Submissions::default();
         for queue in [1, 0, 2] {
-            written[queue].fetch_add(1, Ordering::AcqRel);
+            write_packet(&queues[queue]);
             submissions.note(queues.iter());
         }
         let mut oldest = |passed: &[u64]| submissions.oldest(passed).map(|queue| queue.id);
         assert_eq!([oldest(&[1]), oldest(&[1, 0]), oldest(&[0, 1, 2])], [Some(0), Some(2), None]);
-        queues[0].set_read(1);
+        take_packet(&queues[0]);
         assert_eq!([oldest(&[1]), oldest(&[])], [Some(2), Some(1)]);
         queues[1].is_stopped.store(true, Ordering::Release);
         assert_eq!(oldest(&[]), Some(2));

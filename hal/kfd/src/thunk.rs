@@ -4,10 +4,10 @@
 #![allow(clippy::missing_safety_doc, reason = "the runtime calls them by the rules of hsakmt.h")]
 
 use crate::abi::*;
-use crate::host::clock;
+use crate::clock::clock;
 use crate::machine::{Machine, MachineError};
 use crate::memory::Block;
-use crate::queue::{Pointers, Queue, QueueKind};
+use crate::queue::{Pointers, Queue, QueueKind, Ring};
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -421,9 +421,7 @@ unsafe extern "C" fn hsaKmtCreateQueue(
         21 => QueueKind::Compute,
         _ => return Status::NotSupported,
     };
-    if !ring_bytes.is_power_of_two() || !ring.is_multiple_of(64) {
-        return Status::InvalidParameter;
-    }
+    let Some(ring) = Ring::new(ring, ring_bytes) else { return Status::InvalidParameter };
     let pointers = match kind {
         QueueKind::Compute if resource.read_pointer == 0 => return Status::InvalidParameter,
         QueueKind::Compute => {
@@ -431,7 +429,9 @@ unsafe extern "C" fn hsaKmtCreateQueue(
         }
         QueueKind::Sdma => Pointers { read: 0, write: 0 },
     };
-    let queue = machine.add_queue(|id| Queue::new(id, node, kind, (ring, ring_bytes), pointers));
+    let make = |id| Queue::new(id, node, kind, ring, pointers, machine.map());
+    // The driver, too, makes no queue in memory that is not there.
+    let Some(queue) = machine.add_queue(make) else { return Status::InvalidParameter };
     resource.id = queue.id;
     resource.doorbell = queue.doorbell_address();
     resource.read_pointer = queue.read_address();
