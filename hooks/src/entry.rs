@@ -1,11 +1,13 @@
 //! What runs once when a kernel starts: values that hooks ask for go to their homes, and scalar
 //! registers that the kernel expects move back to their places where more inputs were enabled.
+//! Arguments that the kernel had preloaded are loaded: then it has one entry, whatever the
+//! firmware can, and their registers are free for inputs.
 
 use crate::hook::{Assembler, EntryValue, HookError};
 use crate::layout::{Code, Piece, Reference};
 use crate::moves::Move;
 use crate::site::{Homes, Word, dialect};
-use flipwave_codeobj::{Descriptor, Initial, InitialValue};
+use flipwave_codeobj::{Descriptor, Initial, InitialValue, KernargPreload};
 use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::collections::BTreeSet;
 
@@ -83,7 +85,7 @@ fn scratch_sources(target: &Target) -> &'static [InitialValue] {
     }
 }
 
-/// The descriptor with what `needed` asks for enabled.
+/// The descriptor with what `needed` asks for enabled, and nothing preloaded.
 ///
 /// # Errors
 /// [`EntryError::UserSgprs`].
@@ -97,9 +99,11 @@ pub fn enabled(
     let has = |value| descriptor.initial_sgprs(target).iter().any(|own| own.value == value);
     let wanted = needed.iter().flat_map(|value| sources(*value));
     let wanted = wanted.chain(scratch.into_iter().flat_map(|_| scratch_sources(target)));
-    for value in wanted.filter(|value| !has(**value)) {
+    let loads = has(InitialValue::Arguments).then_some(&InitialValue::KernargPointer);
+    for value in wanted.chain(loads).filter(|value| !has(**value)) {
         enable(&mut new, *value);
     }
+    new.kernarg_preload = KernargPreload::NONE;
     // Registers behind the values may be there for nothing: gfx11 always has some.
     let have = descriptor.rsrc2.user_sgprs;
     let most = user_sgprs(&new, target);
@@ -121,8 +125,7 @@ pub fn enabled(
 fn user_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
     let is_user = |own: &&Initial| own.value < InitialValue::Arguments;
     let initial = descriptor.initial_sgprs(target);
-    let values: u8 = initial.iter().filter(is_user).map(|own| own.words).sum();
-    values.saturating_add(descriptor.kernarg_preload.length)
+    initial.iter().filter(is_user).map(|own| own.words).sum()
 }
 
 /// How many scalar registers are set when the kernel starts.
@@ -153,7 +156,11 @@ pub fn entry(
     assembler: &mut Assembler,
 ) -> Result<Entry, EntryError> {
     let Wanted { homes, scratch, asked } = *wanted;
-    let needed = homes.entry.keys().copied().collect();
+    let needed: BTreeSet<EntryValue> = homes.entry.keys().copied().collect();
+    if needed.is_empty() && scratch.is_none() && homes.data.is_none() {
+        let (descriptor, used) = (descriptor.clone(), homes.registers());
+        return Ok(Entry { descriptor, code: Code::default(), used });
+    }
     let new = enabled(descriptor, target, &needed, scratch)?;
     let before = descriptor.initial_sgprs(target);
     let now = new.initial_sgprs(target);
@@ -193,18 +200,27 @@ pub fn entry(
             }
         }
     }
+    let spare = behind_inputs(descriptor, &new, target);
+    let arguments = before.iter().find(|own| own.value == InitialValue::Arguments);
+    // Where it is while the arguments are loaded, no home and no input is.
+    let pointer = pair_without(homes.registers(), spare).zip(place(InitialValue::KernargPointer));
+    let arguments = arguments.zip(pointer);
+    if let Some((_, (copy, pointer))) = arguments {
+        moves.extend(from(pointer).zip(from(copy)).take(2).map(|(from, to)| Move { from, to }));
+    }
     for old in &before {
-        let words = match old.value {
-            InitialValue::Arguments => descriptor.kernarg_preload.length,
-            _ => old.words,
-        };
         let back = place(old.value).into_iter().flat_map(|first| from(first).zip(from(old.first)));
         // Where a home is, the kernel does not want its input.
         let is_wanted = |own: &(Sgpr, Sgpr)| !homes.registers().contains(Register::Sgpr(own.1));
-        let back = back.take(words.into()).filter(is_wanted);
+        let back = back.take(old.words.into()).filter(is_wanted);
         moves.extend(back.map(|(from, to)| Move { from, to }));
     }
-    out.moves(&moves, behind_inputs(&new, target))?;
+    out.moves(&moves, spare)?;
+    if let Some((own, (pointer, _))) = arguments {
+        let wanted = from(own.first).take(own.words.into()).map(Register::Sgpr);
+        let wanted = wanted.map(|own| Some(own).filter(|own| !homes.registers().contains(*own)));
+        out.load(wanted, RegisterRange::new(Register::Sgpr(pointer), 2), descriptor)?;
+    }
     for register in changed(descriptor, &new, target, out.used).intersection(asked).iter() {
         if !homes.registers().contains(register) {
             out.text(&dialect::constant(register, 0))?;
@@ -241,11 +257,20 @@ fn from(first: Sgpr) -> impl Iterator<Item = Sgpr> {
     (first.0..=u8::MAX).map(Sgpr)
 }
 
-/// Registers that hold nothing when the kernel starts, as many as a load of four words and what is
-/// computed from it take.
-fn behind_inputs(descriptor: &Descriptor, target: &Target) -> RegisterRange {
-    let first = initial_sgprs(descriptor, target).next_multiple_of(4);
+/// Registers that hold nothing when the kernel starts, with its old inputs or its new ones, as many
+/// as a load of four words and what is computed from it take.
+fn behind_inputs(old: &Descriptor, new: &Descriptor, target: &Target) -> RegisterRange {
+    let first = initial_sgprs(old, target).max(initial_sgprs(new, target)).next_multiple_of(4);
     RegisterRange::new(Register::Sgpr(Sgpr(first)), 16)
+}
+
+/// The first register of an aligned pair in a range, with none of `others` in it.
+fn pair_without(others: RegisterSet, range: RegisterRange) -> Option<Sgpr> {
+    let pair = |own: &Register| RegisterRange::new(*own, 2).iter().all(|own| !others.contains(own));
+    match range.iter().step_by(2).find(pair)? {
+        Register::Sgpr(first) => Some(first),
+        _ => None,
+    }
 }
 
 /// The wave's number in its workgroup: the flat number of its first work-item by its lanes.
@@ -260,7 +285,7 @@ impl WaveNumber<'_> {
     /// Work-items are numbered within what the grid leaves of a workgroup at its edge, x fastest.
     fn compute(&self, out: &mut Out<'_>) -> Result<Sgpr, EntryError> {
         let s = |sgpr: u8| Register::Sgpr(Sgpr(sgpr));
-        let base = behind_inputs(self.new, self.target);
+        let base = behind_inputs(self.old, self.new, self.target);
         out.used.insert_range(base);
         let base = match base.first {
             Register::Sgpr(first) => first.0,
@@ -335,6 +360,23 @@ impl Out<'_> {
         let bytes = self.assembler.assemble(text)?;
         self.code.pieces.push(Piece::bytes(bytes));
         Ok(())
+    }
+
+    /// Loads the arguments that the kernel expects in registers; some it does not want.
+    fn load(
+        &mut self,
+        to: impl Iterator<Item = Option<Register>>,
+        pointer: RegisterRange,
+        old: &Descriptor,
+    ) -> Result<(), EntryError> {
+        let start = old.kernarg_preload.start_bytes();
+        for (to, offset) in to.zip((start..).step_by(4)) {
+            if let Some(to) = to {
+                self.used.insert(to);
+                self.text(&format!("s_load_dword {to}, {pointer}, {offset:#x}"))?;
+            }
+        }
+        self.text("s_waitcnt lgkmcnt(0)")
     }
 
     /// Moves that are done all at once, with help of registers that hold nothing.

@@ -25,6 +25,9 @@ struct Machine {
 
 const GFX90A: Machine = Machine { processor: "gfx90a", options: &["-DACC_VGPRS"] };
 const GFX942: Machine = Machine { processor: "gfx942", options: &["-DACC_VGPRS"] };
+const PRELOADING: [&str; 2] = ["-mllvm", "-amdgpu-kernarg-preload-count=16"];
+const GFX90A_PRELOADING: Machine = Machine { processor: "gfx90a", options: &PRELOADING };
+const GFX942_PRELOADING: Machine = Machine { processor: "gfx942", options: &PRELOADING };
 const GFX1100: Machine = Machine { processor: "gfx1100", options: &[] };
 
 fn workload(machine: &Machine) -> Workload {
@@ -191,6 +194,16 @@ fn both_ways_agree_on_gfx942() {
 #[test]
 fn both_ways_agree_in_waves_of_32_lanes() {
     both_ways_agree(&GFX1100, 5);
+}
+
+#[test]
+fn both_ways_agree_where_arguments_are_preloaded() {
+    for machine in [GFX90A_PRELOADING, GFX942_PRELOADING] {
+        let workload = workload(&machine);
+        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        assert!(object.kernels().iter().all(|own| own.start().0 == own.entry().0 + 256));
+        both_ways_agree(&machine, 2);
+    }
 }
 
 /// The control of the comparison: one execution later is another fault.

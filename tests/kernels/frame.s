@@ -1,6 +1,7 @@
 // What stands around the instructions of a kernel. Its only argument is a pointer to a buffer. At
 // the start s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes`
-// and `private_bytes`.
+// and `private_bytes`, and have `preload_length` dwords of the arguments preloaded from dword
+// `preload_offset` on.
     .text
     .globl planted
     .p2align 8
@@ -30,6 +31,11 @@ end:
     .set private_bytes, 0
     .endif
 
+    .ifndef preload_length
+    .set preload_length, 0
+    .set preload_offset, 0
+    .endif
+
     .rodata
     .p2align 6
     .amdhsa_kernel planted
@@ -37,6 +43,8 @@ end:
         .amdhsa_group_segment_fixed_size lds_bytes
         .amdhsa_private_segment_fixed_size private_bytes
         .amdhsa_user_sgpr_kernarg_segment_ptr 1
+        .amdhsa_user_sgpr_kernarg_preload_length preload_length
+        .amdhsa_user_sgpr_kernarg_preload_offset preload_offset
         .amdhsa_next_free_vgpr vgprs
         .amdhsa_accum_offset accum_offset
         .amdhsa_next_free_sgpr sgprs

@@ -35,8 +35,9 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let text = std::fs::read_to_string(text).expect("the kernel's frame");
     let text = text.replace(".wavefront_size: 64", &format!(".wavefront_size: {}", machine.lanes));
     let is_unified = machine.target().acc_vgprs() == AccVgprs::Unified;
-    // The directive of what other targets do not have.
-    let lines = text.lines().filter(|line| is_unified || !line.contains("accum_offset"));
+    // The directives of what other targets do not have.
+    let lacks = |line: &str| line.contains("accum_offset") || line.contains("kernarg_preload");
+    let lines = text.lines().filter(|line| is_unified || !lacks(line));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");

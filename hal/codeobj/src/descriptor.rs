@@ -20,8 +20,7 @@ pub struct Descriptor {
     pub private_segment_fixed_size: u32,
     /// Size of the kernel arguments in bytes.
     pub kernarg_size: u32,
-    /// Where the kernel begins. With kernarg preloading, firmware that knows it begins 256 bytes
-    /// further.
+    /// Where the kernel's code lies. Waves begin there, or further on: see [`Descriptor::start`].
     pub entry: Pc,
     /// `compute_pgm_rsrc1`.
     pub rsrc1: Rsrc1,
@@ -270,6 +269,43 @@ pub struct KernargPreload {
     pub offset: u16,
 }
 
+impl KernargPreload {
+    /// No preloading.
+    pub const NONE: KernargPreload = KernargPreload { length: 0, offset: 0 };
+
+    /// Firmware that preloads goes past so many bytes at the kernel's entry (AMDGPUUsage,
+    /// "Preloaded Kernel Arguments").
+    pub const ENTRY_SIZE: u64 = 256;
+
+    /// Whether there is no preloading.
+    pub fn is_none(self) -> bool {
+        self.length == 0
+    }
+
+    /// Where in the arguments the dwords begin, in bytes.
+    pub fn start_bytes(self) -> u64 {
+        4 * u64::from(self.offset)
+    }
+
+    /// Where they end; 0 where there are none.
+    pub fn end_bytes(self) -> u64 {
+        if self.is_none() { 0 } else { self.start_bytes() + 4 * u64::from(self.length) }
+    }
+
+    /// Whether processors of a generation can preload (LLVM's `FeatureKernargPreload`). Elsewhere
+    /// the descriptor's field is reserved.
+    fn exists(generation: Generation) -> bool {
+        matches!(generation, Generation::Gfx90a | Generation::Gfx940)
+    }
+
+    fn decode(half: u16, generation: Generation) -> KernargPreload {
+        if !KernargPreload::exists(generation) {
+            return KernargPreload::NONE;
+        }
+        KernargPreload { length: (half & 0x7f) as u8, offset: half >> 7 }
+    }
+}
+
 impl Descriptor {
     /// Decodes the descriptor of a kernel at ELF virtual address `address`. Every bit pattern
     /// means something; whether the entry is code is another question.
@@ -291,11 +327,16 @@ impl Descriptor {
             rsrc2: Rsrc2::decode(word(bytes, 52)),
             rsrc3: Rsrc3::decode(word(bytes, 44), generation),
             properties,
-            kernarg_preload: KernargPreload {
-                length: (half(bytes, 58) & 0x7f) as u8,
-                offset: half(bytes, 58) >> 7,
-            },
+            kernarg_preload: KernargPreload::decode(half(bytes, 58), generation),
         }
+    }
+
+    /// Where waves begin: at the entry or, where arguments are preloaded, 256 bytes after it. What
+    /// stands between the two is for firmware that cannot preload: it begins at the entry
+    /// (AMDGPUUsage, "Preloaded Kernel Arguments").
+    pub fn start(&self) -> Pc {
+        let skipped = if self.kernarg_preload.is_none() { 0 } else { KernargPreload::ENTRY_SIZE };
+        Pc(self.entry.0.wrapping_add(skipped))
     }
 
     /// Lanes of a wave: 32 or 64.

@@ -29,9 +29,14 @@ impl Kernel {
         &self.metadata.arguments
     }
 
-    /// Where the code begins, an ELF virtual address.
+    /// Where the code lies, an ELF virtual address.
     pub fn entry(&self) -> Pc {
         self.descriptor.entry
+    }
+
+    /// Where waves begin, an ELF virtual address: see [`Descriptor::start`].
+    pub fn start(&self) -> Pc {
+        self.descriptor.start()
     }
 }
 

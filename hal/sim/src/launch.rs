@@ -24,8 +24,10 @@ pub struct Launch {
     pub machine: Machine,
     target: Target,
     descriptor: Descriptor,
-    /// Device address of the kernel's first instruction.
-    entry: u64,
+    /// Device address of the first instruction that waves execute.
+    start: u64,
+    /// Arguments that waves find in user SGPRs.
+    preloaded: Vec<u32>,
     grid: Dim3,
     workgroup: Dim3,
     /// LDS of a workgroup, in bytes.
@@ -39,8 +41,8 @@ pub struct Launch {
 /// A launch whose kernel is known and whose shape is possible.
 struct Checked {
     descriptor: Descriptor,
-    /// Device address of the kernel's first instruction.
-    entry: u64,
+    /// Device address of the first instruction that waves execute.
+    start: u64,
     grid: Dim3,
     workgroup: Dim3,
     lds_bytes: u32,
@@ -78,7 +80,7 @@ impl Launch {
     pub fn prepare(
         dispatch: &Dispatch,
         kernel: &Kernel,
-        entry: u64,
+        start: u64,
         target: &Target,
         private_bytes: u32,
         space: &mut AddressSpace,
@@ -87,7 +89,8 @@ impl Launch {
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
         let descriptor = kernel.descriptor.clone();
-        let needed = u64::from(descriptor.kernarg_size);
+        let needed =
+            u64::from(descriptor.kernarg_size).max(descriptor.kernarg_preload.end_bytes());
         if (dispatch.kernarg.len() as u64) < needed {
             return Err(refuse(format!(
                 "its arguments take {needed} bytes, {} are given",
@@ -95,7 +98,7 @@ impl Launch {
             )));
         }
         let checked = Checked {
-            entry,
+            start,
             grid: dispatch.grid,
             workgroup: dispatch.workgroup,
             lds_bytes: descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds),
@@ -108,9 +111,9 @@ impl Launch {
             queue: space.allocate(256)?,
             dispatch_id: 0,
         };
+        space.write(places.kernarg, &dispatch.kernarg)?;
         let mut launch = Launch::place(checked, target, places, space, refuse)?;
         launch.owned.extend([places.kernarg, places.packet, places.queue]);
-        space.write(places.kernarg, &dispatch.kernarg)?;
         space.write(places.packet, &launch.packet().to_bytes())?;
         space.write(Address(places.queue.0 + 0x40), &aperture_bytes())?;
         Ok(launch)
@@ -133,8 +136,8 @@ impl Launch {
         let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
         check_extent(grid, workgroup, LARGEST_WORKGROUP).map_err(refuse)?;
         let private_bytes = private_bytes.max(packet.private_bytes);
-        let entry = descriptor.entry.0;
-        let checked = Checked { descriptor, entry, grid, workgroup, lds_bytes, private_bytes };
+        let start = descriptor.start().0;
+        let checked = Checked { descriptor, start, grid, workgroup, lds_bytes, private_bytes };
         Launch::place(checked, target, places, space, refuse)
     }
 
@@ -146,7 +149,7 @@ impl Launch {
         space: &mut AddressSpace,
         refuse: impl Fn(String) -> DeviceError,
     ) -> Result<Launch, DeviceError> {
-        let Checked { descriptor, entry, grid, workgroup, lds_bytes, private_bytes } = checked;
+        let Checked { descriptor, start, grid, workgroup, lds_bytes, private_bytes } = checked;
         let wave_size = descriptor.wavefront_size() as u8;
         if !target.wave_sizes().contains(&wave_size) {
             return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
@@ -160,7 +163,8 @@ impl Launch {
         let mut launch = Launch {
             machine: Machine::new(target, wave_size),
             target: target.clone(),
-            entry,
+            start,
+            preloaded: Vec::new(),
             grid,
             workgroup,
             lds_bytes,
@@ -169,6 +173,7 @@ impl Launch {
             scratch: Scratch::default(),
             descriptor,
         };
+        launch.preloaded = launch.preload(space)?;
         launch.scratch = launch.place_scratch(private_bytes, space)?;
         if launch.scratch.bytes > 0 {
             launch.owned.push(launch.scratch.base);
@@ -182,6 +187,20 @@ impl Launch {
     /// None that a correct caller sees.
     pub fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
         self.owned.iter().try_for_each(|address| space.free(*address))
+    }
+
+    /// The arguments that are in user SGPRs when waves start, read once for the whole dispatch
+    /// (AMDGPUUsage, "Preloaded Kernel Arguments").
+    fn preload(&self, space: &AddressSpace) -> Result<Vec<u32>, DeviceError> {
+        let initial = self.descriptor.initial_sgprs(&self.target);
+        let Some(own) = initial.iter().find(|own| own.value == InitialValue::Arguments) else {
+            return Ok(Vec::new());
+        };
+        let offset = self.descriptor.kernarg_preload.start_bytes();
+        let mut bytes = vec![0; 4 * usize::from(own.words)];
+        space.read(Address(self.places.kernarg.0.wrapping_add(offset)), &mut bytes)?;
+        let (words, _) = bytes.as_chunks();
+        Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
     fn place_scratch(
@@ -266,7 +285,7 @@ impl Launch {
         let (arch, accumulation) = self.registers();
         let id = WaveId { workgroup: position, wave: index };
         wave.reset(self.machine, id, arch, accumulation);
-        wave.pc = self.entry;
+        wave.pc = self.start;
         wave.mode = Mode(
             u32::from(rsrc1.float_mode.mode())
                 | u32::from(rsrc1.dx10_clamp) << 8
@@ -378,7 +397,7 @@ impl Launch {
                 InitialValue::DispatchId => pair(Address(self.places.dispatch_id)),
                 InitialValue::FlatScratchInit => pair(self.scratch.base),
                 InitialValue::PrivateSegmentSize => vec![self.scratch.bytes_per_lane],
-                InitialValue::Arguments => Vec::new(),
+                InitialValue::Arguments => self.preloaded.clone(),
                 InitialValue::WorkgroupIdX => vec![position[0]],
                 InitialValue::WorkgroupIdY => vec![position[1]],
                 InitialValue::WorkgroupIdZ => vec![position[2]],

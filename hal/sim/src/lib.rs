@@ -234,15 +234,17 @@ impl EmbeddedGpu {
                     present: kernels.iter().map(|kernel| kernel.name.to_string()).collect(),
                 }
             })?;
-        let entry = module.bias.wrapping_add(kernel.entry().0);
+        let at = |pc: Pc| module.bias.wrapping_add(pc.0);
         if let Some(queued) = dispatch.queued {
-            let descriptor = Descriptor { entry: Pc(entry), ..kernel.descriptor.clone() };
+            let entry = Pc(at(kernel.entry()));
+            let descriptor = Descriptor { entry, ..kernel.descriptor.clone() };
             let packet = self.packet_at(queued.packet)?;
             let limit = dispatch.instruction_limit;
             return self.begin_packet(queued, &packet, descriptor, dispatch.module, limit);
         }
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
-        let launch = Launch::prepare(dispatch, kernel, entry, target, policy.private_bytes, space)?;
+        let start = at(kernel.start());
+        let launch = Launch::prepare(dispatch, kernel, start, target, policy.private_bytes, space)?;
         Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))
     }
 

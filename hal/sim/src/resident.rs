@@ -127,8 +127,8 @@ impl EmbeddedGpu {
     /// queue and arguments where they are; scratch is the device's own.
     ///
     /// # Errors
-    /// [`DeviceError::NotAllocated`] if the packet or the descriptor is not in the device's memory,
-    /// [`DeviceError::NoCode`] if the kernel's code is not known, [`DeviceError::BadLaunch`],
+    /// [`DeviceError::NotAllocated`] if the packet, the descriptor or arguments to be preloaded are
+    /// not in the device's memory, [`DeviceError::NoCode`] if the kernel's code is not known, [`DeviceError::BadLaunch`],
     /// [`DeviceError::OutOfMemory`].
     pub fn begin_queued(
         &mut self,

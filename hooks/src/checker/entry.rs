@@ -3,14 +3,10 @@
 use super::Question;
 use super::finding::{Finding, Rule};
 use super::originals::{Origin, Seam};
-use super::seam::{Content, State};
-use flipwave_codeobj::{KernargPreload, Kernel};
+use super::seam::{Arguments, Content, State};
+use flipwave_codeobj::{Initial, InitialValue, Kernel};
 use flipwave_isa::{Register, Sgpr, Vgpr};
 use std::collections::BTreeSet;
-
-/// Firmware that preloads arguments enters a kernel so many bytes behind its entry (AMDGPUUsage,
-/// "Preloaded Kernel Arguments").
-const PRELOADED_ENTRY: u64 = 256;
 
 /// Entries are multiples of this (AMDGPUUsage, "Kernel Descriptor").
 const ENTRY_ALIGNMENT: u64 = 256;
@@ -34,13 +30,8 @@ pub fn seams(question: &Question<'_>, seams: &mut BTreeSet<Seam>, findings: &mut
             let what = format!("the entry is no multiple of {ENTRY_ALIGNMENT}");
             findings.push(Finding::at(Rule::Allocation, entry.0, what).of(old));
         }
-        let KernargPreload { length, .. } = kernel.descriptor.kernarg_preload;
-        let second = (length > 0).then_some(PRELOADED_ENTRY);
-        for distance in [Some(0), second].into_iter().flatten() {
-            if let Some(to) = question.original_at(old.0.wrapping_add(distance)) {
-                let start = entry.0.wrapping_add(distance);
-                seams.insert(Seam { start, to, from: Origin::Kernel(index) });
-            }
+        if let Some(to) = question.original_at(kernel.start().0) {
+            seams.insert(Seam { start: new.start().0, to, from: Origin::Kernel(index) });
         }
     }
 }
@@ -59,14 +50,31 @@ pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
         state.write_vector(register, [Content::Wider { register, bits }; 2]);
     }
     let before = old.descriptor.initial_sgprs(target);
-    for initial in new.descriptor.initial_sgprs(target) {
+    let now = new.descriptor.initial_sgprs(target);
+    for initial in &now {
         let original = before.iter().find(|own| own.value == initial.value);
         for word in 0..initial.words {
-            let content = original.filter(|own| word < own.words).map_or(Content::Unknown, |own| {
-                Content::Own(Register::Sgpr(Sgpr(own.first.0.saturating_add(word))))
-            });
-            let register = Register::Sgpr(Sgpr(initial.first.0.saturating_add(word)));
-            state.set_scalar(register, content);
+            let content = match original.filter(|own| word < own.words) {
+                Some(own) => Content::Own(sgpr(own, word)),
+                None if initial.value == InitialValue::KernargPointer => Content::Kernarg(word),
+                None => Content::Unknown,
+            };
+            state.set_scalar(sgpr(initial, word), content);
         }
     }
+    let find = |of: &[Initial], value| of.iter().find(|own| own.value == value).copied();
+    let loaded = find(&before, InitialValue::Arguments);
+    if let Some((arguments, pointer)) = loaded.zip(find(&now, InitialValue::KernargPointer)) {
+        state.arguments = Some(Arguments {
+            pointer: [0, 1].map(|word| state.scalar(sgpr(&pointer, word))),
+            first: sgpr(&arguments, 0),
+            words: arguments.words,
+            offset: old.descriptor.kernarg_preload.start_bytes(),
+        });
+    }
+}
+
+/// A register of an initial value.
+fn sgpr(own: &Initial, word: u8) -> Register {
+    Register::Sgpr(Sgpr(own.first.0.saturating_add(word)))
 }

@@ -24,13 +24,13 @@ pub enum FlowError {
         /// Lanes of its waves.
         second_size: u32,
     },
-    /// A kernel whose entry is no instruction.
-    #[error("kernel `{kernel}` begins at {entry} with bytes that are no instruction of {target}")]
+    /// A kernel that begins with no instruction.
+    #[error("kernel `{kernel}` begins at {start} with bytes that are no instruction of {target}")]
     NoInstruction {
         /// The kernel.
         kernel: String,
-        /// Its entry.
-        entry: Pc,
+        /// Where waves begin.
+        start: Pc,
         /// The target.
         target: String,
     },

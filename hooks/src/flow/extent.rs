@@ -2,7 +2,7 @@
 
 use flipwave_codeobj::{CodeObject, Definition, SymbolKind};
 use flipwave_isa::Pc;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The code of a function.
@@ -30,19 +30,22 @@ impl Extents {
     pub fn of(object: &CodeObject) -> Extents {
         let mut extents = Extents::default();
         for (index, kernel) in object.kernels().iter().enumerate() {
-            let start = kernel.entry().0;
-            let symbol = object.function_at(kernel.entry()).filter(|own| own.address == start);
+            // What stands at the entry of a kernel that preloads arguments is never executed.
+            let (entry, start) = (kernel.entry(), kernel.start().0);
+            let symbol = object.function_at(entry).filter(|own| own.address == entry.0);
             extents.0.entry(start).or_insert(Extent {
                 start,
-                end: start.saturating_add(kernel.code_size),
+                end: entry.0.saturating_add(kernel.code_size).max(start),
                 name: Arc::clone(&kernel.name),
                 kernel: Some(index),
                 is_exact: symbol.is_some_and(|symbol| symbol.size > 0),
             });
         }
+        let entries: HashSet<u64> = object.kernels().iter().map(|own| own.entry().0).collect();
         for symbol in object.symbols() {
-            let is_function =
-                symbol.kind == SymbolKind::Function && symbol.definition == Definition::Address;
+            let is_function = symbol.kind == SymbolKind::Function
+                && symbol.definition == Definition::Address
+                && !entries.contains(&symbol.address);
             let Some(limit) = code_end(object, symbol.address).filter(|_| is_function) else {
                 continue;
             };

@@ -80,7 +80,7 @@ fn refuse_empty_kernels(object: &CodeObject, drafts: &[Draft]) -> Result<(), Flo
         if let Some(kernel) = draft.extent.kernel.filter(|_| !begins) {
             return Err(FlowError::NoInstruction {
                 kernel: object.kernels().get(kernel).map_or("?".into(), |own| own.name.to_string()),
-                entry: Pc(draft.extent.start),
+                start: Pc(draft.extent.start),
                 target: object.target().to_string(),
             });
         }

@@ -38,6 +38,11 @@ pub(super) const ADDRESS_CHAIN_SIZE: usize = 20;
 pub(super) const ADDRESS_CHAIN_LITERALS: [usize; 2] = [8, 16];
 
 impl Encoding {
+    /// The decoder and assembler behind the words.
+    pub fn isa(&self) -> &Isa {
+        &self.isa
+    }
+
     pub fn new(target: &Target, wave_size: u8) -> Result<Encoding, LayoutError> {
         let isa = Isa::with_wave_size(target, wave_size)?;
         let word = |text: &str| -> Result<u32, LayoutError> {

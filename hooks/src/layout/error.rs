@@ -96,13 +96,16 @@ pub enum LayoutError {
         /// The instruction.
         pc: Pc,
     },
-    /// A kernel whose two entries are not 256 bytes apart.
-    #[error("{function}: preloads its arguments, but no instruction begins at {expected}")]
+    /// A kernel that preloads arguments cannot be moved with what stands at its entry.
+    #[error(
+        "{function}: it preloads its arguments, and the code at its entry, for firmware that \
+         cannot, cannot be moved: at {pc}"
+    )]
     PreloadEntry {
         /// The kernel.
         function: Arc<str>,
-        /// Where its second entry should be.
-        expected: Pc,
+        /// What of that code refers to code elsewhere.
+        pc: Pc,
     },
     /// LLVM does not know the target.
     #[error(transparent)]

@@ -114,7 +114,8 @@ pub struct Edits {
     /// Code in place of an instruction; none removes it. Control leaves it at its end.
     pub replaced: BTreeMap<InstIndex, Code>,
     /// Code that runs once when a kernel starts, and not when control comes back to its first
-    /// instruction.
+    /// instruction. A kernel that has such code begins with it, at its entry: if it preloaded
+    /// arguments, the code has to load them and its descriptor must not preload any more.
     pub entries: BTreeMap<FunctionIndex, Code>,
     /// Code that stands for itself behind everything. Control does not leave it at its end.
     pub routines: Vec<Code>,

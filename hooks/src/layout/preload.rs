@@ -1,34 +1,63 @@
-//! Kernels with two entries: where arguments are preloaded into registers, firmware that knows of
-//! it begins 256 bytes behind the entry; firmware that does not begins at the entry, with code
-//! that loads them (AMDGPUUsage, "Preloaded Kernel Arguments").
+//! Kernels that preload arguments into registers. Waves begin 256 bytes after such a kernel's entry;
+//! at the entry is code for firmware that cannot preload (AMDGPUUsage, "Preloaded Kernel
+//! Arguments"). It is no part of the kernel's function.
 
-use super::{LayoutError, lookup::Lookup};
-use crate::flow::{Function, InstIndex, Program};
-use flipwave_codeobj::CodeObject;
-use flipwave_isa::Pc;
+use super::LayoutError;
+use crate::flow::{Function, Program};
+use flipwave_codeobj::{CodeObject, Kernel, KernargPreload};
+use flipwave_isa::{Control, Isa, Pc};
 
-/// From the first entry to the second, in bytes.
-pub(super) const ENTRY_DISTANCE: u64 = 256;
+/// The address that stands for a function in symbols and descriptors: of a kernel its entry, of
+/// another its first instruction.
+pub(super) fn entry(object: &CodeObject, program: &Program, function: &Function) -> Option<Pc> {
+    match function.kernel.and_then(|kernel| object.kernels().get(kernel)) {
+        Some(kernel) => Some(kernel.entry()),
+        None => program.entry(function),
+    }
+}
 
-/// The instruction at the second entry of a kernel that has two.
+/// The code at the entry of a kernel that preloads, which may be copied as it is.
 ///
 /// # Errors
-/// [`LayoutError::PreloadEntry`] where no instruction begins there.
-pub(super) fn body(
-    object: &CodeObject,
-    program: &Program,
-    lookup: &Lookup<'_>,
+/// [`LayoutError::PreloadEntry`] where it refers to code elsewhere.
+pub(super) fn prologue<'a>(
+    object: &'a CodeObject,
+    isa: &Isa,
     function: &Function,
-) -> Result<Option<InstIndex>, LayoutError> {
+) -> Result<Option<&'a [u8]>, LayoutError> {
     let kernel = function.kernel.and_then(|kernel| object.kernels().get(kernel));
-    if kernel.is_none_or(|kernel| kernel.descriptor.kernarg_preload.length == 0) {
+    let Some(kernel) = kernel.filter(|own| !own.descriptor.kernarg_preload.is_none()) else {
         return Ok(None);
+    };
+    let refused = |pc: Pc| LayoutError::PreloadEntry { function: function.name.clone(), pc };
+    let bytes = object.bytes_at(kernel.entry(), KernargPreload::ENTRY_SIZE as usize);
+    let bytes = bytes.ok_or_else(|| refused(kernel.entry()))?;
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let pc = Pc(kernel.entry().0 + at as u64);
+        let size = match isa.decode(rest, pc) {
+            Ok(inst) => {
+                let control = inst.control(object.target().generation());
+                let knows_where = inst.operation.name() == "s_getpc_b64";
+                if knows_where || !stays(kernel, control, inst.branch_target) {
+                    return Err(refused(pc));
+                }
+                inst.size.into()
+            }
+            // Padding.
+            Err(_) => 4,
+        };
+        at += size;
     }
-    let start = program.instructions.get(function.instructions.start as usize);
-    let expected = Pc(start.map_or(0, |inst| inst.pc.0).saturating_add(ENTRY_DISTANCE));
-    let found = lookup.at(expected).filter(|index| function.instructions.contains(&index.0));
-    match found {
-        Some(index) => Ok(Some(index)),
-        None => Err(LayoutError::PreloadEntry { function: function.name.clone(), expected }),
+    Ok(Some(bytes))
+}
+
+/// Whether control stays within the prologue or goes to the start, wherever both lie.
+fn stays(kernel: &Kernel, control: Control, target: Option<Pc>) -> bool {
+    let own = kernel.entry()..=kernel.start();
+    match control {
+        Control::Next | Control::End => true,
+        Control::Branch | Control::Conditional => target.is_some_and(|pc| own.contains(&pc)),
+        Control::Call | Control::Jump | Control::Unknown(_) => false,
     }
 }

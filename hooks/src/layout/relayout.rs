@@ -9,7 +9,7 @@ use super::lookup::Lookup;
 use super::mending::Mending;
 use super::reach::{self, Branches};
 use super::stream::Labels;
-use super::{Edits, Layout, LayoutError, Place, Placement, Purpose, far, hints, ways};
+use super::{Edits, Layout, LayoutError, Place, Placement, Purpose, far, hints, preload, ways};
 use crate::flow::{Function, FunctionIndex, InstIndex, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Pc};
@@ -43,7 +43,7 @@ pub fn relayout(
     });
     let is_far: Vec<bool> = is_far.collect();
     let joined = match is_far.contains(&true) {
-        true => ways::joined(object, program, &lookup, |_| true)?,
+        true => ways::joined(program, &lookup, |_| true),
         false => BTreeSet::new(),
     };
     let blamed = |error| blamed(program, &lookup, edits, error);
@@ -64,7 +64,7 @@ pub fn relayout(
     if !emitted.refused.is_empty() {
         return Err(blamed(LayoutError::Sites(emitted.refused)));
     }
-    let awaited = awaited(object, program, &lookup, &placements, &emitted)?;
+    let awaited = awaited(program, &lookup, &placements, &emitted);
     let labels = Labels {
         units: &emitted.units,
         entries: &emitted.entries,
@@ -107,7 +107,7 @@ pub fn relayout(
         address: address.0,
         places: places(program, &emitted, addresses, &dropped),
         inserted,
-        functions: functions(program, entries.clone()),
+        functions: functions(object, program, entries.clone()),
         relaid: relaid(program, &placements),
         entries: entries.enumerate().map(|(at, pc)| (FunctionIndex(at as u32), pc)).collect(),
         spans: spans.map(|(range, index)| (finish::addresses(range, &reach), *index)).collect(),
@@ -143,22 +143,18 @@ fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
 /// Displaced instructions that control comes to by their old addresses: from the one before, which
 /// stays, by what leads there, or, in a function that is not understood, from anywhere.
 fn awaited(
-    object: &CodeObject,
     program: &Program,
     lookup: &Lookup<'_>,
     placements: &[Placement],
     emitted: &Emitted,
-) -> Result<BTreeSet<InstIndex>, LayoutError> {
+) -> BTreeSet<InstIndex> {
     let stays = |index: InstIndex| matches!(emitted.units.get(index.0 as usize), Some(None));
     let functions = program.functions.iter().zip(placements);
     let staying = functions.filter(|(_, placement)| **placement == Placement::Trampoline);
     let mut awaited = BTreeSet::new();
     let mut joined = None;
     for (function, _) in staying {
-        let joined = match &joined {
-            Some(joined) => joined,
-            None => joined.insert(ways::joined(object, program, lookup, stays)?),
-        };
+        let joined = joined.get_or_insert_with(|| ways::joined(program, lookup, stays));
         let mut is_before_there = true;
         for index in function.instructions.clone().map(InstIndex) {
             let is_there = stays(index);
@@ -170,7 +166,7 @@ fn awaited(
             is_before_there = is_there;
         }
     }
-    Ok(awaited)
+    awaited
 }
 
 /// Sites that cannot be done are edited ones: of an instruction that is displaced for another's
@@ -246,10 +242,12 @@ fn relaid(program: &Program, placements: &[Placement]) -> Vec<Range<u32>> {
 }
 
 /// New addresses of functions by the old ones.
-fn functions(program: &Program, entries: impl Iterator<Item = Pc>) -> BTreeMap<Pc, Pc> {
-    let old = |function: &Function| {
-        program.instructions.get(function.instructions.start as usize).map(|inst| inst.pc)
-    };
+fn functions(
+    object: &CodeObject,
+    program: &Program,
+    entries: impl Iterator<Item = Pc>,
+) -> BTreeMap<Pc, Pc> {
+    let old = |function| preload::entry(object, program, function);
     let pairs = program.functions.iter().zip(entries);
     pairs.filter_map(|(function, new)| Some((old(function)?, new))).collect()
 }

@@ -1,29 +1,20 @@
 //! Where control may come to an instruction from elsewhere than the one before it.
 
 use super::lookup::Lookup;
-use super::{LayoutError, preload};
 use crate::flow::{InstIndex, Program};
-use flipwave_codeobj::CodeObject;
 use std::collections::BTreeSet;
 
 /// The instructions that branches and calls lead to, as far as `is_there` says that those are
 /// still there; those whose address the program computes; and the first of each function.
-///
-/// # Errors
-/// [`LayoutError::PreloadEntry`].
 pub(super) fn joined(
-    object: &CodeObject,
     program: &Program,
     lookup: &Lookup<'_>,
     is_there: impl Fn(InstIndex) -> bool,
-) -> Result<BTreeSet<InstIndex>, LayoutError> {
+) -> BTreeSet<InstIndex> {
     let branches = program.insts().filter(|(index, _)| is_there(*index));
     let targets = branches.filter_map(|(_, inst)| inst.branch_target);
     let targets = targets.chain(program.addresses.iter().map(|chain| chain.target));
     let mut joined: BTreeSet<InstIndex> = targets.filter_map(|target| lookup.at(target)).collect();
-    for function in &program.functions {
-        joined.insert(InstIndex(function.instructions.start));
-        joined.extend(preload::body(object, program, lookup, function)?);
-    }
-    Ok(joined)
+    joined.extend(program.functions.iter().map(|own| InstIndex(own.instructions.start)));
+    joined
 }

@@ -190,14 +190,10 @@ impl Search<'_> {
     /// A way for words among the SGPRs that the component's code names.
     fn slide(&self, words: usize, asked: RegisterSet) -> Option<Slide> {
         let kernels = || self.component.kernels.iter().copied();
-        // Moves have to go in, and a second entry would need its own beginning.
+        // Moves have to go in.
         let moves = |own: &FunctionIndex| self.placements.get(own) == Some(&Placement::Inline);
         let is_movable = self.component.functions.iter().all(moves);
-        let preloads = |kernel: &Kernel| kernel.descriptor.kernarg_preload.length > 0;
-        if words == 0
-            || !is_movable
-            || kernels().filter_map(|at| self.object.kernels().get(at)).any(preloads)
-        {
+        if words == 0 || !is_movable {
             return None;
         }
         let reachable = kernels().filter_map(|at| self.program.kernel(at));

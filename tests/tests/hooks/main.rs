@@ -14,6 +14,7 @@ mod pressure;
 mod beside;
 mod everywhere;
 mod full_files;
+mod preload;
 mod registers;
 mod sliding;
 mod trampolines;

@@ -1,7 +1,7 @@
 //! The way back: a decoded descriptor as 64 bytes.
 
 use super::{
-    ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, Rsrc1, Rsrc2, Rsrc3, half,
+    ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, KernargPreload, Rsrc1, Rsrc2, Rsrc3, half,
     sgpr_granule, vgpr_granule, word,
 };
 use flipwave_isa::Generation;
@@ -46,10 +46,12 @@ impl Descriptor {
         put(&mut bytes, 52, self.rsrc2.encode(bits(word(original, 52)))?.to_le_bytes());
         let properties = self.properties.encode(bits(half(original, 56).into()));
         put(&mut bytes, 56, (properties as u16).to_le_bytes());
-        let mut preload = bits(0);
-        preload.set("kernarg preload length", 0, 7, self.kernarg_preload.length.into())?;
-        preload.set("kernarg preload offset", 7, 9, self.kernarg_preload.offset.into())?;
-        put(&mut bytes, 58, (preload.bits as u16).to_le_bytes());
+        if KernargPreload::exists(generation) {
+            let mut preload = bits(0);
+            preload.set("kernarg preload length", 0, 7, self.kernarg_preload.length.into())?;
+            preload.set("kernarg preload offset", 7, 9, self.kernarg_preload.offset.into())?;
+            put(&mut bytes, 58, (preload.bits as u16).to_le_bytes());
+        }
         Ok(bytes)
     }
 }

@@ -35,6 +35,9 @@ pub enum Content {
     /// The carry of the addition that made the low half of this address. The second number is the
     /// address that the sum began with.
     Carry(u64, u64),
+    /// A word of the address of the kernel's arguments, where the original kernel did not have it
+    /// in registers.
+    Kernarg(u8),
     /// Anything.
     Unknown,
 }

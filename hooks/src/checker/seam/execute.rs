@@ -22,6 +22,7 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static
     }
     let done = match facts.inst.class() {
         Class::Salu | Class::Branch => scalar::execute(facts, pc, state),
+        Class::Smem => scalar::load_arguments(&facts.inst, state),
         Class::Valu | Class::Vmem => vector::execute(facts, state),
         _ => None,
     };

@@ -10,7 +10,7 @@ mod vector;
 mod walk;
 
 pub use content::Content;
-pub use state::State;
+pub use state::{Arguments, State};
 
 use super::Question;
 use super::code::{Code, Owner};

@@ -51,6 +51,23 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
     }
 }
 
+/// A load of what the original kernel had in registers when it started.
+pub fn load_arguments(inst: &Inst, state: &mut State) -> Option<()> {
+    let arguments = state.arguments?;
+    let memory = inst.memory_operand()?;
+    let (to, base) = (memory.loaded?, memory.saddr?);
+    if !inst.operation.name().starts_with("s_load_dword") || memory.soffset.is_some() {
+        return None;
+    }
+    let pointer = [base.first, base.first.offset(1)?].map(|register| state.scalar(register));
+    let offset = *memory.offsets.first()? as u64;
+    for word in 0..to.words {
+        let content = arguments.loaded(pointer, offset.wrapping_add(4 * u64::from(word)));
+        write(to, word, content, state);
+    }
+    Some(())
+}
+
 fn destination(inst: &Inst) -> Option<RegisterRange> {
     match inst.destinations().next()?.value {
         Value::Register(range) => Some(range),

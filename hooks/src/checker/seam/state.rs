@@ -68,6 +68,31 @@ pub enum Indexing {
     On,
 }
 
+/// Arguments in memory that the original kernel had in registers when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// What the words of their address are.
+    pub pointer: [Content; 2],
+    /// The register of the first.
+    pub first: Register,
+    /// How many words there are.
+    pub words: u8,
+    /// Where the first lies behind the address, in bytes.
+    pub offset: u64,
+}
+
+impl Arguments {
+    /// What a load of a word from the address and an offset gives.
+    pub fn loaded(&self, pointer: [Content; 2], offset: u64) -> Content {
+        let distance = offset.wrapping_sub(self.offset);
+        let word = u8::try_from(distance / 4).ok().filter(|word| {
+            pointer == self.pointer && distance.is_multiple_of(4) && *word < self.words
+        });
+        let register = word.and_then(|word| self.first.offset(word));
+        register.map_or(Content::Unknown, Content::Own)
+    }
+}
+
 /// What is known of all registers. What is not in the map is as it was at the beginning; lanes
 /// and slots that are not in it are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +102,8 @@ pub struct State {
     pub mode_changed: u32,
     /// GPR-index mode.
     pub indexing: Indexing,
+    /// What the kernel's start may load instead of finding it in registers.
+    pub arguments: Option<Arguments>,
     /// Whether EXEC was changed for good: the lanes of the two planes are then those of the new
     /// EXEC.
     exec_changed: bool,
@@ -94,7 +121,8 @@ impl State {
     /// The beginning of a seam.
     pub fn new(wave_size: u8, indexing: Indexing) -> State {
         let contents = BTreeMap::new();
-        State { contents, mode_changed: 0, indexing, exec_changed: false, wave_size }
+        let arguments = None;
+        State { contents, mode_changed: 0, indexing, arguments, exec_changed: false, wave_size }
     }
 
     /// How many registers a lane mask takes.

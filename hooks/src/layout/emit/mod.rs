@@ -64,7 +64,6 @@ pub(super) fn emit(
         whole_until: 0,
         stubs: Vec::new(),
         far: None,
-        second_entry: None,
         refused: Vec::new(),
     };
     let mut entries = Vec::with_capacity(program.functions.len());
@@ -100,9 +99,6 @@ struct Emitter<'a> {
     stubs: Vec<Stub>,
     /// Of the function at hand, if it stays out of a branch's reach: what of it does not stay.
     far: Option<BTreeSet<u32>>,
-    /// Of the kernel at hand, if arguments are preloaded: the instruction that begins its body,
-    /// and where the code is that runs once before it.
-    second_entry: Option<(InstIndex, usize)>,
     refused: Vec<(Pc, String)>,
 }
 
@@ -120,27 +116,16 @@ struct Stub {
 impl<'a> Emitter<'a> {
     /// A function in whole.
     fn function(&mut self, index: FunctionIndex, function: &Function) -> Result<Spot, LayoutError> {
-        let body =
-            preload::body(self.source.object, self.source.program, self.source.lookup, function)?;
-        let first = function.instructions.start;
-        let entry = self.entry(index, function, body)?;
+        let entry = self.entry(index, function)?;
         self.far = None;
-        let body = body.unwrap_or(InstIndex(first)).0;
-        self.units(body..function.instructions.end, false)?;
-        self.stubs()?;
-        self.units(first..body, false)?;
+        self.units(function.instructions.clone(), false)?;
         self.stubs()?;
         Ok(Spot::Position(entry))
     }
 
-    /// The beginning of a function: both entries where arguments are preloaded, and what runs
-    /// once.
-    fn entry(
-        &mut self,
-        index: FunctionIndex,
-        function: &Function,
-        body: Option<InstIndex>,
-    ) -> Result<usize, LayoutError> {
+    /// The beginning of a function: what runs once, or the code at the entry of a kernel that
+    /// preloads arguments.
+    fn entry(&mut self, index: FunctionIndex, function: &Function) -> Result<usize, LayoutError> {
         let first = InstIndex(function.instructions.start);
         self.stream.seam(self.falls);
         self.falls = false;
@@ -148,22 +133,16 @@ impl<'a> Emitter<'a> {
             self.stream.align(KERNEL_ALIGNMENT);
         }
         let entry = self.stream.position();
-        self.second_entry = None;
-        if let Some(body) = body {
-            self.stream.branch(self.encoding.branch, Label::Inst(first), None);
-            while self.stream.position() < entry + preload::ENTRY_DISTANCE as usize {
-                self.stream.word(self.encoding.nop);
-            }
-            self.stream.close_inserted(entry, Purpose::Island);
-            self.second_entry = Some((body, self.stream.position()));
-            // No islands between the two entries.
-            self.whole_until = body.0 + 1;
-        }
-        let start = self.stream.position();
-        if let Some(code) = self.source.edits.entries.get(&index) {
+        let Source { object, edits, .. } = self.source;
+        if let Some(code) = edits.entries.get(&index) {
             self.code(code, Purpose::Entry(index))?;
-            self.stream.close_span(start, body.unwrap_or(first));
+            self.stream.close_span(entry, first);
             self.falls = true;
+        } else if let Some(code) = preload::prologue(object, self.encoding.isa(), function)? {
+            self.stream.bytes.extend_from_slice(code);
+            self.stream.close_inserted(entry, Purpose::Island);
+            // The start keeps its distance from the entry: nothing comes between.
+            self.whole_until = first.0 + 1;
         }
         Ok(entry)
     }

@@ -23,40 +23,28 @@ impl<'a> Emitter<'a> {
                 displaced.extend(chain.without_literal(self.source.program).map(|at| at.0));
             }
         }
-        let body = match self.source.edits.entries.contains_key(&index) {
-            true => preload::body(
-                self.source.object,
-                self.source.program,
-                self.source.lookup,
-                function,
-            )?,
-            false => None,
-        };
-        // Who comes in by the first entry must not miss what runs once at the second.
-        displaced.extend(body.into_iter().flat_map(|body| range.start..body.0));
         let is_far = self.source.is_far.get(index.0 as usize) == Some(&true);
         if is_far && function.unresolved.is_empty() {
             self.widen(&range, &mut displaced);
         }
         self.far = is_far.then(|| displaced.clone());
-        self.second_entry = None;
-        let entry = if self.source.edits.entries.contains_key(&index) {
-            let entry = self.entry(index, function, body)?;
-            let first = body.unwrap_or(InstIndex(range.start));
+        let Source { object, program, edits, .. } = self.source;
+        let entry = if edits.entries.contains_key(&index) {
+            let entry = self.entry(index, function)?;
+            let first = InstIndex(range.start);
             self.leave(Label::Inst(first), Some(first))?;
             Spot::Position(entry)
         } else {
-            let first = self.source.program.instructions.get(range.start as usize);
-            Spot::Address(first.map_or(0, |inst| inst.pc.0))
+            Spot::Address(preload::entry(object, program, function).map_or(0, |pc| pc.0))
         };
-        for run in runs(displaced, self.second_entry.map(|(body, _)| body.0)) {
+        for run in runs(displaced) {
             let last = run.end - 1;
             self.units(run, true)?;
             if self.falls {
                 let inst = self.inst(last)?;
                 let next = Pc(inst.pc.0.saturating_add(inst.size.into()));
                 let to = match self.source.lookup.at(next) {
-                    Some(next) => self.way(InstIndex(last), next),
+                    Some(next) => self.source.lookup.way(InstIndex(last), next),
                     None => Label::address(next.0),
                 };
                 self.leave(to, Some(InstIndex(last)))?;
@@ -87,7 +75,7 @@ impl<'a> Emitter<'a> {
             program.insts_of(run).map(|(_, inst)| usize::from(inst.size)).sum()
         };
         let splits = |at: u32| hints::splits(program, range, self.dropped, at);
-        for edited in runs(displaced.clone(), None) {
+        for edited in runs(displaced.clone()) {
             let mut run = edited.clone();
             while (!has_pair(run.start) || splits(run.start))
                 && !is_joined(run.start)
@@ -142,11 +130,11 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Runs of neighbours; none goes across `border`.
-fn runs(indices: BTreeSet<u32>, border: Option<u32>) -> Vec<Range<u32>> {
+/// Runs of neighbours.
+fn runs(indices: BTreeSet<u32>) -> Vec<Range<u32>> {
     let mut runs: Vec<Range<u32>> = Vec::new();
     for index in indices {
-        match runs.last_mut().filter(|run| run.end == index && Some(index) != border) {
+        match runs.last_mut().filter(|run| run.end == index) {
             Some(run) => run.end += 1,
             None => runs.push(index..index + 1),
         }

@@ -13,7 +13,7 @@ impl<'a> Emitter<'a> {
     /// it is.
     pub(super) fn units(&mut self, range: Range<u32>, stays: bool) -> Result<(), LayoutError> {
         let mut behind = None;
-        for index in range.clone() {
+        for index in range {
             let inst = self.inst(index)?;
             if self.falls && behind.is_some_and(|behind| behind != inst.pc) {
                 let pc = behind.unwrap_or(inst.pc);
@@ -22,14 +22,6 @@ impl<'a> Emitter<'a> {
             }
             self.unit(InstIndex(index), inst, stays.then_some(InstIndex(index)))?;
             behind = Some(Pc(inst.pc.0.saturating_add(inst.size.into())));
-        }
-        // The first entry's code ends by going to the second.
-        if let Some((body, position)) = self.second_entry
-            && range.end == body.0
-            && !range.is_empty()
-            && self.falls
-        {
-            self.leave(Label::position(position), None)?;
         }
         Ok(())
     }
@@ -130,17 +122,9 @@ impl<'a> Emitter<'a> {
     ) -> Result<Label, LayoutError> {
         match self.source.lookup.at(target) {
             Some(to) if inst.flags.call => Ok(self.source.lookup.code_label(to)),
-            Some(to) => Ok(self.way(from, to)),
+            Some(to) => Ok(self.source.lookup.way(from, to)),
             None if stays => Ok(Label::address(target.0)),
             None => Err(LayoutError::BranchTarget { pc: inst.pc, target }),
-        }
-    }
-
-    /// Where control goes from one instruction to another: into another function by its entry.
-    pub(super) fn way(&self, from: InstIndex, to: InstIndex) -> Label {
-        match self.second_entry {
-            Some((body, position)) if to == body && from < body => Label::position(position),
-            _ => self.source.lookup.way(from, to),
         }
     }
 

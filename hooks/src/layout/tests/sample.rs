@@ -84,7 +84,8 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
     for symbol in symbols {
         let start = instructions.len() as u32;
         let bytes = object.bytes_at(Pc(symbol.address), symbol.size as usize).expect("code");
-        let mut at = 0;
+        let kernel = object.kernels().iter().find(|own| own.entry().0 == symbol.address);
+        let mut at = kernel.map_or(0, |own| (own.start().0 - own.entry().0) as usize);
         while at < bytes.len() {
             let pc = Pc(symbol.address + at as u64);
             let inst = isa.decode(&bytes[at..], pc).expect("an instruction");

@@ -152,11 +152,6 @@ pub fn expected(
         let above = program.functions.partition_point(|f| f.instructions.start <= index.0);
         FunctionIndex(above as u32 - 1)
     };
-    let second = |function: FunctionIndex| {
-        let kernel = program.functions[function.0 as usize].kernel;
-        let descriptor = kernel.map(|kernel| &sample.object.kernels()[kernel].descriptor);
-        descriptor.filter(|d| d.kernarg_preload.length > 0).and_then(|d| at(d.entry.0 + 256))
-    };
     let highs: BTreeMap<InstIndex, u8> = program
         .addresses
         .iter()
@@ -177,10 +172,9 @@ pub fn expected(
         let inst = &program.instructions[index.0 as usize];
         let function = function_of(index);
         let first = program.functions[function.0 as usize].instructions.start;
-        let runs_once = match (second(function), from) {
-            (Some(body), from) => index == body && from.is_none_or(|from| from < body),
-            (None, None) => index.0 == first,
-            (None, Some(from)) => {
+        let runs_once = match from {
+            None => index.0 == first,
+            Some(from) => {
                 let before = &program.instructions[from.0 as usize];
                 index.0 == first
                     && (function_of(from) != function

@@ -1,0 +1,243 @@
+//! Kernels whose arguments are preloaded into scalar registers, as current compilers make them for
+//! gfx90a and gfx942: whatever is done with them comes to what it comes to without.
+
+use crate::everywhere::touch_one_in;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{ArgumentValue, Device};
+use flipwave_hooks::hook::{Argument, EntryValue, Mask};
+use flipwave_hooks::rewrite::{HookCall, Instrumentation, Selection, When};
+use flipwave_hooks::tools::{InstructionCount, Options, Per, measure};
+use flipwave_hooks::variables::Variables;
+use flipwave_injector::Workload;
+use flipwave_isa::Pc;
+use flipwave_tests::{
+    Instrumented, MACHINES, Machine, Program, assemble_for, clean, compile_for, examples,
+    hook_compiler, hook_source, instrument, keep_step, scalar, to_values, workload,
+};
+use std::path::Path;
+
+/// The machines that can preload.
+fn machines() -> impl Iterator<Item = Machine> {
+    MACHINES.into_iter().filter(|own| ["gfx90a", "gfx942"].contains(&own.target().processor()))
+}
+
+/// How many arguments the compiler may preload at most.
+const COUNTS: [&str; 2] =
+    ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-preload-count=16"];
+
+/// A program whose kernels preload so many arguments.
+fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
+    let own = workload(machine, file, &["-O3", "-mllvm", count]);
+    for dispatch in &own.dispatches {
+        let object = own.device.code_object(dispatch.module).expect("a loaded module");
+        let kernel = object.kernel(&dispatch.kernel).expect("the kernel");
+        assert!(kernel.descriptor.kernarg_preload.length > 0, "{} preloads nothing", kernel.name);
+        assert_eq!(kernel.start().0, kernel.entry().0 + 256);
+    }
+    own
+}
+
+#[test]
+fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
+    for machine in machines() {
+        for file in examples() {
+            let plain = workload(machine, &file, &["-O3"]).golden().expect("a golden run");
+            for (at, count) in COUNTS.into_iter().enumerate() {
+                let workload = preloading(machine, &file, count);
+                let golden = if at == 0 { workload.golden() } else { Ok(clean(&workload)) };
+                let outputs = golden.expect("a golden run").outputs;
+                assert_eq!(outputs, plain.outputs, "{} {machine} {count}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn hooks_in_kernels_that_preload_arguments_keep_step() {
+    for machine in machines() {
+        for (at, file) in examples().into_iter().enumerate().step_by(3) {
+            let count = COUNTS[at / 3 % 2];
+            println!("{} {machine} {count}", file.display());
+            let workload = preloading(machine, &file, count);
+            let golden = workload.golden().expect("a golden run");
+            let instrumented = instrument(&workload, |own| _ = touch_one_in(3, "", own));
+            for (_, new) in instrumented.rewritten.values() {
+                assert!(new.report.placed > 0 && new.report.proof.is_some());
+            }
+            assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
+            keep_step(instrumented.original.device.clone(), instrumented.twins());
+        }
+    }
+}
+
+/// A kernel that preloads so many dwords from a dword on and stores the first of them, in s2.
+fn preloads(machine: Machine, offset: u32, length: u32) -> Vec<u8> {
+    let body = format!(
+        ".set preload_length, {length}\n.set preload_offset, {offset}\n\
+         s_trap 2\n.p2align 8\ns_mov_b32 s10, s2\ns_load_dwordx2 s[4:5], s[0:1], 0x0\n\
+         v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v2, s10\ns_waitcnt lgkmcnt(0)\n\
+         global_store_dword v1, v2, s[4:5]\n"
+    );
+    assemble_for(machine, &body).code_object
+}
+
+#[test]
+fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
+    for machine in machines() {
+        for (offset, length) in [(0, 2), (0, 1), (1, 1)] {
+            let mut program = Program::new(&preloads(machine, offset, length)).strictly();
+            let out = program.output(&[0u32; 64]);
+            let ArgumentValue::Buffer(address) = out else { panic!("{out:?}") };
+            let word = (address.0 >> (32 * offset)) as u32;
+            assert_ne!(word, (address.0 >> (32 - 32 * offset)) as u32, "the words tell nothing");
+            program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
+            let found: Vec<u32> = to_values(&program.outputs()[0]);
+            assert_eq!(found, [word; 64], "{machine} {offset} {length}");
+        }
+    }
+}
+
+/// Beyond the arguments there is nothing to preload.
+#[test]
+fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
+    for machine in machines() {
+        let mut program = Program::new(&preloads(machine, 1, 2));
+        let out = program.output(&[0u32; 64]);
+        program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
+        let error = program.workload().golden().expect_err("12 bytes of 8").to_string();
+        assert!(error.contains("its arguments take 12 bytes, 8 are given"), "{error}");
+    }
+}
+
+const SEE: &str = "
+uint64_t seen[64];
+uint64_t buffers[64];
+
+/* Counts by wave, and keeps the kernel's first argument. */
+void see(uint32_t workgroup, uint32_t wave, uint64_t kernarg)
+{
+    flipwave_count(&seen[workgroup * 8 + wave], 1);
+    buffers[workgroup * 8 + wave] = *(const uint64_t *)kernarg;
+}
+";
+
+/// The kernel of many arguments, two workgroups of three waves.
+fn many_arguments(machine: Machine) -> Workload {
+    let options = ["-O3", "-mllvm", COUNTS[1]];
+    let mut program = Program::new(&compile_for(machine, "arguments.cl", &options));
+    let mut arguments = vec![program.output(&[0u32; 384])];
+    arguments.extend((1..=12u32).map(|number| scalar(number * number)));
+    program.launch("arguments", [384, 1, 1], [192, 1, 1], &arguments);
+    program.workload()
+}
+
+/// Has state of the start reach hooks before every instruction.
+fn watch(instrumentation: &mut Instrumentation<'_>) {
+    let source = hook_source("see.c", SEE, instrumentation);
+    let source = instrumentation.add_source(source);
+    for at in instrumentation.select(&Selection::default()) {
+        let call = HookCall {
+            source,
+            function: "see".into(),
+            arguments: vec![Argument::WorkgroupId(0), Argument::WaveInWorkgroup, Argument::Kernarg],
+            results: Vec::new(),
+            mask: Mask::Single,
+        };
+        instrumentation.call(at, When::Before, call);
+    }
+}
+
+/// What the hooks have seen: by wave, how often and which argument.
+fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
+    let mut device = instrumented.workload.device.clone();
+    let dispatch = &instrumented.workload.dispatches[0];
+    device.dispatch(dispatch).expect("a launch");
+    let (_, new) = instrumented.rewritten.values().next().expect("code");
+    let variables = Variables::read(&device, dispatch.module, &new.data[0]).expect("variables");
+    ["seen", "buffers"].map(|name| variables.numbers(name).expect("numbers"))
+}
+
+#[test]
+fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
+    for machine in machines() {
+        let workload = many_arguments(machine);
+        let module = workload.dispatches[0].module;
+        let object = workload.device.code_object(module).expect("a loaded module");
+        let descriptor = &object.kernels()[0].descriptor;
+        assert_eq!(descriptor.rsrc2.user_sgprs, 16, "{machine} has room left");
+        let golden = workload.golden().expect("a golden run");
+        let instrumented = instrument(&workload, watch);
+        let (_, new) = instrumented.rewritten.values().next().expect("code");
+        assert!(new.report.proof.is_some() && new.report.refused.is_empty(), "{:?}", new.report);
+        let kept = [EntryValue::Kernarg, EntryValue::WorkgroupId(0), EntryValue::WaveInWorkgroup];
+        assert!(kept.iter().all(|value| new.report.kernels[0].state.contains_key(value)));
+        assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
+        keep_step(instrumented.original.device.clone(), instrumented.twins());
+        let [seen, buffers] = seen(&instrumented);
+        for wave in 0..64 {
+            let is_there = wave / 8 < 2 && wave % 8 < 3;
+            assert_eq!(seen[wave] > 0, is_there, "{machine} {wave}");
+            let buffer = if is_there { workload.outputs[0].address.0 } else { 0 };
+            assert_eq!(buffers[wave], buffer, "{machine} {wave}");
+        }
+    }
+}
+
+/// Rewritten code whose loads of preloaded arguments come from a dword further on.
+#[test]
+fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
+    for machine in machines() {
+        let workload = many_arguments(machine);
+        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        let instrumented = instrument(&workload, watch);
+        let (_, new) = instrumented.rewritten.values().next().expect("code");
+        let entry = new.object.kernels()[0].entry();
+        assert_eq!(new.object.kernels()[0].start(), entry, "it still preloads");
+        let program = flipwave_hooks::flow::Program::read(object).expect("a program");
+        let liveness = flipwave_hooks::liveness::Liveness::new(&program);
+        let isa = flipwave_isa::Isa::new(&machine.target()).expect("an ISA");
+        let mut pc = entry.0;
+        let load = loop {
+            let bytes = new.object.bytes_at(Pc(pc), 8).expect("code");
+            let inst = isa.decode(bytes, Pc(pc)).expect("an instruction");
+            if inst.operation.name() == "s_load_dword" {
+                break pc;
+            }
+            pc += u64::from(inst.size);
+        };
+        let segment = new.object.segment_at(Pc(load)).expect("code");
+        let offset = (segment.file_offset() + load - segment.address) as usize + 4;
+        let mut bytes = new.object.bytes().to_vec();
+        bytes[offset] += 4;
+        let broken = CodeObject::parse(&bytes).expect("a code object");
+        let wanted = |at| liveness.before(at);
+        let check = |new_object| {
+            flipwave_hooks::checker::check(object, &program, &wanted, new_object, &new.claims)
+        };
+        assert!(check(&new.object).is_ok());
+        let findings = check(&broken).expect_err("another argument is loaded");
+        assert!(findings.iter().any(|own| own.to_string().contains("does not hold what it held")));
+    }
+}
+
+#[test]
+fn tools_see_the_same_executions_as_without_preloading() {
+    for machine in machines() {
+        let file = examples().into_iter().find(|file| file.ends_with("reduction.yaml"));
+        let workload = preloading(machine, &file.expect("an example"), COUNTS[1]);
+        let golden = workload.golden().expect("a golden run");
+        let executed: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+        let options = Options { per: Per::Instruction, ..Options::default() };
+        let mut device = workload.device.clone();
+        let found = measure::<InstructionCount, _>(
+            &mut device,
+            |module| workload.device.code_object(module),
+            &workload.dispatches,
+            &options,
+            hook_compiler(),
+        );
+        let found = found.unwrap_or_else(|error| panic!("{error}"));
+        let rows = found.tables.iter().flat_map(|table| &table.rows);
+        assert_eq!(rows.map(|(_, own)| own.executions).sum::<u64>(), executed, "{machine}");
+    }
+}
