@@ -6,7 +6,7 @@ use flipwave_codeobj::Descriptor;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause, KernelPacket};
 use flipwave_isa::Target;
 
-/// Why a queue is stopped.
+/// Why a queue is stopped: the bits of its error signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueError {
     /// A grid or a workgroup with nothing in it, or a grid that no counter holds.
