@@ -127,7 +127,6 @@ pub(crate) struct Argument {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[serde(expecting = "`zeros`, or a mapping with one of `value`, `range`, `uniform` and `file`")]
 pub(crate) enum Init {
     Zeros,
     Value(Number),
