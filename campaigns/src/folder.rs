@@ -73,12 +73,7 @@ pub(crate) fn clear(path: &Path) -> Result<(), FolderError> {
     std::fs::create_dir_all(path).map_err(failed(path))?;
     for name in [RESULTS, SUMMARY, RATES, RECORD] {
         let file = path.join(name);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed(&file)(error));
-            }
-            _ => {}
-        }
+        flipwave_output::remove(&file).map_err(failed(&file))?;
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    std::fs::write(file, bytes).map_err(|reason| failed(file, reason))
+    flipwave_output::replace(file, bytes).map_err(|reason| failed(file, reason))
 }
 
 fn failed(path: &Path, reason: std::io::Error) -> FolderError {

@@ -150,13 +150,13 @@ pub struct Timings {
 }
 
 impl Record {
-    /// Writes `run.json`.
+    /// Writes `run.json`, whole: `--resume` reads it, whenever this process was killed.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), FolderError> {
         let path = folder.join(RECORD);
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        std::fs::write(&path, text).map_err(failed)
+        flipwave_output::replace(&path, text.as_bytes()).map_err(failed)
     }
 }
 

@@ -19,7 +19,7 @@ impl ResultsFile {
     /// Makes the file, with its header.
     pub(crate) fn create(folder: &Path) -> Result<ResultsFile, FolderError> {
         let path = folder.join(RESULTS);
-        let file = File::create(&path).map_err(|reason| failed(&path, reason))?;
+        let file = flipwave_output::create(&path).map_err(|reason| failed(&path, reason))?;
         let mut results = ResultsFile { path, file, length: 0 };
         // With the header written here, a campaign that is stopped before its first row leaves
         // a table too.
@@ -68,16 +68,18 @@ pub(crate) fn write_summary(
     summary: &Summary,
 ) -> Result<(), FolderError> {
     let table = folder.join(SUMMARY);
-    let file = File::create(&table).map_err(|reason| failed(&table, reason))?;
-    summary.write_csv(file).map_err(|error| {
+    let mut text = Vec::new();
+    summary.write_csv(&mut text).map_err(|error| {
         let reason = match error {
             ResultsError::Csv(error) => error.into(),
             other => std::io::Error::other(other),
         };
         failed(&table, reason)
     })?;
+    flipwave_output::replace(&table, &text).map_err(|reason| failed(&table, reason))?;
     let plot = folder.join(RATES);
-    std::fs::write(&plot, rates_svg(summary, name)).map_err(|reason| failed(&plot, reason))
+    let svg = rates_svg(summary, name);
+    flipwave_output::replace(&plot, svg.as_bytes()).map_err(|reason| failed(&plot, reason))
 }
 
 fn failed(path: &Path, reason: std::io::Error) -> FolderError {

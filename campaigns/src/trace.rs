@@ -85,7 +85,7 @@ impl Traced {
         let rows = self.rows();
         let file = folder.join("trace.csv");
         let write = || -> Result<(), csv::Error> {
-            let mut writer = csv::Writer::from_path(&file)?;
+            let mut writer = csv::Writer::from_writer(flipwave_output::create(&file)?);
             rows.iter().try_for_each(|row| writer.serialize(row))?;
             Ok(writer.flush()?)
         };
@@ -93,7 +93,7 @@ impl Traced {
         let file = folder.join("trace.svg");
         let title = format!("{}: a fault and what it made wrong", self.name);
         let svg = propagation_svg(&rows, &title, &self.site.to_string());
-        std::fs::write(&file, svg).map_err(failed(&file))?;
+        flipwave_output::replace(&file, svg.as_bytes()).map_err(failed(&file))?;
         Ok(())
     }
 }

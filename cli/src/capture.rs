@@ -7,7 +7,8 @@ use flipwave_attach::{Library, Session, Task, exit_code, run_application};
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
 use flipwave_hooks::hook::cache_folder;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 pub fn capture(arguments: &CaptureArguments) -> Result<(), Failure> {
@@ -22,13 +23,10 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         Some(file) => file.clone(),
         None => default_file(arguments),
     };
-    if file.exists() {
-        if !arguments.force {
-            let reason = "it is there already; --force replaces it".into();
-            return Err(Failure::File { file: file.display().to_string(), reason });
-        }
-        std::fs::remove_file(&file)?;
-    }
+    let file = prepared(&file, arguments.force).map_err(|reason| Failure::File {
+        file: file.display().to_string(),
+        reason: reason.to_string(),
+    })?;
     let words: Vec<String> =
         arguments.command.iter().map(|word| word.display().to_string()).collect();
     // The application may run in another folder.
@@ -50,6 +48,29 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         0 => Ok(()),
         code => Err(Failure::Ended(code)),
     }
+}
+
+/// Checks that a file can be written before the application runs, and removes one that is to be
+/// replaced: the file, which is what a link leads to.
+fn prepared(file: &Path, replace: bool) -> io::Result<PathBuf> {
+    flipwave_output::check(file)?;
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+        let reason = format!("there is no folder {}; make it first", folder.display());
+        return Err(io::Error::new(ErrorKind::NotFound, reason));
+    }
+    let mut file = file.to_owned();
+    if file.exists() {
+        if !replace {
+            return Err(io::Error::other("it is there already; --force replaces it"));
+        }
+        file = file.canonicalize()?;
+        flipwave_output::remove(&file)?;
+    }
+    // The library in the application makes it when the application comes to its GPU.
+    File::create_new(&file)?;
+    flipwave_output::remove(&file)?;
+    Ok(file)
 }
 
 /// Named as the application.

@@ -27,7 +27,7 @@ pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
 
 fn write(file: &Path, rows: &[impl Serialize]) -> Result<(), Failure> {
     let write = || -> Result<(), csv::Error> {
-        let mut writer = csv::Writer::from_path(file)?;
+        let mut writer = csv::Writer::from_writer(flipwave_output::create(file)?);
         rows.iter().try_for_each(|row| writer.serialize(row))?;
         Ok(writer.flush()?)
     };

@@ -13,7 +13,6 @@ use flipwave_hooks::tools::{
     MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
 };
 use serde::Serialize;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -100,7 +99,7 @@ fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Fa
     let output = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
-            Some(file) => write(&found, File::create(file)?),
+            Some(file) => write(&found, flipwave_output::stream(file)?),
             None => write(&found, io::stdout().lock()),
         }
     };

@@ -66,7 +66,7 @@ impl Output {
     pub fn new(session: &ToolSession) -> Result<Output, String> {
         let sink = match &session.out {
             Some(path) => {
-                let file = File::create(path).map_err(|reason| {
+                let file = flipwave_output::stream(path).map_err(|reason| {
                     format!("cannot write the table to {}: {reason}", path.display())
                 })?;
                 Sink::File { path: path.clone(), file, length: 0 }

@@ -1,0 +1,139 @@
+//! Output files: what may be written to, and how.
+//!
+//! Outputs go to regular files. A device, a FIFO or a socket in the place of one is never replaced and
+//! never removed: it is refused, or, where a table can as well go through a pipe, written to as it is.
+//! A symbolic link is followed: what it leads to is written, and the link stays.
+
+use rustix::fs::OFlags;
+use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// How the names of files begin that are not finished. One that was left by a process that was
+/// killed can be removed.
+pub const UNFINISHED: &str = ".flipwave-";
+
+/// Permissions of new files, before the user's mask takes some away.
+const NEW_FILE: u32 = 0o666;
+
+/// Checks that an output can go to `path`: that a regular file is there, or nothing.
+///
+/// # Errors
+/// Says what else is there.
+pub fn check(path: &Path) -> io::Result<()> {
+    if is_descriptor(path) {
+        return Err(io::Error::other("it names what a process has open; expected a regular file"));
+    }
+    match fs::metadata(path) {
+        Ok(found) => regular(&found),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes an empty file, or empties the one that is there.
+///
+/// # Errors
+/// If something else than a regular file is there, which stays as it is; if it cannot be opened.
+pub fn create(path: &Path) -> io::Result<File> {
+    check(path)?;
+    // Should a FIFO have come there just now, it is not waited for whoever reads it.
+    let no_wait = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).custom_flags(no_wait).open(path)?;
+    regular(&file.metadata()?)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Opens what a table goes to, row after row: as [`create`], or a pipe or a terminal as it is. What
+/// stands in a file that a process has open, `/dev/stdout`, is added to.
+///
+/// # Errors
+/// As [`create`], for folders, sockets and block devices.
+pub fn stream(path: &Path) -> io::Result<File> {
+    let kind = fs::metadata(path).map(|found| found.file_type());
+    match kind {
+        Ok(kind) if kind.is_fifo() || kind.is_char_device() => {
+            OpenOptions::new().write(true).open(path)
+        }
+        Ok(kind) if kind.is_file() && is_descriptor(path) => {
+            OpenOptions::new().append(true).open(path)
+        }
+        _ => create(path),
+    }
+}
+
+/// Whether a path names what a process has open, `/dev/stdout` or `/proc/self/fd/3`: a file of that
+/// name cannot be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"]
+        .into_iter()
+        .any(|own| path.starts_with(own))
+}
+
+/// Writes a whole file, in the place of the one that is there: whoever reads finds the one or the
+/// other, even where this process is killed meanwhile.
+///
+/// # Errors
+/// As [`create`]; the file that was there is there still.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    check(path)?;
+    let target = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        target => target?,
+    };
+    let mode = fs::metadata(&target).map_or(NEW_FILE, |own| own.permissions().mode());
+    let mut unfinished = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder(&target))?;
+    unfinished.write_all(content)?;
+    unfinished.persist(&target)?;
+    Ok(())
+}
+
+/// Removes an output, if there is one.
+///
+/// # Errors
+/// If something else than a regular file is there, which stays as it is.
+pub fn remove(path: &Path) -> io::Result<()> {
+    check(path)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+fn regular(found: &Metadata) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let kind = kind(found.file_type());
+    Err(io::Error::other(format!("it is {kind}; expected a regular file, or none")))
+}
+
+fn kind(found: FileType) -> &'static str {
+    if found.is_dir() {
+        "a folder"
+    } else if found.is_fifo() {
+        "a FIFO"
+    } else if found.is_socket() {
+        "a socket"
+    } else if found.is_char_device() {
+        "a character device"
+    } else {
+        "a block device"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Outputs go to regular files: whatever else is there is neither replaced nor removed. Devices and
+//! FIFOs here are made for the tests; nothing of the machine's own is touched.
+
+use flipwave_tests::{Finished, example, flipwave_within, rows};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn flipwave(folder: &Path, arguments: &[&str]) -> Finished {
+    flipwave_within(PATIENCE, folder, arguments).expect("an end")
+}
+
+/// Makes a FIFO.
+fn fifo(path: &Path) {
+    let status = Command::new("mkfifo").arg(path).status().expect("mkfifo");
+    assert!(status.success());
+}
+
+/// Makes a device like `/dev/full`, or where this user may not, a FIFO.
+fn full(path: &Path) {
+    let made = Command::new("mknod").arg(path).args(["c", "1", "7"]).status().expect("mknod");
+    if !made.success() {
+        fifo(path);
+    }
+}
+
+#[track_caller]
+fn assert_kept(path: &Path) {
+    let kind = fs::symlink_metadata(path).expect("still there").file_type();
+    assert!(kind.is_fifo() || kind.is_char_device(), "{} was replaced", path.display());
+}
+
+#[track_caller]
+fn assert_refused(finished: &Finished, words: &[&str]) {
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for word in words {
+        assert!(finished.stderr.contains(word), "`{word}` is not in:\n{}", finished.stderr);
+    }
+}
+
+#[test]
+fn no_command_replaces_a_device_or_a_fifo() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    example("vector_add", "{model: flip_one_bit, count: 5}", folder);
+    flipwave(folder, &["run", "vector_add.yaml", "--out", "first"]).expect_success();
+    let site = rows(&folder.join("first"))[0].site.clone();
+
+    for name in ["results.csv", "summary.csv", "rates.svg", "run.json"] {
+        let out = format!("out-{name}");
+        fs::create_dir(folder.join(&out)).expect("a folder");
+        let other = folder.join(&out).join(name);
+        full(&other);
+        let run = flipwave(folder, &["run", "vector_add.yaml", "--force", "--out", &out]);
+        assert_refused(&run, &[&format!("{out}/{name}"), "expected a regular file"]);
+        assert_kept(&other);
+    }
+    for name in ["trace.csv", "trace.svg"] {
+        let out = format!("out-{name}");
+        fs::create_dir(folder.join(&out)).expect("a folder");
+        let other = folder.join(&out).join(name);
+        fifo(&other);
+        let arguments = ["trace", "vector_add.yaml", "--site", &site, "--out", &out];
+        assert_refused(&flipwave(folder, &arguments), &[name, "it is a FIFO"]);
+        assert_kept(&other);
+    }
+    let device = folder.join("device");
+    full(&device);
+    for force in [&["--force"][..], &[]] {
+        let arguments = [&["capture", "--out", "device"], force, &["--", "touch", "started"]];
+        assert_refused(&flipwave(folder, &arguments.concat()), &["expected a regular file"]);
+    }
+    assert_kept(&device);
+    assert!(!folder.join("started").exists(), "the application ran for nothing");
+}
+
+#[test]
+fn a_capture_to_where_nothing_can_be_written_is_refused_before_the_application_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let capture = |out| flipwave(folder, &["capture", "--out", out, "--", "touch", "started"]);
+    assert_refused(&capture("missing/a.capture"), &["missing/a.capture", "no folder missing"]);
+    fs::write(folder.join("file"), "").expect("written");
+    assert_refused(&capture("file/a.capture"), &["file/a.capture"]);
+    assert_refused(&capture("file"), &["it is there already; --force"]);
+    assert!(!folder.join("started").exists(), "the application ran for nothing");
+}
+
+#[test]
+fn a_table_goes_through_a_pipe_and_through_a_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    example("vector_add", "{model: flip_one_bit, count: 5}", folder);
+    let tool = |out| flipwave(folder, &["tool", "instruction-count", "vector_add.yaml", "--out", out]);
+    tool("file").expect_success();
+    let whole = fs::read_to_string(folder.join("file")).expect("a table");
+    assert!(whole.lines().count() > 1, "{whole}");
+
+    fifo(&folder.join("fifo"));
+    let reader = std::thread::spawn({
+        let fifo = folder.join("fifo");
+        move || std::io::read_to_string(File::open(fifo).expect("the FIFO")).expect("read")
+    });
+    tool("fifo").expect_success();
+    assert_eq!(reader.join().expect("read"), whole);
+    assert_kept(&folder.join("fifo"));
+
+    fs::write(folder.join("file"), "old").expect("written");
+    symlink("file", folder.join("link")).expect("a link");
+    tool("link").expect_success();
+    assert!(fs::symlink_metadata(folder.join("link")).expect("there").is_symlink());
+    assert_eq!(fs::read_to_string(folder.join("file")).expect("a table"), whole);
+
+    full(&folder.join("full"));
+    if fs::metadata(folder.join("full")).expect("there").file_type().is_char_device() {
+        assert_refused(&tool("full"), &["No space left"]);
+        assert_kept(&folder.join("full"));
+    }
+}
