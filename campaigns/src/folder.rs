@@ -1,5 +1,7 @@
 //! The folder that a campaign's results go to, and whose results may be replaced.
 
+use crate::lock::{BESIDE, LOCK, LockError};
+use flipwave_output::UNFINISHED;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,7 @@ pub(crate) const RESULTS: &str = "results.csv";
 pub(crate) const SUMMARY: &str = "summary.csv";
 pub(crate) const RATES: &str = "rates.svg";
 pub(crate) const RECORD: &str = "run.json";
+const FILES: [&str; 4] = [RESULTS, SUMMARY, RATES, RECORD];
 
 /// A folder that results cannot go to.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,20 @@ pub enum FolderError {
         /// What is there.
         found: String,
     },
+    /// Results of this campaign are there.
+    #[error(
+        "{} holds results of this campaign (rows: {rows}); go on with them with --resume, or replace \
+         them with --force", path.display()
+    )]
+    Results {
+        /// The folder.
+        path: PathBuf,
+        /// How many.
+        rows: usize,
+    },
+    /// Another process writes to it, or may.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// It cannot be read or written.
     #[error("cannot write results to {}: {reason}", path.display())]
     Access {
@@ -33,8 +50,53 @@ pub enum FolderError {
     },
 }
 
-/// Checks that results may go to `path`: it is new or empty, or holds the results of a run of
-/// the same campaign file and seed, which a new run gives again. Nothing is changed.
+/// Whether a file comes and goes while results are written.
+fn is_passing(name: &str) -> bool {
+    name == LOCK || name.starts_with(BESIDE) || name.starts_with(UNFINISHED)
+}
+
+/// Checks that results can go to a folder that is locked: what is in the place of their files are
+/// files. Removes what a run that was killed has left half written.
+///
+/// # Errors
+/// [`FolderError::Access`].
+pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| FolderError::Access { path, reason }
+    };
+    for name in FILES {
+        let file = path.join(name);
+        flipwave_output::check(&file).map_err(failed(&file))?;
+    }
+    for entry in std::fs::read_dir(path).map_err(failed(path))? {
+        let entry = entry.map_err(failed(path))?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            flipwave_output::remove(&entry.path()).map_err(failed(&entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no results would be lost: that `path` has no whole row.
+///
+/// # Errors
+/// [`FolderError::Results`], [`FolderError::Access`].
+pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
+    let file = path.join(RESULTS);
+    let text = match std::fs::read(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(|reason| FolderError::Access { path: file, reason })?,
+    };
+    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    match lines.saturating_sub(1) {
+        0 => Ok(()),
+        rows => Err(FolderError::Results { path: path.to_owned(), rows }),
+    }
+}
+
+/// Checks that results may go to `path`: it is new or empty, or holds those of a run of the same
+/// campaign file and seed. Nothing is changed.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -42,12 +104,16 @@ pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderEr
     let occupied =
         |found: &str| Err(FolderError::Occupied { path: path.to_owned(), found: found.to_owned() });
     let failed = |reason| FolderError::Access { path: path.to_owned(), reason };
-    let mut entries = match std::fs::read_dir(path) {
+    let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
-    if entries.next().is_none() {
+    let mut is_free = true;
+    for entry in entries {
+        is_free &= is_passing(&entry.map_err(failed)?.file_name().to_string_lossy());
+    }
+    if is_free {
         return Ok(());
     }
     let Ok(text) = std::fs::read_to_string(path.join(RECORD)) else {
@@ -61,19 +127,15 @@ pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderEr
     }
 }
 
-/// Makes the folder, and removes the files of a former run from it.
+/// Removes the files of a former run from a folder.
 ///
 /// # Errors
 /// [`FolderError::Access`].
 pub(crate) fn clear(path: &Path) -> Result<(), FolderError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| FolderError::Access { path, reason }
-    };
-    std::fs::create_dir_all(path).map_err(failed(path))?;
-    for name in [RESULTS, SUMMARY, RATES, RECORD] {
+    for name in FILES {
         let file = path.join(name);
-        flipwave_output::remove(&file).map_err(failed(&file))?;
+        let removed = flipwave_output::remove(&file);
+        removed.map_err(|reason| FolderError::Access { path: file, reason })?;
     }
     Ok(())
 }
@@ -95,6 +157,34 @@ mod tests {
         let folder = folder();
         assert!(check(folder.path(), "d", 1).is_ok());
         assert!(check(&folder.path().join("new"), "d", 1).is_ok());
+    }
+
+    /// What a run leaves that was killed before it had written anything.
+    #[test]
+    fn a_folder_with_nothing_but_what_passes_is_free() {
+        let folder = folder();
+        for name in [LOCK, "lock.after-0123", ".flipwave-abcdef"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        assert!(check(folder.path(), "d", 1).is_ok());
+        check_files(folder.path()).expect("files");
+        assert!(!folder.path().join(".flipwave-abcdef").exists());
+    }
+
+    #[test]
+    fn whole_rows_are_not_to_be_lost() {
+        let folder = folder();
+        let rows = |text: &str| {
+            std::fs::write(folder.path().join(RESULTS), text).expect("written");
+            check_no_results(folder.path()).map_err(|error| error.to_string())
+        };
+        for nothing in ["", "index,si", "index,site\n", "index,site\n0,disp"] {
+            rows(nothing).expect("nothing is lost");
+        }
+        let error = rows("index,site\n0,a\n1,b\n2,").expect_err("two whole rows");
+        for word in ["rows: 2", "--resume", "--force"] {
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

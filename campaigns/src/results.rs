@@ -1,26 +1,37 @@
 //! Writing the files of a results folder.
 
 use crate::folder::{FolderError, RATES, RESULTS, SUMMARY};
+use crate::lock::FolderLock;
 use flipwave_analysis::{ResultsError, Row, Summary, rates_svg};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often is looked whether the folder is still this run's.
+const LOCK_PERIOD: Duration = Duration::from_secs(1);
 
 /// `results.csv`, written row by row: every row given is on disk before the next, and no part of
 /// one that cannot be written.
-pub(crate) struct ResultsFile {
+pub(crate) struct ResultsFile<'a> {
     path: PathBuf,
     file: File,
     /// Its bytes.
     length: u64,
+    lock: &'a FolderLock,
+    /// When the lock is looked at again.
+    next_look: Instant,
 }
 
-impl ResultsFile {
+impl<'a> ResultsFile<'a> {
     /// Makes the file, with its header.
-    pub(crate) fn create(folder: &Path) -> Result<ResultsFile, FolderError> {
+    pub(crate) fn create(
+        folder: &Path,
+        lock: &'a FolderLock,
+    ) -> Result<ResultsFile<'a>, FolderError> {
         let path = folder.join(RESULTS);
         let file = flipwave_output::create(&path).map_err(|reason| failed(&path, reason))?;
-        let mut results = ResultsFile { path, file, length: 0 };
+        let mut results = ResultsFile { path, file, length: 0, lock, next_look: Instant::now() };
         // With the header written here, a campaign that is stopped before its first row leaves
         // a table too.
         results.append_line(|csv| csv.write_record(Row::COLUMNS))?;
@@ -28,7 +39,10 @@ impl ResultsFile {
     }
 
     /// Opens the file that an earlier run has left, to go on behind its rows.
-    pub(crate) fn append(folder: &Path) -> Result<ResultsFile, FolderError> {
+    pub(crate) fn append(
+        folder: &Path,
+        lock: &'a FolderLock,
+    ) -> Result<ResultsFile<'a>, FolderError> {
         let path = folder.join(RESULTS);
         let open = || {
             let file = File::options().append(true).open(&path)?;
@@ -36,11 +50,15 @@ impl ResultsFile {
             Ok((file, length))
         };
         let (file, length) = open().map_err(|reason| failed(&path, reason))?;
-        Ok(ResultsFile { path, file, length })
+        Ok(ResultsFile { path, file, length, lock, next_look: Instant::now() })
     }
 
     /// Appends a row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), FolderError> {
+        if Instant::now() >= self.next_look {
+            self.lock.check()?;
+            self.next_look = Instant::now() + LOCK_PERIOD;
+        }
         self.append_line(|csv| csv.serialize(row))
     }
 

@@ -5,9 +5,10 @@ use crate::attached::ApplicationRuns;
 use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
-use crate::folder;
+use crate::folder::{self, FolderError};
 use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
+use crate::lock::FolderLock;
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::{Prepared, prepare_emulated};
 use crate::progress::{Phase, Progress};
@@ -38,8 +39,10 @@ pub struct RunOptions {
     pub workers: NonZeroUsize,
     /// Go on with what an earlier run of the same campaign has left in the folder.
     pub resume: bool,
-    /// Replace files in the folder even if they are not of an earlier run of this campaign.
+    /// Replace results in the folder, of whichever campaign.
     pub force: bool,
+    /// Take the folder from another run that cannot be seen from this machine.
+    pub take_over: bool,
     /// The ways to be faster that are taken.
     pub accelerations: Accelerations,
     /// How faults are injected, if not as the campaign's device does it.
@@ -56,6 +59,7 @@ impl RunOptions {
             workers,
             resume: false,
             force: false,
+            take_over: false,
             accelerations: Accelerations::ALL,
             path: None,
             self_test: false,
@@ -89,8 +93,13 @@ pub fn run(
     interrupt: &AtomicBool,
 ) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
+    let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
+    folder::check_files(&options.folder)?;
     if !options.force || options.resume {
         folder::check(&options.folder, &campaign.digest, campaign.seed)?;
+    }
+    if !options.force && !options.resume {
+        folder::check_no_results(&options.folder)?;
     }
     let path = match (campaign.device, options.path) {
         (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
@@ -129,8 +138,8 @@ pub fn run(
     progress.phase(Phase::Injecting { count: record.planned });
     let clock = Instant::now();
     let mut file = match rows.is_empty() {
-        true => ResultsFile::create(&options.folder)?,
-        false => ResultsFile::append(&options.folder)?,
+        true => ResultsFile::create(&options.folder, &lock)?,
+        false => ResultsFile::append(&options.folder, &lock)?,
     };
     rows.iter().for_each(|row| progress.injected(row.outcome));
     let injected = in_order(

@@ -140,9 +140,12 @@ pub struct RunArguments {
     /// Go on with a run that was interrupted or killed: its rows count, and are not made again
     #[arg(long)]
     pub resume: bool,
-    /// Replace results in the folder that are of another campaign or seed
+    /// Replace results in the folder, of whichever campaign
     #[arg(long)]
     pub force: bool,
+    /// Take the folder from a run on another machine, which has surely ended
+    #[arg(long)]
+    pub take_over: bool,
     /// Do without a way to be faster, to the same results; may be given several times
     #[arg(long, value_name = "WAY", value_enum)]
     pub without: Vec<AccelerationArgument>,

@@ -24,6 +24,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         workers: arguments.workers.unwrap_or_else(all_processors),
         resume: arguments.resume,
         force: arguments.force,
+        take_over: arguments.take_over,
         accelerations: arguments.accelerations(),
         path: arguments.by.map(Into::into),
         self_test: arguments.self_test,

@@ -12,6 +12,7 @@ mod instrumented;
 mod machine;
 mod program;
 mod random;
+mod running;
 mod scribble;
 mod side_by_side;
 
@@ -30,5 +31,6 @@ pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;
+pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};
 pub use side_by_side::{Twins, keep_step};

@@ -95,7 +95,8 @@ fn a_table_goes_through_a_pipe_and_through_a_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     example("vector_add", "{model: flip_one_bit, count: 5}", folder);
-    let tool = |out| flipwave(folder, &["tool", "instruction-count", "vector_add.yaml", "--out", out]);
+    let tool =
+        |out| flipwave(folder, &["tool", "instruction-count", "vector_add.yaml", "--out", out]);
     tool("file").expect_success();
     let whole = fs::read_to_string(folder.join("file")).expect("a table");
     assert!(whole.lines().count() > 1, "{whole}");

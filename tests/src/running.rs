@@ -1,0 +1,102 @@
+//! The `flipwave` program while it runs.
+
+use crate::program;
+use std::ffi::OsStr;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A run of the program that may be sent signals. It is killed when this is dropped.
+pub struct RunningProgram {
+    child: Child,
+    stderr: PathBuf,
+}
+
+impl RunningProgram {
+    /// Starts the program in `folder`; what it writes to standard error goes to the file `stderr`
+    /// there.
+    pub fn start<S: AsRef<OsStr>>(folder: &Path, arguments: &[S], stderr: &str) -> RunningProgram {
+        let mut command = Command::new(program());
+        command.args(arguments);
+        RunningProgram::of(command, folder, stderr)
+    }
+
+    /// The same for a command that becomes the program.
+    pub fn of(mut command: Command, folder: &Path, stderr: &str) -> RunningProgram {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: between fork and exec the process makes one system call, which touches no
+            // memory. A shell that runs tests in the background has them ignored, and the program
+            // leaves what is ignored.
+            unsafe {
+                command.pre_exec(move || match libc::signal(signal, libc::SIG_DFL) {
+                    libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+                    _ => Ok(()),
+                });
+            }
+        }
+        let stderr = folder.join(stderr);
+        let file = std::fs::File::create(&stderr).expect("a file");
+        let command = command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(file).spawn().expect("flipwave starts");
+        RunningProgram { child, stderr }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.stderr).expect("a file")).into_owned()
+    }
+
+    /// Sends it a signal.
+    pub fn send(&self, signal: i32) {
+        let id = i32::try_from(self.child.id()).expect("a process number");
+        // SAFETY: a signal to a child of this process that has not been waited for.
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+    }
+
+    /// Waits until something is so.
+    ///
+    /// # Panics
+    /// If the program ends before, or it takes too long.
+    #[track_caller]
+    pub fn wait_until(&mut self, mut is_so: impl FnMut() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is_so() {
+            let state = self.child.try_wait().expect("its state");
+            assert!(state.is_none(), "it ended by itself: {state:?}\n{}", self.stderr());
+            assert!(Instant::now() < end, "it takes too long");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for its end: the exit code or the signal that ended it.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    #[track_caller]
+    pub fn end(&mut self) -> Result<i32, i32> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                return status.code().ok_or(status.signal().unwrap_or(0));
+            }
+            assert!(Instant::now() < end, "it does not end\n{}", self.stderr());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for RunningProgram {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

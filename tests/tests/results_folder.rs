@@ -1,0 +1,215 @@
+//! A results folder has one writer at a time, and loses nothing that nobody has given up.
+
+use flipwave_tests::{Finished, RunningProgram, example, flipwave_within};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn campaign(folder: &Path, count: u32) {
+    example("vector_add", &format!("{{model: flip_one_bit, count: {count}}}"), folder);
+}
+
+fn run(folder: &Path, options: &[&str]) -> Finished {
+    let arguments = [&["run", "vector_add.yaml", "--out", "results"], options].concat();
+    flipwave_within(PATIENCE, folder, &arguments).expect("an end")
+}
+
+fn table(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("results/results.csv")).unwrap_or_default()
+}
+
+#[track_caller]
+fn assert_refused(finished: &Finished, words: &[&str]) {
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for word in words {
+        assert!(finished.stderr.contains(word), "`{word}` is not in:\n{}", finished.stderr);
+    }
+}
+
+#[test]
+fn rows_are_lost_to_nobody_who_has_not_said_force() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    campaign(folder, 30);
+    run(folder, &[]).expect_success();
+    let whole = table(folder);
+    let refused = ["results holds results of this campaign (rows: 30)", "--resume", "--force"];
+    assert_refused(&run(folder, &[]), &refused);
+    assert_eq!(table(folder), whole);
+
+    let part: String = whole.split_inclusive('\n').take(8).collect();
+    std::fs::write(folder.join("results/results.csv"), part.clone() + "7,disp").expect("written");
+    assert_refused(&run(folder, &[]), &["rows: 7"]);
+    run(folder, &["--resume"]).expect_success();
+    assert_eq!(table(folder), whole);
+    run(folder, &["--resume"]).expect_success();
+    assert_eq!(table(folder), whole);
+
+    std::fs::write(folder.join("results/results.csv"), part).expect("written");
+    run(folder, &["--force"]).expect_success();
+    assert_eq!(table(folder), whole);
+    // A header without rows is no loss.
+    let header = whole.split_inclusive('\n').next().expect("a header");
+    std::fs::write(folder.join("results/results.csv"), header).expect("written");
+    run(folder, &[]).expect_success();
+    assert_eq!(table(folder), whole);
+}
+
+#[test]
+fn a_folder_in_use_is_refused_whatever_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    campaign(folder, 200_000);
+    let arguments = ["run", "vector_add.yaml", "--out", "results", "--workers", "1"];
+    let mut first = RunningProgram::start(folder, &arguments, "stderr");
+    first.wait_until(|| table(folder).lines().count() > 20);
+    let process = format!("process {} on ", first.id());
+    let words = ["results is in use", &process, " since 20", "run vector_add.yaml --out results"];
+    for options in [&[][..], &["--resume"], &["--force"], &["--resume", "--take-over"]] {
+        assert_refused(&run(folder, options), &words);
+    }
+    // It goes on undisturbed, and where it was killed another goes on.
+    let rows = table(folder).lines().count();
+    first.wait_until(|| table(folder).lines().count() > rows + 100);
+    first.send(libc::SIGKILL);
+    assert_eq!(first.end(), Err(libc::SIGKILL));
+    assert!(folder.join("results/lock").exists(), "nothing was left to be found");
+    let rows = table(folder).lines().count();
+    let arguments = [&arguments[..], &["--resume"]].concat();
+    let mut second = RunningProgram::start(folder, &arguments, "stderr");
+    second.wait_until(|| table(folder).lines().count() > rows + 100);
+    second.send(libc::SIGTERM);
+    assert_eq!(second.end(), Ok(2));
+    assert_eq!(first_wrong_row(&table(folder)), None);
+}
+
+/// The first whole line of a table that is not the row that belongs there.
+fn first_wrong_row(table: &str) -> Option<&str> {
+    let whole = table.rfind('\n').map_or("", |end| &table[..end]);
+    let mut rows = whole.lines().skip(1).enumerate();
+    rows.find(|(index, line)| !line.starts_with(&format!("{index},dispatch=")))
+        .map(|(_, line)| line)
+}
+
+#[test]
+fn a_run_on_another_machine_is_believed_until_the_user_knows_better() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    campaign(folder, 5);
+    std::fs::create_dir(folder.join("results")).expect("a folder");
+    let owner = r#"{"host": "node17", "boot": "b", "process": 4711, "started": 1,
+        "command": "flipwave run other.yaml", "since": "2026-01-02T03:04:05Z", "token": "t"}"#;
+    std::fs::write(folder.join("results/lock"), owner).expect("written");
+    let words =
+        ["process 4711 on node17 since 2026-01-02T03:04:05Z", "--take-over", "results/lock"];
+    assert_refused(&run(folder, &[]), &words);
+    assert_refused(&run(folder, &["--force"]), &words);
+    run(folder, &["--take-over"]).expect_success();
+    assert!(!folder.join("results/lock").exists());
+    assert_eq!(table(folder).lines().count(), 6);
+}
+
+/// The negative control: what keeps two processes apart is the lock. Here the table has two folders, and
+/// each of them a lock of its own.
+#[test]
+fn two_processes_damage_a_table_that_has_two_locks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    campaign(folder, 200_000);
+    let arguments = |out| ["run", "vector_add.yaml", "--workers", "1", "--resume", "--out", out];
+    let mut first = RunningProgram::start(folder, &arguments("results"), "first");
+    first.wait_until(|| table(folder).lines().count() > 20);
+    assert_eq!(first_wrong_row(&table(folder)), None);
+    std::fs::create_dir(folder.join("other")).expect("a folder");
+    std::fs::copy(folder.join("results/run.json"), folder.join("other/run.json")).expect("copied");
+    let table_of = |out: &str| folder.join(out).join("results.csv");
+    std::fs::hard_link(table_of("results"), table_of("other")).expect("a second name");
+    let mut second = RunningProgram::start(folder, &arguments("other"), "second");
+    second.wait_until(|| first_wrong_row(&table(folder)).is_some());
+}
+
+#[test]
+fn a_run_whose_folder_was_taken_over_writes_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    campaign(folder, 200_000);
+    let arguments = ["run", "vector_add.yaml", "--out", "results", "--workers", "1"];
+    let mut first = RunningProgram::start(folder, &arguments, "first");
+    first.wait_until(|| table(folder).lines().count() > 20);
+    std::fs::remove_file(folder.join("results/lock")).expect("there");
+    assert_eq!(first.end(), Ok(2));
+    assert!(first.stderr().contains("was taken over"), "{}", first.stderr());
+}
+
+/// One interleaving: processes that go on with a campaign, two at a time, and end in some way at some
+/// time, until it is done. The table that is left.
+fn interleaving(folder: &Path, seed: u32) -> String {
+    campaign(folder, 2000);
+    let mut state = u64::from(seed) + 1;
+    // The generator of Knuth's MMIX, of which the high bits are good.
+    let mut next = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let start = |name: &str| {
+        let arguments =
+            ["run", "vector_add.yaml", "--out", "results", "--workers", "1", "--resume"];
+        RunningProgram::start(folder, &arguments, name)
+    };
+    for round in 0..2 {
+        let mut processes = Vec::new();
+        for name in ["first", "second"] {
+            processes.push(start(&format!("{name}-{round}")));
+            std::thread::sleep(Duration::from_millis(next(300)));
+        }
+        for process in &mut processes {
+            std::thread::sleep(Duration::from_millis(next(300)));
+            let signal = [libc::SIGKILL, libc::SIGKILL, libc::SIGTERM, 0][next(4) as usize];
+            process.send(signal);
+        }
+        for process in &mut processes {
+            let end = process.end();
+            let said = process.stderr();
+            let is_refused = said.contains("is in use") || said.contains("take it and leave it");
+            let is_stopped = said.contains("ended by SIGTERM");
+            match end {
+                Ok(0) => {}
+                Ok(2) if is_refused || is_stopped => {}
+                // Before it listens, or by force.
+                Err(libc::SIGTERM | libc::SIGKILL) => {}
+                other => panic!("seed {seed}: {other:?}\n{said}"),
+            }
+        }
+    }
+    run(folder, &["--resume"]).expect_success();
+    let left: Vec<PathBuf> = std::fs::read_dir(folder.join("results"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    assert_eq!(left.len(), 4, "seed {seed}: something is left: {left:?}");
+    table(folder)
+}
+
+fn expect_undisturbed(seeds: std::ops::Range<u32>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), 2000);
+    run(folder.path(), &[]).expect_success();
+    let whole = table(folder.path());
+    for seed in seeds {
+        let own = tempfile::tempdir().expect("a folder");
+        assert_eq!(interleaving(own.path(), seed), whole, "seed {seed}");
+    }
+}
+
+#[test]
+fn interleaved_processes_leave_the_table_of_one_that_was_left_alone() {
+    expect_undisturbed(0..8);
+}
+
+#[test]
+#[ignore = "for make test-long: more interleavings than every day takes"]
+fn fifty_interleavings_leave_the_table_of_one_that_was_left_alone() {
+    expect_undisturbed(0..50);
+}
