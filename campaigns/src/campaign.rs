@@ -13,7 +13,7 @@ use crate::yaml;
 use flipwave_analysis::Confidence;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
-use flipwave_injector::{Allocation, Counting, Fault, Selection, Stratification};
+use flipwave_injector::{Allocation, Attendance, Counting, Fault, Selection, Stratification};
 use flipwave_isa::Target;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -55,6 +55,8 @@ pub struct Campaign {
     pub software: Vec<Launch>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
+    /// Who looks after its runs; nobody as it comes from the file.
+    pub attendance: Attendance,
 }
 
 /// What a campaign's program runs on while faults are injected. Faults are always planned on the
@@ -112,7 +114,13 @@ pub struct Launch {
     pub local_memory: u32,
     /// The explicit arguments.
     pub arguments: Vec<Argument>,
+    /// Wave instructions after which a fault-free run of it is said not to end.
+    pub instruction_limit: u64,
 }
+
+/// The instruction limit of a launch for which the file says none: an hour or more on the embedded
+/// GPU.
+pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
 
 /// Where a kernel's code comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,6 +227,20 @@ impl Buffer {
 }
 
 impl Campaign {
+    /// What came of something, unless all runs were to stop meanwhile: it means nothing then.
+    ///
+    /// # Errors
+    /// [`CampaignError::Interrupted`].
+    pub(crate) fn unless_stopped<T>(
+        &self,
+        result: Result<T, CampaignError>,
+    ) -> Result<T, CampaignError> {
+        match self.attendance.is_stopped() {
+            true => Err(CampaignError::Interrupted),
+            false => result,
+        }
+    }
+
     /// What to inject.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use crate::prepare::{OutputFormat, OutputRole, Prepared};
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
-use flipwave_injector::{Buffer, Changes, Golden, Workload};
+use flipwave_injector::{
+    Attendance, Buffer, Changes, Golden, GoldenError, Workload, instruction_limit,
+};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::{BTreeMap, HashMap};
@@ -123,6 +125,7 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
         let wanted = target.to_string();
         return Err(ReplayError::Target { file: file.clone(), captured, wanted });
     }
+    let is_complete = capture.is_complete()?;
     let mut builder = Builder::new(file, target)?;
     for (id, code) in capture.code_objects()? {
         let failed = |reason| ReplayError::CodeObject { file: file.clone(), number: id.0, reason };
@@ -146,7 +149,15 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
     if let Some(range) = range {
         builder.compare_what_was_written(range);
     }
-    builder.finish()
+    let mut replayed = builder.finish()?;
+    if !is_complete {
+        replayed.prepared.warnings.push(format!(
+            "{} is not whole: the application was ended while it was recorded; what it would have \
+             done afterwards is not in it",
+            file.display()
+        ));
+    }
+    Ok(replayed)
 }
 
 impl Replayed {
@@ -232,7 +243,7 @@ impl<'a> Builder<'a> {
                     workgroup,
                     kernarg: Vec::new(),
                     dynamic_lds: lds_bytes,
-                    instruction_limit: u64::MAX,
+                    instruction_limit: instruction_limit(recorded.instructions),
                     queued: Some(recorded.queued),
                 });
                 self.recorded.push(*recorded);
@@ -288,8 +299,10 @@ impl<'a> Builder<'a> {
             buffers: Vec::new(),
             outputs: self.outputs,
             guests: BTreeMap::new(),
+            attendance: Attendance::default(),
         };
-        let prepared = Prepared { workload, software: Vec::new(), formats, compiler: None };
+        let (software, compiler, warnings) = Default::default();
+        let prepared = Prepared { workload, software, formats, compiler, warnings };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }
@@ -302,8 +315,15 @@ pub(crate) fn prepare_checked(
     campaign: &Campaign,
     source: &CaptureSource,
 ) -> Result<Prepared, CampaignError> {
-    let replayed = prepare(source, &campaign.target)?;
-    let golden = replayed.prepared.workload.golden()?;
+    let mut replayed = prepare(source, &campaign.target)?;
+    replayed.prepared.workload.attendance = campaign.attendance.clone();
+    let golden = match replayed.prepared.workload.golden() {
+        Err(error @ GoldenError::OtherPacket { .. }) => {
+            let (file, what) = (source.file.clone(), error.to_string());
+            return Err(ReplayError::NotRepeated { file, what }.into());
+        }
+        golden => golden?,
+    };
     replayed.check(&golden, source)?;
     Ok(replayed.prepared)
 }

@@ -2,7 +2,9 @@
 
 use crate::application::{self, Nondeterminism};
 use crate::buffers::Init;
-use crate::campaign::{Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, Launch};
+use crate::campaign::{
+    Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, GOLDEN_INSTRUCTION_LIMIT, Launch,
+};
 use crate::capture::CaptureSource;
 use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
@@ -11,6 +13,7 @@ use crate::schema::{self, Compare};
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
+use flipwave_injector::Attendance;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,6 +81,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
         instructions: Vec::new(),
         software: Vec::new(),
         digest,
+        attendance: Attendance::default(),
     };
     let workload = root.key("workload");
     match file.workload {
@@ -304,8 +308,20 @@ impl Program {
                 Some(argument) => self.check_argument(argument, directory, &field)?,
             });
         }
+        let instruction_limit = launch.instruction_limit.unwrap_or(GOLDEN_INSTRUCTION_LIMIT);
+        if instruction_limit == 0 {
+            return wrong(&field.key("instruction_limit"), "is 0; expected 1 or more");
+        }
         let kernel = launch.name;
-        self.launches.push(Launch { code, kernel, grid, workgroup, local_memory, arguments });
+        self.launches.push(Launch {
+            code,
+            kernel,
+            grid,
+            workgroup,
+            local_memory,
+            arguments,
+            instruction_limit,
+        });
         Ok(())
     }
 

@@ -139,6 +139,9 @@ pub enum CampaignError {
     /// A tool has no result.
     #[error(transparent)]
     Tool(#[from] Box<ToolError>),
+    /// All runs were to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),

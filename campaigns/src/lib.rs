@@ -3,7 +3,8 @@
 //! # The library
 //!
 //! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
-//! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens.
+//! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens, and the
+//! campaign's [`Attendance`] what runs; that can also stop it.
 
 mod application;
 mod attached;
@@ -79,3 +80,5 @@ pub use self_test::SelfTest;
 pub use strict::strict;
 pub use tool::measure;
 pub use trace::{Traced, trace};
+
+pub use flipwave_injector::{Attendance, Running};

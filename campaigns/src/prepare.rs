@@ -19,10 +19,6 @@ use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The watchdog of fault-free runs, in wave instructions per dispatch: an hour or more on the
-/// embedded GPU, so that a kernel without an end is reported some day.
-const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
-
 /// A campaign's program, ready to run.
 #[derive(Clone)]
 pub struct Prepared {
@@ -34,6 +30,8 @@ pub struct Prepared {
     pub formats: Vec<OutputFormat>,
     /// The compiler's version, if one was needed.
     pub compiler: Option<String>,
+    /// What people should know of what results will mean.
+    pub warnings: Vec<String>,
 }
 
 /// How an output is read and compared.
@@ -127,8 +125,9 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     let Placed { dispatches, software, buffers, outputs, formats, compiler } =
         place(campaign, &mut device)?;
     let (changes, guests) = (Changes::default(), BTreeMap::new());
-    let workload = Workload { device, dispatches, changes, buffers, outputs, guests };
-    Ok(Prepared { workload, software, formats, compiler })
+    let attendance = campaign.attendance.clone();
+    let workload = Workload { device, dispatches, changes, buffers, outputs, guests, attendance };
+    Ok(Prepared { workload, software, formats, compiler, warnings: Vec::new() })
 }
 
 /// A campaign's kernels and buffers on a device.
@@ -281,7 +280,7 @@ impl Modules {
             workgroup,
             kernarg: layout.kernarg,
             dynamic_lds: layout.dynamic_lds,
-            instruction_limit: GOLDEN_INSTRUCTION_LIMIT,
+            instruction_limit: launch.instruction_limit,
             queued: None,
         })
     }

@@ -29,6 +29,9 @@ pub trait Progress {
 
     /// An injection is done and stands in the results.
     fn injected(&mut self, outcome: Outcome);
+
+    /// Something that people should know of what results will mean.
+    fn warn(&mut self, text: &str);
 }
 
 /// Tells nobody.
@@ -38,4 +41,6 @@ impl Progress for Silent {
     fn phase(&mut self, _: Phase) {}
 
     fn injected(&mut self, _: Outcome) {}
+
+    fn warn(&mut self, _: &str) {}
 }

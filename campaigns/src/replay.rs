@@ -34,7 +34,8 @@ pub fn replay(
     let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
     let none = Accelerations::NONE;
     let injectors = Injectors::new(&prepared.workload, &golden, &[], path, none)?;
-    let injection = injectors.inject_site(site).map_err(Box::new)?;
+    let injection = injectors.inject_site(site).map_err(|error| Box::new(error).into());
+    let injection = campaign.unless_stopped(injection)?;
     let rules = Rules {
         golden: &golden,
         formats: &prepared.formats,

@@ -1,6 +1,5 @@
 //! A campaign from its file to its results.
 
-use crate::application::ApplicationError;
 use crate::attached::ApplicationRuns;
 use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
 use crate::check_faults::MAX_COUNT;
@@ -80,19 +79,19 @@ pub struct Report {
 
 /// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
 ///
-/// When `interrupt` becomes true, injections under way are finished, and the report says that
-/// the run was interrupted.
+/// When the campaign's attendance stops all runs, injections under way end without an outcome, and
+/// the report says that the run was interrupted.
 ///
 /// # Errors
 /// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
-/// says what failed.
+/// says what failed. [`CampaignError::Interrupted`] if runs are to stop before the first injection.
 pub fn run(
     campaign: &Campaign,
     options: &RunOptions,
     progress: &mut dyn Progress,
-    interrupt: &AtomicBool,
 ) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
+    let interrupt = campaign.attendance.stopped();
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
     folder::check_files(&options.folder)?;
     if !options.force || options.resume {
@@ -119,7 +118,9 @@ pub fn run(
     let self_test = if options.self_test {
         progress.phase(Phase::SelfTest);
         let Experiment { prepared, golden, plan, .. } = &experiment;
-        Some(self_test(prepared, golden, plan, &injectors, rules)?)
+        let tested = self_test(prepared, golden, plan, &injectors, rules);
+        // What was stopped came out in no way.
+        Some(campaign.unless_stopped(tested)?)
     } else {
         None
     };
@@ -127,6 +128,7 @@ pub fn run(
         true => rows_left(&options.folder, &experiment.plan)?,
         false => Vec::new(),
     };
+    campaign.unless_stopped(Ok(()))?;
     let done_before = rows.len() as u64;
     if rows.is_empty() {
         folder::clear(&options.folder)?;
@@ -146,7 +148,12 @@ pub fn run(
         record.planned - done_before,
         options.workers,
         interrupt,
-        |index| experiment.inject(&injectors, &rules, done_before + index, options, interrupt),
+        |index| {
+            let row =
+                experiment.inject(&injectors, &rules, done_before + index, options, interrupt);
+            // What was stopped has no outcome, whatever it looks like.
+            campaign.unless_stopped(row)
+        },
         |row: Result<Row, CampaignError>| {
             let row = row?;
             file.write(&row)?;
@@ -159,9 +166,8 @@ pub fn run(
     record.timings.inject = clock.elapsed().as_secs_f64();
     record.done = counts(&rows);
     record.injections_per_second = (rows.len() as u64 - done_before) as f64 / record.timings.inject;
-    // An application under way is ended, and has no outcome.
     let injected = match injected {
-        Err(CampaignError::Application(ApplicationError::Interrupted)) => Ok(()),
+        Err(CampaignError::Interrupted) => Ok(()),
         injected => injected,
     };
     record.status = match &injected {
@@ -211,6 +217,7 @@ impl<'a> Experiment<'a> {
             Some(runs) => runs.prepare(campaign, interrupt),
             None => prepare_emulated(campaign),
         })?;
+        prepared.warnings.iter().for_each(|warning| progress.warn(warning));
         progress.phase(Phase::Golden);
         let mut golden = timed(&mut timings.golden, || golden_twice(campaign, &prepared))?;
         application.iter().try_for_each(|runs| runs.know(&mut golden))?;
@@ -270,9 +277,9 @@ impl<'a> Experiment<'a> {
                 .map_err(|reason| CampaignError::Injection { index, reason: Box::new(reason) })?;
             let accelerations = options.accelerations;
             let injected = runs.inject(planned, codes.as_deref(), accelerations, rules, interrupt);
-            let (struck, verdict) = injected.map_err(|reason| match reason {
-                CampaignError::Application(ApplicationError::Interrupted) => reason,
-                reason => CampaignError::InApplication { index, reason: Box::new(reason) },
+            let (struck, verdict) = injected.map_err(|reason| CampaignError::InApplication {
+                index,
+                reason: Box::new(reason),
             })?;
             return Ok(row(index, planned, stratum, &struck, &verdict));
         }

@@ -101,6 +101,7 @@ pub(crate) struct Launch {
     pub grid: Extent,
     pub workgroup: Extent,
     pub local_memory: Option<u32>,
+    pub instruction_limit: Option<u64>,
     /// `null` is the null pointer.
     #[serde(default)]
     pub args: Vec<Option<Argument>>,

@@ -124,7 +124,8 @@ The results folder gets results.csv (one row per injection), summary.csv and rat
 with 95 % Wilson intervals), and run.json (versions, timings, population). The same campaign \
 file and seed always give the same results.csv.
 
-Ctrl-C ends the run with what is done on disk (exit code 2); a second Ctrl-C ends it at once.")]
+Ctrl-C, SIGTERM and SIGHUP end the run with what is done on disk (exit code 2); a second one ends it \
+at once.")]
 pub struct RunArguments {
     /// The campaign file (YAML)
     pub file: PathBuf,

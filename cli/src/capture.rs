@@ -1,8 +1,9 @@
 //! `flipwave capture`.
 
-use crate::Failure;
 use crate::arguments::CaptureArguments;
 use crate::exec::cannot_start;
+use crate::output::say;
+use crate::{Failure, output};
 use flipwave_attach::{Library, Session, Task, exit_code, run_application};
 use flipwave_capture::{Capture, Step};
 use flipwave_device::Change;
@@ -37,12 +38,12 @@ fn record(arguments: &CaptureArguments) -> Result<(), Failure> {
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     let name = file.display();
     if !file.exists() {
-        eprintln!("flipwave: the application did not use a GPU; {name} was not written");
+        say(format!("flipwave: the application did not use a GPU; {name} was not written"));
     } else {
         let capture = Capture::open(&file)?;
         let count = capture.dispatches()?.len();
         let end = if capture.is_complete()? { "" } else { ", until the application was ended" };
-        eprintln!("flipwave: {count} dispatches recorded in {name}{end}");
+        say(format!("flipwave: {count} dispatches recorded in {name}{end}"));
     }
     match exit_code(status) {
         0 => Ok(()),
@@ -84,7 +85,7 @@ fn default_file(arguments: &CaptureArguments) -> PathBuf {
 /// Prints what happened, in order.
 fn list(file: &Path) -> Result<(), Failure> {
     let capture = Capture::open(file)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     let state = if capture.is_complete()? { "" } else { " (the application was ended)" };
     writeln!(out, "{} on {}{state}", capture.command()?, capture.gpu()?)?;
     for (id, code) in capture.code_objects()? {

@@ -1,17 +1,23 @@
 //! Progress on a terminal, or as quiet lines where there is none.
 
+use crate::long_runs::LongRuns;
+use crate::output::say;
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Phase, Progress};
+use flipwave_campaigns::{Attendance, Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Shows progress on standard error.
 pub struct Display {
     is_terminal: bool,
-    bar: ProgressBar,
+    /// The one that is shown now.
+    bar: Arc<Mutex<ProgressBar>>,
     planned: u64,
     counts: [u64; Outcome::ALL.len()],
+    /// Until faults are injected, which are counted.
+    long_runs: Option<LongRuns>,
 }
 
 /// How often the bar is drawn even if nothing happens.
@@ -21,15 +27,23 @@ const REFRESH: Duration = Duration::from_millis(100);
 const LINES: u64 = 10;
 
 impl Display {
-    pub fn new() -> Display {
-        let is_terminal = std::io::stderr().is_terminal();
-        let counts = [0; Outcome::ALL.len()];
-        Display { is_terminal, bar: ProgressBar::hidden(), planned: 0, counts }
+    pub fn new(attendance: &Attendance) -> Display {
+        let bar = Arc::new(Mutex::new(ProgressBar::hidden()));
+        let shown = Arc::clone(&bar);
+        let tell = move |line| own(&shown).suspend(|| say(line));
+        Display {
+            is_terminal: std::io::stderr().is_terminal(),
+            bar,
+            planned: 0,
+            counts: [0; Outcome::ALL.len()],
+            long_runs: Some(LongRuns::of(attendance, tell)),
+        }
     }
 
     /// Takes the bar off the terminal.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
+    pub fn finish(&mut self) {
+        self.long_runs = None;
+        own(&self.bar).finish_and_clear();
     }
 
     fn tally(&self) -> String {
@@ -51,34 +65,45 @@ impl Progress for Display {
         };
         if let Phase::Injecting { count } = phase {
             self.planned = count;
+            self.long_runs = None;
         }
         if !self.is_terminal {
-            eprintln!("{step}");
+            say(step);
             return;
         }
-        self.bar.finish_and_clear();
-        self.bar = match phase {
+        let mut bar = own(&self.bar);
+        bar.finish_and_clear();
+        *bar = match phase {
             Phase::Injecting { count } => {
                 ProgressBar::new(count).with_style(style("{bar:30} {pos}/{len} {msg} ({eta} left)"))
             }
             _ => ProgressBar::new_spinner().with_style(style("{spinner} {msg}")),
         };
-        self.bar.set_message(step);
-        self.bar.enable_steady_tick(REFRESH);
+        bar.set_message(step);
+        bar.enable_steady_tick(REFRESH);
     }
 
     fn injected(&mut self, outcome: Outcome) {
         self.counts[outcome as usize] += 1;
         if self.is_terminal {
-            self.bar.set_message(self.tally());
-            self.bar.inc(1);
+            let bar = own(&self.bar);
+            bar.set_message(self.tally());
+            bar.inc(1);
             return;
         }
         let done: u64 = self.counts.iter().sum();
         if (done - 1) * LINES / self.planned != done * LINES / self.planned {
-            eprintln!("{done} of {}: {}", self.planned, self.tally());
+            say(format!("{done} of {}: {}", self.planned, self.tally()));
         }
     }
+
+    fn warn(&mut self, text: &str) {
+        own(&self.bar).suspend(|| say(format!("warning: {text}")));
+    }
+}
+
+fn own(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {
+    bar.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The style of a template; the templates above are valid.

@@ -1,16 +1,15 @@
 //! `flipwave emulate`.
 
-use crate::Failure;
 use crate::arguments::EmulateArguments;
 use crate::table::{row, table};
-use flipwave_campaigns::{Campaign, CampaignError, EmulatedInstruction, Emulation, Executed};
+use crate::{Failure, campaign, output};
+use flipwave_campaigns::{EmulatedInstruction, Emulation, Executed};
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::Path;
 
 pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read(&arguments.file, arguments.seed)?;
     let emulation = flipwave_campaigns::emulate(&campaign)?;
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(|reason| Failure::File {
@@ -21,7 +20,7 @@ pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
         write(&folder.join("executed.csv"), &emulation.executed)?;
     }
     let text = instructions(&emulation.instructions) + "\n" + &executed(&emulation.executed);
-    std::io::stdout().write_all(text.as_bytes())?;
+    output::stdout().write_all(text.as_bytes())?;
     same(&emulation)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::ExecArguments;
+use crate::output::say;
 use flipwave_attach::{
     Event, Library, Session, Task, become_application, exit_code, read_report, run_application,
 };
@@ -49,7 +50,7 @@ fn print_violations(report: &Path) -> Result<usize, Failure> {
     let mut count = 0;
     for event in read_report(report)? {
         if let Event::Violation { text } = event {
-            eprintln!("{text}\n");
+            say(format!("{text}\n"));
             count += 1;
         }
     }

@@ -1,15 +1,19 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
 
 mod arguments;
+mod campaign;
 mod capture;
 mod display;
 mod emulate;
 mod exec;
 mod inspect;
 mod launch;
+mod long_runs;
+mod output;
 mod profile;
 mod replay;
 mod run;
+mod signals;
 mod strict;
 mod table;
 mod tool;
@@ -18,6 +22,7 @@ mod trace;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use flipwave_campaigns::CampaignError;
+use output::say;
 use std::process::ExitCode;
 
 /// The exit code of a program that does not keep the rules of the hardware, or computes something
@@ -45,7 +50,10 @@ fn main() -> ExitCode {
             if let Failure::Ended(code) = failure {
                 return ExitCode::from(code);
             }
-            eprintln!("flipwave: {failure}");
+            match signals::received() {
+                Some(signal) => say(format!("flipwave: ended by {signal}: {failure}")),
+                None => say(format!("flipwave: {failure}")),
+            }
             ExitCode::from(match failure {
                 Failure::RulesBroken { .. } | Failure::NotSame { .. } => BROKEN,
                 _ => FAILED,
@@ -73,11 +81,14 @@ enum Failure {
     #[error("the version in software computes something else: {outputs}")]
     NotSame { outputs: String },
     /// A campaign that was asked to stop.
-    #[error("interrupted after {done} of {planned} injections; their results are in {folder}")]
+    #[error(
+        "{done} of {planned} injections are done, and their results in {folder}; --resume goes on \
+         with them"
+    )]
     Interrupted { done: u64, planned: u64, folder: String },
-    /// Ctrl-C cannot be caught.
+    /// Signals cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(nix::errno::Errno),
     /// The library that is loaded into applications cannot be used.
     #[error("{0}")]
     Library(#[from] flipwave_attach::LibraryError),

@@ -1,18 +1,19 @@
 //! `flipwave profile`.
 
-use crate::Failure;
 use crate::arguments::ProfileArguments;
-use crate::strict;
-use flipwave_campaigns::{Campaign, CampaignError};
+use crate::long_runs::LongRuns;
+use crate::output::say;
+use crate::{Failure, campaign, output, strict};
 use std::io::Write;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read_attended(&arguments.file, arguments.seed)?;
+    let long_runs = LongRuns::of(&campaign.attendance, say);
     strict::check(&arguments.strict, &campaign)?;
     let profile = flipwave_campaigns::profile(&campaign)?;
 
-    let mut output = std::io::stdout().lock();
+    drop(long_runs);
+    let mut output = output::stdout();
     writeln!(output, "{}\n", profile.population)?;
     writeln!(output, "{}, {}: {}", profile.fault(), profile.selection(), profile.counted())?;
     let mut kernel = "";

@@ -1,17 +1,16 @@
 //! `flipwave replay`.
 
-use crate::Failure;
 use crate::arguments::ReplayArguments;
+use crate::{Failure, campaign, output};
 use flipwave_analysis::Outcome;
-use flipwave_campaigns::{Campaign, CampaignError, Replay};
+use flipwave_campaigns::Replay;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read_attended(&arguments.file, arguments.seed)?;
     let replay = flipwave_campaigns::replay(&campaign, &arguments.site, arguments.by.into())?;
-    write!(std::io::stdout(), "site:           {}\n{}", arguments.site, description(&replay))?;
+    write!(output::stdout(), "site:           {}\n{}", arguments.site, description(&replay))?;
     Ok(())
 }
 

@@ -1,22 +1,14 @@
 //! `flipwave run`.
 
-use crate::Failure;
 use crate::arguments::RunArguments;
 use crate::display::Display;
-use crate::strict;
-use flipwave_campaigns::{Campaign, CampaignError, RunOptions, SelfTest, Status};
+use crate::{Failure, campaign, output, strict};
+use flipwave_campaigns::{RunOptions, SelfTest, Status};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::process::exit;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What shells report of a program that Ctrl-C ended.
-const ENDED_BY_INTERRUPT: i32 = 130;
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read_attended(&arguments.file, arguments.seed)?;
     strict::check(&arguments.strict, &campaign)?;
     let folder = arguments.out.clone();
     let options = RunOptions {
@@ -29,22 +21,21 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         path: arguments.by.map(Into::into),
         self_test: arguments.self_test,
     };
-    let mut display = Display::new();
-    let result =
-        flipwave_campaigns::run(&campaign, &options, &mut display, &*interrupt_on_signal()?);
+    let mut display = Display::new(&campaign.attendance);
+    let result = flipwave_campaigns::run(&campaign, &options, &mut display);
     display.finish();
     let report = result?;
 
     if let Some(SelfTest { null, planted }) = report.self_test {
         writeln!(
-            std::io::stdout(),
+            output::stdout(),
             "self-test: {null} faults that change nothing were masked, {planted} planted faults \
              came out as they must\n"
         )?;
     }
     let results = options.folder.join("results.csv");
     let record = &report.record;
-    let mut output = std::io::stdout().lock();
+    let mut output = output::stdout();
     writeln!(output, "{}", report.summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
@@ -59,16 +50,4 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
 
 fn all_processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// A flag that the first Ctrl-C sets; the second ends the program.
-fn interrupt_on_signal() -> Result<Arc<AtomicBool>, ctrlc::Error> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupt);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            exit(ENDED_BY_INTERRUPT);
-        }
-    })?;
-    Ok(interrupt)
 }

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::StrictArgument;
+use crate::output::say;
 use flipwave_campaigns::Campaign;
 
 /// Prints what breaks the rules of the hardware, if that is asked for.
@@ -14,7 +15,7 @@ pub fn check(argument: &StrictArgument, campaign: &Campaign) -> Result<(), Failu
     }
     let violations = flipwave_campaigns::strict(campaign)?;
     for violation in &violations {
-        eprintln!("{violation}\n");
+        say(format!("{violation}\n"));
     }
     match violations.len() {
         0 => Ok(()),

@@ -1,11 +1,12 @@
 //! `flipwave tool`.
 
-use crate::Failure;
 use crate::arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
 use crate::exec::cannot_start;
+use crate::output::{self, say};
+use crate::{Failure, campaign};
 use clap::ValueEnum;
 use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, become_application};
-use flipwave_campaigns::{Campaign, CampaignError};
+use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::tools::{
@@ -13,7 +14,7 @@ use flipwave_hooks::tools::{
     MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
 };
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
@@ -91,19 +92,18 @@ impl From<ToolName> for flipwave_attach::ToolName {
 }
 
 fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read(file, arguments.seed)?;
     let options = options(arguments);
     let found = flipwave_campaigns::measure::<T>(&campaign, &options)?;
     say_what_is_missing(&found);
-    let output = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
+    let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
     let write = || -> Result<(), csv::Error> {
         match &arguments.out {
             Some(file) => write(&found, flipwave_output::stream(file)?),
-            None => write(&found, io::stdout().lock()),
+            None => write(&found, output::stdout()),
         }
     };
-    write().map_err(|reason| Failure::Table { file: output.to_owned(), reason })
+    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })
 }
 
 fn write<R: Serialize>(found: &Measurement<R>, output: impl Write) -> Result<(), csv::Error> {
@@ -118,17 +118,17 @@ fn write<R: Serialize>(found: &Measurement<R>, output: impl Write) -> Result<(),
 
 fn say_what_is_missing<R>(found: &Measurement<R>) {
     for table in found.tables.iter().filter(|table| table.lost > 0) {
-        eprintln!(
+        say(format!(
             "dispatch {} (kernel `{}`): {} records found no place; --records makes more room",
             table.dispatch, table.kernel, table.lost
-        );
+        ));
     }
     for refused in found.instrumented.iter().flat_map(|own| &own.rewritten.report.refused) {
-        eprintln!(
+        say(format!(
             "not counted: pc {} `{}`: {}",
             refused.pc,
             refused.instruction.trim(),
             refused.reason
-        );
+        ));
     }
 }

@@ -1,10 +1,10 @@
 //! `flipwave trace`.
 
-use crate::Failure;
 use crate::arguments::TraceArguments;
 use crate::table::{row, table};
+use crate::{Failure, campaign, output};
 use flipwave_analysis::PropagationRow;
-use flipwave_campaigns::{Campaign, CampaignError, Traced};
+use flipwave_campaigns::Traced;
 use flipwave_injector::{Gone, Step, TraceEnding, TraceEvent, What, Wrong, WrongOutput};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,14 +16,13 @@ const WAVES: usize = 8;
 const ROWS: usize = 12;
 
 pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
-    let mut campaign = Campaign::read(&arguments.file).map_err(CampaignError::from)?;
-    campaign.seed = arguments.seed.unwrap_or(campaign.seed);
+    let campaign = campaign::read_attended(&arguments.file, arguments.seed)?;
     let traced = flipwave_campaigns::trace(&campaign, &arguments.site)?;
     if let Some(folder) = &arguments.out {
         traced.write(folder)?;
     }
     let text = [struck(&traced), events(&traced), spread(&traced.rows()), ending(&traced)];
-    std::io::stdout().write_all(text.join("\n").as_bytes())?;
+    output::stdout().write_all(text.join("\n").as_bytes())?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::fate::{Fate, Fates, can_be_followed};
 use crate::population::Foresight;
 use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};
-use flipwave_device::{Device, WaveId};
+use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 
@@ -32,7 +32,7 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
         if index == event.dispatch {
             workload.observe(device, dispatch, &mut look)
         } else {
-            device.dispatch(dispatch)
+            workload.dispatch(device, dispatch)
         }
     })?;
     let decided = look.fates.into_decided();

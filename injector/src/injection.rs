@@ -5,9 +5,7 @@ use crate::population::workgroups;
 use crate::site::Place;
 use crate::strike::Strike;
 use crate::{Site, SiteError, Workload};
-use flipwave_device::{
-    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics,
-};
+use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_hooks::variables::VariableError;
 use flipwave_sim::EmbeddedGpu;
@@ -171,7 +169,7 @@ pub fn inject(
     let device = workload.start()?;
     let ending = run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
         if site.event().is_some_and(|event| event.dispatch != index) {
-            return device.dispatch(dispatch);
+            return workload.dispatch(device, dispatch);
         }
         strike.begin(workgroups(dispatch));
         workload.observe(device, dispatch, &mut strike)

@@ -5,6 +5,7 @@
 //! scope name in the instructions selected. A site is absolute: it names the same event on every
 //! run and device.
 
+mod attendance;
 mod cell;
 mod change;
 mod device_side;
@@ -25,6 +26,7 @@ mod testing;
 mod trace;
 mod workload;
 
+pub use attendance::{Attendance, Running};
 pub use change::Changes;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,

@@ -1,7 +1,7 @@
 //! Instructions and traces for unit tests: what a device would execute, without a device.
 
 use crate::population::Execution;
-use crate::{Changes, Workload};
+use crate::{Attendance, Changes, Workload};
 use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
 use flipwave_sim::EmbeddedGpu;
@@ -19,6 +19,7 @@ pub(crate) fn workload() -> Workload {
         buffers: Vec::new(),
         outputs: Vec::new(),
         guests: BTreeMap::new(),
+        attendance: Attendance::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A program ready to run: a device with code and data in place, the launches, the outputs.
 
+use crate::attendance::Attendance;
 use crate::cell::Cells;
 use crate::change::{Changes, apply};
 use crate::injection::{Ending, run_from};
@@ -7,12 +8,13 @@ use crate::population::Resources;
 use crate::site::Unit;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, Place, Statistics,
+    Address, Completion, Device, DeviceError, DeviceFault, Dim3, Dispatch, FaultCause,
+    KernelPacket, Place, Statistics,
 };
 use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{ByteSet, EmbeddedGpu, Footprints, Observer, Progress, Unobserved, WaveState};
+use flipwave_sim::{ByteSet, EmbeddedGpu, Footprints, Observer, Unobserved, WaveState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ pub struct Workload {
     pub outputs: Vec<Buffer>,
     /// Code that was rewritten, as it was, by module: faults are injected into that.
     pub guests: BTreeMap<u32, Arc<Guest>>,
+    /// Who looks after its runs.
+    pub attendance: Attendance,
 }
 
 /// A memory range of the program.
@@ -69,9 +73,65 @@ pub enum GoldenError {
         /// What happened.
         fault: DeviceFault,
     },
+    /// A dispatch executed more than it may.
+    #[error(
+        "the fault-free run does not end: dispatch {dispatch} (kernel `{kernel}`) had executed \
+         {executed} wave instructions, all that its `instruction_limit` allows, at pc {}, {}; set a \
+         higher limit if it needs more", place.pc, place.wave
+    )]
+    TooLong {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Its kernel.
+        kernel: String,
+        /// Wave instructions executed.
+        executed: u64,
+        /// Where a wave was.
+        place: Place,
+    },
+    /// Runs were to stop.
+    #[error(
+        "the fault-free run was stopped in dispatch {dispatch} (kernel `{kernel}`) after {executed} \
+         wave instructions, at pc {}, {}", place.pc, place.wave
+    )]
+    Stopped {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Its kernel.
+        kernel: String,
+        /// Wave instructions executed.
+        executed: u64,
+        /// Where a wave was.
+        place: Place,
+    },
+    /// A packet in memory that is not what is known of it.
+    #[error(
+        "dispatch {dispatch} (kernel `{kernel}`) is recorded with grid {}, workgroup {} and \
+         {dynamic_lds} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
+        extent(grid), extent(workgroup), extent(&packet.grid), extent(&packet.workgroup),
+        packet.lds_bytes
+    )]
+    OtherPacket {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Its kernel.
+        kernel: String,
+        /// Work-items per dimension, as recorded.
+        grid: Dim3,
+        /// Work-items of a workgroup per dimension, as recorded.
+        workgroup: Dim3,
+        /// LDS bytes, as recorded.
+        dynamic_lds: u32,
+        /// What memory holds where the packet is.
+        packet: KernelPacket,
+    },
     /// The device refused a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+fn extent(extent: &Dim3) -> String {
+    extent.map(|size| size.to_string()).join(",")
 }
 
 impl Workload {
@@ -80,7 +140,7 @@ impl Workload {
     /// # Errors
     /// [`GoldenError`] if a dispatch does not complete or the device refuses a request.
     pub fn golden(&self) -> Result<Golden, GoldenError> {
-        self.run_fault_free(|_, device, dispatch| device.dispatch(dispatch))
+        self.run_fault_free(|_, device, dispatch| self.dispatch(device, dispatch))
     }
 
     /// Runs the workload without a fault, and reports what breaks the rules of the hardware.
@@ -90,7 +150,9 @@ impl Workload {
     pub fn golden_strict(&self) -> Result<(Golden, Vec<Violation>), GoldenError> {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|_, device, dispatch| {
-            let (end, found) = device.dispatch_strict(dispatch)?;
+            let mut execution = device.begin(dispatch)?;
+            let (end, found) =
+                self.attendance.finish_strict(&dispatch.kernel, device, &mut execution)?;
             violations.extend(found);
             Ok(end)
         })?;
@@ -103,7 +165,9 @@ impl Workload {
     pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
-            let (end, found) = device.dispatch_within_lds(dispatch)?;
+            let mut execution = device.begin(dispatch)?;
+            let (end, found) =
+                self.attendance.finish_within_lds(&dispatch.kernel, device, &mut execution)?;
             violations.extend(found.into_iter().map(|mut own| {
                 own.place.pc = self.place(dispatch, Place { pc: own.place.pc, wave: own.wave }).pc;
                 (index, own)
@@ -128,23 +192,29 @@ impl Workload {
         self.run_fault_free(|_, device, dispatch| {
             let mut execution = device.begin(dispatch)?;
             let mut touched = Footprints::default();
-            let end = loop {
-                let progress = device.advance_recorded(
-                    &mut execution,
-                    &mut Unobserved,
-                    &mut touched,
-                    u64::MAX,
-                )?;
-                if let Progress::Ended(end) = progress {
-                    break end;
-                }
-            };
+            let (kernel, footprints) = (&dispatch.kernel, Some(&mut touched));
+            let end = self.attendance.finish(
+                kernel,
+                device,
+                &mut execution,
+                &mut Unobserved,
+                footprints,
+            )?;
             for (bytes, is_written) in &mut outputs {
                 *is_written |= touched.iter().any(|(_, own)| own.written.intersects(bytes));
             }
             Ok(end)
         })?;
         Ok(outputs.into_iter().map(|(_, is_written)| is_written).collect())
+    }
+
+    /// Runs a dispatch of the workload on a clone of its device.
+    pub(crate) fn dispatch(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+    ) -> Result<Completion, DeviceError> {
+        self.run(device, dispatch, &mut Unobserved)
     }
 
     /// Runs a dispatch of the workload on a clone of its device, watched.
@@ -155,9 +225,19 @@ impl Workload {
         observer: &mut impl Observer,
     ) -> Result<Completion, DeviceError> {
         match self.guests.get(&dispatch.module.0) {
-            Some(guest) => device.dispatch_observed(dispatch, &mut guest.observe(observer)),
-            None => device.dispatch_observed(dispatch, observer),
+            Some(guest) => self.run(device, dispatch, &mut guest.observe(observer)),
+            None => self.run(device, dispatch, observer),
         }
+    }
+
+    fn run(
+        &self,
+        device: &mut EmbeddedGpu,
+        dispatch: &Dispatch,
+        observer: &mut impl Observer,
+    ) -> Result<Completion, DeviceError> {
+        let mut execution = device.begin(dispatch)?;
+        self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, None)
     }
 
     /// A place in a dispatch's code, where it would be in the code as it was.
@@ -241,16 +321,32 @@ impl Workload {
     /// its index.
     pub(crate) fn run_fault_free(
         &self,
-        dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
+        mut dispatch_one: impl FnMut(
+            u32,
+            &mut EmbeddedGpu,
+            &Dispatch,
+        ) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> = self.dispatches.iter().map(|own| own.instruction_limit).collect();
-        match run_from(self, &limits, 0, self.start()?, Vec::new(), dispatch_one)? {
-            Ending::Completed { outputs, statistics } => Ok(Golden { outputs, statistics }),
-            Ending::Faulted { dispatch, fault } => {
-                let kernel = self.dispatches[dispatch as usize].kernel.clone();
-                Err(GoldenError::Faulted { dispatch, kernel, fault })
+        let run = run_from(self, &limits, 0, self.start()?, Vec::new(), |index, device, own| {
+            check_packet(index, device, own)?;
+            Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
+        });
+        let (dispatch, fault) = match run? {
+            Ending::Completed { outputs, statistics } => return Ok(Golden { outputs, statistics }),
+            Ending::Faulted { dispatch, fault } => (dispatch, fault),
+        };
+        let index = dispatch as usize;
+        let (kernel, place) = (self.dispatches[index].kernel.clone(), fault.place);
+        Err(match fault.cause {
+            FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
+                GoldenError::Stopped { dispatch, kernel, executed, place }
             }
-        }
+            FaultCause::Watchdog { executed } if executed >= limits[index] => {
+                GoldenError::TooLong { dispatch, kernel, executed, place }
+            }
+            _ => GoldenError::Faulted { dispatch, kernel, fault },
+        })
     }
 
     /// A clone of the device, as the first dispatch finds it.
@@ -280,6 +376,20 @@ impl Workload {
         };
         self.outputs.iter().map(read).collect()
     }
+}
+
+/// Checks that a packet in memory, which the device goes by, is what those go by who have no device.
+fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), GoldenError> {
+    let Some(queued) = own.queued else { return Ok(()) };
+    let mut bytes = [0; KernelPacket::SIZE];
+    device.read(queued.packet, &mut bytes)?;
+    let packet = KernelPacket::from_bytes(&bytes);
+    let Dispatch { grid, workgroup, dynamic_lds, .. } = *own;
+    if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, dynamic_lds) {
+        return Ok(());
+    }
+    let (dispatch, kernel) = (index, own.kernel.clone());
+    Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, dynamic_lds, packet })
 }
 
 impl Golden {

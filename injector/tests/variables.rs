@@ -39,6 +39,7 @@ fn rewritten_code_shares_variables_with_the_original() {
         buffers: vec![out.clone()],
         outputs: vec![out],
         guests: BTreeMap::new(),
+        attendance: Default::default(),
     };
     let golden = workload.golden().expect("a golden run");
     assert_eq!(golden.outputs[0][..4], (15u32 * 3 * 7 * 7 * 7).to_le_bytes());

@@ -83,6 +83,7 @@ impl Program {
             buffers: Vec::new(),
             outputs: Vec::new(),
             guests: Default::default(),
+            attendance: Default::default(),
         };
         Program {
             kernels: object.kernels().to_vec(),

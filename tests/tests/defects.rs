@@ -14,7 +14,6 @@ use flipwave_tests::{Program, assemble, example, flipwave, plan_of, profile_of, 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 /// A campaign on the kernel `chase`, written into `folder`.
 fn chase(faults: &str, folder: &Path) -> PathBuf {
@@ -60,8 +59,7 @@ fn run_campaign(file: &Path, workers: usize) -> Vec<Row> {
     let folder = tempfile::tempdir().expect("a folder");
     let workers = NonZeroUsize::new(workers).expect("a worker");
     let options = RunOptions::new(folder.path().to_owned(), workers);
-    run(&campaign, &options, &mut Silent, &AtomicBool::new(false))
-        .unwrap_or_else(|error| panic!("{error}"));
+    run(&campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
     rows(folder.path())
 }
 

@@ -10,7 +10,6 @@ use flipwave_tests::rows;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 const SEEDS: u64 = 200;
 
@@ -45,8 +44,7 @@ fn results(file: &Path, folder: &Path) -> Vec<Row> {
         force: true,
         ..RunOptions::new(folder.to_owned(), NonZeroUsize::new(2).expect("workers"))
     };
-    run(&campaign, &options, &mut Silent, &AtomicBool::new(false))
-        .unwrap_or_else(|error| panic!("{error}"));
+    run(&campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
     rows(folder)
 }
 

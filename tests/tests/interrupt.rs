@@ -1,10 +1,10 @@
 //! A campaign that is stopped keeps what it has done, and what it has done is the beginning of
 //! what it would have done.
 
-use flipwave_tests::{example, flipwave, program};
+use flipwave_tests::{Finished, RunningProgram, example, flipwave, program};
+use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 const FAULTS: &str = "{model: flip_one_bit, count: 200000}";
 
@@ -15,27 +15,13 @@ fn lines(folder: &Path) -> Vec<String> {
     complete.lines().map(str::to_owned).collect()
 }
 
-/// Starts a long campaign, sends it `signal` when it has written some rows, and waits for it.
-fn stop(folder: &Path, signal: i32) -> ExitStatus {
-    let file = example("vector_add", FAULTS, folder);
-    let mut child: Child = Command::new(program())
-        .current_dir(folder)
-        .args(["run", "--out", "stopped"])
-        .arg(&file)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("flipwave starts");
-    let patience = Instant::now() + Duration::from_secs(300);
-    while lines(&folder.join("stopped")).len() < 20 {
-        assert!(Instant::now() < patience, "no rows after five minutes");
-        assert_eq!(child.try_wait().expect("its state"), None, "it ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let id = i32::try_from(child.id()).expect("a process number");
-    // SAFETY: a signal to a child of this process that has not been waited for.
-    assert_eq!(unsafe { libc::kill(id, signal) }, 0);
-    child.wait().expect("its end")
+/// Starts a long campaign, and waits until it has written some rows to `stopped`.
+fn started(folder: &Path) -> RunningProgram {
+    example("vector_add", FAULTS, folder);
+    let arguments = ["run", "--out", "stopped", "vector_add.yaml"];
+    let mut run = RunningProgram::start(folder, &arguments, "stderr");
+    run.wait_until(|| lines(&folder.join("stopped")).len() > 20);
+    run
 }
 
 /// Demands that the rows of the stopped campaign are the first rows of one that was not stopped.
@@ -51,20 +37,184 @@ fn expect_prefix(folder: &Path) {
 }
 
 #[test]
-fn an_interrupt_ends_a_campaign_cleanly_with_its_rows_on_disk() {
+fn signals_end_a_campaign_cleanly_with_its_rows_on_disk() {
     let folder = tempfile::tempdir().expect("a folder");
-    let status = stop(folder.path(), libc::SIGINT);
-    assert_eq!(status.code(), Some(2));
-    let record = std::fs::read_to_string(folder.path().join("stopped/run.json")).expect("run.json");
-    assert!(record.contains("\"status\": \"interrupted\""), "{record}");
-    assert!(folder.path().join("stopped/summary.csv").exists());
-    expect_prefix(folder.path());
+    let signals = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
+    for (signal, name) in signals {
+        let mut run = started(folder.path());
+        run.send(signal);
+        assert_eq!(run.end(), Ok(2), "{name}: {}", run.stderr());
+        let (said, results) = (run.stderr(), folder.path().join("stopped"));
+        for words in [name, "--resume", "of 200000 injections"] {
+            assert!(said.contains(words), "`{words}` is not in:\n{said}");
+        }
+        let record = std::fs::read_to_string(results.join("run.json")).expect("run.json");
+        assert!(record.contains("\"status\": \"interrupted\""), "{record}");
+        let rows = lines(&results).len() - 1;
+        assert!(said.contains(&format!("{rows} of 200000")), "{rows} rows:\n{said}");
+        assert!(results.join("summary.csv").exists());
+        assert!(!results.join("lock").exists());
+        if signal == libc::SIGHUP {
+            expect_prefix(folder.path());
+        }
+        std::fs::remove_dir_all(&results).expect("removed");
+    }
 }
 
 #[test]
 fn a_killed_campaign_leaves_whole_rows() {
     let folder = tempfile::tempdir().expect("a folder");
-    let status = stop(folder.path(), libc::SIGKILL);
-    assert_eq!(status.code(), None);
+    let mut run = started(folder.path());
+    run.send(libc::SIGKILL);
+    assert_eq!(run.end(), Err(libc::SIGKILL));
     expect_prefix(folder.path());
+}
+
+/// What nohup(1) and shells set for what is to go on when they are gone.
+#[test]
+fn a_signal_that_is_ignored_from_the_beginning_stays_ignored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", FAULTS, folder.path());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" run vector_add.yaml --out stopped"]).arg(program());
+    let mut run = RunningProgram::of(shell, folder.path(), "stderr");
+    let rows = || lines(&folder.path().join("stopped")).len();
+    run.wait_until(|| rows() > 20);
+    run.send(libc::SIGHUP);
+    let before = rows();
+    run.wait_until(|| rows() > before + 1000);
+    run.send(libc::SIGTERM);
+    assert_eq!(run.end(), Ok(2));
+}
+
+/// A kernel without an end; the campaign on it.
+fn endless(folder: &Path, launch: &str) {
+    let kernel = "kernel void spin(global volatile uint *word) { while (*word == 0); }\n";
+    std::fs::write(folder.join("spin.cl"), kernel).expect("written");
+    let campaign = format!(
+        "name: spin\nworkload:\n  kernel:\n    source: spin.cl\n    name: spin\n    grid: 64\n    \
+         workgroup: 64\n{launch}    args: [{{buffer: word, type: u32, count: 1, output: true}}]\n\
+         faults: {{model: flip_one_bit, count: 10}}\n"
+    );
+    std::fs::write(folder.join("spin.yaml"), campaign).expect("written");
+}
+
+#[test]
+fn a_fault_free_run_without_an_end_is_told_of_and_can_be_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    endless(folder.path(), "");
+    for (command, signal) in
+        [("run", libc::SIGINT), ("run", libc::SIGTERM), ("profile", libc::SIGINT)]
+    {
+        let mut run = RunningProgram::start(folder.path(), &[command, "spin.yaml"], "stderr");
+        let stderr = folder.path().join("stderr");
+        let said = || std::fs::read_to_string(&stderr).expect("a file");
+        run.wait_until(|| said().contains("running kernel `spin`"));
+        assert!(said().contains("wave instructions so far, "), "{}", said());
+        run.send(signal);
+        assert_eq!(run.end(), Ok(2), "{}", run.stderr());
+        for words in ["ended by SIG", "dispatch 0", "kernel `spin`", "wave instructions", "pc 0x"] {
+            assert!(said().contains(words), "`{words}` is not in:\n{}", said());
+        }
+        assert!(!folder.path().join("spin.results").exists(), "a folder with nothing in it");
+    }
+}
+
+#[test]
+fn a_fault_free_run_has_a_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    endless(folder.path(), "    instruction_limit: 20000\n");
+    for command in ["run", "profile"] {
+        let finished = flipwave(folder.path(), &[command, "spin.yaml"], &[]);
+        assert_eq!(finished.code, Some(2));
+        let words =
+            ["does not end", "dispatch 0", "`spin`", "20000", "pc 0x", "`instruction_limit`"];
+        for words in words {
+            assert!(finished.stderr.contains(words), "`{words}`: {}", finished.stderr);
+        }
+    }
+    endless(folder.path(), "    instruction_limit: 0\n");
+    let finished = flipwave(folder.path(), &["run", "spin.yaml"], &[]);
+    assert!(finished.stderr.contains("instruction_limit"), "{}", finished.stderr);
+}
+
+/// Also where the program does nothing but wait for another.
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", FAULTS, folder.path());
+    let script = "#!/bin/sh\ntouch started\nexec sleep 30\n";
+    let compiler = folder.path().join("compiler");
+    std::fs::write(&compiler, script).expect("written");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&compiler, executable).expect("a mode");
+    let mut command = Command::new(program());
+    command.args(["run", "vector_add.yaml"]).env("FLIPWAVE_CLANG", &compiler);
+    let mut run = RunningProgram::of(command, folder.path(), "stderr");
+    run.wait_until(|| folder.path().join("started").exists());
+    run.send(libc::SIGINT);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    run.send(libc::SIGTERM);
+    assert_eq!(run.end(), Err(libc::SIGTERM));
+}
+
+/// Runs the program with standard output and standard error, or one of them, read by nobody.
+fn unread(folder: &Path, arguments: &[&str], stdout: bool, stderr: bool) -> (Option<i32>, String) {
+    let kept = |name: &str| Stdio::from(File::create(folder.join(name)).expect("a file"));
+    let pipe = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        Stdio::from(writer)
+    };
+    let status = Command::new(program())
+        .current_dir(folder)
+        .args(arguments)
+        .stdout(if stdout { pipe() } else { kept("stdout") })
+        .stderr(if stderr { pipe() } else { kept("stderr") })
+        .status()
+        .expect("flipwave starts");
+    let said = if stderr { String::new() } else { read(folder, "stderr") };
+    (status.code(), said)
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).expect(name)
+}
+
+#[test]
+fn a_campaign_that_nobody_listens_to_is_carried_out_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", "{model: flip_one_bit, count: 50}", folder.path());
+    let run = |out: &str, stdout, stderr| {
+        let arguments = ["run", "vector_add.yaml", "--self-test", "--out", out];
+        let (code, _) = unread(folder.path(), &arguments, stdout, stderr);
+        assert_eq!(code, Some(0), "{out}");
+        read(&folder.path().join(out), "results.csv")
+    };
+    let whole = run("whole", false, false);
+    assert_eq!(whole.lines().count(), 51);
+    assert_eq!(run("errors", false, true), whole);
+    assert_eq!(run("output", true, false), whole);
+    assert_eq!(run("both", true, true), whole);
+}
+
+#[test]
+fn commands_whose_output_nobody_reads_end_quietly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", "{model: flip_one_bit, count: 1}", folder.path());
+    let Finished { stdout, .. } =
+        flipwave(folder.path(), &["run", "vector_add.yaml"], &[]).expect_success();
+    assert!(stdout.contains("population"), "{stdout}");
+    let rows = flipwave_tests::rows(&folder.path().join("vector_add.results"));
+    let site = rows[0].site.as_str();
+    let commands = [
+        &["profile", "vector_add.yaml"][..],
+        &["replay", "vector_add.yaml", "--site", site],
+        &["trace", "vector_add.yaml", "--site", site],
+        &["tool", "instruction-count", "vector_add.yaml"],
+    ];
+    for command in commands {
+        let (code, said) = unread(folder.path(), command, true, false);
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{command:?}");
+    }
 }

@@ -11,6 +11,7 @@ use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -103,7 +104,8 @@ fn tell_fault(dispatch: &KernelDispatch, fault: &DeviceFault) {
 /// Ends the application because the tool cannot go on.
 pub fn fail(reason: &str) -> ! {
     tell(&Event::Failed { reason: reason.to_owned() });
-    eprintln!("flipwave: {reason}");
+    // Nobody may be there to read it.
+    let _ = writeln!(std::io::stderr(), "flipwave: {reason}");
     end()
 }
 

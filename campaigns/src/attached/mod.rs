@@ -201,7 +201,9 @@ impl<'a> Attached<'a> {
         if self.device == CampaignDevice::Embedded {
             self.application.confirm(golden, &ran, interrupt)?;
         }
-        prepare_checked(campaign, &CaptureSource { file, dispatches: None })
+        let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;
+        // It ended as the others did, be that without an orderly end.
+        Ok(Prepared { warnings: Vec::new(), ..prepared })
     }
 
     /// One run with a fault, and what the library told in it.
@@ -247,10 +249,10 @@ pub(crate) fn recorded(
     campaign: &Campaign,
     application: &Application,
 ) -> Result<Prepared, CampaignError> {
-    let go_on = AtomicBool::new(false);
+    let interrupt = campaign.attendance.stopped();
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
     let embedded = attached.embedded(&attached.session(Task::Run, None));
-    let golden = application.golden(&embedded, &go_on)?;
+    let golden = application.golden(&embedded, interrupt)?;
     check_application(campaign, application, &golden.first)?;
-    attached.record(campaign, &golden, &go_on)
+    attached.record(campaign, &golden, interrupt)
 }

@@ -2,11 +2,11 @@
 
 mod text;
 
-use crate::Failure;
 use crate::arguments::InspectArguments;
+use crate::{Failure, output};
 use flipwave_campaigns::read_code_object;
 use flipwave_hooks::inspect::{Wanted, inspect as look};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 
 pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
     let object = read_code_object(&arguments.file, arguments.target.as_ref())?;
@@ -25,9 +25,5 @@ pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
     } else {
         text::text(&inspection, arguments)
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
+    Ok(output::stdout().write_all(text.as_bytes())?)
 }

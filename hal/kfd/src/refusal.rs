@@ -8,6 +8,7 @@ use flipwave_isa::Target;
 
 /// Why a queue is stopped: the bits of its error signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum QueueError {
     /// A grid or a workgroup with nothing in it, or a grid that no counter holds.
     Dimensions = 2,

@@ -124,6 +124,9 @@ impl Default for Policy {
 /// The strict level's knowledge of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
 
+/// What is known of accesses to LDS of a dispatch under way, see [`EmbeddedGpu::begin_lds_check`].
+pub struct LdsCheck(LdsBounds);
+
 /// What is noted of accesses to device memory.
 enum Notes<'a> {
     None,
@@ -308,21 +311,6 @@ impl EmbeddedGpu {
         Ok((end, self.violations(check)))
     }
 
-    /// Like [`Device::dispatch`], with the accesses beyond the LDS of a workgroup besides: hardware
-    /// reads zero there, and drops what is written. Execution is the same, and hardly slower.
-    ///
-    /// # Errors
-    /// As [`Device::dispatch`].
-    pub fn dispatch_within_lds(
-        &mut self,
-        dispatch: &Dispatch,
-    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
-        let mut execution = self.begin(dispatch)?;
-        let mut check = LdsBounds::new(self.programs_of(&execution));
-        let end = self.finish(&mut execution, &mut Unobserved, &mut check)?;
-        Ok((end, self.with_lines(check.into_violations())))
-    }
-
     /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
     ///
     /// # Errors
@@ -354,6 +342,31 @@ impl EmbeddedGpu {
 
     /// What was found.
     pub fn violations(&self, check: StrictCheck) -> Vec<Violation> {
+        self.with_lines(check.0.into_violations())
+    }
+
+    /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup.
+    pub fn begin_lds_check(&self, execution: &Execution) -> LdsCheck {
+        LdsCheck(LdsBounds::new(self.programs_of(execution)))
+    }
+
+    /// Like [`EmbeddedGpu::advance`], with the accesses beyond the LDS of a workgroup besides:
+    /// hardware reads zero there, and drops what is written. Execution is the same, and hardly
+    /// slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_within_lds(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut LdsCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.carry_on(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+    }
+
+    /// The accesses beyond the LDS of a workgroup that were found.
+    pub fn outside_lds(&self, check: LdsCheck) -> Vec<Violation> {
         self.with_lines(check.0.into_violations())
     }
 

@@ -91,7 +91,9 @@ impl<'a> HookInjector<'a> {
                 let is_struck = site.event().is_none_or(|event| event.dispatch == index);
                 let rewriting =
                     if is_struck { self.rewriting(site, dispatch.module)? } else { None };
-                let Some(rewriting) = rewriting else { return Ok(device.dispatch(dispatch)?) };
+                let Some(rewriting) = rewriting else {
+                    return Ok(workload.dispatch(device, dispatch)?);
+                };
                 let own = Run { workload, site, rewriting };
                 let (completion, found) = own.dispatch(device, dispatch, &mut loaded)?;
                 struck = struck.into_iter().chain(found).reduce(found::together);
@@ -228,8 +230,9 @@ impl Run<'_> {
         let wave_turn = policy.wave_turn.saturating_mul(*slowdown);
         device.set_policy(Policy { wave_turn, ..policy });
         copy_variables(device, dispatch.module, module)?;
-        let completion =
-            device.dispatch(&Dispatch { module, instruction_limit, ..dispatch.clone() })?;
+        let completion = self
+            .workload
+            .dispatch(device, &Dispatch { module, instruction_limit, ..dispatch.clone() })?;
         copy_variables(device, module, dispatch.module)?;
         device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;

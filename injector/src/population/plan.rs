@@ -9,7 +9,7 @@ use crate::fault::Duration;
 use crate::injection::Struck;
 use crate::site::{Lanes, Site};
 use crate::{GoldenError, Workload};
-use flipwave_device::{Device, WaveId};
+use flipwave_device::WaveId;
 use std::collections::{BTreeMap, HashMap};
 
 /// One injection of a plan.
@@ -175,7 +175,7 @@ pub fn plan(
         let before = planned.len();
         workload.run_fault_free(|index, device, dispatch| {
             let Some(waves) = faults.remove(&index) else {
-                return device.dispatch(dispatch);
+                return workload.dispatch(device, dispatch);
             };
             let mut resolver = Resolver::new(profile, workload, (index, dispatch), seed, waves);
             let completion = workload.observe(device, dispatch, &mut resolver)?;

@@ -8,7 +8,7 @@ use super::size::{InstructionPopulation, Population};
 use super::{Selection, Stratification};
 use crate::fault::{Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
-use flipwave_device::{Device, WaveId};
+use flipwave_device::WaveId;
 
 /// What one fault-free run offers to a fault. Its size grows with waves and static instructions,
 /// not with the length of the run.
@@ -124,7 +124,7 @@ pub fn profile(
     workload.run_fault_free(|index, device, dispatch| {
         let kind = Kind::of(dispatch);
         if counting == Counting::Approximate && collected.repeat(&kind, index) {
-            return device.dispatch(dispatch);
+            return workload.dispatch(device, dispatch);
         }
         let mut census = Census::new(&frame, workload, index, dispatch);
         let completion = workload.observe(device, dispatch, &mut census)?;

@@ -1,6 +1,7 @@
 //! Saving the states.
 
 use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
+use crate::attendance::Attendance;
 use crate::injection::run_from;
 use crate::population::Planned;
 use crate::{Golden, Workload};
@@ -48,9 +49,12 @@ impl Restart {
         let mut dispatches = BTreeMap::new();
         let (limits, start) = (golden.instruction_limits(), workload.start()?);
         run_from(workload, &limits, 0, start, Vec::new(), |index, device, dispatch| {
-            let Some(workgroups) = struck.remove(&index) else { return device.dispatch(dispatch) };
+            let Some(workgroups) = struck.remove(&index) else {
+                return workload.dispatch(device, dispatch);
+            };
             let statistics = golden.statistics[index as usize];
-            let recorder = Recorder { dispatch, statistics, total, workgroups };
+            let attendance = &workload.attendance;
+            let recorder = Recorder { dispatch, statistics, total, workgroups, attendance };
             dispatches.insert(index, recorder.record(device)?);
             Ok(Completion::Completed(statistics))
         })?;
@@ -83,6 +87,7 @@ struct Recorder<'a> {
     total: u64,
     /// The workgroups that are struck.
     workgroups: HashSet<[u32; 3]>,
+    attendance: &'a Attendance,
 }
 
 impl Recorder<'_> {
@@ -137,6 +142,7 @@ impl Recorder<'_> {
             if matches!(progress, Progress::Ended(_)) {
                 return Ok((footprints, saved));
             }
+            self.attendance.attend(&mut execution);
             let Some(position) = execution.workgroup() else { continue };
             let footprint =
                 footprints.get(position).filter(|_| self.workgroups.contains(&position));
@@ -165,6 +171,7 @@ impl Recorder<'_> {
             if matches!(progress, Progress::Ended(_)) {
                 return Ok(saved);
             }
+            self.attendance.attend(&mut execution);
             device.share_memory();
             saved.push(SavedState { device: device.clone(), execution: execution.clone() });
         }

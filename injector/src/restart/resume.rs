@@ -9,7 +9,7 @@ use crate::{Golden, Site, Workload};
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, FaultCause, Statistics,
 };
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints};
 
 /// A fault, and the run that it is injected into.
 pub(crate) struct Attempt<'a> {
@@ -49,7 +49,7 @@ impl Restart {
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let completion = attempt.carry_on(&mut device, &mut execution, &mut strike)?;
+        let completion = attempt.carry_on(&mut device, &mut execution, &mut strike, None)?;
         let ending = attempt.finish(completion, device)?;
         conclude(attempt.site, strike.outcome(), ending)
     }
@@ -177,7 +177,7 @@ impl SavedDispatch {
         let mut strike = attempt.strike(state.is_some());
         let mut footprints = Footprints::default();
         let completion =
-            attempt.carry_on_recorded(&mut device, &mut execution, &mut strike, &mut footprints)?;
+            attempt.carry_on(&mut device, &mut execution, &mut strike, Some(&mut footprints))?;
         Ok(Some((strike, Alone { completion, device, footprints })))
     }
 }
@@ -202,30 +202,24 @@ impl<'a> Attempt<'a> {
         strike
     }
 
+    /// Carries the struck dispatch on to its end; adds to `footprints`, if there are any, what its
+    /// workgroups touch.
     fn carry_on(
         &self,
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
         strike: &mut Strike<'_>,
+        footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        let dispatch = &self.workload.dispatches[self.index()];
-        match self.workload.guests.get(&dispatch.module.0) {
-            Some(guest) => to_end(device, execution, &mut guest.observe(strike), None),
-            None => to_end(device, execution, strike, None),
-        }
-    }
-
-    fn carry_on_recorded(
-        &self,
-        device: &mut EmbeddedGpu,
-        execution: &mut Execution,
-        strike: &mut Strike<'_>,
-        footprints: &mut Footprints,
-    ) -> Result<Completion, DeviceError> {
-        let dispatch = &self.workload.dispatches[self.index()];
-        match self.workload.guests.get(&dispatch.module.0) {
-            Some(guest) => to_end(device, execution, &mut guest.observe(strike), Some(footprints)),
-            None => to_end(device, execution, strike, Some(footprints)),
+        let Workload { dispatches, guests, attendance, .. } = self.workload;
+        let dispatch = &dispatches[self.index()];
+        let kernel = &dispatch.kernel;
+        match guests.get(&dispatch.module.0) {
+            Some(guest) => {
+                let mut guest = guest.observe(strike);
+                attendance.finish(kernel, device, execution, &mut guest, footprints)
+            }
+            None => attendance.finish(kernel, device, execution, strike, footprints),
         }
     }
 
@@ -237,28 +231,8 @@ impl<'a> Attempt<'a> {
         run_from(workload, self.limits, index, device, before, |_, device, dispatch| {
             match own.take() {
                 Some(completion) => Ok(completion),
-                None => device.dispatch(dispatch),
+                None => workload.dispatch(device, dispatch),
             }
         })
-    }
-}
-
-/// Carries an execution on to its end.
-fn to_end(
-    device: &mut EmbeddedGpu,
-    execution: &mut Execution,
-    observer: &mut impl Observer,
-    mut footprints: Option<&mut Footprints>,
-) -> Result<Completion, DeviceError> {
-    loop {
-        let progress = match &mut footprints {
-            Some(footprints) => {
-                device.advance_recorded(execution, observer, footprints, u64::MAX)?
-            }
-            None => device.advance(execution, observer, u64::MAX)?,
-        };
-        if let Progress::Ended(end) = progress {
-            return Ok(end);
-        }
     }
 }

@@ -5,7 +5,7 @@ use crate::injection::InjectionError;
 use crate::population::workgroups;
 use crate::strike::Strike;
 use crate::{Site, Workload};
-use flipwave_device::{Completion, Device};
+use flipwave_device::Completion;
 use flipwave_sim::{EmbeddedGpu, Progress};
 
 /// Wave instructions among which the first strike is looked for at a time: so many may be
@@ -47,6 +47,7 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
                     break;
                 }
                 executed = execution.statistics().wave_instructions;
+                workload.attendance.attend(&mut execution);
             }
             if let Some(Err(error)) = strike.outcome() {
                 return Err(error.into());
@@ -55,7 +56,7 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
                 break;
             }
         }
-        if let Completion::Faulted(fault) = device.dispatch(dispatch)? {
+        if let Completion::Faulted(fault) = workload.dispatch(&mut device, dispatch)? {
             let (site, fault) = (Box::new(*site), Some(Box::new(fault)));
             return Err(InjectionError::NotActivated { site, fault }.into());
         }

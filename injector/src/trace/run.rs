@@ -69,7 +69,7 @@ impl Run<'_, '_> {
                     Progress::Paused if compare.is_over() && !strikes_again => {
                         return Ok(TraceEnding::Died);
                     }
-                    Progress::Paused => {}
+                    Progress::Paused => workload.attendance.attend(&mut execution),
                     Progress::Ended(Completion::Completed(_)) => break,
                     Progress::Ended(Completion::Faulted(fault)) => {
                         compare.stop();

@@ -4,7 +4,6 @@ use crate::common::compile;
 use flipwave_device::{Address, ArgumentValue, Change, Device, Dispatch, Patch, layout};
 use flipwave_injector::{Buffer, Changes, Workload};
 use flipwave_sim::EmbeddedGpu;
-use std::collections::BTreeMap;
 
 /// Words of a buffer: 12 workgroups of 64 work-items.
 pub const WORDS: usize = 12 * 64;
@@ -92,7 +91,8 @@ pub fn workload() -> Workload {
         changes.add(index, change);
     }
     let outputs = [OUT, KEPT, NOTE].map(|number| buffers[number].clone()).to_vec();
-    Workload { device, dispatches, changes, buffers, outputs, guests: BTreeMap::new() }
+    let (guests, attendance) = Default::default();
+    Workload { device, dispatches, changes, buffers, outputs, guests, attendance }
 }
 
 /// The same with change number `left_out` missing.

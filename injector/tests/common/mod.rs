@@ -78,5 +78,6 @@ pub fn paths(object: &CodeObject, processor: &str) -> Workload {
         buffers,
         outputs,
         guests: BTreeMap::new(),
+        attendance: Default::default(),
     }
 }

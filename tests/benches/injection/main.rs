@@ -7,7 +7,6 @@ use flipwave_injector::Accelerations;
 use flipwave_tests::examples;
 use std::error::Error;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 /// Runs of each kind, of which the median counts.
 const RUNS: usize = 3;
@@ -67,7 +66,7 @@ fn measure(
     };
     let mut runs = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
-        let record = run(campaign, &options, &mut Silent, &AtomicBool::new(false))?.record;
+        let record = run(campaign, &options, &mut Silent)?.record;
         runs.push(Measured {
             faults: record.planned,
             per_second: record.injections_per_second,

@@ -15,7 +15,6 @@ use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 15;
@@ -154,7 +153,7 @@ fn injections_per_second() -> Result<f64, Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("campaigns/examples/quickstart.yaml"))?;
     let folder = std::env::temp_dir().join(format!("flipwave-bench-{}", std::process::id()));
     let options = RunOptions { force: true, ..RunOptions::new(folder.clone(), NonZeroUsize::MIN) };
-    let report = run(&campaign, &options, &mut Silent, &AtomicBool::new(false))?;
+    let report = run(&campaign, &options, &mut Silent)?;
     std::fs::remove_dir_all(folder)?;
     Ok(report.record.planned as f64 / report.record.timings.inject)
 }

@@ -1,0 +1,80 @@
+//! Looking for what runs long.
+
+use flipwave_campaigns::{Attendance, Running};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long is waited before the first line; the time is doubled from line to line.
+const FIRST: Duration = Duration::from_secs(2);
+/// Most that is waited.
+const LONGEST: Duration = Duration::from_secs(64);
+
+/// Has it said what runs long, until it is dropped.
+pub struct LongRuns {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LongRuns {
+    /// Begins to look at what runs; `tell` says it.
+    pub fn of(attendance: &Attendance, tell: impl Fn(String) + Send + 'static) -> LongRuns {
+        let (end, ended) = channel();
+        let attendance = attendance.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut pause, mut last) = (FIRST, attendance.running());
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
+                let now = attendance.running();
+                // What has not gone on may have ended.
+                if let Some(now) = now.as_ref().filter(|_| now != last) {
+                    tell(line(last.as_ref(), now, pause));
+                    pause = (pause * 2).min(LONGEST);
+                }
+                last = now;
+            }
+        });
+        LongRuns { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for LongRuns {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What runs, how far it is, and how fast it was since the last look.
+fn line(last: Option<&Running>, now: &Running, since: Duration) -> String {
+    let before = last.filter(|own| own.kernel == now.kernel).map_or(0, |own| own.wave_instructions);
+    // A kernel that began anew was at 0 in between.
+    let executed = now.wave_instructions.checked_sub(before).unwrap_or(now.wave_instructions);
+    let rate = executed as f64 / since.as_secs_f64() / 1e6;
+    format!(
+        "running kernel `{}`: {} wave instructions so far, {rate:.1} million a second",
+        now.kernel, now.wave_instructions
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_was_executed_since_the_last() {
+        let running = |kernel: &str, wave_instructions| Running {
+            kernel: kernel.to_owned(),
+            wave_instructions,
+        };
+        let two = Duration::from_secs(2);
+        let line = |last: Option<&Running>, now: &Running| line(last, now, two);
+        let now = running("spin", 10_000_000);
+        let all = "running kernel `spin`: 10000000 wave instructions so far, 5.0 million a second";
+        assert_eq!(line(None, &now), all);
+        assert_eq!(line(Some(&running("other", 1_000)), &now), all);
+        assert_eq!(line(Some(&running("spin", 20_000_000)), &now), all);
+        assert!(line(Some(&running("spin", 8_000_000)), &now).ends_with("1.0 million a second"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Looking after long runs: what runs, and a request to stop.
+
+use flipwave_device::{Completion, DeviceError};
+use flipwave_sim::strict::Violation;
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Wave instructions after which is looked whether a dispatch is to stop: some milliseconds.
+const SLICE: u64 = 1 << 18;
+
+/// Looks after the runs of workloads. Whoever has a clone can stop them, and can see what takes
+/// long.
+///
+/// A dispatch that is stopped ends where it stands, as by its watchdog. What comes of a run is
+/// therefore nothing, whatever it says, where [`Attendance::is_stopped`] is true afterwards.
+#[derive(Clone, Debug, Default)]
+pub struct Attendance(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    stopped: AtomicBool,
+    running: Mutex<Option<Running>>,
+}
+
+/// A dispatch under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its kernel.
+    pub kernel: String,
+    /// Wave instructions that it has executed so far.
+    pub wave_instructions: u64,
+}
+
+/// Who looks after something is no part of what it is.
+impl PartialEq for Attendance {
+    fn eq(&self, _: &Attendance) -> bool {
+        true
+    }
+}
+
+impl Attendance {
+    /// Stops all runs, those that begin later too.
+    pub fn stop(&self) {
+        self.stopped().store(true, Ordering::Relaxed);
+    }
+
+    /// Whether runs are to stop, for those who have to ask again and again.
+    pub fn stopped(&self) -> &AtomicBool {
+        &self.0.stopped
+    }
+
+    /// Whether runs are to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped().load(Ordering::Relaxed)
+    }
+
+    /// The dispatch that was last seen under way, after a few milliseconds or more of it; it may have
+    /// ended since.
+    pub fn running(&self) -> Option<Running> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Running>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets an execution that pauses end where it stands, if runs are to stop: the wave whose turn it
+    /// is says where that is.
+    pub(crate) fn attend(&self, execution: &mut Execution) {
+        if self.is_stopped() {
+            execution.set_limit(execution.statistics().wave_instructions);
+        }
+    }
+
+    /// Carries an execution of `kernel` on to its end; adds to `footprints`, if there are any, what
+    /// its workgroups touch.
+    pub(crate) fn finish(
+        &self,
+        kernel: &str,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        observer: &mut impl Observer,
+        mut footprints: Option<&mut Footprints>,
+    ) -> Result<Completion, DeviceError> {
+        self.slices(kernel, execution, |execution, until| match &mut footprints {
+            Some(footprints) => device.advance_recorded(execution, observer, footprints, until),
+            None => device.advance(execution, observer, until),
+        })
+    }
+
+    /// The same at the strict level, and what breaks the rules of the hardware.
+    pub(crate) fn finish_strict(
+        &self,
+        kernel: &str,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut check = device.begin_check(execution)?;
+        let completion = self.slices(kernel, execution, |execution, until| {
+            device.advance_checked(execution, &mut check, until)
+        })?;
+        Ok((completion, device.violations(check)))
+    }
+
+    /// The same, and the accesses beyond the LDS of a workgroup.
+    pub(crate) fn finish_within_lds(
+        &self,
+        kernel: &str,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut check = device.begin_lds_check(execution);
+        let completion = self.slices(kernel, execution, |execution, until| {
+            device.advance_within_lds(execution, &mut check, until)
+        })?;
+        Ok((completion, device.outside_lds(check)))
+    }
+
+    fn slices(
+        &self,
+        kernel: &str,
+        execution: &mut Execution,
+        mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
+    ) -> Result<Completion, DeviceError> {
+        loop {
+            let until = execution.statistics().wave_instructions.saturating_add(SLICE);
+            if let Progress::Ended(completion) = advance(execution, until)? {
+                return Ok(completion);
+            }
+            let wave_instructions = execution.statistics().wave_instructions;
+            *self.lock() = Some(Running { kernel: kernel.to_owned(), wave_instructions });
+            self.attend(execution);
+        }
+    }
+}
