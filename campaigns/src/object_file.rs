@@ -53,7 +53,7 @@ pub fn read_code_object(
 ) -> Result<CodeObject, ObjectFileError> {
     let bytes = regular_file::read(path)
         .map_err(|reason| ObjectFileError::Read { path: path.to_owned(), reason })?;
-    let opened = open_linked(&bytes, target, link).map_err(|error| match error {
+    open_linked(&bytes, target, link).map_err(|error| match error {
         OpenError::CodeObject(reason) => {
             ObjectFileError::CodeObject { path: path.to_owned(), reason }
         }
@@ -66,8 +66,7 @@ pub fn read_code_object(
             );
             ObjectFileError::Link { path: path.to_owned(), reason, command }
         }
-    });
-    opened
+    })
 }
 
 /// What is wrong with a file's content.

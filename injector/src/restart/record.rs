@@ -5,7 +5,7 @@ use crate::attendance::Attendance;
 use crate::injection::run_from;
 use crate::population::Planned;
 use crate::{Golden, Workload};
-use flipwave_device::{Address, Change, Completion, Device, DeviceError, Dispatch, Statistics};
+use flipwave_device::{Address, Change, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
 use std::collections::{BTreeMap, HashSet};
 

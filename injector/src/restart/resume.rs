@@ -7,7 +7,7 @@ use crate::site::Event;
 use crate::strike::Strike;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, FaultCause, Statistics,
+    Address, Completion, DeviceError, DeviceFault, FaultCause, Statistics,
 };
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints};
 

@@ -483,7 +483,7 @@ fn sums_of_gfx940_are_aligned() {
                 };
                 *word = bits as u32 & mask;
                 if elements == Elements::Bf16 || is_third {
-                    *word = *word ^ 0x3f80_3f80 & mask;
+                    *word ^= 0x3f80_3f80 & mask;
                 }
             });
         }
