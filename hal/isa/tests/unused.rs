@@ -100,3 +100,63 @@ fn halves_that_llvm_leaves_out_are_told() {
     let gfx1030 = isa("gfx1030");
     assert!(gfx1030.decode(&with(&gfx1030, "v_add_f16_e64 v0, v1, v2", FIRST), Pc(0)).is_ok());
 }
+
+/// Of what VOP3 has besides registers, constants and `op_sel`, decoding leaves out absolute values and
+/// negations of integer sources alone, which mean nothing there (ISA manuals, "Input modifiers"):
+/// all else is decoded, or makes LLVM refuse. What is decoded is printed, so what assembles to other
+/// bytes was left out.
+#[test]
+fn of_modifiers_only_what_means_nothing_is_left_out() {
+    // Floating-point operations whose second and third sources are integers.
+    const MIXED: [&str; 4] =
+        ["v_ldexp_", "v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32", "v_trig_preop"];
+    let is_integer = |name: &str, source: u32| {
+        let is_float = ["_f16", "_f32", "_f64"].iter().any(|part| name.contains(part));
+        !is_float || source > 0 && MIXED.iter().any(|mixed| name.starts_with(mixed))
+    };
+    for (processor, prefix) in
+        [("gfx90a", 0xd000_0000), ("gfx1030", 0xd400_0000), ("gfx1100", 0xd400_0000)]
+    {
+        let isa = isa(processor);
+        let mut modified = 0;
+        for opcode in 0..1024 {
+            let sources = [0x102 | 0x104 << 9 | 0x106 << 18, 0x102 | 0x104 << 9, 0x102];
+            let exact = |bits: u64| {
+                let inst = isa.decode(&bits.to_le_bytes(), Pc(0)).ok()?;
+                let again = isa.assemble(&inst.text).ok()?;
+                Some((inst, again == bits.to_le_bytes()))
+            };
+            let plain = sources.map(|sources: u64| prefix | opcode << 16 | 6 | sources << 32);
+            let Some((bits, inst)) = plain.into_iter().find_map(|bits| match exact(bits) {
+                Some((inst, true)) => Some((bits, inst)),
+                _ => None,
+            }) else {
+                continue;
+            };
+            // A lane mask as second result lies where absolute values and halves are.
+            if inst.destinations().count() > 1 {
+                continue;
+            }
+            for bit in (8..11).chain([15]).chain(59..64) {
+                match exact(bits | 1 << bit) {
+                    Some((_, true)) => {}
+                    Some((other, false)) => {
+                        let source = match bit {
+                            8..11 => bit - 8,
+                            61..64 => bit - 61,
+                            _ => panic!("{processor}: bit {bit} is left out of {other}"),
+                        };
+                        let name = other.operation.name();
+                        assert!(
+                            is_integer(name, source),
+                            "{processor}: source {source} of {other}"
+                        );
+                    }
+                    None => continue,
+                }
+                modified += 1;
+            }
+        }
+        assert!(modified > 500, "{processor}: only {modified}");
+    }
+}
