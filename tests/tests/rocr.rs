@@ -257,7 +257,7 @@ fn an_illegal_instruction_is_a_typed_fault() {
     if !is_inside("an_illegal_instruction_is_a_typed_fault") {
         return;
     }
-    let cause = fault(&mut open(), ".long 0xbfffffff\n");
+    let cause = fault(&mut open(), ".long 0xffffffff\n");
     assert!(matches!(cause, FaultCause::IllegalInstruction { .. }), "{cause}");
 }
 

@@ -43,7 +43,12 @@ fn numbers_are_inputs() {
     assert_eq!(entry.arguments[0].inputs, [Passing::Vector(2)]);
     assert_eq!(bits(Argument::Pc), [InputValue::Constant(0x1234)]);
     assert_eq!(bits(Argument::Exec), [InputValue::Registers(range("exec_lo", 2))]);
-    assert_eq!(bits(Argument::Operand(1)), [InputValue::Constant(1.0f64.to_bits())]);
+    // A constant has the bits that the operation reads.
+    let constant = |site: &str| inputs(Argument::Operand(1), site).0;
+    assert_eq!(constant(site), [InputValue::Constant(0x3f80_0000)]);
+    assert_eq!(constant("v_add_f16 v0, 1.0, v1"), [InputValue::Constant(0x3c00)]);
+    let double = "v_add_f64 v[0:1], 1.0, v[2:3]";
+    assert_eq!(constant(double), [InputValue::Constant(1.0f64.to_bits())]);
     assert_eq!(bits(Argument::Kernarg), [InputValue::Entry(EntryValue::Kernarg)]);
     let data = Argument::Data { symbol: "x".into(), offset: 8 };
     assert_eq!(bits(data), [InputValue::Data { symbol: "x".into(), offset: 8 }]);
