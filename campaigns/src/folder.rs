@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_folder_with_nothing_but_what_passes_is_free() {
         let folder = folder();
-        for name in [LOCK, "lock.after-0123", ".flipwave-abcdef"] {
+        for name in [LOCK, "flipwave.lock.after-0123", ".flipwave-abcdef"] {
             std::fs::write(folder.path().join(name), "").expect("written");
         }
         assert!(check(folder.path(), "d", 1).is_ok());

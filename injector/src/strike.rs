@@ -4,7 +4,7 @@ use crate::InjectionError;
 use crate::cell::Cells;
 use crate::injection::Struck;
 use crate::population::result_word;
-use crate::site::{Place, Site, Unit, When};
+use crate::site::{Event, Place, Site, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -101,6 +101,15 @@ impl<'a> Strike<'a> {
                 Some(time) => time == executed,
                 None => event.strikes(self.occurrence(wave)),
             }
+    }
+
+    /// Whether nothing of a wave is struck any more, so that an execution that is carried on need not
+    /// be watched again.
+    fn is_over(&self, event: &Event, wave: WaveId) -> bool {
+        match self.time {
+            Some(_) => self.outcome.is_some(),
+            None => self.occurrence(wave) > event.last(),
+        }
     }
 
     fn strike(&mut self, place: Place, lanes: LaneMask, wave: WaveId, state: &mut WaveState<'_>) {
@@ -238,7 +247,7 @@ impl<'a> Strike<'a> {
 impl Observer for Strike<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         match &self.site.when {
-            When::At(event) => event.strikes_wave(wave),
+            When::At(event) => event.strikes_wave(wave) && !self.is_over(event, wave),
             When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.0),
         }
     }

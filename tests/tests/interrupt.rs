@@ -53,7 +53,7 @@ fn signals_end_a_campaign_cleanly_with_its_rows_on_disk() {
         let rows = lines(&results).len() - 1;
         assert!(said.contains(&format!("{rows} of 200000")), "{rows} rows:\n{said}");
         assert!(results.join("summary.csv").exists());
-        assert!(!results.join("lock").exists());
+        assert!(!results.join("flipwave.lock").exists());
         if signal == libc::SIGHUP {
             expect_prefix(folder.path());
         }

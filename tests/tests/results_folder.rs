@@ -74,7 +74,7 @@ fn a_folder_in_use_is_refused_whatever_is_asked_for() {
     first.wait_until(|| table(folder).lines().count() > rows + 100);
     first.send(libc::SIGKILL);
     assert_eq!(first.end(), Err(libc::SIGKILL));
-    assert!(folder.join("results/lock").exists(), "nothing was left to be found");
+    assert!(folder.join("results/flipwave.lock").exists(), "nothing was left to be found");
     let rows = table(folder).lines().count();
     let arguments = [&arguments[..], &["--resume"]].concat();
     let mut second = RunningProgram::start(folder, &arguments, "stderr");
@@ -88,7 +88,7 @@ fn a_folder_in_use_is_refused_whatever_is_asked_for() {
 fn first_wrong_row(table: &str) -> Option<&str> {
     let whole = table.rfind('\n').map_or("", |end| &table[..end]);
     let mut rows = whole.lines().skip(1).enumerate();
-    rows.find(|(index, line)| !line.starts_with(&format!("{index},dispatch=")))
+    rows.find(|(index, line)| !line.starts_with(&format!("{index},\"dispatch=")))
         .map(|(_, line)| line)
 }
 
@@ -100,13 +100,16 @@ fn a_run_on_another_machine_is_believed_until_the_user_knows_better() {
     std::fs::create_dir(folder.join("results")).expect("a folder");
     let owner = r#"{"host": "node17", "boot": "b", "process": 4711, "started": 1,
         "command": "flipwave run other.yaml", "since": "2026-01-02T03:04:05Z", "token": "t"}"#;
-    std::fs::write(folder.join("results/lock"), owner).expect("written");
-    let words =
-        ["process 4711 on node17 since 2026-01-02T03:04:05Z", "--take-over", "results/lock"];
+    std::fs::write(folder.join("results/flipwave.lock"), owner).expect("written");
+    let words = [
+        "process 4711 on node17 since 2026-01-02T03:04:05Z",
+        "--take-over",
+        "results/flipwave.lock",
+    ];
     assert_refused(&run(folder, &[]), &words);
     assert_refused(&run(folder, &["--force"]), &words);
     run(folder, &["--take-over"]).expect_success();
-    assert!(!folder.join("results/lock").exists());
+    assert!(!folder.join("results/flipwave.lock").exists());
     assert_eq!(table(folder).lines().count(), 6);
 }
 
@@ -137,7 +140,7 @@ fn a_run_whose_folder_was_taken_over_writes_no_more() {
     let arguments = ["run", "vector_add.yaml", "--out", "results", "--workers", "1"];
     let mut first = RunningProgram::start(folder, &arguments, "first");
     first.wait_until(|| table(folder).lines().count() > 20);
-    std::fs::remove_file(folder.join("results/lock")).expect("there");
+    std::fs::remove_file(folder.join("results/flipwave.lock")).expect("there");
     assert_eq!(first.end(), Ok(2));
     assert!(first.stderr().contains("was taken over"), "{}", first.stderr());
 }

@@ -1,15 +1,15 @@
 //! One writer at a time for a results folder, on local disks and on those of a file server.
 //!
-//! The file `lock` in the folder says who writes to it. It is made by a link to a finished file, which
-//! either succeeds or finds another's there, on a file server too. While its owner lives it also holds
-//! an advisory lock on the file (flock(2)): the kernel takes that back from a process however it ends,
-//! so that on one machine nobody is taken for dead who is not, and the other way round.
+//! The file `flipwave.lock` in the folder says who writes to it. It is made by a link to a finished
+//! file, which either succeeds or finds another's there, on a file server too. While its owner lives it
+//! also holds an advisory lock on the file (flock(2)): the kernel takes that back from a process however
+//! it ends, so that on one machine nobody is taken for dead who is not, and the other way round.
 //!
-//! Two processes that find the same owner dead must not both take its place. So `lock` is not removed
-//! by them: a successor is a link `lock.after-TOKEN`, TOKEN being the dead one's, of which there can be
-//! one only. Who has made it looks again whether `lock` is still the dead one's: if not, another has
-//! been quicker from beginning to end, and all begins anew. If it is, the link gets the name `lock`.
-//! Successors that died halfway have successors in the same way.
+//! Two processes that find the same owner dead must not both take its place. So they do not remove the
+//! file: a successor is a link `flipwave.lock.after-TOKEN`, TOKEN being the dead one's, of which there
+//! can be one only. Who has made it looks again whether the file is still the dead one's: if not,
+//! another has been quicker from beginning to end, and all begins anew. If it is, the link gets the
+//! file's name. Successors that died halfway have successors in the same way.
 //!
 //! Whether an owner on another machine lives cannot be seen. It is refused, unless the user says that
 //! it has ended.
@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The file in the folder.
-pub(crate) const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "flipwave.lock";
 /// How names of other files begin that serve to take the lock.
-pub(crate) const BESIDE: &str = "lock.";
+pub(crate) const BESIDE: &str = "flipwave.lock.";
 
 /// How often it is tried again where another process is doing the same.
 const ATTEMPTS: u32 = 200;

@@ -52,10 +52,10 @@ fn the_place_of_dead_ones_is_taken_however_far_they_came() {
     let folder = folder();
     let path = folder.path();
     // One has died, and two while they took its place, the second in the place of the first.
-    write(path, "lock", &dead("a"));
-    write(path, "lock.after-a", &dead("b"));
-    write(path, "lock.after-b", &dead("c"));
-    write(path, "lock.d", &dead("d"));
+    write(path, LOCK, &dead("a"));
+    write(path, "flipwave.lock.after-a", &dead("b"));
+    write(path, "flipwave.lock.after-b", &dead("c"));
+    write(path, "flipwave.lock.d", &dead("d"));
     let lock = FolderLock::take(path, false).expect("all of them are dead");
     assert_eq!(names(path), BTreeSet::from([LOCK.to_owned()]));
     lock.check().expect("held");
@@ -75,7 +75,7 @@ fn an_owner_elsewhere_is_believed_until_the_user_says_otherwise() {
     };
     write(folder.path(), LOCK, &other);
     let error = FolderLock::take(folder.path(), false).expect_err("unseen").to_string();
-    for word in ["node17", "since 2026-11-22T06:35:44Z", "--take-over", "lock"] {
+    for word in ["node17", "since 2026-11-22T06:35:44Z", "--take-over", LOCK] {
         assert!(error.contains(word), "{error}");
     }
     assert_eq!(names(folder.path()), BTreeSet::from([LOCK.to_owned()]));
