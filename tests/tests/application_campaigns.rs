@@ -1,7 +1,9 @@
 //! Campaigns on applications as they are, and on their captures.
 
 use flipwave_analysis::{Outcome, Row, read_rows};
-use flipwave_tests::{Compiler, Finished, application, flipwave, flipwave_within, program};
+use flipwave_tests::{
+    Compiler, Finished, RunningProgram, application, flipwave, flipwave_within, program,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -246,7 +248,7 @@ fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
          cp disk/results/results.csv resumed.csv
          exit $code"
     );
-    let Some(finished) = on_a_small_disk(folder, "8k", &commands) else { return };
+    let Some(finished) = on_a_small_disk(folder, "12k", &commands) else { return };
     assert_eq!(finished.code, Some(2), "{finished:?}");
     let reason = "disk/results/results.csv: No space left on device";
     assert!(finished.stderr.contains(reason), "{finished:?}");
@@ -334,8 +336,12 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     assert!(1000 < cut.len() && cut.len() < whole.len(), "{} rows", cut.len());
     assert!(whole.starts_with(&cut));
 
-    let nothing = free("/dev/full");
-    assert!(nothing.stderr.contains("/dev/full: No space left on device"), "{nothing:?}");
+    // A device like `/dev/full`, which this user may not be allowed to make.
+    let made = Command::new("mknod").args(["full", "c", "1", "7"]).current_dir(folder).status();
+    if made.is_ok_and(|status| status.success()) {
+        let nothing = free("full");
+        assert!(nothing.stderr.contains("full: No space left on device"), "{nothing:?}");
+    }
 }
 
 /// Records a program; the campaign on the capture.
@@ -425,6 +431,72 @@ fn a_capture_that_does_not_repeat_is_refused() {
         let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
         assert_eq!(refused.code, Some(2));
         assert!(refused.stderr.contains(reason), "{refused:?}");
+    }
+}
+
+/// The device goes by the packet in memory, and those who draw faults by the one in the record.
+#[test]
+fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    capture(folder.path(), "saxpy", ANY);
+    let profile = || flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
+    profile().expect_success();
+    let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
+    let query = "SELECT packet FROM dispatch WHERE number = 0";
+    let packet: Vec<u8> = database.query_row(query, (), |row| row.get(0)).expect("a packet");
+    // `workgroup_size_x` and `grid_size_x` of a dispatch packet (HSA Platform System Architecture,
+    // "Kernel dispatch packet").
+    for place in [4, 12] {
+        let mut other = packet.clone();
+        other[place] ^= 0x40;
+        let update = "UPDATE dispatch SET packet = ?1 WHERE number = 0";
+        database.execute(update, [other]).expect("changed");
+        let refused = profile();
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        for words in ["run.capture: the run cannot be repeated", "dispatch 0", "recorded with grid"]
+        {
+            assert!(refused.stderr.contains(words), "{refused:?}");
+        }
+    }
+}
+
+/// A capture ends with what was recorded before the application was killed.
+#[test]
+fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    capture(folder.path(), "saxpy", "  model: flip_one_bit\n  count: 2\n");
+    let warning = "warning: run.capture is not whole";
+    let whole = run(folder.path(), &[]).expect_success();
+    assert!(!whole.stderr.contains("not whole"), "{whole:?}");
+    let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
+    // What a process leaves that cannot finish the file any more.
+    let update = "UPDATE about SET value = 0 WHERE name = 'is_complete'";
+    assert_eq!(database.execute(update, ()).expect("changed"), 1);
+    let cut = run(folder.path(), &[]).expect_success();
+    assert!(cut.stderr.contains(warning), "{cut:?}");
+}
+
+/// An application that is asked to end is ended with all that it left, folders too.
+#[test]
+fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let temporary = folder.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("a folder");
+    let text =
+        format!("name: long\nworkload:\n  app: {{command: [sleep, \"601\"]}}\nfaults:\n{ANY}");
+    std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
+    for (command, signal) in
+        [("run", libc::SIGTERM), ("run", libc::SIGHUP), ("profile", libc::SIGINT)]
+    {
+        let mut own = Command::new(program());
+        own.args([command, "campaign.yaml"]).env("TMPDIR", &temporary);
+        let mut run = RunningProgram::of(own, folder.path(), "stderr");
+        let folders = || std::fs::read_dir(&temporary).expect("a folder").count();
+        // One for the runs, and one for this run.
+        run.wait_until(|| folders() == 2);
+        run.send(signal);
+        assert_eq!(run.end(), Ok(2), "{}", run.stderr());
+        assert_eq!(folders(), 0, "{command}: something is left");
     }
 }
 

@@ -35,11 +35,15 @@ struct Recording {
     code_objects: HashMap<usize, (Arc<CodeObject>, CodeObjectId)>,
 }
 
-/// The recording of this process, for its end.
-static RECORDING: OnceLock<Arc<Mutex<Recording>>> = OnceLock::new();
+/// The recording of a process, for its end, and the process.
+static RECORDING: OnceLock<(u32, Arc<Mutex<Recording>>)> = OnceLock::new();
 
 extern "C" fn finish() {
-    let Some(recording) = RECORDING.get() else { return };
+    let Some((process, recording)) = RECORDING.get() else { return };
+    // A process that was forked from it has a copy, and no end of the recording.
+    if *process != std::process::id() {
+        return;
+    }
     let writer = lock(recording).writer.take();
     if let Some(Err(error)) = writer.map(Writer::finish) {
         fail(&error.to_string());
@@ -60,7 +64,7 @@ impl Recorder {
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));
-        let _ = RECORDING.set(Arc::clone(&recording));
+        let _ = RECORDING.set((std::process::id(), Arc::clone(&recording)));
         // SAFETY: registers a function for the process's orderly end.
         unsafe { libc::atexit(finish) };
         Ok(Recorder { recording, footprints: None })
