@@ -1,5 +1,6 @@
 //! How the library gets into an application: by the environment of its process.
 
+use crate::reaper::{Family, die_by};
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
 use std::ffi::OsString;
@@ -7,6 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
 /// The name under which AMD's runtime looks for the library.
 const SONAME: &str = "libhsakmt.so.1";
@@ -152,26 +155,84 @@ fn same_addresses() {
     }
 }
 
-/// Runs the application as a child and waits for it. What the terminal sends to both, Ctrl-C for
-/// example, is the application's.
+/// How often whoever runs an application looks at it.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs the application, and waits until it and all that it has started have ended: with it, what is
+/// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
+/// process are the application's; so is what the terminal sends to both, Ctrl-C for example.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If it cannot be started, or waited for.
 pub fn run_application(
     command: &[OsString],
     environment: &[(&str, OsString)],
+    mut look: impl FnMut(),
 ) -> std::io::Result<ExitStatus> {
     let (program, arguments) =
         command.split_first().ok_or(std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
     same_addresses();
-    let variables = environment.iter().map(|(name, value)| (*name, value));
-    let mut child = Command::new(program).args(arguments).envs(variables).spawn()?;
-    // SAFETY: changes how this process takes two signals; the child has begun without that.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_IGN);
-        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+    let mut application = Command::new(program);
+    application.args(arguments).envs(environment.iter().map(|(name, value)| (*name, value)));
+    // SAFETY: does nothing.
+    let mut family = unsafe { Family::start(application, || Ok(())) }?;
+    pass_signals_on(family.program);
+    // SAFETY: makes a new file, or fails.
+    let end = unsafe { libc::syscall(libc::SYS_pidfd_open, family.reaper.id(), 0) } as libc::c_int;
+    let mut wait = libc::pollfd { fd: end, events: libc::POLLIN, revents: 0 };
+    let status = loop {
+        // SAFETY: one entry is read and written. Without a file it is a sleep.
+        unsafe { libc::poll(&raw mut wait, 1, TICK.as_millis() as libc::c_int) };
+        if let Some(status) = family.reaper.try_wait()? {
+            break status;
+        }
+        look();
+    };
+    look();
+    Ok(status)
+}
+
+/// Who gets the signals that are sent to this process.
+static APPLICATION: AtomicI32 = AtomicI32::new(0);
+
+/// Has this process pass signals on, unless it ignores them.
+fn pass_signals_on(application: i32) {
+    APPLICATION.store(application, Ordering::Release);
+    let signals =
+        [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+    for signal in signals {
+        // SAFETY: both are structures of numbers; the handler makes one system call.
+        unsafe {
+            let (mut own, mut before): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut before);
+            if before.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            own.sa_sigaction = pass_on as *const () as usize;
+            own.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(signal, &raw const own, std::ptr::null_mut());
+        }
     }
-    child.wait()
+}
+
+extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    /// From a terminal: the application has it, too.
+    const KERNEL: libc::c_int = 0x80;
+    // SAFETY: the kernel gives it; a process that has ended and was waited for gets nothing, as
+    // long as its number is not used again.
+    unsafe {
+        if (*info).si_code != KERNEL {
+            libc::kill(APPLICATION.load(Ordering::Acquire), signal);
+        }
+    }
+}
+
+/// Ends this process as the application has ended, if a signal has ended it; else its exit code.
+pub fn end_as(status: ExitStatus) -> u8 {
+    if let Some(signal) = status.signal() {
+        die_by(signal);
+    }
+    exit_code(status)
 }
 
 /// The exit code by which a shell tells how a process ended.

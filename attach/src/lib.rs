@@ -4,13 +4,15 @@
 mod hooked;
 mod inside;
 mod launch;
+mod reaper;
 mod report;
 mod session;
 mod tool;
 
 pub use flipwave_kfd::processors;
 pub use hooked::{HookPlan, HookedSession, PlannedCode};
-pub use launch::{Library, LibraryError, become_application, exit_code, run_application};
-pub use report::{Event, read_report};
+pub use launch::{Library, LibraryError, become_application, end_as, exit_code, run_application};
+pub use reaper::Family;
+pub use report::{Event, Follower, read_report};
 pub use session::{Session, Task};
 pub use tool::{ToolName, ToolPath, ToolSession};

@@ -4,8 +4,8 @@
 use flipwave_injector::Struck;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 /// Something that happened in the application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,31 @@ pub enum Event {
         cause: String,
         /// All of it, in words.
         text: String,
+    },
+    /// A packet was not executed.
+    Refused {
+        /// Which, and why, in words.
+        text: String,
+    },
+    /// A dispatch has been running for long.
+    Running {
+        /// Its number; nothing for the runtime's own.
+        dispatch: Option<u32>,
+        /// Its kernel.
+        kernel: String,
+        /// Wave instructions so far; 0 where that is not known before its end.
+        instructions: u64,
+        /// How long.
+        milliseconds: u64,
+    },
+    /// A dispatch has ended, where that is counted.
+    Executed {
+        /// Its number; nothing for the runtime's own.
+        dispatch: Option<u32>,
+        /// Its kernel.
+        kernel: String,
+        /// Wave instructions.
+        instructions: u64,
     },
     /// The rules of the hardware were broken.
     Violation {
@@ -82,6 +107,39 @@ impl Report {
     }
 }
 
+/// Reads a report while it is written.
+#[derive(Debug)]
+pub struct Follower {
+    file: PathBuf,
+    /// Bytes that were read.
+    read: u64,
+}
+
+impl Follower {
+    /// Follows a report, which need not be there yet.
+    pub fn new(file: PathBuf) -> Follower {
+        Follower { file, read: 0 }
+    }
+
+    /// The events that have come since the last time.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn news(&mut self) -> std::io::Result<Vec<Event>> {
+        let mut file = match File::open(&self.file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            file => file?,
+        };
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        // A line that is not complete comes again.
+        let end = text.rfind('\n').map_or(0, |last| last + 1);
+        self.read += end as u64;
+        Ok(text[..end].lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+}
+
 /// Reads a report. A last line that was cut off is left out.
 ///
 /// # Errors
@@ -92,4 +150,30 @@ pub fn read_report(file: &Path) -> std::io::Result<Vec<Event>> {
         text => text?,
     };
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_is_read_once_when_all_of_it_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("report");
+        let mut follower = Follower::new(path.clone());
+        assert_eq!(follower.news().expect("nothing yet"), []);
+        let event = |text: &str| Event::Refused { text: text.to_owned() };
+        let mut report = Report::to(Some(&path)).expect("a report");
+        report.add(&event("one"));
+        assert_eq!(follower.news().expect("read"), [event("one")]);
+        assert_eq!(follower.news().expect("read"), []);
+        let mut line = serde_json::to_vec(&event("two")).expect("a line");
+        line.push(b'\n');
+        let mut file = File::options().append(true).open(&path).expect("the report");
+        file.write_all(&line[..5]).expect("written");
+        assert_eq!(follower.news().expect("read"), []);
+        file.write_all(&line[5..]).expect("written");
+        report.add(&event("three"));
+        assert_eq!(follower.news().expect("read"), [event("two"), event("three")]);
+    }
 }

@@ -21,6 +21,8 @@ pub struct Session {
     pub task: Task,
     /// Where the library tells what happened, see [`crate::Event`]; nowhere if not said.
     pub report: Option<PathBuf>,
+    /// Whether each dispatch is told.
+    pub counts: bool,
 }
 
 /// What is done with dispatches besides executing them.
@@ -75,7 +77,7 @@ impl Task {
 impl Session {
     /// A session that runs an application and does nothing else.
     pub fn new(gpu: impl Into<String>, gpus: u32) -> Session {
-        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None }
+        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None, counts: false }
     }
 
     /// The session of this process.

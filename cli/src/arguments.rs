@@ -70,6 +70,10 @@ pub struct ExecArguments {
     /// depend on the order of workgroups differ from run to run, as on hardware
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, conflicts_with = "strict")]
     pub threads: NonZeroUsize,
+    /// Also print, when the application has ended, which kernels were executed, how often, and their
+    /// wave instructions
+    #[arg(long)]
+    pub count: bool,
     /// The application and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

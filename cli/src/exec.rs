@@ -3,25 +3,49 @@
 use crate::Failure;
 use crate::arguments::ExecArguments;
 use crate::output::say;
+use crate::table::{row, table};
 use flipwave_attach::{
-    Event, Library, Session, Task, become_application, exit_code, read_report, run_application,
+    Event, Follower, Library, Session, Task, end_as, exit_code, run_application,
 };
 use flipwave_hooks::hook::cache_folder;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let library = Library::find(&cache_folder())?;
+    let folder = tempfile::tempdir().map_err(|reason| Failure::File {
+        file: std::env::temp_dir().display().to_string(),
+        reason: reason.to_string(),
+    })?;
+    let report = folder.path().join("report");
     let mut session = Session::new(&arguments.gpu, arguments.gpus);
     if arguments.threads > NonZeroUsize::MIN {
         session.task = Task::Parallel { threads: arguments.threads };
     }
     if arguments.strict {
-        return strict(&arguments.command, &library, session);
+        session.task = Task::Strict;
     }
-    let reason = become_application(&arguments.command, &library.environment(&session));
-    Err(cannot_start(&arguments.command, reason))
+    session.report = Some(report.clone());
+    session.counts = arguments.count;
+    let (mut follower, mut heard) = (Follower::new(report), Heard::default());
+    let look = || heard.hear(follower.news().unwrap_or_default());
+    let status = run_application(&arguments.command, &library.environment(&session), look)
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    // The signal that may end this process now does not remove it.
+    drop(folder);
+    if arguments.count {
+        say(heard.counted().trim_end());
+    }
+    for violation in &heard.violations {
+        say(format_args!("{violation}\n"));
+    }
+    let code = if arguments.strict { exit_code(status) } else { end_as(status) };
+    match (code, heard.violations.len()) {
+        (0, 0) => Ok(()),
+        (0, count) => Err(Failure::RulesBroken { count }),
+        (code, _) => Err(Failure::Ended(code)),
+    }
 }
 
 /// An application that cannot be started.
@@ -30,29 +54,100 @@ pub fn cannot_start(command: &[OsString], reason: std::io::Error) -> Failure {
     Failure::Application { program: program.unwrap_or_default(), reason }
 }
 
-/// Runs the application at the strict level; prints what was found when it has ended.
-fn strict(command: &[OsString], library: &Library, session: Session) -> Result<(), Failure> {
-    let folder = tempfile::tempdir()?;
-    let report = folder.path().join("report");
-    let session = Session { task: Task::Strict, report: Some(report.clone()), ..session };
-    let status = run_application(command, &library.environment(&session))
-        .map_err(|reason| cannot_start(command, reason))?;
-    let count = print_violations(&report)?;
-    match exit_code(status) {
-        0 if count > 0 => Err(Failure::RulesBroken { count }),
-        0 => Ok(()),
-        code => Err(Failure::Ended(code)),
+/// What the application's process has reported.
+#[derive(Default)]
+struct Heard {
+    /// How the rules of the hardware were broken.
+    violations: Vec<String>,
+    /// Dispatches and wave instructions by kernel.
+    executed: BTreeMap<String, (u64, u64)>,
+}
+
+impl Heard {
+    /// Prints what is to be known at once, and keeps the rest.
+    fn hear(&mut self, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Running { dispatch, kernel, instructions, milliseconds } => {
+                    let name = name(dispatch, &kernel);
+                    let progress = progress(instructions, milliseconds);
+                    say(format_args!("flipwave: {name} {progress}"));
+                }
+                Event::Fault { dispatch: None, kernel, text, .. } if kernel.is_empty() => {
+                    say(format_args!("flipwave: {text}"));
+                }
+                Event::Fault { dispatch, kernel, text, .. } => {
+                    say(format_args!("flipwave: {}: {text}", name(dispatch, &kernel)));
+                }
+                Event::Refused { text } => say(format_args!("flipwave: {text}")),
+                Event::Violation { text } => self.violations.push(text),
+                Event::Executed { kernel, instructions, .. } => {
+                    let (dispatches, all) = self.executed.entry(kernel).or_default();
+                    *dispatches += 1;
+                    *all += instructions;
+                }
+                // The library says itself that it has failed; nothing is struck here.
+                Event::Failed { .. } | Event::Struck { .. } | Event::NotStruck { .. } => {}
+            }
+        }
+    }
+
+    /// What was executed.
+    fn counted(&self) -> String {
+        let mut rows = vec![row(&["kernel", "dispatches", "instructions"])];
+        rows.extend(self.executed.iter().map(|(kernel, (dispatches, instructions))| {
+            let kernel = if kernel.is_empty() { RUNTIME } else { kernel };
+            row(&[kernel, &dispatches.to_string(), &instructions.to_string()])
+        }));
+        table(&rows)
     }
 }
 
-/// How many there are.
-fn print_violations(report: &Path) -> Result<usize, Failure> {
-    let mut count = 0;
-    for event in read_report(report)? {
-        if let Event::Violation { text } = event {
-            say(format!("{text}\n"));
-            count += 1;
-        }
+/// Kernels that the runtime brings, with which it copies and fills.
+const RUNTIME: &str = "(the runtime's own)";
+
+/// A dispatch, for a line about it.
+fn name(dispatch: Option<u32>, kernel: &str) -> String {
+    match (dispatch, kernel) {
+        (None, _) => "a kernel of the runtime's own".to_owned(),
+        (Some(dispatch), "") => format!("dispatch {dispatch}"),
+        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {kernel}"),
     }
-    Ok(count)
+}
+
+/// How far a dispatch is that takes long.
+fn progress(instructions: u64, milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    if instructions == 0 {
+        return format!("has been running for {seconds} s");
+    }
+    let rate = u128::from(instructions) * 1000 / u128::from(milliseconds.max(1));
+    format!(
+        "has been running for {seconds} s: {instructions} wave instructions so far, {rate} a second"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_executed_is_counted_by_kernel() {
+        let mut heard = Heard::default();
+        for (dispatch, kernel) in [(Some(0), "b"), (None, ""), (Some(1), "a"), (Some(2), "b")] {
+            heard.hear(vec![Event::Executed { dispatch, kernel: kernel.into(), instructions: 10 }]);
+        }
+        let text = "kernel               dispatches  instructions\n\
+                    (the runtime's own)           1            10\n\
+                    a                             1            10\n\
+                    b                             2            20\n";
+        assert_eq!(heard.counted(), text);
+    }
+
+    #[test]
+    fn the_rate_of_a_long_kernel_is_told_where_it_is_known() {
+        assert_eq!(progress(0, 5_200), "has been running for 5 s");
+        let known = "has been running for 10 s: 5000 wave instructions so far, 500 a second";
+        assert_eq!(progress(5_000, 10_000), known);
+    }
 }

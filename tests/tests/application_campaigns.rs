@@ -57,6 +57,18 @@ fn are_all(found: &[(Outcome, String)], outcome: Outcome, cause: &str) {
     assert!(found.iter().all(|own| *own == (outcome, cause.to_owned())), "{found:?}");
 }
 
+/// The runtime's message does not say which kernel, nor where.
+#[test]
+fn a_fault_of_the_device_without_an_injection_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "failing/wild_write", "", "", STDOUT, WRONG);
+    let finished = run(folder.path(), &[]);
+    assert_eq!(finished.code, Some(2), "{finished:#?}");
+    let named = "a run without a fault was stopped by the device: in dispatch 0, kernel \
+                 _Z5writePi: memory violation: write to 0x123450000000, lane 0, at pc 0x";
+    assert!(finished.stderr.contains(named), "{finished:#?}");
+}
+
 #[test]
 fn wrong_output_is_sdc_and_only_that() {
     are_all(&outcomes("print", "", STDOUT, WRONG), Outcome::Sdc, "");

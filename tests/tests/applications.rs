@@ -3,8 +3,11 @@
 
 use flipwave_tests::{
     Compiler, Finished, application, application_module, applications, failing_applications,
-    flipwave_within,
+    flipwave_within, program,
 };
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Far more than any of them takes.
@@ -125,6 +128,7 @@ fn every_program_has_a_test() {
             "escape",
             "host_abort",
             "impatient",
+            "texture",
             "wild_write",
         ]
         .map(|name| format!("failing/{name}"))
@@ -163,8 +167,90 @@ fn aborts(name: &str, compiler: Compiler) -> String {
 fn a_wild_write_ends_a_program_with_its_address() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/wild_write", compiler);
-        assert!(stderr.starts_with("Memory access fault by GPU"), "{stderr}");
+        assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
         assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
+        let named = "flipwave: dispatch 0, kernel _Z5writePi: memory violation: write to \
+                     0x123450000000, lane 0, at pc 0x";
+        assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
+    }
+}
+
+/// The runtime says no more than that an instruction is illegal.
+#[test]
+fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
+    let finished = run("failing/texture", Compiler::Hipcc, "gfx90a", &[], PATIENCE);
+    let stderr = finished.expect("an end").stderr;
+    assert!(stderr.contains("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"), "{stderr}");
+    let named = "dispatch 0, kernel _Z6samplePf: no compute instruction: `image_sample";
+    assert!(stderr.contains(named), "{stderr}");
+    assert!(stderr.contains("at pc 0x") && stderr.contains("workgroup 0,0,0 wave 0"), "{stderr}");
+}
+
+/// A program with its source lines, so that a fault is where somebody wrote it.
+#[test]
+fn a_fault_is_told_with_its_source_line() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/applications/failing/wild_write.hip");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut compiler = std::process::Command::new("hipcc");
+    compiler.args(["--offload-arch=gfx90a", "-O2", "-gline-tables-only", source, "-o", "wild"]);
+    assert!(compiler.current_dir(folder.path()).status().expect("hipcc").success());
+    let finished = flipwave_within(PATIENCE, folder.path(), &["exec", "--", "./wild"]);
+    let stderr = finished.expect("an end").stderr;
+    assert!(stderr.contains("wild_write.hip:4"), "{stderr}");
+}
+
+#[test]
+fn what_was_executed_is_counted_when_asked_for() {
+    let finished = run("saxpy", Compiler::Hipcc, "gfx90a", &["--count"], PATIENCE);
+    let finished = finished.expect("an end").expect_success();
+    assert!(finished.stdout.ends_with("passed\n"), "{finished:#?}");
+    let mut lines = finished.stderr.lines();
+    let head: Vec<&str> = lines.next().expect("a table").split_whitespace().collect();
+    assert_eq!(head, ["kernel", "dispatches", "instructions"], "{finished:#?}");
+    let counts = lines.filter_map(|line| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        let [.., dispatches, instructions] = cells[..] else { return None };
+        Some((dispatches.parse::<u64>().ok()?, instructions.parse::<u64>().ok()?))
+    });
+    let counts: Vec<(u64, u64)> = counts.collect();
+    let is_plausible = |own: &(u64, u64)| own.0 > 0 && own.1 > own.0;
+    assert!(!counts.is_empty() && counts.iter().all(is_plausible), "{finished:#?}");
+}
+
+/// Nobody who waits for a kernel is left in the dark; a signal to the tool is the program's.
+#[test]
+fn a_kernel_that_takes_long_is_reported_while_it_runs() {
+    let endless = application("failing/endless", Compiler::Hipcc, "gfx90a");
+    let mut child = std::process::Command::new(program())
+        .args(["exec".as_ref(), "--".as_ref(), endless.as_os_str()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("flipwave starts");
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let line = stderr.lines().next().expect("a line").expect("text");
+    let begin = "flipwave: dispatch 0, kernel _Z4waitPVi has been running for ";
+    let is_counted = line.contains(" wave instructions so far, ") && line.ends_with(" a second");
+    assert!(line.starts_with(begin) && is_counted, "{line}");
+    // SAFETY: a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+    let status = child.wait().expect("an end");
+    assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
+}
+
+/// Forked twice, in a session of its own.
+#[test]
+fn nothing_that_a_program_started_is_left_when_it_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "(setsid sh -c 'echo $$ > part; mv part pid; exec sleep 600' &); \
+                  until [ -e pid ]; do sleep 0.01; done; exit 3";
+    for command in [&["exec", "--"][..], &["capture", "--out", "none.capture", "--"]] {
+        let arguments = [command, &["sh", "-c", script]].concat();
+        let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+        assert_eq!(finished.code, Some(3), "{command:?}: {finished:#?}");
+        let pid = std::fs::read_to_string(folder.path().join("pid")).expect("its number");
+        std::fs::remove_file(folder.path().join("pid")).expect("removed");
+        let process = std::path::Path::new("/proc").join(pid.trim());
+        assert!(!process.exists(), "{command:?}: process {} is left", pid.trim());
     }
 }
 

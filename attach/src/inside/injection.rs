@@ -89,7 +89,7 @@ impl Driver for Injection {
     fn end(
         &mut self,
         _: &Machine,
-        _: &EmbeddedGpu,
+        gpu: &EmbeddedGpu,
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
@@ -99,7 +99,7 @@ impl Driver for Injection {
         }
         if let Completion::Faulted(fault) = completion {
             let fault = DeviceFault { cause: fault.cause.clone().of_struck_run(), ..fault.clone() };
-            tell_fault(dispatch, &fault);
+            tell_fault(gpu, dispatch, &fault);
             if matches!(fault.cause, FaultCause::Watchdog { .. }) {
                 // On hardware the application would wait for ever.
                 end();

@@ -5,12 +5,14 @@ mod plain;
 mod recorder;
 mod shadow;
 mod strict;
+mod watching;
 
 use crate::report::{Event, Report};
 use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
+use flipwave_sim::EmbeddedGpu;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -69,6 +71,13 @@ fn start() -> Result<Arc<Machine>, String> {
             injects: matches!(session.task, Task::InjectByHooks(_)),
         }),
     };
+    let driver: Box<dyn Driver> = match session.report {
+        None => driver,
+        Some(_) => {
+            let watching = watching::Watching::new(driver, session.counts);
+            Box::new(watching.map_err(|error| format!("cannot start a thread: {error}"))?)
+        }
+    };
     Machine::start(&target, session.gpus, driver, copy_watch, failed)
         .map_err(|error| error.to_string())
 }
@@ -91,14 +100,24 @@ pub fn tell(event: &Event) {
 }
 
 /// Tells of a dispatch that was stopped.
-fn tell_fault(dispatch: &KernelDispatch, fault: &DeviceFault) {
+fn tell_fault(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault) {
     let kernel = dispatch.kernel.as_ref();
     tell(&Event::Fault {
         dispatch: kernel.map(|kernel| kernel.number),
         kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
         cause: fault.cause.name().to_owned(),
-        text: fault.to_string(),
+        text: fault_text(gpu, dispatch, fault),
     });
+}
+
+/// A fault in words, with the source line where the code object says it.
+fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault) -> String {
+    let lines = gpu.lines(dispatch.module);
+    let line = lines.and_then(|lines| lines.lookup(fault.place.pc));
+    match line {
+        Some(line) => format!("{fault}, {}:{}", line.file, line.line),
+        None => fault.to_string(),
+    }
 }
 
 /// Ends the application because the tool cannot go on.

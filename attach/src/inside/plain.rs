@@ -35,14 +35,14 @@ impl Driver for Plain {
     fn end(
         &mut self,
         _: &Machine,
-        _: &EmbeddedGpu,
+        gpu: &EmbeddedGpu,
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
         if let Completion::Faulted(fault) = completion
             && self.tells_faults
         {
-            tell_fault(dispatch, fault);
+            tell_fault(gpu, dispatch, fault);
         }
         Ok(())
     }

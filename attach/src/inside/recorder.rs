@@ -194,15 +194,19 @@ impl Driver for Recorder {
     fn end(
         &mut self,
         machine: &Machine,
-        _: &EmbeddedGpu,
+        gpu: &EmbeddedGpu,
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
         let statistics = match completion {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
-                super::tell_fault(dispatch, fault);
-                fail(&format!("a run that a fault ends cannot be captured: {fault}"));
+                super::tell_fault(gpu, dispatch, fault);
+                let kernel = dispatch.kernel.as_ref().map_or("the runtime's own", |own| &own.name);
+                let text = super::fault_text(gpu, dispatch, fault);
+                fail(&format!(
+                    "a run that a fault ends cannot be captured: kernel {kernel}: {text}"
+                ));
             }
         };
         if let (Some(footprints), Some(kernel)) = (self.footprints.take(), &dispatch.kernel) {

@@ -59,7 +59,7 @@ impl Driver for Strict {
             }
         }
         if let Completion::Faulted(fault) = completion {
-            tell_fault(dispatch, fault);
+            tell_fault(gpu, dispatch, fault);
         }
         Ok(())
     }

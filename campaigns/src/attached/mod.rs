@@ -7,7 +7,7 @@ mod injection;
 
 pub(crate) use injection::ApplicationRuns;
 
-use crate::application::{Application, ApplicationGolden, Limits, Ran};
+use crate::application::{Application, ApplicationError, ApplicationGolden, Limits, Ran};
 use crate::campaign::{Campaign, CampaignDevice};
 use crate::capture::{CaptureSource, prepare_checked};
 use crate::error::CampaignError;
@@ -77,6 +77,14 @@ pub enum AttachError {
     /// The library failed inside of the application.
     #[error("inside of the application: {0}")]
     Failed(String),
+    /// The device stopped a run without a fault.
+    #[error("a run without a fault was stopped by the device: {fault}; {error}")]
+    Stopped {
+        /// Why, and where.
+        fault: String,
+        /// What came of it.
+        error: String,
+    },
     /// The fault did not strike.
     #[error(
         "the fault was not injected: the application never came to {site}; it does not do the same \
@@ -94,6 +102,21 @@ pub enum AttachError {
         /// Why not.
         reason: String,
     },
+}
+
+impl AttachError {
+    /// Why a run without a fault did not end as it must, if the device has stopped it.
+    fn stopped_golden(events: &[Event], error: &ApplicationError) -> Option<AttachError> {
+        let ApplicationError::GoldenEnded { .. } = error else { return None };
+        let fault = events.iter().find_map(|event| match event {
+            Event::Fault { dispatch: Some(dispatch), kernel, text, .. } => {
+                Some(format!("in dispatch {dispatch}, kernel {kernel}: {text}"))
+            }
+            Event::Fault { text, .. } | Event::Refused { text } => Some(text.clone()),
+            _ => None,
+        })?;
+        Some(AttachError::Stopped { fault, error: error.to_string() })
+    }
 }
 
 /// A program and where its runs leave what they tell.
@@ -169,8 +192,26 @@ impl<'a> Attached<'a> {
         campaign: &Campaign,
         interrupt: &AtomicBool,
     ) -> Result<ApplicationGolden, CampaignError> {
-        let environment = self.environment(&self.session(Task::Run, None));
-        let golden = self.application.golden(&environment, interrupt)?;
+        self.golden_in(campaign, |session| self.environment(session), interrupt)
+    }
+
+    /// The same with the environment that a session gets. Where the device stops one, that is why
+    /// it does not end as it must, whatever the application makes of it.
+    fn golden_in(
+        &self,
+        campaign: &Campaign,
+        environment: impl FnOnce(&Session) -> BTreeMap<OsString, OsString>,
+        interrupt: &AtomicBool,
+    ) -> Result<ApplicationGolden, CampaignError> {
+        let report = self.run_file("report");
+        let environment = environment(&self.session(Task::Run, Some(report.clone())));
+        let golden = self.application.golden(&environment, interrupt);
+        let events = read_report(&report).map_err(|reason| self.files(reason))?;
+        let _ = std::fs::remove_file(&report);
+        let golden = golden.map_err(|error| match AttachError::stopped_golden(&events, &error) {
+            Some(stopped) => CampaignError::from(stopped),
+            None => error.into(),
+        })?;
         check_application(campaign, &self.application, &golden.first)?;
         Ok(golden)
     }
@@ -251,8 +292,7 @@ pub(crate) fn recorded(
 ) -> Result<Prepared, CampaignError> {
     let interrupt = campaign.attendance.stopped();
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
-    let embedded = attached.embedded(&attached.session(Task::Run, None));
-    let golden = application.golden(&embedded, interrupt)?;
-    check_application(campaign, application, &golden.first)?;
+    let environment = |session: &Session| attached.embedded(session);
+    let golden = attached.golden_in(campaign, environment, interrupt)?;
     attached.record(campaign, &golden, interrupt)
 }

@@ -1,6 +1,7 @@
 //! What is done with the dispatches of an application besides executing them.
 
 use crate::machine::Machine;
+use crate::refusal::Refusal;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
@@ -97,4 +98,9 @@ pub trait Driver: Send {
     ) -> Result<(), DeviceError> {
         Ok(())
     }
+
+    /// A packet of a queue, both by their numbers, is not executed, or not ended as it should be;
+    /// no packet is known where the queue itself is not to be read. Nothing of the queue is executed
+    /// any more. The runtime learns of it when this returns.
+    fn refuse(&mut self, _queue: u64, _packet: Option<u64>, _: &Refusal) {}
 }

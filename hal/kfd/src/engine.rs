@@ -165,18 +165,9 @@ struct HostWait {
 enum End {
     Done,
     Faulted(FaultCause),
-    Refused(QueueError),
+    Refused(Refusal),
     /// Its queue is gone.
     Abandoned,
-}
-
-impl From<Refusal> for End {
-    fn from(refusal: Refusal) -> End {
-        match refusal {
-            Refusal::Packet(error) => End::Refused(error),
-            Refusal::Memory(cause) => End::Faulted(cause),
-        }
-    }
 }
 
 impl Compute {
@@ -234,7 +225,7 @@ impl Compute {
                     return Some((queue, packet));
                 }
                 Ok(_) => {}
-                Err(Wait::Never(violation)) => memory_fault(&self.machine, &queue, violation),
+                Err(Wait::Never(violation)) => self.refuse(&queue, None, &violation.into()),
                 Err(wait) => is_held = is_held || !self.may_pass(&queue, wait),
             }
             passed.push(queue.id);
@@ -288,16 +279,18 @@ impl Compute {
         let end = match packet.work {
             Work::Kernel => self.kernel(queue, packet)?,
             Work::Nothing => End::Done,
-            Work::Unknown => End::Refused(QueueError::Packet),
+            Work::Unknown => End::Refused(Refusal::Packet(QueueError::Packet)),
         };
         match end {
             End::Done => {
                 let times = (start, clock());
                 let retired = aql::retire(queue, packet, times, &self.machine.events);
-                retired.unwrap_or_else(|wild| memory_fault(&self.machine, queue, wild));
+                if let Err(wild) = retired {
+                    self.refuse(queue, Some(packet.number), &wild.into());
+                }
             }
             End::Faulted(cause) => self.tell(queue, &cause),
-            End::Refused(error) => self.stop(queue, error),
+            End::Refused(refusal) => self.refuse(queue, Some(packet.number), &refusal),
             End::Abandoned => {}
         }
         Ok(())
@@ -306,13 +299,13 @@ impl Compute {
     fn kernel(&mut self, queue: &Queue, packet: &Packet) -> Result<End, DeviceError> {
         let index = queue.node as usize - 1;
         let gpu = &mut self.gpus[index];
-        let refused = |error| refusal::of_packet(error).map(End::from);
+        let refused = |error| refusal::of_packet(error).map(End::Refused);
         let (kernel_packet, descriptor) = match gpu.device.packet(Address(packet.address.0)) {
             Ok(found) => found,
             Err(error) => return refused(error),
         };
         if let Err(refusal) = refusal::check(&kernel_packet, &descriptor, gpu.device.target()) {
-            return Ok(refusal.into());
+            return Ok(End::Refused(refusal));
         }
         let code = match gpu.code_around(descriptor.entry.0, &self.machine, queue.node) {
             Ok(code) => code,
@@ -363,6 +356,15 @@ impl Compute {
             }
             Completion::Faulted(fault) => End::Faulted(fault.cause),
         })
+    }
+
+    /// Stops a queue whose packet is not one that the GPU can execute.
+    fn refuse(&mut self, queue: &Queue, packet: Option<u64>, refusal: &Refusal) {
+        self.driver.refuse(queue.id, packet, refusal);
+        match refusal {
+            Refusal::Packet(error) => self.stop(queue, *error),
+            Refusal::Memory(cause) => self.tell(queue, cause),
+        }
     }
 
     /// Tells the runtime of a fault, as the driver and the trap handler do on hardware.

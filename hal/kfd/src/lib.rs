@@ -4,7 +4,7 @@
 //! The interface is that of `hsakmt.h` as ROCr 5.2 uses it. GPU and application have the same memory
 //! at the same addresses; what the GPU may touch of it is what the runtime has mapped for it.
 //!
-//! Everything that GPU code can write is untrusted, see [`map`].
+//! Everything that GPU code can write is untrusted: every address from there is looked up first.
 
 mod abi;
 mod aql;
@@ -27,5 +27,6 @@ mod topology;
 pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use machine::{Machine, MachineError};
 pub use memory::host_address;
+pub use refusal::{QueueError, Refusal};
 pub use thunk::{OpenError, note_submissions, on_open};
 pub use topology::processors;

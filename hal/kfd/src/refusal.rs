@@ -2,33 +2,36 @@
 //! ROCr's handler of queue errors reads them (`AqlQueue::DynamicScratchHandler` in
 //! `amd_aql_queue.cpp` of ROCm 5.2).
 
+use crate::map::Violation;
 use flipwave_codeobj::Descriptor;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause, KernelPacket};
 use flipwave_isa::Target;
+use std::fmt;
 
 /// Why a queue is stopped: the bits of its error signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each says it in words")]
 #[repr(u32)]
 pub enum QueueError {
-    /// A grid or a workgroup with nothing in it, or a grid that no counter holds.
+    #[error("the grid or the workgroup has no work-item, or the grid more than 2^32-1")]
     Dimensions = 2,
-    /// LDS or scratch that the GPU does not have.
+    #[error("the kernel needs more LDS or scratch than the GPU has")]
     Allocation = 4,
-    /// No kernel, or none that the GPU can execute.
+    #[error("there is no kernel, or none that the GPU can execute")]
     Code = 8,
-    /// A packet of a type that there is not.
+    #[error("there are no packets of this type")]
     Packet = 0x20,
-    /// A workgroup of more work-items than there can be.
+    #[error("the workgroup has more work-items than there can be")]
     Workgroup = 0x40,
-    /// A misaligned access, of the memory aperture violation.
+    #[error("misaligned access")]
     Aperture = 0x2000_0000,
-    /// An illegal instruction.
+    #[error("illegal instruction")]
     Instruction = 0x4000_0000,
-    /// A trap.
+    #[error("trap")]
     Trap = 0x8000_0000,
 }
 
-/// How a packet ended that was not executed to its end.
+/// Why a packet is not executed, or not ended as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is not one that the GPU can execute.
@@ -37,12 +40,33 @@ pub enum Refusal {
     Memory(FaultCause),
 }
 
+impl Refusal {
+    fn memory(address: Address, access: AccessKind) -> Refusal {
+        Refusal::Memory(FaultCause::MemoryViolation { address, access, lane: None })
+    }
+}
+
+impl From<Violation> for Refusal {
+    fn from(violation: Violation) -> Refusal {
+        Refusal::memory(Address(violation.address), AccessKind::Read)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Packet(error) => error.fmt(f),
+            Refusal::Memory(cause) => cause.fmt(f),
+        }
+    }
+}
+
 /// Scratch that a wave can have: 13 bits of KiB (`COMPUTE_TMPRING_SIZE.WAVESIZE`, AMDGPUUsage).
 const SCRATCH_OF_WAVE: u64 = 0x1fff << 10;
 const LARGEST_WORKGROUP: u64 = 1024;
 
 /// Checks what the packet processor checks of a packet and of the descriptor that it names.
-pub fn check(
+pub(crate) fn check(
     packet: &KernelPacket,
     descriptor: &Descriptor,
     target: &Target,
@@ -71,14 +95,11 @@ pub fn check(
 ///
 /// # Errors
 /// The others.
-pub fn of_packet(error: DeviceError) -> Result<Refusal, DeviceError> {
-    let memory = |address, access| {
-        Refusal::Memory(FaultCause::MemoryViolation { address, access, lane: None })
-    };
+pub(crate) fn of_packet(error: DeviceError) -> Result<Refusal, DeviceError> {
     match error {
-        DeviceError::NotAllocated { address, .. } => Ok(memory(address, AccessKind::Read)),
+        DeviceError::NotAllocated { address, .. } => Ok(Refusal::memory(address, AccessKind::Read)),
         DeviceError::NoCode { kernel: Address(0) } => Ok(Refusal::Packet(QueueError::Code)),
-        DeviceError::NoCode { kernel } => Ok(memory(kernel, AccessKind::Fetch)),
+        DeviceError::NoCode { kernel } => Ok(Refusal::memory(kernel, AccessKind::Fetch)),
         error => Err(error),
     }
 }
