@@ -29,8 +29,7 @@ impl Capture {
         Ok(self.bytes.len() as u64 <= limit)
     }
 
-    /// Takes what is left of a program that has ended. A process that it started and that left
-    /// its session may hold the pipe open: it is not waited for.
+    /// Takes what is left of a program that has ended, with all that it has started.
     pub(super) fn finish(&mut self, limit: u64) -> bool {
         while self.bytes.len() as u64 <= limit && matches!(self.take_chunk(), Ok(true)) {}
         let within = self.bytes.len() as u64 <= limit;

@@ -43,15 +43,14 @@ mod command;
 mod comparison;
 mod error;
 mod golden;
-mod guard;
 mod judge;
+mod memory;
 mod process;
 mod quantity;
 mod run;
 mod runtime_errors;
 pub(crate) mod schema;
 mod scratch;
-mod session;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -3,24 +3,22 @@
 use super::capture::Capture;
 use super::command::CommandLine;
 use super::error::ApplicationError;
-use super::guard::Guard;
+use super::memory;
 use super::scratch::Scratch;
-use super::session;
+use flipwave_attach::Family;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getppid, pidfd_open,
-    set_parent_process_death_signal, setrlimit, setsid,
-};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, setrlimit, setsid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -95,10 +93,11 @@ pub(super) struct Finished {
     pub elapsed: Duration,
 }
 
+/// How long processes that were killed may take to end. One that waits for a device cannot.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Runs a program in `scratch` with exactly this environment, until it ends or is ended; nothing
-/// that it started in its session is left. It reads `stdin`, or nothing.
-///
-/// The thread that calls this must live until it returns: the kernel ends the program with it.
+/// that it started is left, nor is it when this process is killed. It reads `stdin`, or nothing.
 ///
 /// # Errors
 /// [`ApplicationError`] if it does not start or cannot be watched, and when `interrupt` becomes
@@ -112,24 +111,14 @@ pub(super) fn run(
     interrupt: &AtomicBool,
 ) -> Result<Finished, ApplicationError> {
     let clock = Instant::now();
-    let mut child = start(command, environment, scratch, stdin)?;
-    let pid = Pid::from_child(&child);
-    let mut stdout = Capture::new(child.stdout.take());
-    let mut stderr = Capture::new(child.stderr.take());
-    // Where the machine's memory runs out, the kernel is to end the program, not this one.
-    let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
-    let (guard, stopped) = match Guard::new(pid) {
-        Ok(guard) => {
-            let captures = [&mut stdout, &mut stderr];
-            let deadline = clock + limits.timeout;
-            (Some(guard), watch(pid, captures, scratch, limits, deadline, interrupt))
-        }
-        Err(reason) => (None, Err(reason)),
-    };
-    // The number of a process that was not waited for can be no one else's, nor can its group's.
-    session::end(pid)?;
-    drop(guard);
-    let status = child.wait().map_err(ApplicationError::Watch)?;
+    let mut family = start(command, environment, scratch, stdin)?;
+    let mut stdout = Capture::new(family.reaper.stdout.take());
+    let mut stderr = Capture::new(family.reaper.stderr.take());
+    let captures = [&mut stdout, &mut stderr];
+    let deadline = clock + limits.timeout;
+    let stopped = watch(&family, captures, scratch, limits, deadline, interrupt);
+    let ended = family.end(PATIENCE).map_err(ApplicationError::Watch)?;
+    let status = ended.ok_or(ApplicationError::Stuck { pid: family.program })?;
     let elapsed = clock.elapsed();
     let within = stdout.finish(limits.output) && stderr.finish(limits.output);
     let ended = match stopped.map_err(ApplicationError::Watch)? {
@@ -147,16 +136,15 @@ fn start(
     environment: &BTreeMap<OsString, OsString>,
     scratch: &Scratch,
     stdin: Option<&Path>,
-) -> Result<Child, ApplicationError> {
+) -> Result<Family, ApplicationError> {
     let stdin = match stdin {
         None => Stdio::null(),
         Some(path) => File::open(path)
             .map_err(|reason| ApplicationError::Read { path: path.to_owned(), reason })?
             .into(),
     };
-    let parent = getpid();
-    let mut child = Command::new(&command.program);
-    child
+    let mut program = Command::new(&command.program);
+    program
         .args(&command.arguments)
         .env_clear()
         .envs(environment)
@@ -166,20 +154,18 @@ fn start(
         .stderr(Stdio::piped());
     // SAFETY: between fork and exec a process may only do what is safe in a signal handler.
     // `settle` makes system calls and nothing else: it takes no lock and allocates nothing.
-    unsafe { child.pre_exec(move || settle(parent)) };
-    child
-        .spawn()
+    unsafe { Family::start(program, settle) }
         .map_err(|reason| ApplicationError::Start { program: command.program.clone(), reason })
 }
 
-/// Prepares the new process, in which it runs: it leads a session, ends with its parent, leaves no
-/// core file, and has the same addresses each time.
-fn settle(parent: Pid) -> io::Result<()> {
+/// Prepares the new process, in which it runs: it leads a session, leaves no core file, and has the
+/// same addresses each time.
+fn settle() -> io::Result<()> {
     setsid()?;
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() != Some(parent) {
-        // The parent ended before it was to be told.
-        return Err(Errno::SRCH.into());
+    // Where the machine's memory runs out, the kernel is to end the program, not this one. Some
+    // containers have no such file.
+    if let Ok(file) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty()) {
+        let _ = rustix::io::write(&file, b"1000");
     }
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     // SAFETY: personality(2) takes a number and touches no memory. Some containers forbid it;
@@ -196,15 +182,16 @@ enum Stop {
 
 /// Takes what a program writes until it ends by itself, or says why it has to be ended.
 fn watch(
-    pid: Pid,
+    family: &Family,
     mut captures: [&mut Capture; 2],
     scratch: &Scratch,
     limits: &Limits,
     deadline: Instant,
     interrupt: &AtomicBool,
 ) -> io::Result<Option<Stop>> {
-    // Readable when the process has ended; it need not be waited for.
-    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    // Readable when the program and all of its own have ended; they need not be waited for.
+    let reaper = Pid::from_child(&family.reaper);
+    let process = pidfd_open(reaper, PidfdFlags::empty())?;
     let mut next_memory = Instant::now() + MEMORY_PERIOD;
     let mut next_folder = Instant::now() + FOLDER_PERIOD;
     loop {
@@ -231,12 +218,12 @@ fn watch(
         if now >= deadline {
             return Ok(Some(Stop::Limit(Ended::TimedOut)));
         }
-        let mut memory = session::resident_of(pid);
+        let mut resident = memory::resident_of(family.program);
         if now >= next_memory {
-            memory = session::resident(pid)?;
+            resident = memory::resident(reaper.as_raw_nonzero().get())?;
             next_memory = now + MEMORY_PERIOD;
         }
-        if memory > limits.memory {
+        if resident > limits.memory {
             return Ok(Some(Stop::Limit(Ended::OutOfMemory)));
         }
         if now >= next_folder {

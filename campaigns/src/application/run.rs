@@ -51,17 +51,11 @@ impl Ran {
 
 impl Application {
     /// Runs the application in a new folder with copies of its inputs, with `environment` added to
-    /// its own. Ends when it does, or at a limit; nothing that it started is left then, except
-    /// processes that left its session.
-    ///
-    /// Where this process is killed itself, the application's process group is killed with it;
-    /// processes that left the group stay, and so does the folder.
+    /// its own. Ends when it does, or at a limit; nothing that it started is left then, in whatever
+    /// session it is. Where this process is killed itself, the same holds; the folder stays.
     ///
     /// Standard input is a file or empty, addresses are not randomised, no core file is written,
     /// and no variable of this process is passed on but PATH.
-    ///
-    /// The thread that calls this must live until it returns: the kernel ends the application with
-    /// it.
     ///
     /// # Errors
     /// [`ApplicationError`] if the run cannot be prepared, started or watched, if the disk is

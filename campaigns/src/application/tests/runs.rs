@@ -56,6 +56,26 @@ fn nothing_that_a_program_started_is_left() {
     assert!(clock.elapsed() < Duration::from_secs(30));
 }
 
+/// Forked twice, in a session of its own, by a program that ends, and by one that has to be ended.
+#[test]
+fn nothing_is_left_that_has_run_away_from_its_program() {
+    let [one, two] = [71008, 71009].map(sleep);
+    let runaway = |sleeper: &str| {
+        let seconds = sleeper.trim_start_matches("sleep ");
+        format!(
+            "(setsid sh -c 'echo away > away; exec sleep {seconds}' &); until [ -s away ]; do sleep 0.01; done; echo done"
+        )
+    };
+    let ran = run(&runaway(&one));
+    assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
+    assert!(!is_running(&one));
+    let limits = Limits { timeout: Duration::from_secs(3), ..LIMITS };
+    let script = format!("{}; {}", runaway(&two), sleep(71010));
+    let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
+    assert_eq!((ran.ended, &ran.stdout[..]), (Ended::TimedOut, &b"done\n"[..]));
+    assert!(!is_running(&two) && !is_running(&sleep(71010)));
+}
+
 /// The search for processes that the other tests rely on finds one that is there.
 #[test]
 fn a_running_process_is_found() {
