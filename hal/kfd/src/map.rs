@@ -226,7 +226,7 @@ pub mod tests {
         map.change(
             1..3,
             |memory| {
-                memory.register(start, 4096, EXECUTABLE);
+                memory.register(start, 4096, EXECUTABLE).unwrap();
                 memory.block_around_mut(start).unwrap().1.nodes = 2;
             },
             |_, _| {},

@@ -121,7 +121,12 @@ impl Memory {
     }
 
     /// Registers memory of the program.
-    pub fn register(&mut self, address: u64, bytes: u64, flags: u32) {
+    ///
+    /// # Errors
+    /// [`Status::InvalidParameter`] for addresses that no program has.
+    pub fn register(&mut self, address: u64, bytes: u64, flags: u32) -> Result<(), Status> {
+        let end = address.checked_add(bytes).filter(|end| *end <= ALIAS);
+        end.ok_or(Status::InvalidParameter)?;
         let block = self.registered.entry(address).or_insert(Block {
             bytes,
             node: 0,
@@ -132,6 +137,7 @@ impl Memory {
         });
         block.bytes = block.bytes.max(bytes);
         block.registered += 1;
+        Ok(())
     }
 
     /// Undoes a registration.
@@ -225,7 +231,7 @@ mod tests {
     fn registered_memory_is_mapped_in_pages_as_long_as_anybody_needs_it() {
         let mut memory = Memory::default();
         for (address, bytes) in [(0x10_0100, 0x100), (0x10_0f00, 0x200), (0x10_4000, 0x10)] {
-            memory.register(address, bytes, 0);
+            memory.register(address, bytes, 0).unwrap();
             memory.block_around_mut(address).unwrap().1.nodes = 2;
         }
         let both = memory.mapped(1);
@@ -239,6 +245,9 @@ mod tests {
         let change = [Change::Unmap(start), Change::Map(start..end)];
         assert_eq!(changes(&both, &one), change);
         assert_eq!(memory.deregister(0x10_0f00), Err(Status::MemoryNotRegistered));
+        for (address, bytes) in [(u64::MAX - 8, 16), (ALIAS - 8, 16), (ALIAS, 16)] {
+            assert_eq!(memory.register(address, bytes, 0), Err(Status::InvalidParameter));
+        }
     }
 
     #[test]

@@ -208,8 +208,7 @@ extern "C" fn hsaKmtRegisterMemoryWithFlags(address: u64, bytes: u64, flags: u32
     if address == 0 || bytes == 0 {
         return Status::InvalidParameter;
     }
-    machine.with_memory(|memory| memory.register(address, bytes, flags));
-    Status::Success
+    status(machine.with_memory(|memory| memory.register(address, bytes, flags)))
 }
 
 #[unsafe(no_mangle)]

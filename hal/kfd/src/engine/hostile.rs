@@ -145,7 +145,7 @@ fn fail(error: &DeviceError) {
 }
 
 fn register(memory: &mut Memory, start: u64) {
-    memory.register(start, PAGE, EXECUTABLE);
+    memory.register(start, PAGE, EXECUTABLE).expect("the program's");
     memory.block_around_mut(start).unwrap().1.nodes = 1 << NODE;
 }
 
