@@ -529,6 +529,22 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
+    fn masks_wider_than_a_word_are_refused_with_the_width_of_one() {
+        for mask in ["0x1ffffffff", "18446744073709551615"] {
+            let model = format!("{{flip_mask: {mask}}}");
+            assert_error("flip_one_bit", &model, mask, &["32 bits", "0xffffffff"]);
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_a_campaign() {
+        let (_, behind) =
+            include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
+        let (example, _) = behind.split_once("```").expect("an end");
+        assert_eq!(parse(example).expect("good").name, "matmul");
+    }
+
+    #[test]
     fn a_missing_file_is_named() {
         let error = Campaign::read(Path::new("/nowhere/x.yaml")).expect_err("missing").to_string();
         assert!(error.starts_with("/nowhere/x.yaml: cannot read"), "{error}");

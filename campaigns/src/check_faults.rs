@@ -105,7 +105,15 @@ fn check_model(
             FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
         }
         schema::Model::FlipMask(0) => return wrong(&field.key("flip_mask"), "0 names no bit"),
-        schema::Model::FlipMask(mask) => FaultModel::FlipMask(*mask),
+        schema::Model::FlipMask(mask) => match u32::try_from(*mask) {
+            Ok(mask) => FaultModel::FlipMask(mask),
+            Err(_) => {
+                return wrong(
+                    &field.key("flip_mask"),
+                    format!("{mask:#x} is wider than a word of 32 bits; expected up to 0xffffffff"),
+                );
+            }
+        },
         schema::Model::FlipDrawnMask(path) => {
             let masks = read_masks(&directory.join(path));
             match masks {

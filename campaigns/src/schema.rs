@@ -230,7 +230,7 @@ pub(crate) enum Model {
     FlipTwoAdjacentBits,
     FlipAdjacentBits(u8),
     FlipRandomBits(u8),
-    FlipMask(u32),
+    FlipMask(u64),
     FlipDrawnMask(PathBuf),
     RandomValue,
     ZeroValue,

@@ -103,6 +103,20 @@ pub enum InjectionError {
         /// The site.
         site: Box<Site>,
     },
+    /// The instruction has fewer dwords.
+    #[error(
+        "the fault was not injected: `{text}` at {site} has {dwords} dword(s); expected \
+         `encoding` from 0 to {}",
+        dwords.saturating_sub(1)
+    )]
+    NoSuchDword {
+        /// The instruction.
+        text: String,
+        /// How many it has.
+        dwords: u32,
+        /// The site.
+        site: Box<Site>,
+    },
     /// The place did not take the value.
     #[error("the fault was not injected: {site} wrote {wanted:#010x}, and {found:#010x} was read")]
     NotKept {

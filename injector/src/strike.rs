@@ -198,8 +198,19 @@ impl<'a> Strike<'a> {
     }
 
     /// Changes a dword of the instruction that is about to be executed.
-    fn alter(&mut self, word: u8, wave: WaveId, state: &mut WaveState<'_>) {
+    fn alter(&mut self, word: u8, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         let site = *self.site;
+        let dwords = inst.size / 4;
+        if u32::from(word) >= u32::from(dwords) {
+            // What stands there is another instruction's.
+            let error = InjectionError::NoSuchDword {
+                text: inst.text.trim().to_owned(),
+                dwords: dwords.into(),
+                site: Box::new(site),
+            };
+            self.note(wave, Err(error));
+            return;
+        }
         let before = state.code(word);
         let altered = before.map(|before| site.action.apply(before.into()) as u32);
         let struck = match (before, altered) {
@@ -258,7 +269,7 @@ impl Observer for Strike<'_> {
         }
         match self.site.place {
             Place::Source(register) => self.lend(register, wave, state),
-            Place::Encoding(word) => self.alter(word, wave, state),
+            Place::Encoding(word) => self.alter(word, inst, wave, state),
             _ => {}
         }
     }

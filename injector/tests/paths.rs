@@ -318,6 +318,38 @@ fn refused_sites_have_no_outcome() {
     }
 }
 
+/// What stands after an instruction is another one's encoding, and is not struck in its place.
+#[test]
+fn a_dword_that_an_instruction_does_not_have_is_an_error() {
+    let workload = workload(&GFX90A);
+    let limits = workload.golden().expect("a golden run").instruction_limits();
+    let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+    let program = Program::read(object).expect("a program");
+    let with = |size: u8| {
+        let found = program.insts().find(|(_, inst)| inst.size == size);
+        found.map(|(_, inst)| inst.pc).expect("an instruction of that size")
+    };
+    let inject = |pc, word: u32| {
+        let when = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0");
+        // It changes nothing, so that only the place can be wrong.
+        let site: Site = format!("{when} encoding={word} stuck_at_one=0x0").parse().expect("one");
+        inject(&workload, &site, &limits).map(essence)
+    };
+    for dwords in [1, 2] {
+        let pc = with(4 * dwords as u8);
+        inject(pc, dwords - 1).unwrap_or_else(|error| panic!("the last dword: {error}"));
+        for word in [dwords, 7, 255] {
+            let error = inject(pc, word).expect_err("no such dword").to_string();
+            let expected =
+                format!("has {dwords} dword(s); expected `encoding` from 0 to {}", dwords - 1);
+            assert!(
+                error.contains(&expected) && error.contains(&format!("encoding={word} ")),
+                "{error}"
+            );
+        }
+    }
+}
+
 /// Neither way takes what never happens for a masked fault.
 #[test]
 fn sites_that_are_not_reached_are_errors_on_both_ways() {

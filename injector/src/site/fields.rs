@@ -45,12 +45,21 @@ impl<'a> Fields<'a> {
 
     /// A decimal number.
     pub fn number<N: FromStr>(&mut self, key: &'static str) -> Result<N, SiteError> {
-        self.read(key, "a number", decimal)
+        let expected = match size_of::<N>() {
+            1 => "a number from 0 to 255",
+            4 => "a number from 0 to 4294967295",
+            _ => "a number from 0 to 18446744073709551615",
+        };
+        self.read(key, expected, decimal)
     }
 
     /// A hexadecimal number.
     pub fn hexadecimal<N: TryFrom<u64>>(&mut self, key: &'static str) -> Result<N, SiteError> {
-        self.read(key, "a hexadecimal number with 0x in front", hexadecimal)
+        let expected = match size_of::<N>() {
+            4 => "a hexadecimal number of 32 bits or fewer with 0x in front",
+            _ => "a hexadecimal number of 64 bits or fewer with 0x in front",
+        };
+        self.read(key, expected, hexadecimal)
     }
 
     /// Checks that nothing is left.

@@ -102,7 +102,9 @@ impl FromStr for Site {
         };
         let lanes = match fields.key() {
             Some("lane") => Some(Lanes::One(Lane(fields.number("lane")?))),
-            Some("lanes") => Some(fields.read("lanes", "active, all, or a mask", lanes)?),
+            Some("lanes") => {
+                Some(fields.read("lanes", "active, all, or a mask of 64 bits or fewer", lanes)?)
+            }
             _ => None,
         };
         let (place, action) = (place(&mut fields)?, action(&mut fields)?);
@@ -321,7 +323,15 @@ mod tests {
             ("lane=17 register=v4", "branch=taken", "`decision`"),
             ("lane=17 register=v4", "program_counter=2", "0 or 1"),
             ("flip=0x00000400", "flip=0x00000000", "names no bit"),
-            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000`"),
+            ("flip=0x00000400", "flip=0x100000000", "`flip=0x100000000` in a site: expected a hex"),
+            ("flip=0x00000400", "flip=0x100000000", "32 bits or fewer"),
+            ("flip=0x00000400", "flip=0x10000000000000000", "32 bits or fewer"),
+            ("flip=0x00000400", "flip=2^64", "`flip=2^64` in a site: expected a hexadecimal"),
+            ("flip=0x00000400", "set=0x1ffffffff", "32 bits or fewer"),
+            ("pc=0x1a9c", "pc=0x10000000000000000", "64 bits or fewer"),
+            ("lane=17", "lanes=0x1ffffffffffffffff", "a mask of 64 bits or fewer"),
+            ("lane=17 register=v4", "encoding=256", "from 0 to 255"),
+            ("occurrence=5", "occurrence=18446744073709551616", "to 18446744073709551615"),
             ("flip=0x00000400", "", "stuck_at_one or relative_FORMAT` where `the end`"),
             ("flip=0x00000400", "xor=0x00000400", "where `xor=0x00000400`"),
             ("flip=0x00000400", "relative_f32=much", "a number"),
