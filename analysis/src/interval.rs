@@ -1,6 +1,7 @@
 //! Intervals for a rate that is estimated by counting.
 
 use statrs::function::{beta::beta_reg, erf::erf_inv};
+use std::fmt;
 
 /// How sure an interval is to contain the true rate, above 0 and below 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -33,6 +34,14 @@ impl Confidence {
     /// probability: 1.96 for 95 %.
     pub fn deviations(self) -> f64 {
         std::f64::consts::SQRT_2 * erf_inv(self.0)
+    }
+}
+
+impl fmt::Display for Confidence {
+    /// In percent: `95 %`, `99.8 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // 100 times 0.998 is not quite 99.8.
+        write!(f, "{} %", (self.0 * 1e12).round() / 1e10)
     }
 }
 
@@ -141,6 +150,14 @@ mod tests {
             let found = Confidence::new(probability).unwrap().deviations();
             assert!((found - deviations).abs() < 1e-12, "{probability}: {found}");
         }
+    }
+
+    #[test]
+    fn confidences_are_printed_as_they_were_given() {
+        for (probability, text) in [(0.95, "95 %"), (0.99, "99 %"), (0.998, "99.8 %")] {
+            assert_eq!(Confidence::new(probability).unwrap().to_string(), text);
+        }
+        assert_eq!(Confidence::new(0.999_999).unwrap().to_string(), "99.9999 %");
     }
 
     #[test]

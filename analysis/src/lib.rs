@@ -14,6 +14,6 @@ pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilso
 pub use outcome::{Outcome, UnknownOutcome};
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
-pub use row::{ResultsError, Row, Workgroup, read_rows};
+pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
-pub use summary::{Scope, ScopeSummary, Share, Summary};
+pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};

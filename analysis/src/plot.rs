@@ -40,11 +40,12 @@ fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Draws the rates of all injections and of each group: one bar per scope, SDC and DUE stacked
-/// from the axis on, with whiskers for the 95 % Wilson intervals of SDC and of all that is not masked.
+/// Draws the rates of all injections, of each group and of each stratum: one bar per scope, SDC and
+/// DUE stacked from the axis on, with whiskers for the Wilson intervals of SDC and of all that is not
+/// masked.
 pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let scopes: Vec<&ScopeSummary> =
-        summary.scopes.iter().filter(|scope| !matches!(scope.scope, Scope::Kernel(_))).collect();
+        summary.shown_scopes().filter(|own| !matches!(own.scope, Scope::Kernel(_))).collect();
     let bottom = TOP + STEP * scopes.len() as f64;
     let height = bottom + 64.0;
 
@@ -64,9 +65,10 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
     }
     let _ = writeln!(
         svg,
-        "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: 95 % \
+        "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: {} \
          Wilson intervals; upper whisker: SDC, lower whisker: all that is not masked.</text>",
-        height - 16.0
+        height - 16.0,
+        summary.confidence
     );
     svg.push_str("</svg>\n");
     svg
@@ -114,7 +116,7 @@ fn axis(svg: &mut String, bottom: f64) {
 fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
     let name = match &scope.scope {
         Scope::All => "all",
-        Scope::Group(name) | Scope::Kernel(name) => name,
+        Scope::Group(name) | Scope::Kernel(name) | Scope::Stratum(name) => name,
     };
     let baseline = top + BAR / 2.0 + 5.0;
     let _ = writeln!(
@@ -173,11 +175,12 @@ pub(crate) fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Confidence;
     use crate::summary::tests::rows;
 
     #[test]
     fn the_plot_has_a_bar_per_scope_and_escapes_names() {
-        let svg = rates_svg(&Summary::of(&rows()), "a<b & c");
+        let svg = rates_svg(&Summary::of(&rows(), Confidence::P95), "a<b & c");
         assert!(svg.contains("a&lt;b &amp; c") && !svg.contains("a<b"));
         // Three scopes of three segments, three legend entries, the background.
         assert_eq!(svg.matches("<rect").count(), 3 * 3 + 3 + 1);
@@ -185,8 +188,14 @@ mod tests {
     }
 
     #[test]
+    fn the_plot_names_the_confidence_of_its_whiskers() {
+        let svg = rates_svg(&Summary::of(&rows(), Confidence::P99), "");
+        assert!(svg.contains("99 % Wilson intervals") && !svg.contains("95 % "), "{svg}");
+    }
+
+    #[test]
     fn a_bar_is_as_long_as_its_rates() {
-        let svg = rates_svg(&Summary::of(&rows()[..10]), "");
+        let svg = rates_svg(&Summary::of(&rows()[..10], Confidence::P95), "");
         for (rate, outcome) in [(0.3, Outcome::Sdc), (0.1, Outcome::Due), (0.6, Outcome::Masked)] {
             let width = format!(
                 "width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"",
@@ -199,6 +208,6 @@ mod tests {
 
     #[test]
     fn a_campaign_without_injections_has_a_plot() {
-        assert!(!rates_svg(&Summary::of(&[]), "").contains("NaN"));
+        assert!(!rates_svg(&Summary::of(&[], Confidence::P95), "").contains("NaN"));
     }
 }

@@ -160,13 +160,23 @@ pub enum ResultsError {
 /// # Errors
 /// [`ResultsError`] on the first thing that is not as a campaign writes it.
 pub fn read_rows(input: impl Read) -> Result<Vec<Row>, ResultsError> {
+    rows(input)?.collect()
+}
+
+/// Reads `results.csv` row by row.
+///
+/// # Errors
+/// [`ResultsError`] of another table, and for each row that is not as a campaign writes it.
+pub fn rows<R: Read>(
+    input: R,
+) -> Result<impl Iterator<Item = Result<Row, ResultsError>>, ResultsError> {
     let mut reader = csv::Reader::from_reader(input);
     let header = reader.headers()?;
     if header != Row::COLUMNS[..] {
         let found = header.iter().collect::<Vec<_>>().join(",");
         return Err(ResultsError::Header { found });
     }
-    Ok(reader.deserialize().collect::<Result<_, _>>()?)
+    Ok(reader.into_deserialize().map(|row| row.map_err(ResultsError::from)))
 }
 
 #[cfg(test)]

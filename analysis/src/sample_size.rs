@@ -2,12 +2,18 @@
 
 use crate::{Confidence, StatisticsError};
 
-/// The number of injections, drawn from `population` possible faults, after which an estimated
-/// rate is within `margin` of the true one with `confidence`:
+/// The number of injections, drawn with replacement from `population` possible faults, after which an
+/// estimated rate is within `margin` of the true one with `confidence`:
 /// n = N / (1 + e² (N - 1) / (t² p (1 - p))), rounded up; R. Leveugle et al., "Statistical Fault
 /// Injection: Quantified Error and Confidence", DATE 2009. `margin` is absolute: 0.01 is one
 /// percentage point to either side. `expected_rate` is p; 0.5 when it is unknown, which asks
 /// for the most.
+///
+/// That small populations need less holds only where no fault is drawn twice (W. G. Cochran,
+/// "Sampling Techniques" (1977), sections 2.6 and 4.4). So it is never fewer than those of which
+/// [`wilson`](crate::wilson)'s interval, which is what is reported, is within the margin: half of it
+/// is t √(p (1 - p) / n + t² / 4n²) / (1 + t² / n), at p = 0.5 no more than e from
+/// n = t² / 4e² - t² on.
 ///
 /// # Errors
 /// [`StatisticsError`] unless margin and expected rate lie between 0 and 1, both excluded.
@@ -28,16 +34,17 @@ pub fn sample_size(
         return Ok(0);
     }
     let n = population as f64;
-    let t = confidence.deviations();
+    let (squared, t) = (margin * margin, confidence.deviations());
     let variance = expected_rate * (1.0 - expected_rate);
-    let size = n / (1.0 + margin * margin * (n - 1.0) / (t * t * variance));
-    // Rounding must not ask for more than there is.
-    Ok((size.ceil() as u64).clamp(1, population))
+    let published = n / (1.0 + squared * (n - 1.0) / (t * t * variance));
+    let reported = t * t * variance / squared - t * t;
+    Ok((published.max(reported).ceil() as u64).max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wilson;
 
     fn size(population: u64, margin: f64, confidence: f64) -> u64 {
         sample_size(population, margin, Confidence::new(confidence).unwrap(), 0.5).unwrap()
@@ -52,22 +59,39 @@ mod tests {
             assert_eq!(size(population, 0.01, 0.99), 16_588);
             assert_eq!(size(population, 0.05, 0.998), 955);
             assert_eq!(size(population, 0.01, 0.998), 23_874);
+            assert_eq!(size(population, 1e-300, 0.95), u64::MAX);
         }
     }
 
-    /// By hand: t² p (1 - p) = 3.841459 / 4 = 0.960365; e² (N - 1) = 0.0025 * 999 = 2.4975;
-    /// 1000 / (1 + 2.4975 / 0.960365) = 277.74.
+    /// By hand: t² / 4e² - t² = 3.841459 / 0.01 - 3.841459 = 380.3; without replacement, of 1,000,
+    /// it would be 278.
     #[test]
-    fn small_populations_need_less() {
-        assert_eq!(size(1000, 0.05, 0.95), 278);
+    fn small_populations_need_hardly_less() {
+        assert_eq!((size(1000, 0.05, 0.95), size(1, 0.05, 0.95)), (381, 381));
+        assert_eq!((size(1, 0.9, 0.5), size(0, 0.05, 0.95)), (1, 0));
     }
 
+    /// What is asked for holds for what is reported. The control: with a tenth fewer it does not.
     #[test]
-    fn no_sample_exceeds_its_population() {
-        for population in 0..200 {
-            assert!(size(population, 1e-9, 0.998) <= population);
+    fn the_interval_reported_is_within_the_margin_whatever_the_rate() {
+        let asked = [(0.05, 0.95), (0.03, 0.99), (0.2, 0.9), (0.4, 0.998)];
+        for ((margin, confidence), population) in
+            asked.into_iter().flat_map(|own| [1, 1000, 1 << 40].map(|places| (own, places)))
+        {
+            let own = Confidence::new(confidence).unwrap();
+            let widest = |trials: u64| {
+                let halves = (0..=trials).map(|hits| {
+                    let interval = wilson(hits, trials, own);
+                    (interval.high - interval.low) / 2.0
+                });
+                halves.fold(0.0, f64::max)
+            };
+            let size = size(population, margin, confidence);
+            assert!(widest(size) <= margin, "{margin} {confidence} {population}: {size}");
+            if margin < 0.1 {
+                assert!(widest(size - size / 10) > margin, "{margin} {confidence}");
+            }
         }
-        assert_eq!(size(1, 0.9, 0.5), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ impl Summary {
         let shown: Vec<Outcome> = self.shown().collect();
         let names = shown.iter().map(|outcome| outcome.name());
         let mut lines = vec![Cells::heading("", "injections", names)];
-        lines.extend(self.scopes.iter().map(|scope| Cells::of_scope(scope, &shown)));
+        lines.extend(self.shown_scopes().map(|scope| Cells::of_scope(scope, &shown)));
         let mut text = aligned(&lines);
 
         if let Some(all) = self.scopes.first()
@@ -21,7 +21,8 @@ impl Summary {
             text.push('\n');
             text.push_str(&aligned(&lines));
         }
-        text.push_str("\nIn percent, with the 95 % Wilson interval in brackets.\n");
+        let confidence = self.confidence;
+        let _ = writeln!(text, "\nIn percent, with the {confidence} Wilson interval in brackets.");
         text
     }
 }
@@ -44,6 +45,7 @@ impl Cells {
             Scope::All => "all".to_owned(),
             Scope::Group(name) => format!("group {name}"),
             Scope::Kernel(name) => format!("kernel {name}"),
+            Scope::Stratum(name) => format!("stratum {name}"),
         };
         let mut rest = vec![scope.total.to_string()];
         rest.extend(shown.iter().map(|outcome| percent(&scope.share(*outcome))));
@@ -84,6 +86,7 @@ fn aligned(lines: &[Cells]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Confidence;
     use crate::summary::tests::rows;
 
     #[test]
@@ -101,11 +104,21 @@ mod tests {
             "",
             "In percent, with the 95 % Wilson interval in brackets.",
         ];
-        assert_eq!(Summary::of(&rows()).table().lines().collect::<Vec<_>>(), expected);
+        assert_eq!(
+            Summary::of(&rows(), Confidence::P95).table().lines().collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    #[test]
+    fn the_confidence_of_the_intervals_is_the_one_that_is_printed() {
+        let table = Summary::of(&rows(), Confidence::P99).table();
+        assert!(table.ends_with("with the 99 % Wilson interval in brackets.\n"), "{table}");
+        assert!(!table.contains("95 %") && table.contains("30.8 [  9.7  64.9]"), "{table}");
     }
 
     #[test]
     fn a_campaign_without_injections_has_a_table() {
-        assert!(Summary::of(&[]).table().contains("all"));
+        assert!(Summary::of(&[], Confidence::P95).table().contains("all"));
     }
 }

@@ -167,6 +167,8 @@ pub struct Faults {
     pub allocation: Allocation,
     /// How many faults.
     pub size: SampleSize,
+    /// Probability with which the intervals that are reported hold the rates.
+    pub confidence: Confidence,
     /// By which part of the fault-free run's wave instructions a run with right outputs may differ
     /// before its timing counts as changed.
     pub timing_threshold: f64,
@@ -179,10 +181,8 @@ pub enum SampleSize {
     Count(u64),
     /// As many as the estimate of a rate needs.
     Precision {
-        /// Half-width of the interval around a rate, between 0 and 1.
+        /// Half-width of the interval around the rate of each stratum, between 0 and 1.
         margin: f64,
-        /// Probability that the interval holds the rate.
-        confidence: Confidence,
     },
     /// Every place of the population once.
     Exhaustive,
@@ -514,6 +514,10 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("count: 100", "count: 0", "0}", &["faults.count"]);
         assert_error(", count: 100", "", "{model", &["margin", "confidence"]);
         assert_error("count: 100", "margin: 0.05", "{model", &["margin", "confidence"]);
+        assert_error("count: 100", "confidence: 0.99", "{model", &["count", "margin"]);
+        assert_error("count: 100", "count: 100, confidence: 99", "99}", &["99"]);
+        let all = "margin: 0.05, confidence: 0.95, stratify: opcode, allocation: proportional";
+        assert_error("count: 100", all, "proportional", &["margin", "every stratum", "count"]);
         assert_error("count: 100", "margin: 5, confidence: 0.95", "5, confidence", &["0.05"]);
         assert_error("count: 100", "margin: 0.05, confidence: 95", "95}", &["95"]);
         assert_error("1.0e-5", ".nan", "{relative", &["compare.sum", "relative"]);
@@ -521,11 +525,17 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn the_example_of_the_documentation_is_a_campaign() {
-        let (_, behind) =
-            include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
-        let (example, _) = behind.split_once("```").expect("an end");
-        assert_eq!(parse(example).expect("good").name, "matmul");
+    fn any_size_may_have_a_confidence_of_its_own() {
+        for (size, confidence) in [
+            ("count: 18446744073709551615", 0.95),
+            ("count: 100, confidence: 0.99", 0.99),
+            ("exhaustive: true, confidence: 0.9", 0.9),
+            ("margin: 0.05, confidence: 0.998, stratify: group, allocation: equal", 0.998),
+        ] {
+            let campaign = parse(&GOOD.replacen("count: 100", size, 1)).expect(size);
+            let faults = campaign.faults().expect("faults");
+            assert_eq!(faults.confidence.probability(), confidence, "{size}");
+        }
     }
 
     #[test]

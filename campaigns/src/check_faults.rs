@@ -16,9 +16,6 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Injections of one campaign at most: plan and results are kept in memory.
-pub(crate) const MAX_COUNT: u64 = 10_000_000;
-
 /// Compute units of a device at most.
 const MAX_UNITS: u32 = 4096;
 
@@ -48,7 +45,16 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
             "needs `stratify`: it says how many faults each stratum gets",
         );
     }
-    let size = check_size(&faults, &field)?;
+    let (size, confidence) = check_size(&faults, &field)?;
+    if matches!(size, SampleSize::Precision { .. })
+        && matches!(faults.allocation, Some(schema::Allocation::Proportional))
+    {
+        return wrong(
+            &field.key("allocation"),
+            "with `margin` every stratum gets as many faults as its own margin takes; leave \
+             `allocation` out, or say how many there are with `count`",
+        );
+    }
     if size == SampleSize::Exhaustive && stratification != Stratification::None {
         return wrong(&field.key("stratify"), "an exhaustive campaign takes all of every stratum");
     }
@@ -65,6 +71,7 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
             Some(schema::Allocation::Proportional) | None => Allocation::Proportional,
         },
         size,
+        confidence,
         timing_threshold: threshold,
     })
 }
@@ -198,35 +205,36 @@ fn check_duration(duration: Option<schema::Duration>, field: &Field) -> Result<D
     })
 }
 
-fn check_size(faults: &schema::Faults, field: &Field) -> Result<SampleSize, Wrong> {
-    match (faults.count, faults.margin, faults.confidence, faults.exhaustive) {
-        (Some(count), None, None, None) => {
-            if count == 0 || count > MAX_COUNT {
-                return wrong(
-                    &field.key("count"),
-                    format!("{count} injections; expected 1 to {MAX_COUNT}"),
-                );
-            }
-            Ok(SampleSize::Count(count))
+/// How many faults there are, and the confidence of the rates.
+fn check_size(faults: &schema::Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
+    let confidence = match faults.confidence.map(Confidence::new) {
+        None => Confidence::P95,
+        Some(Ok(confidence)) => confidence,
+        Some(Err(error)) => return wrong(&field.key("confidence"), error.to_string()),
+    };
+    let size = match (faults.count, faults.margin, faults.confidence, faults.exhaustive) {
+        (Some(0), None, _, None) => {
+            return wrong(&field.key("count"), "0 injections; expected 1 or more");
         }
-        (None, Some(margin), Some(confidence), None) => {
+        (Some(count), None, _, None) => SampleSize::Count(count),
+        (None, Some(margin), Some(_), None) => {
             if !(margin > 0.0 && margin < 1.0) {
                 return wrong(
                     &field.key("margin"),
                     format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
                 );
             }
-            match Confidence::new(confidence) {
-                Ok(confidence) => Ok(SampleSize::Precision { margin, confidence }),
-                Err(error) => wrong(&field.key("confidence"), error.to_string()),
-            }
+            SampleSize::Precision { margin }
         }
-        (None, None, None, Some(true)) => Ok(SampleSize::Exhaustive),
-        _ => wrong(
-            field,
-            "expected one of `count`, both `margin` and `confidence`, and `exhaustive: true`",
-        ),
-    }
+        (None, None, _, Some(true)) => SampleSize::Exhaustive,
+        _ => {
+            return wrong(
+                field,
+                "expected one of `count`, both `margin` and `confidence`, and `exhaustive: true`",
+            );
+        }
+    };
+    Ok((size, confidence))
 }
 
 fn check_selection(faults: &schema::Faults, field: &Field) -> Result<Selection, Wrong> {

@@ -98,17 +98,6 @@ pub enum CampaignError {
     /// The precision asked for is none.
     #[error(transparent)]
     Statistics(#[from] StatisticsError),
-    /// The precision asked for takes too many injections.
-    #[error(
-        "{count} injections are needed for the margin and confidence in the campaign file; at \
-         most {most} are possible: ask for a wider margin"
-    )]
-    SampleTooLarge {
-        /// How many it takes.
-        count: u64,
-        /// How many are possible.
-        most: u64,
-    },
     /// An injection did not take place.
     #[error("injection {index} failed: {reason}")]
     Injection {

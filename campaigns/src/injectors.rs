@@ -5,7 +5,7 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{
     Accelerations, Golden, GoldenError, HookInjector, HookedCode, Injection, InjectionError,
-    Injector, Planned, Site, Workload, inject, supports,
+    Injector, Planned, Site, StruckWorkgroups, Workload, inject, supports,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -43,16 +43,17 @@ enum Kind<'a> {
 }
 
 impl<'a> Injectors<'a> {
+    /// Injectors that are fast for faults in `struck`.
     pub fn new(
         workload: &'a Workload,
         golden: &'a Golden,
-        plan: &[Planned],
+        struck: StruckWorkgroups,
         path: InjectionPath,
         accelerations: Accelerations,
     ) -> Result<Injectors<'a>, CampaignError> {
         let kind = match path {
             InjectionPath::Embedded => {
-                let injector = Injector::new(workload, golden, plan, accelerations);
+                let injector = Injector::new(workload, golden, struck, accelerations);
                 Kind::Embedded(Box::new(injector.map_err(GoldenError::from)?))
             }
             InjectionPath::Hook => {

@@ -43,6 +43,7 @@ mod self_test;
 mod strict;
 mod tool;
 mod trace;
+mod windows;
 mod workers;
 mod yaml;
 

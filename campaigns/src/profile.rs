@@ -5,15 +5,18 @@ use crate::error::CampaignError;
 use crate::golden::golden;
 use crate::prepare::prepare_emulated;
 use crate::run::count;
-use flipwave_injector::Profile;
+use flipwave_injector::{PlanError, Profile};
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete.
+/// [`CampaignError`] if the program cannot be put together or does not complete, or if there is
+/// nothing to hit.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     let faults = campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
     golden(campaign, &prepared.workload, &prepared.formats)?;
-    Ok(count(&prepared.workload, faults)?)
+    let profile = count(&prepared.workload, faults)?;
+    profile.check_places().map_err(PlanError::from)?;
+    Ok(profile)
 }

@@ -3,6 +3,7 @@
 
 use crate::campaign::{Campaign, Faults};
 use crate::folder::{FolderError, RECORD};
+use flipwave_analysis::Outcome;
 use flipwave_injector::{Golden, Population};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -33,6 +34,8 @@ pub struct Record {
     pub instruction_limits: Vec<u64>,
     /// Injections planned.
     pub planned: u64,
+    /// That of the intervals in `summary.csv`.
+    pub confidence: f64,
     /// Injections done, by outcome.
     pub done: Counts,
     /// Seconds that each step took.
@@ -126,6 +129,27 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// One more.
+    pub(crate) fn add(&mut self, outcome: Outcome) {
+        let count = match outcome {
+            Outcome::Masked => &mut self.masked,
+            Outcome::Sdc => &mut self.sdc,
+            Outcome::Due => &mut self.due,
+            Outcome::Detected => &mut self.detected,
+        };
+        *count += 1;
+    }
+
+    /// How many there are of an outcome.
+    pub(crate) fn of(self, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::Masked => self.masked,
+            Outcome::Sdc => self.sdc,
+            Outcome::Due => self.due,
+            Outcome::Detected => self.detected,
+        }
+    }
+
     /// All of them.
     pub fn total(self) -> u64 {
         self.masked + self.sdc + self.due + self.detected
@@ -141,7 +165,8 @@ pub struct Timings {
     pub golden: f64,
     /// Counting what can be hit.
     pub profile: f64,
-    /// Drawing and resolving the sites.
+    /// Finding the sites of the first window of faults; those of the others are found while faults
+    /// are injected.
     pub plan: f64,
     /// Saving states of the fault-free run.
     pub save: f64,

@@ -7,7 +7,7 @@ use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
 use crate::prepare::prepare_emulated;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, Ending, Site, Struck, foresee};
+use flipwave_injector::{Accelerations, Ending, Site, Struck, StruckWorkgroups, foresee};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,8 @@ pub fn replay(
     let prepared = prepare_emulated(campaign)?;
     let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
     let none = Accelerations::NONE;
-    let injectors = Injectors::new(&prepared.workload, &golden, &[], path, none)?;
+    let struck = StruckWorkgroups::default();
+    let injectors = Injectors::new(&prepared.workload, &golden, struck, path, none)?;
     let injection = injectors.inject_site(site).map_err(|error| Box::new(error).into());
     let injection = campaign.unless_stopped(injection)?;
     let rules = Rules {

@@ -1,9 +1,11 @@
 //! Going on with a run that was interrupted or killed: the rows that it has left count.
 
+use crate::error::CampaignError;
 use crate::folder::{FolderError, RESULTS};
-use flipwave_analysis::{Row, read_rows};
-use flipwave_injector::Planned;
+use flipwave_analysis::Row;
+use flipwave_injector::Plan;
 use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Results that cannot be gone on with.
@@ -24,33 +26,152 @@ pub enum ResumeError {
     Folder(#[from] FolderError),
 }
 
-/// The rows that an earlier run of this plan has left. A last line that was cut off is removed from
-/// the file, so that others can be written behind. Without a file there are none.
+/// Rows whose sites are compared with the plan, which takes one run of the workload: all of a
+/// campaign that has no more, of others so many that are spread over all.
+const COMPARED: u64 = 1 << 14;
+
+/// Gives the rows that an earlier run of this plan has left to `take`, one after another, and says how
+/// many there are. A last line that was cut off is removed from the file, so that others can be
+/// written after them. Without a file there are none.
 ///
 /// # Errors
-/// [`ResumeError`].
-pub(crate) fn rows_left(folder: &Path, plan: &[Planned]) -> Result<Vec<Row>, ResumeError> {
+/// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
+pub(crate) fn rows_left(
+    folder: &Path,
+    plan: &Plan<'_>,
+    mut take: impl FnMut(&Row),
+) -> Result<u64, CampaignError> {
     let path = folder.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
-    let text = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text.map_err(failed)?,
+    let mut file = match File::options().read(true).write(true).open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        file => file.map_err(failed)?,
     };
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let whole = whole_lines(&mut file).map_err(failed)?;
     let other = |what: String| ResumeError::Other { path: path.clone(), what };
     if whole == 0 {
-        return Ok(Vec::new());
+        return Ok(0);
     }
-    let rows = read_rows(&text.as_bytes()[..whole]).map_err(|error| other(error.to_string()))?;
-    if rows.len() > plan.len() {
-        return Err(other(format!("it has {} rows, and {} are planned", rows.len(), plan.len())));
+    file.rewind().map_err(failed)?;
+    let mut sites = Sites::default();
+    let mut count = 0;
+    let rows = flipwave_analysis::rows(BufReader::new((&file).take(whole)));
+    for row in rows.map_err(|error| other(error.to_string()))? {
+        let row = row.map_err(|error| other(error.to_string()))?;
+        if row.index != count {
+            return Err(not_planned(&path, count).into());
+        }
+        take(&row);
+        sites.note(row);
+        count += 1;
     }
-    for (index, (row, planned)) in (0..).zip(rows.iter().zip(plan)) {
-        if row.index != index || row.site != planned.site.to_string() {
-            return Err(other(format!("row {index} is not the injection that is planned there")));
+    if count > plan.count() {
+        let planned = plan.count();
+        return Err(other(format!("it has {count} rows, and {planned} are planned")).into());
+    }
+    let sites = sites.noted();
+    let planned = plan.faults(sites.iter().map(|(index, _)| *index))?;
+    for ((index, site), planned) in sites.into_iter().zip(planned) {
+        if site != planned.site.to_string() {
+            return Err(not_planned(&path, index).into());
         }
     }
-    let file = File::options().write(true).open(&path).map_err(failed)?;
-    file.set_len(whole as u64).map_err(failed)?;
-    Ok(rows)
+    file.set_len(whole).map_err(failed)?;
+    Ok(count)
+}
+
+fn not_planned(path: &Path, index: u64) -> ResumeError {
+    let what = format!("row {index} is not the injection that is planned there");
+    ResumeError::Other { path: path.to_owned(), what }
+}
+
+/// Bytes of a file up to the end of its last whole line.
+fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+    let mut block = vec![0; 1 << 16];
+    let mut end = file.metadata()?.len();
+    while end > 0 {
+        let start = end.saturating_sub(block.len() as u64);
+        let part = &mut block[..(end - start) as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Sites of rows, by index: of many rows every second, fourth and so on, and the last.
+struct Sites {
+    step: u64,
+    spread: Vec<(u64, String)>,
+    last: Option<(u64, String)>,
+}
+
+impl Default for Sites {
+    fn default() -> Sites {
+        Sites { step: 1, spread: Vec::new(), last: None }
+    }
+}
+
+impl Sites {
+    /// The next row.
+    fn note(&mut self, row: Row) {
+        let before = self.last.replace((row.index, row.site));
+        self.spread.extend(before.filter(|(index, _)| index % self.step == 0));
+        if self.spread.len() as u64 >= COMPARED {
+            self.step *= 2;
+            let step = self.step;
+            self.spread.retain(|(index, _)| index % step == 0);
+        }
+    }
+
+    fn noted(mut self) -> Vec<(u64, String)> {
+        self.spread.extend(self.last);
+        self.spread
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_is_found_however_long_what_follows_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (whole, rest) in [(0, 0), (0, 9), (1, 0), (5, 3), (5, 200_000), (70_000, 65_536)] {
+            let path = folder.path().join("lines");
+            let text = "x".repeat(usize::max(whole, 1) - 1) + if whole > 0 { "\n" } else { "" };
+            std::fs::write(&path, text + &"y".repeat(rest)).expect("written");
+            let mut file = File::open(&path).expect("opens");
+            let found = whole_lines(&mut file).expect("reads");
+            assert_eq!(found, whole as u64, "{whole} and {rest}");
+        }
+    }
+
+    #[test]
+    fn sites_that_are_compared_are_few_and_spread_over_all_rows() {
+        for count in [0, 1, 100, COMPARED, 10 * COMPARED + 7] {
+            let mut sites = Sites::default();
+            for index in 0..count {
+                let site = index.to_string();
+                sites.note(Row { index, site, ..row() });
+            }
+            let noted = sites.noted();
+            assert!(noted.len() as u64 <= COMPARED, "{count}");
+            assert!(noted.len() as u64 >= count.min(COMPARED / 2), "{count}: {}", noted.len());
+            assert!(noted.iter().all(|(index, site)| index.to_string() == *site));
+            let gap = noted.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap_or(0);
+            assert!(gap <= count.div_ceil(COMPARED / 2), "{count}: {gap}");
+            assert_eq!(noted.last().map(|own| own.0), count.checked_sub(1));
+        }
+    }
+
+    fn row() -> Row {
+        let fields = "0,site,,,,,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,0x00000001,1,,1.0,\
+                      masked,logical,,,,,\n";
+        let text = Row::COLUMNS.join(",") + "\n" + fields;
+        flipwave_analysis::read_rows(text.as_bytes()).expect("a row").remove(0)
+    }
 }

@@ -2,7 +2,6 @@
 
 use crate::attached::ApplicationRuns;
 use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
-use crate::check_faults::MAX_COUNT;
 use crate::error::CampaignError;
 use crate::folder::{self, FolderError};
 use crate::golden::golden;
@@ -17,10 +16,12 @@ use crate::record::{
 use crate::results::{ResultsFile, write_summary};
 use crate::resume::rows_left;
 use crate::self_test::{SelfTest, self_test};
+use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
-use flipwave_analysis::{Outcome, Row, Summary, Workgroup};
+use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
-    Accelerations, Golden, Lanes, Place, Planned, Profile, ProfileError, Sampling, Struck, Workload,
+    Accelerations, Allocation, Golden, Lanes, Place, Plan, PlanError, Planned, Profile,
+    ProfileError, Sampling, Struck, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -111,46 +112,61 @@ pub fn run(
         (CampaignDevice::Rocr, _) => InjectionPath::Hook,
     };
     let experiment = Experiment::new(campaign, faults, path, progress, interrupt)?;
+    progress.phase(Phase::Planning);
+    let mut timings = experiment.timings;
+    let plan = experiment.plan(campaign.seed)?;
+    let windows = Windows::new(&plan);
+    let mut tallies = Tallies::new(faults.confidence);
+    let mut done = Counts::default();
+    let done_before = match options.resume {
+        true => rows_left(&options.folder, &plan, |row| {
+            tallies.add(row);
+            done.add(row.outcome);
+        })?,
+        false => 0,
+    };
+    if done_before < plan.count() {
+        timed(&mut timings.plan, || windows.fault(done_before))?;
+    }
     let clock = Instant::now();
-    let injectors = experiment.injectors(options)?;
-    let saving = clock.elapsed().as_secs_f64();
+    let injectors = experiment.injectors(options, &plan)?;
+    timings.save = clock.elapsed().as_secs_f64();
     let rules = experiment.rules();
     let self_test = if options.self_test {
         progress.phase(Phase::SelfTest);
-        let Experiment { prepared, golden, plan, .. } = &experiment;
-        let tested = self_test(prepared, golden, plan, &injectors, rules);
+        let Experiment { prepared, golden, .. } = &experiment;
+        let tested = self_test(prepared, golden, &plan, &injectors, rules);
         // What was stopped came out in no way.
         Some(campaign.unless_stopped(tested)?)
     } else {
         None
     };
-    let mut rows = match options.resume {
-        true => rows_left(&options.folder, &experiment.plan)?,
-        false => Vec::new(),
-    };
     campaign.unless_stopped(Ok(()))?;
-    let done_before = rows.len() as u64;
-    if rows.is_empty() {
+    if done_before == 0 {
         folder::clear(&options.folder)?;
     }
-    let mut record = experiment.record(campaign, faults, options);
-    record.timings.save = saving;
+    let mut record = experiment.record(campaign, faults, options, plan.count());
+    record.timings = timings;
     record.write(&options.folder)?;
 
     progress.phase(Phase::Injecting { count: record.planned });
     let clock = Instant::now();
-    let mut file = match rows.is_empty() {
-        true => ResultsFile::create(&options.folder, &lock)?,
-        false => ResultsFile::append(&options.folder, &lock)?,
+    let mut file = match done_before {
+        0 => ResultsFile::create(&options.folder, &lock)?,
+        _ => ResultsFile::append(&options.folder, &lock)?,
     };
-    rows.iter().for_each(|row| progress.injected(row.outcome));
+    for outcome in Outcome::ALL {
+        (0..done.of(outcome)).for_each(|_| progress.injected(outcome));
+    }
     let injected = in_order(
         record.planned - done_before,
-        options.workers,
+        (options.workers, WINDOW),
         interrupt,
         |index| {
-            let row =
-                experiment.inject(&injectors, &rules, done_before + index, options, interrupt);
+            let index = done_before + index;
+            let row = windows.fault(index).map_err(CampaignError::from).and_then(|planned| {
+                experiment.inject(&injectors, &rules, (index, &planned), options, interrupt)
+            });
             // What was stopped has no outcome, whatever it looks like.
             campaign.unless_stopped(row)
         },
@@ -158,25 +174,26 @@ pub fn run(
             let row = row?;
             file.write(&row)?;
             progress.injected(row.outcome);
-            rows.push(row);
+            tallies.add(&row);
+            done.add(row.outcome);
             Ok(())
         },
     );
 
     record.timings.inject = clock.elapsed().as_secs_f64();
-    record.done = counts(&rows);
-    record.injections_per_second = (rows.len() as u64 - done_before) as f64 / record.timings.inject;
+    record.done = done;
+    record.injections_per_second = (done.total() - done_before) as f64 / record.timings.inject;
     let injected = match injected {
         Err(CampaignError::Interrupted) => Ok(()),
         injected => injected,
     };
     record.status = match &injected {
         Err(_) => Status::Failed,
-        Ok(()) if (rows.len() as u64) < record.planned => Status::Interrupted,
+        Ok(()) if done.total() < record.planned => Status::Interrupted,
         Ok(()) => Status::Complete,
     };
     record.error = injected.as_ref().err().map(CampaignError::to_string);
-    let summary = Summary::of(&rows);
+    let summary = tallies.summary();
     let summarised = write_summary(&options.folder, &campaign.name, &summary);
     let recorded = record.write(&options.folder);
     // A full disk stops all three: the first is what stopped the campaign.
@@ -194,10 +211,9 @@ struct Experiment<'a> {
     /// Where the workload runs in processes of its own: faults are injected into those, and planned
     /// on the embedded GPU.
     application: Option<ApplicationRuns<'a>>,
-    population: flipwave_injector::Population,
-    counted: String,
+    profile: Profile,
+    sampling: Sampling,
     strata: Vec<String>,
-    plan: Vec<Planned>,
     timing_threshold: f64,
     timings: Timings,
 }
@@ -223,31 +239,35 @@ impl<'a> Experiment<'a> {
         application.iter().try_for_each(|runs| runs.know(&mut golden))?;
         progress.phase(Phase::Profiling);
         let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
-        let sampling = sampling(faults, profile.population.places)?;
-        progress.phase(Phase::Planning);
-        let plan = timed(&mut timings.plan, || {
-            flipwave_injector::plan(&prepared.workload, &profile, campaign.seed, sampling)
-        })?;
         Ok(Experiment {
             path,
             strata: profile.strata().map(|stratum| stratum.name).collect(),
-            counted: profile.counted(),
-            population: profile.population,
+            sampling: sampling(faults, &profile)?,
+            profile,
             timing_threshold: faults.timing_threshold,
             prepared,
             golden,
             application,
-            plan,
             timings,
         })
     }
 
-    fn injectors(&self, options: &RunOptions) -> Result<Injectors<'_>, CampaignError> {
+    /// The faults.
+    fn plan(&self, seed: u64) -> Result<Plan<'_>, PlanError> {
+        Plan::new(&self.prepared.workload, &self.profile, seed, self.sampling)
+    }
+
+    fn injectors(
+        &self,
+        options: &RunOptions,
+        plan: &Plan<'_>,
+    ) -> Result<Injectors<'_>, CampaignError> {
         let workload = &self.prepared.workload;
         // Processes of their own begin at the beginning.
         let saved_states = options.accelerations.saved_states && self.application.is_none();
         let accelerations = Accelerations { saved_states, ..options.accelerations };
-        Injectors::new(workload, &self.golden, &self.plan, self.path, accelerations)
+        let struck = plan.struck_workgroups();
+        Injectors::new(workload, &self.golden, struck, self.path, accelerations)
     }
 
     fn rules(&self) -> Rules<'_> {
@@ -265,11 +285,10 @@ impl<'a> Experiment<'a> {
         &self,
         injectors: &Injectors<'_>,
         rules: &Rules<'_>,
-        index: u64,
+        (index, planned): (u64, &Planned),
         options: &RunOptions,
         interrupt: &AtomicBool,
     ) -> Result<Row, CampaignError> {
-        let planned = &self.plan[index as usize];
         let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
         if let Some(runs) = &self.application {
             let codes = injectors.hooked_code(&planned.site);
@@ -297,7 +316,13 @@ impl<'a> Experiment<'a> {
         Ok(row(index, planned, stratum, &injection.struck, &verdict))
     }
 
-    fn record(&self, campaign: &Campaign, faults: &Faults, options: &RunOptions) -> Record {
+    fn record(
+        &self,
+        campaign: &Campaign,
+        faults: &Faults,
+        options: &RunOptions,
+        planned: u64,
+    ) -> Record {
         Record {
             status: Status::Running,
             error: None,
@@ -308,11 +333,12 @@ impl<'a> Experiment<'a> {
             },
             host: Host::this(),
             workers: options.workers.get(),
-            population: self.population.clone(),
-            counted: self.counted.clone(),
+            population: self.profile.population.clone(),
+            counted: self.profile.counted(),
             golden_wave_instructions: wave_instructions(&self.golden),
             instruction_limits: self.golden.instruction_limits(),
-            planned: self.plan.len() as u64,
+            planned,
+            confidence: faults.confidence.probability(),
             done: Counts::default(),
             timings: self.timings,
             injections_per_second: 0.0,
@@ -353,19 +379,22 @@ pub(crate) fn count(workload: &Workload, faults: &Faults) -> Result<Profile, Pro
     flipwave_injector::profile(workload, fault, selection, *stratification, *counting)
 }
 
-/// How the faults are drawn from a population of so many places.
-fn sampling(faults: &Faults, population: u64) -> Result<Sampling, CampaignError> {
-    let count = match faults.size {
-        SampleSize::Exhaustive => return Ok(Sampling::Exhaustive { most: MAX_COUNT }),
-        SampleSize::Count(count) => count,
-        SampleSize::Precision { margin, confidence } => {
-            flipwave_analysis::sample_size(population, margin, confidence, 0.5)?
+/// How the faults are drawn from a population. A margin holds for the rate of every stratum: each
+/// gets as many faults as the one that takes most. The rate of all, weighted, has a narrower
+/// interval then.
+fn sampling(faults: &Faults, profile: &Profile) -> Result<Sampling, CampaignError> {
+    Ok(match faults.size {
+        SampleSize::Exhaustive => Sampling::Exhaustive,
+        SampleSize::Count(count) => Sampling::Random { count, allocation: faults.allocation },
+        SampleSize::Precision { margin } => {
+            let strata: Vec<u64> =
+                profile.strata().map(|own| own.places).filter(|places| *places > 0).collect();
+            let most = strata.iter().max().map_or(0, |most| *most);
+            let each = flipwave_analysis::sample_size(most, margin, faults.confidence, 0.5)?;
+            let count = each.saturating_mul(strata.len() as u64);
+            Sampling::Random { count, allocation: Allocation::Equal }
         }
-    };
-    if count > MAX_COUNT {
-        return Err(CampaignError::SampleTooLarge { count, most: MAX_COUNT });
-    }
-    Ok(Sampling::Random { count, allocation: faults.allocation })
+    })
 }
 
 /// The line of `results.csv` for an injection.
@@ -410,16 +439,6 @@ fn row(index: u64, planned: &Planned, stratum: &str, struck: &Struck, verdict: &
     }
 }
 
-fn counts(rows: &[Row]) -> Counts {
-    let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count() as u64;
-    Counts {
-        masked: count(Outcome::Masked),
-        sdc: count(Outcome::Sdc),
-        due: count(Outcome::Due),
-        detected: count(Outcome::Detected),
-    }
-}
-
 /// What a panic said.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -432,10 +451,7 @@ mod tests {
     use super::*;
     use crate::compare::Difference;
     use crate::outcome::{CompletedRun, MaskedCause};
-    use flipwave_analysis::Confidence;
-    use flipwave_injector::{
-        Allocation, Counting, Fault, FaultModel, Group, Selection, Stratification,
-    };
+    use flipwave_injector::Group;
 
     fn planned() -> Planned {
         let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
@@ -481,27 +497,6 @@ mod tests {
         let cause = MaskedCause::Dead;
         let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
         assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
-    }
-
-    #[test]
-    fn the_count_follows_from_the_precision() {
-        let sampling_of = |margin, population| {
-            let size = SampleSize::Precision { margin, confidence: Confidence::P95 };
-            let faults = Faults {
-                fault: Fault::transient(FaultModel::FlipOneBit),
-                selection: Selection::default(),
-                counting: Counting::Exact,
-                stratification: Stratification::None,
-                allocation: Allocation::Proportional,
-                size,
-                timing_threshold: 0.0,
-            };
-            sampling(&faults, population)
-        };
-        let allocation = Allocation::Proportional;
-        let expected = Sampling::Random { count: 385, allocation };
-        assert_eq!(sampling_of(0.05, 1 << 40).expect("a size"), expected);
-        assert!(sampling_of(1e-6, 1 << 60).is_err());
     }
 
     #[test]

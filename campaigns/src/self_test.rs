@@ -6,13 +6,13 @@ use crate::injectors::Injectors;
 use crate::outcome::Rules;
 use crate::prepare::{OutputRole, Prepared};
 use flipwave_injector::{
-    Action, Ending, Event, Golden, Landmarks, Lanes, Place, Planned, Site, When, Workload, foresee,
+    Action, Ending, Event, Golden, Landmarks, Lanes, Place, Plan, Site, When, Workload, foresee,
     landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
 
 /// Faults of the plan that are injected again with nothing to change.
-const NULL_FAULTS: usize = 16;
+const NULL_FAULTS: u64 = 16;
 
 /// What a self-test did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +30,15 @@ pub struct SelfTest {
 pub(crate) fn self_test(
     prepared: &Prepared,
     golden: &Golden,
-    plan: &[Planned],
+    plan: &Plan<'_>,
     injectors: &Injectors<'_>,
     rules: Rules<'_>,
 ) -> Result<SelfTest, CampaignError> {
     let test = Test { workload: &prepared.workload, rules, injectors };
     let mut done = SelfTest::default();
-    let step = plan.len().div_ceil(NULL_FAULTS).max(1);
-    for planned in plan.iter().step_by(step) {
+    let step = plan.count().div_ceil(NULL_FAULTS).max(1);
+    let spread = (0..NULL_FAULTS).filter_map(|number| number.checked_mul(step));
+    for planned in plan.faults(spread.take_while(|index| *index < plan.count()))? {
         test.expect(&Planted::null(planned.site, golden))?;
         done.null += 1;
     }
@@ -171,7 +172,7 @@ mod tests {
     use crate::campaign::Campaign;
     use crate::injectors::InjectionPath;
     use crate::prepare::prepare;
-    use flipwave_injector::Accelerations;
+    use flipwave_injector::{Accelerations, StruckWorkgroups};
     use std::path::Path;
 
     /// A test that accepts everything would be none.
@@ -184,7 +185,8 @@ mod tests {
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let accelerations = Accelerations::NONE;
         let embedded = InjectionPath::Embedded;
-        let injectors = Injectors::new(workload, &golden, &[], embedded, accelerations)
+        let struck = StruckWorkgroups::default();
+        let injectors = Injectors::new(workload, &golden, struck, embedded, accelerations)
             .unwrap_or_else(|error| panic!("{error}"));
         let formats = &prepared.formats;
         let rules =

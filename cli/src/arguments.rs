@@ -125,7 +125,7 @@ pub struct EmulateArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The results folder gets results.csv (one row per injection), summary.csv and rates.svg (rates \
-with 95 % Wilson intervals), and run.json (versions, timings, population). The same campaign \
+with Wilson intervals), and run.json (versions, timings, population). The same campaign \
 file and seed always give the same results.csv.
 
 Ctrl-C, SIGTERM and SIGHUP end the run with what is done on disk (exit code 2); a second one ends it \

@@ -1,7 +1,7 @@
 //! The faults of a plan, one after another, by the shortest way that gives the same result.
 
 use crate::injection::{Ending, Injection, InjectionError, check, inject};
-use crate::population::Planned;
+use crate::population::{Planned, StruckWorkgroups};
 use crate::restart::{Attempt, Restart};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
@@ -40,18 +40,19 @@ pub struct Injector<'a> {
 }
 
 impl<'a> Injector<'a> {
-    /// An injector for the faults of `plan` in a workload whose fault-free run is `golden`.
+    /// An injector for faults in a workload whose fault-free run is `golden`. It is fast for those in
+    /// the workgroups of `struck`.
     ///
     /// # Errors
     /// None for a workload that ran before.
     pub fn new(
         workload: &'a Workload,
         golden: &'a Golden,
-        plan: &[Planned],
+        struck: StruckWorkgroups,
         accelerations: Accelerations,
     ) -> Result<Injector<'a>, DeviceError> {
         let restart = match accelerations.saved_states {
-            true => Restart::record(workload, golden, plan)?,
+            true => Restart::record(workload, golden, struck)?,
             false => None,
         };
         let limits = golden.instruction_limits();

@@ -42,9 +42,10 @@ pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
 pub use online::OnlineStrike;
 pub use population::{
-    Allocation, Counting, Foresight, Group, GroupPopulation, InstructionPopulation, Lines,
-    PlanError, Planned, Population, Profile, ProfileError, Sampling, Selection, Stratification,
-    Stratum, UnknownGroup, UnknownStratification, plan, profile,
+    Allocation, Counting, EmptyPopulation, Foresight, Group, GroupPopulation,
+    InstructionPopulation, Lines, Plan, PlanError, Planned, Population, Profile, ProfileError,
+    Sampling, Selection, Stratification, Stratum, StruckWorkgroups, UnknownGroup,
+    UnknownStratification, profile,
 };
 pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
 pub use trace::{

@@ -9,8 +9,8 @@ use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
-    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes,
-    RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject, plan,
+    FloatFormat, Golden, HookInjector, Injection, InjectionError, Intermittent, Lanes, Plan,
+    RelativeError, Sampling, Scope, Selection, Site, Stratification, When, Workload, inject,
     profile,
 };
 use flipwave_isa::Lane;
@@ -262,7 +262,8 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
     let whole = Stratification::default();
     let profile = profile(&workload, &fault, &loads, whole, Counting::Exact).expect("a load");
     let sampling = Sampling::Random { count: 1, allocation: Allocation::default() };
-    let site = plan(&workload, &profile, 1, sampling).expect("a plan")[0].site;
+    let plan = Plan::new(&workload, &profile, 1, sampling).expect("a plan");
+    let site = plan.faults([0]).expect("a fault")[0].site;
     let mut tally = Tally::default();
     for format in [
         FloatFormat::F16,

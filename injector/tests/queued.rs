@@ -10,7 +10,7 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
     HookInjector, Injection, InjectionError, Injector, Planned, Scope, Selection, Stratification,
-    Workload, inject, profile, trace,
+    StruckWorkgroups, Workload, inject, profile, trace,
 };
 use flipwave_sim::EmbeddedGpu;
 use std::num::NonZeroU32;
@@ -120,9 +120,12 @@ fn a_queued_dispatch_is_the_ordinary_one() {
         assert!(profiles[0] == profiles[1] && profiles[0] == profiles[2], "{fault}");
         let plans = [&ordinary, &queued].map(|workload| planned(workload, &fault, 3, 30));
         assert!(plans[0] == plans[1], "{fault}");
+        let injector = |workload, how| {
+            Injector::new(workload, &golden, StruckWorkgroups::of(&plans[0]), how).expect("it")
+        };
         let [slow, fast] = [(&ordinary, Accelerations::NONE), (&queued, Accelerations::ALL)]
-            .map(|(workload, how)| Injector::new(workload, &golden, &plans[0], how).expect("it"));
-        let whole = Injector::new(&queued, &golden, &plans[0], Accelerations::NONE).expect("it");
+            .map(|(workload, how)| injector(workload, how));
+        let whole = injector(&queued, Accelerations::NONE);
         for planned in &plans[0] {
             let expected = slow.inject(planned).map_err(|error| error.to_string());
             for injector in [&whole, &fast] {

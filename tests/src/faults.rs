@@ -1,8 +1,8 @@
 //! Populations and plans of faults, as campaigns draw them.
 
 use flipwave_injector::{
-    Allocation, Counting, Fault, Group, Planned, Profile, Sampling, Selection, Stratification,
-    Workload,
+    Allocation, Counting, Fault, Group, Plan, Planned, Profile, Sampling, Selection,
+    Stratification, Workload,
 };
 
 /// What a fault can strike in instructions of these groups, all of them if there are none.
@@ -16,6 +16,7 @@ pub fn profile_of(workload: &Workload, fault: &Fault, groups: &[Group]) -> Profi
 /// That many faults of a profile's population.
 pub fn plan_of(workload: &Workload, profile: &Profile, seed: u64, count: u64) -> Vec<Planned> {
     let sampling = Sampling::Random { count, allocation: Allocation::Proportional };
-    flipwave_injector::plan(workload, profile, seed, sampling)
+    Plan::new(workload, profile, seed, sampling)
+        .and_then(|plan| plan.faults(0..count))
         .unwrap_or_else(|error| panic!("{}: {error}", profile.fault()))
 }

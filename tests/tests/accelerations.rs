@@ -4,7 +4,7 @@
 use flipwave_device::FaultCause;
 use flipwave_injector::{
     Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Injection, Injector,
-    Intermittent, Planned, Scope, Workload,
+    Intermittent, Planned, Scope, StruckWorkgroups, Workload,
 };
 use flipwave_tests::{MACHINES, example, examples, flipwave, plan_of, profile_of, workload};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn result(injection: Injection) -> Injection {
 fn compare(workload: &Workload, plan: &[Planned], what: &str) {
     let golden = workload.golden().unwrap_or_else(|error| panic!("{what}: {error}"));
     let injector = |accelerations| {
-        Injector::new(workload, &golden, plan, accelerations)
+        Injector::new(workload, &golden, StruckWorkgroups::of(plan), accelerations)
             .unwrap_or_else(|error| panic!("{what}: {error}"))
     };
     let (slow, fast) = (injector(Accelerations::NONE), injector(Accelerations::ALL));
@@ -105,7 +105,8 @@ fn faults_in_values_that_nothing_reads_change_nothing() {
         let profile = profile_of(&workload, &fault, &[]);
         let plan = plan_of(&workload, &profile, 5, 150);
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-        let slow = Injector::new(&workload, &golden, &plan, Accelerations::NONE)
+        let struck = StruckWorkgroups::of(&plan);
+        let slow = Injector::new(&workload, &golden, struck, Accelerations::NONE)
             .unwrap_or_else(|error| panic!("{error}"));
         for planned in plan {
             let injection =

@@ -4,7 +4,7 @@
 use flipwave_analysis::{Confidence, Outcome, Row, Summary, wilson};
 use flipwave_campaigns::{Campaign, RunOptions, Silent, prepare, run};
 use flipwave_injector::{
-    Allocation, Counting, Fault, FaultModel, Sampling, Selection, Stratification, plan, profile,
+    Allocation, Counting, Fault, FaultModel, Plan, Sampling, Selection, Stratification, profile,
 };
 use flipwave_tests::rows;
 use std::collections::HashMap;
@@ -80,7 +80,8 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
         let mut contained = HashMap::new();
         for seed in 0..SEEDS {
             let sampling = Sampling::Random { count: 400, allocation };
-            let sample = plan(&prepared.workload, &profile, seed, sampling)
+            let sample = Plan::new(&prepared.workload, &profile, seed, sampling)
+                .and_then(|plan| plan.faults(0..400))
                 .unwrap_or_else(|error| panic!("{error}"));
             let drawn: Vec<Row> = sample
                 .iter()
@@ -89,7 +90,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                     Row { weight: planned.weight, ..row.clone() }
                 })
                 .collect();
-            let summary = Summary::of(&drawn);
+            let summary = Summary::of(&drawn, Confidence::P95);
             for outcome in [Outcome::Masked, Outcome::Sdc, Outcome::Due] {
                 let interval = summary.scopes[0].share(outcome).interval;
                 let holds = (interval.low..=interval.high).contains(&rate(outcome));
@@ -128,7 +129,8 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
             [(&uniform, Allocation::Proportional), (&strata, Allocation::Equal)]
         {
             let sampling = Sampling::Random { count: 400, allocation };
-            let sample = plan(&prepared.workload, profile, seed, sampling)
+            let sample = Plan::new(&prepared.workload, profile, seed, sampling)
+                .and_then(|plan| plan.faults(0..400))
                 .unwrap_or_else(|error| panic!("{error}"));
             let hits = sample
                 .iter()

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const FAULTS: &str = "{model: flip_one_bit, count: 200000}";
+/// More than there is memory for, and than anyone waits for.
+const FAULTS: &str = "{model: flip_one_bit, count: 1000000000000}";
 
 /// Complete lines of a results file that may still be written to.
 fn lines(folder: &Path) -> Vec<String> {
@@ -15,12 +16,17 @@ fn lines(folder: &Path) -> Vec<String> {
     complete.lines().map(str::to_owned).collect()
 }
 
-/// Starts a long campaign, and waits until it has written some rows to `stopped`.
+/// Starts a campaign without end, and waits until it has written some rows to `stopped`.
 fn started(folder: &Path) -> RunningProgram {
+    started_until(20, folder, &[])
+}
+
+/// The same until there are more than so many lines.
+fn started_until(count: usize, folder: &Path, options: &[&str]) -> RunningProgram {
     example("vector_add", FAULTS, folder);
-    let arguments = ["run", "--out", "stopped", "vector_add.yaml"];
+    let arguments = [&["run", "--out", "stopped", "vector_add.yaml"], options].concat();
     let mut run = RunningProgram::start(folder, &arguments, "stderr");
-    run.wait_until(|| lines(&folder.join("stopped")).len() > 20);
+    run.wait_until(|| lines(&folder.join("stopped")).len() > count);
     run
 }
 
@@ -30,7 +36,7 @@ fn expect_prefix(folder: &Path) {
     let count = stopped.len() - 1;
     let whole = folder.join("whole");
     std::fs::create_dir(&whole).expect("a folder");
-    let file = example("vector_add", &FAULTS.replace("200000", &count.to_string()), &whole);
+    let file = example("vector_add", &FAULTS.replace("1000000000000", &count.to_string()), &whole);
     flipwave(&whole, &["run".as_ref(), "--out".as_ref(), "out".as_ref(), file.as_os_str()], &[])
         .expect_success();
     assert_eq!(lines(&whole.join("out")), stopped);
@@ -217,4 +223,32 @@ fn commands_whose_output_nobody_reads_end_quietly() {
         let (code, said) = unread(folder.path(), command, true, false);
         assert_eq!((code, said.as_str()), (Some(0), ""), "{command:?}");
     }
+}
+
+#[test]
+fn a_killed_campaign_goes_on_after_its_last_whole_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = started(folder.path());
+    run.send(libc::SIGKILL);
+    assert_eq!(run.end(), Err(libc::SIGKILL));
+    let results = folder.path().join("stopped/results.csv");
+    let text = std::fs::read_to_string(&results).expect("results.csv");
+    let whole = text.rfind('\n').expect("a line") + 1;
+    std::fs::write(&results, text[..whole].to_owned() + "77,cut o").expect("a torn line");
+    let left = lines(&folder.path().join("stopped"));
+    let mut run = started_until(left.len() + 20, folder.path(), &["--resume"]);
+    run.send(libc::SIGINT);
+    assert_eq!(run.end(), Ok(2));
+    let record = std::fs::read_to_string(folder.path().join("stopped/run.json")).expect("run.json");
+    assert!(record.contains("\"status\": \"interrupted\""), "{record}");
+    assert_eq!(lines(&folder.path().join("stopped"))[..left.len()], left);
+    expect_prefix(folder.path());
+    // The control: rows of another plan are not gone on with.
+    let text = std::fs::read_to_string(&results).expect("results.csv");
+    std::fs::write(&results, text.replacen(" lane=", " lane=6", 1)).expect("another site");
+    let file = folder.path().join("vector_add.yaml");
+    let run = ["run".as_ref(), "--out".as_ref(), "stopped".as_ref(), "--resume".as_ref()];
+    let refused = flipwave(folder.path(), &[&run[..], &[file.as_os_str()]].concat(), &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("is not the injection that is planned"), "{}", refused.stderr);
 }

@@ -1,10 +1,10 @@
 //! Profiles that count all dispatches, and profiles that count the first of each kind.
 
 use flipwave_injector::{
-    Allocation, Counting, Fault, FaultModel, Profile, Sampling, Selection, Stratification,
-    Workload, inject, plan, profile,
+    Allocation, Counting, Fault, FaultModel, Plan, Profile, Sampling, Selection, Stratification,
+    Workload, inject, profile,
 };
-use flipwave_tests::{Program, compile, flipwave, scalar};
+use flipwave_tests::{Program, compile, example, flipwave, scalar};
 use std::path::Path;
 
 fn counted(workload: &Workload, counting: Counting) -> Profile {
@@ -48,8 +48,10 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
     let approximate = counted(&differing, Counting::Approximate);
     assert!(approximate.population.places > exact.population.places);
     let sampling = Sampling::Random { count: 120, allocation: Allocation::Proportional };
-    let planned = plan(&differing, &approximate, 8, sampling);
-    let planned = planned.unwrap_or_else(|error| panic!("{error}"));
+    let plan = |workload: &Workload, profile: &Profile| {
+        Plan::new(workload, profile, 8, sampling).and_then(|plan| plan.faults(0..plan.count()))
+    };
+    let planned = plan(&differing, &approximate).unwrap_or_else(|error| panic!("{error}"));
     let golden = differing.golden().unwrap_or_else(|error| panic!("{error}"));
     let mut struck = [0; 3];
     for own in &planned {
@@ -60,7 +62,7 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
     assert!(struck.iter().all(|count| *count > 5), "{struck:?}");
     // The negative control: not every place counted is there.
     let short = chases(&[4, 4, 4]);
-    assert!(plan(&short, &exact, 8, sampling).is_err());
+    assert!(plan(&short, &exact).is_err());
 }
 
 #[test]
@@ -92,4 +94,20 @@ fn the_profile_states_its_population_and_how_it_was_counted() {
     let arguments = ["run".as_ref(), file.as_path()];
     let printed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
     assert!(printed.lines().any(|line| line.starts_with("population: ")), "{printed}");
+}
+
+/// A selection that nothing fits is told by both, in the same words.
+#[test]
+fn an_empty_selection_is_an_error_of_profile_as_of_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "{model: flip_one_bit, groups: [lds], count: 10}";
+    let file = example("vector_add", faults, folder.path());
+    let errors = ["profile", "run"].map(|command| {
+        let finished = flipwave(folder.path(), &[command.as_ref(), file.as_path()], &[]);
+        assert_eq!(finished.code, Some(2), "{command}: {}", finished.stdout);
+        let error = finished.stderr.lines().last().unwrap_or_default().to_owned();
+        assert!(error.contains("nothing to inject into") && error.contains("[lds]"), "{error}");
+        error
+    });
+    assert_eq!(errors[0], errors[1]);
 }

@@ -2,6 +2,8 @@
 
 use flipwave_analysis::Outcome;
 use flipwave_tests::{example, flipwave, rows};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// R. Leveugle et al., "Statistical Fault Injection: Quantified Error and Confidence", DATE
 /// 2009: 385 injections for 5 percentage points at 95 %, 664 at 99 %, 955 at 99.8 %, for large
@@ -17,6 +19,105 @@ fn margin_and_confidence_take_the_published_count() {
         flipwave(folder.path(), &run, &[]).expect_success();
         assert_eq!(rows(&out).len(), published, "{confidence}");
     }
+}
+
+/// Faults are drawn with replacement: from few places no fewer are needed.
+#[test]
+fn a_margin_holds_for_a_small_population_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "{model: flip_one_bit, workgroups: [[0, 0, 0]], waves: [0, 0], lanes: [0], \
+                  margin: 0.05, confidence: 0.95}";
+    let lines = summary(&example("vector_add", faults, folder.path()), &folder.path().join("out"));
+    let all: Vec<&Line> = lines.iter().filter(|line| line.scope == "all").collect();
+    assert!(!all.is_empty());
+    for line in all {
+        assert!((381..=385).contains(&line.total), "{line:?}");
+        assert!(line.half_width() <= 0.05, "{line:?}");
+    }
+}
+
+/// Each stratum is reported, so the margin holds for each; the confidence asked for is the one that
+/// is reported, in all places.
+#[test]
+fn a_margin_holds_for_every_stratum_with_the_confidence_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = "{model: flip_one_bit, stratify: opcode, margin: 0.1, confidence: 0.99}";
+    let file = example("vector_add", faults, folder.path());
+    let out = folder.path().join("out");
+    let run = ["run".as_ref(), file.as_path(), "--out".as_ref(), &out];
+    let finished = flipwave(folder.path(), &run, &[]).expect_success();
+    let lines = read_summary(&out);
+    let strata: BTreeSet<&str> =
+        lines.iter().filter_map(|line| line.scope.strip_prefix("stratum:")).collect();
+    let rows = rows(&out);
+    let drawn: BTreeSet<&str> = rows.iter().filter_map(|row| row.stratum.as_deref()).collect();
+    assert!(drawn.len() > 5 && strata == drawn, "{strata:?}, not {drawn:?}");
+    for line in &lines {
+        assert_eq!(line.confidence, 0.99);
+        if line.scope.starts_with("stratum:") {
+            assert!((160..=166).contains(&line.total), "{line:?}");
+        }
+        if line.scope.starts_with("stratum:") || line.scope == "all" {
+            assert!(line.half_width() <= 0.1, "{line:?}");
+        }
+    }
+    // What all strata say together, weighted with their places.
+    let places: BTreeMap<&str, f64> = rows
+        .iter()
+        .filter_map(|row| Some((row.stratum.as_deref()?, row.weight / drawn.len() as f64)))
+        .collect();
+    assert!((places.values().sum::<f64>() - 1.0).abs() < 1e-9, "{places:?}");
+    let sdc = |scope: &str| {
+        let mut found = lines.iter().filter(|own| own.scope == scope && own.outcome == "sdc");
+        found.next().expect("a line").rate
+    };
+    let weighted = places.iter().map(|(name, share)| share * sdc(&format!("stratum:{name}")));
+    assert!((weighted.sum::<f64>() - sdc("all")).abs() < 1e-5);
+
+    let plot = std::fs::read_to_string(out.join("rates.svg")).expect("rates.svg");
+    let record = std::fs::read_to_string(out.join("run.json")).expect("run.json");
+    for text in [&finished.stdout, &plot] {
+        assert!(text.contains("99 % Wilson") && !text.contains("95 % Wilson"), "{text}");
+    }
+    assert!(record.contains("\"confidence\": 0.99"), "{record}");
+}
+
+/// A line of `summary.csv`.
+#[derive(Debug)]
+struct Line {
+    scope: String,
+    outcome: String,
+    total: u64,
+    rate: f64,
+    low: f64,
+    high: f64,
+    confidence: f64,
+}
+
+impl Line {
+    fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+fn read_summary(out: &Path) -> Vec<Line> {
+    let mut table = csv::Reader::from_path(out.join("summary.csv")).expect("summary.csv");
+    assert_eq!(
+        table.headers().expect("a header"),
+        vec!["scope", "outcome", "cause", "count", "total", "rate", "low", "high", "confidence"]
+    );
+    let line = |record: csv::Result<(String, String, String, u64, u64, [f64; 4])>| {
+        let (scope, outcome, _, _, total, [rate, low, high, confidence]) = record.expect("a line");
+        Line { scope, outcome, total, rate, low, high, confidence }
+    };
+    table.deserialize().map(line).collect()
+}
+
+/// Runs a campaign; what its summary says.
+fn summary(file: &Path, out: &Path) -> Vec<Line> {
+    let run = ["run".as_ref(), file, "--out".as_ref(), out];
+    flipwave(out.parent().expect("a folder"), &run, &[]).expect_success();
+    read_summary(out)
 }
 
 /// E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22
@@ -49,7 +150,7 @@ fn the_summary_counts_the_rows_and_gives_wilson_s_intervals() {
             .filter_map(|field| field.parse().ok())
             .collect();
         let (low, high) = wilson(count as f64, 200.0);
-        let expected = [count as f64, 200.0, count as f64 / 200.0, low, high];
+        let expected = [count as f64, 200.0, count as f64 / 200.0, low, high, 0.95];
         assert_eq!(fields.len(), expected.len(), "{summary}");
         for (field, expected) in fields.iter().zip(expected) {
             assert!((field - expected).abs() < 1e-6, "{outcome}: {fields:?}, not {expected:?}");

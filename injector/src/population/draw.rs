@@ -24,7 +24,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// The stream of the injection behind the draw of its place.
+    /// The stream of the injection after the draw of its place.
     pub fn stream(&self, profile: &Profile, seed: u64) -> Stream {
         let mut stream = Stream::new(seed, self.index);
         let places = profile.strata.get(self.stratum).map_or(0, |own| own.places);
@@ -50,68 +50,72 @@ impl Drawn {
     }
 }
 
-/// Draws as many faults as asked for.
-pub(crate) fn draw(
-    profile: &Profile,
-    seed: u64,
-    sampling: Sampling,
-) -> Result<Vec<Drawn>, PlanError> {
-    let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
-    let total: u64 = places.iter().sum();
-    if total == 0 {
-        return Err(empty(profile));
-    }
-    let (count, allocation) = match sampling {
-        Sampling::Random { count, allocation } => (count, allocation),
-        Sampling::Exhaustive { most } if total > most => {
-            return Err(PlanError::TooLarge { places: total, most });
-        }
-        Sampling::Exhaustive { .. } => {
-            let strata = (0..).zip(&places);
-            let all = strata.flat_map(|(stratum, places)| (0..*places).map(move |p| (stratum, p)));
-            let drawn = |(index, (stratum, place))| Drawn {
-                index,
-                stratum,
-                weight: 1.0,
-                place,
-                draw: None,
-            };
-            return Ok((0..).zip(all).map(drawn).collect());
-        }
-    };
-    let mut drawn = Vec::new();
-    for (stratum, share) in allocation.shares(count, &places).into_iter().enumerate() {
-        let Some(own) = NonZeroU64::new(places[stratum]) else { continue };
-        let weight = own.get() as f64 / total as f64 * count as f64 / share as f64;
-        for _ in 0..share {
-            let index = drawn.len() as u64;
-            let place = Stream::new(seed, index).below(own);
-            drawn.push(Drawn { index, stratum, weight, place, draw: Some(0) });
-        }
-    }
-    Ok(drawn)
+/// What is drawn for every injection of a plan. Nothing is kept of what was: index and seed say it.
+pub(crate) struct Draws<'a> {
+    pub profile: &'a Profile,
+    pub seed: u64,
+    is_exhaustive: bool,
+    /// The strata that have faults, in the order of their indices.
+    shares: Vec<Share>,
 }
 
-fn empty(profile: &Profile) -> PlanError {
-    let executed = profile.population.executed;
-    let kinds: Vec<String> = profile
-        .population
-        .groups
-        .iter()
-        .map(|group| format!("{} {}", group.executed, group.group))
-        .collect();
-    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-    let instructions = &profile.instructions;
-    let mut kernels: Vec<&str> = instructions.iter().map(|own| own.kernel.as_str()).collect();
-    kernels.sort_unstable();
-    kernels.dedup();
-    PlanError::EmptyPopulation {
-        fault: profile.frame.fault.to_string(),
-        selection: profile.frame.selection.to_string(),
-        reason: format!(
-            "which executed {executed} wave instructions{kinds} in: {}",
-            kernels.join(", ")
-        ),
+/// The faults of one stratum, which have consecutive indices.
+struct Share {
+    stratum: usize,
+    /// Index of the first.
+    first: u64,
+    /// How many there are.
+    count: u64,
+    weight: f64,
+    /// Places of the stratum.
+    places: NonZeroU64,
+}
+
+impl<'a> Draws<'a> {
+    /// Draws for a population that has places.
+    pub fn new(profile: &'a Profile, seed: u64, sampling: Sampling) -> Draws<'a> {
+        let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
+        let total: u64 = places.iter().sum();
+        let counts = match sampling {
+            Sampling::Random { count, allocation } => allocation.shares(count, &places),
+            Sampling::Exhaustive => places.clone(),
+        };
+        let all: u64 = counts.iter().sum();
+        let mut shares = Vec::new();
+        let mut first = 0;
+        for (stratum, (places, count)) in places.into_iter().zip(counts).enumerate() {
+            let Some(places) = NonZeroU64::new(places).filter(|_| count > 0) else { continue };
+            let weight = match sampling {
+                Sampling::Exhaustive => 1.0,
+                Sampling::Random { .. } => {
+                    places.get() as f64 / total as f64 * all as f64 / count as f64
+                }
+            };
+            shares.push(Share { stratum, first, count, weight, places });
+            first += count;
+        }
+        Draws { profile, seed, is_exhaustive: sampling == Sampling::Exhaustive, shares }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.shares.iter().map(|share| share.count).sum()
+    }
+
+    /// The fault of an index; nothing from [`Draws::count`] on.
+    pub fn get(&self, index: u64) -> Option<Drawn> {
+        let after = self.shares.partition_point(|share| share.first <= index);
+        let Share { stratum, first, count, weight, places } =
+            *self.shares.get(after.checked_sub(1)?)?;
+        let number = index - first;
+        if number >= count {
+            return None;
+        }
+        let (place, draw) = match self.is_exhaustive {
+            true => (number, None),
+            false => (Stream::new(self.seed, index).below(places), Some(0)),
+        };
+        Some(Drawn { index, stratum, weight, place, draw })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What faults are drawn from: every place that a fault can strike, counted, numbered and found.
 //!
-//! A profile counts, a plan draws numbers and finds out what they are in one more run.
+//! A profile counts, a plan draws numbers and finds out what they are in one more run, a window of
+//! them at a time.
 
 mod census;
 mod collected;
@@ -10,19 +11,23 @@ mod instructions;
 mod permanent;
 mod places;
 mod plan;
+mod planned;
 mod profile;
 mod resolver;
 mod selection;
 mod size;
 mod strata;
+mod struck;
 mod words;
 
 pub use group::{Group, UnknownGroup};
-pub use plan::{Foresight, PlanError, Planned, Sampling, plan};
+pub use plan::{EmptyPopulation, Plan, PlanError, Sampling};
+pub use planned::{Foresight, Planned};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub use selection::{Lines, Selection};
 pub use size::{GroupPopulation, InstructionPopulation, Population};
 pub use strata::{Allocation, Stratification, UnknownStratification};
+pub use struck::StruckWorkgroups;
 
 #[cfg(test)]
 pub(crate) use census::Execution;

@@ -4,9 +4,10 @@ use super::census::Census;
 use super::collected::{Collected, Kind};
 use super::instructions::Frame;
 use super::permanent::UnitPlaces;
+use super::plan::EmptyPopulation;
 use super::size::{InstructionPopulation, Population};
 use super::{Selection, Stratification};
-use crate::fault::{Fault, FaultError, FaultTarget};
+use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
 use flipwave_device::WaveId;
 
@@ -169,6 +170,38 @@ impl Profile {
         self.counted == self.dispatches
     }
 
+    /// Whether what is counted are parts of the device, not executions.
+    pub(crate) fn is_permanent(&self) -> bool {
+        matches!(self.frame.fault.duration, Duration::Permanent(_))
+    }
+
+    /// Checks that there is something to strike.
+    ///
+    /// # Errors
+    /// [`EmptyPopulation`], which says what was executed.
+    pub fn check_places(&self) -> Result<(), EmptyPopulation> {
+        let Population { places, executed, groups, .. } = &self.population;
+        if *places > 0 {
+            return Ok(());
+        }
+        let kinds = groups.iter().map(|group| format!("{} {}", group.executed, group.group));
+        let kinds: Vec<String> = kinds.collect();
+        let kinds =
+            if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let mut kernels: Vec<&str> =
+            self.instructions.iter().map(|own| own.kernel.as_str()).collect();
+        kernels.sort_unstable();
+        kernels.dedup();
+        Err(EmptyPopulation {
+            fault: self.frame.fault.to_string(),
+            selection: self.frame.selection.to_string(),
+            reason: format!(
+                "which executed {executed} wave instructions{kinds} in: {}",
+                kernels.join(", ")
+            ),
+        })
+    }
+
     /// What of the workload is selected.
     pub fn selection(&self) -> &Selection {
         &self.frame.selection
@@ -199,6 +232,11 @@ impl StratumPlaces {
         let wave = self.waves.get(behind.checked_sub(1)?)?;
         let offset = place - wave.first;
         (offset < wave.places).then_some((wave, offset))
+    }
+
+    /// The waves that have places.
+    pub fn waves_with_places(&self) -> impl Iterator<Item = &WavePlaces> {
+        self.waves.iter().filter(|wave| wave.places > 0)
     }
 
     pub fn push(&mut self, dispatch: u32, wave: WaveId, places: u64) {

@@ -4,7 +4,7 @@ use super::census::{Execution, lanes_struck, next_occurrence};
 use super::draw::Drawn;
 use super::instructions::Instructions;
 use super::places::Struck;
-use super::plan::{Foresight, Planned};
+use super::planned::{Foresight, Planned};
 use super::profile::Profile;
 use super::selection::Moment;
 use crate::Workload;

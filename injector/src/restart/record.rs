@@ -3,7 +3,7 @@
 use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
 use crate::attendance::Attendance;
 use crate::injection::run_from;
-use crate::population::Planned;
+use crate::population::StruckWorkgroups;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
@@ -26,22 +26,18 @@ const LARGE: u64 = 6;
 const MOST_BYTES: u64 = 4 << 30;
 
 impl Restart {
-    /// Runs a workload whose fault-free run is `golden`, and saves the states that the faults of a
-    /// plan need; nothing if they would need too much memory.
+    /// Runs a workload whose fault-free run is `golden`, and saves the states that faults in `struck`
+    /// need; nothing if they would need too much memory.
     ///
     /// # Errors
     /// None for a workload that ran before.
     pub fn record(
         workload: &Workload,
         golden: &Golden,
-        plan: &[Planned],
+        mut struck: StruckWorkgroups,
     ) -> Result<Option<Restart>, DeviceError> {
-        let mut struck: BTreeMap<u32, HashSet<[u32; 3]>> = BTreeMap::new();
-        for event in plan.iter().filter_map(|planned| planned.site.event()) {
-            struck.entry(event.dispatch).or_default().insert(event.workgroup);
-        }
         let memory = memory_bytes(workload);
-        let memory = struck.keys().filter_map(|index| memory.get(*index as usize));
+        let memory = struck.dispatches().filter_map(|index| memory.get(index as usize));
         if memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes)) > MOST_BYTES {
             return Ok(None);
         }
@@ -49,7 +45,7 @@ impl Restart {
         let mut dispatches = BTreeMap::new();
         let (limits, start) = (golden.instruction_limits(), workload.start()?);
         run_from(workload, &limits, 0, start, Vec::new(), |index, device, dispatch| {
-            let Some(workgroups) = struck.remove(&index) else {
+            let Some(workgroups) = struck.take(index) else {
                 return workload.dispatch(device, dispatch);
             };
             let statistics = golden.statistics[index as usize];

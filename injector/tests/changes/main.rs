@@ -10,7 +10,8 @@ use common::planned;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Ending, Fault, FaultModel, FaultTarget, Golden, Gone, HookInjector, Injection,
-    Injector, Place, Planned, Site, TraceEnding, What, When, Workload, inject, landmarks, trace,
+    Injector, Place, Planned, Site, StruckWorkgroups, TraceEnding, What, When, Workload, inject,
+    landmarks, trace,
 };
 
 /// What the kernel does.
@@ -49,10 +50,19 @@ fn struck(workload: &Workload, dispatch: u32, buffer: usize, word: usize) -> Sit
     site.parse().expect("a site")
 }
 
+fn injector<'a>(
+    workload: &'a Workload,
+    golden: &'a Golden,
+    plan: &[Planned],
+    accelerations: Accelerations,
+) -> Injector<'a> {
+    Injector::new(workload, golden, StruckWorkgroups::of(plan), accelerations).expect("states")
+}
+
 fn accelerated(workload: &Workload, golden: &Golden, site: Site) -> Injection {
     let any = planned(workload, &Fault::transient(FaultModel::FlipOneBit), 1, 1).remove(0);
     let planned = [Planned { site, foresight: None, ..any }];
-    let injector = Injector::new(workload, golden, &planned, Accelerations::ALL).expect("states");
+    let injector = injector(workload, golden, &planned, Accelerations::ALL);
     injector.inject(&planned[0]).unwrap_or_else(|error| panic!("{site}: {error}"))
 }
 
@@ -99,8 +109,8 @@ fn whole_runs_and_accelerated_ones_agree() {
     let workload = workload();
     let golden = workload.golden().expect("a golden run");
     let plan = plan(&workload, 250);
-    let slow = Injector::new(&workload, &golden, &plan, Accelerations::NONE).expect("an injector");
-    let fast = Injector::new(&workload, &golden, &plan, Accelerations::ALL).expect("states");
+    let slow = injector(&workload, &golden, &plan, Accelerations::NONE);
+    let fast = injector(&workload, &golden, &plan, Accelerations::ALL);
     let mut endings = Vec::new();
     for planned in &plan {
         let [slow, fast] = [&slow, &fast].map(|injector| {
@@ -119,7 +129,7 @@ fn whole_runs_and_accelerated_ones_agree() {
     // otherwise.
     for left_out in [0, 1, 3, 4, 5, 8, 9, 10, 11] {
         let other = without(&workload, left_out);
-        let fast = Injector::new(&other, &golden, &plan, Accelerations::ALL).expect("states");
+        let fast = injector(&other, &golden, &plan, Accelerations::ALL);
         let mut pairs = plan.iter().zip(&endings);
         let differs = pairs.any(|(planned, ending)| {
             fast.inject(planned).map_or(true, |injection| injection.ending != *ending)

@@ -4,8 +4,8 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};
 use flipwave_injector::{
-    Allocation, Buffer, Changes, Counting, Fault, Planned, Sampling, Selection, Stratification,
-    Workload, plan, profile,
+    Allocation, Buffer, Changes, Counting, Fault, Plan, Planned, Sampling, Selection,
+    Stratification, Workload, profile,
 };
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -39,7 +39,8 @@ pub fn planned(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec
         return Vec::new();
     };
     let sampling = Sampling::Random { count, allocation: Allocation::default() };
-    plan(workload, &profile, seed, sampling).unwrap_or_default()
+    let plan = Plan::new(workload, &profile, seed, sampling);
+    plan.and_then(|plan| plan.faults(0..count)).unwrap_or_default()
 }
 
 /// Both kernels of `paths.cl`, one after the other.

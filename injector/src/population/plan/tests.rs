@@ -1,0 +1,361 @@
+use super::*;
+use crate::fault::{Action, Duration, FaultModel};
+use crate::population::Group;
+use crate::population::instructions::Frame;
+use crate::population::profile::tests::{frame, profile_of};
+use crate::population::{Selection, Stratification};
+use crate::site::{Event, Lanes, Place, Site, When};
+use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
+use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::{Pc, Register, RegisterRange};
+use flipwave_sim::Watch;
+use std::collections::HashSet;
+
+/// The faults that were drawn in the first dispatch, by the index of the injection.
+fn resolve(
+    trace: &[Executed],
+    profile: &Profile,
+    seed: u64,
+    drawn: Vec<Drawn>,
+) -> BTreeMap<u64, Planned> {
+    let mut waves: HashMap<WaveId, Vec<(u64, Drawn)>> = HashMap::new();
+    for drawn in drawn {
+        let (wave, offset) = profile.strata[drawn.stratum].locate(drawn.place).unwrap();
+        waves.entry(wave.wave).or_default().push((offset, drawn));
+    }
+    let (workload, dispatch) = (workload(), dispatch());
+    let mut resolver = Resolver::new(profile, &workload, (0, &dispatch), seed, waves);
+    let mut finished = HashSet::new();
+    for execution in executions(trace) {
+        let wave = execution.wave;
+        if !finished.contains(&wave)
+            && resolver.see(&execution, &mut |_, _, _| Some(0)) == Watch::Off
+        {
+            finished.insert(wave);
+        }
+    }
+    resolver.finish().into_iter().collect()
+}
+
+fn random(count: u64) -> Sampling {
+    Sampling::Random { count, allocation: Allocation::Proportional }
+}
+
+/// All that a plan draws.
+fn draw(profile: &Profile, seed: u64, sampling: Sampling) -> Vec<Drawn> {
+    let draws = Draws::new(profile, seed, sampling);
+    (0..draws.count()).map(|index| draws.get(index).unwrap()).collect()
+}
+
+fn plan_of(trace: &[Executed], profile: &Profile, seed: u64, count: u64) -> Vec<Planned> {
+    let drawn = draw(profile, seed, random(count));
+    let planned = resolve(trace, profile, seed, drawn);
+    assert_eq!(planned.len() as u64, count);
+    planned.into_values().collect()
+}
+
+fn event(planned: &Planned) -> Event {
+    *planned.site.event().unwrap()
+}
+
+/// Every place number of the whole population, resolved, against an enumeration of all
+/// executions, registers, lanes and bits that knows nothing of place numbers.
+#[test]
+fn every_place_of_the_population_is_one_site() {
+    let trace = trace();
+    let groups = [Group::Valu, Group::Salu, Group::Vmem];
+    let profile = profile_of(std::slice::from_ref(&trace), frame(&groups, FaultModel::FlipOneBit));
+    let drawn = draw(&profile, 0, Sampling::Exhaustive);
+    let found: Vec<Site> =
+        resolve(&trace, &profile, 0, drawn).into_values().map(|own| own.site).collect();
+
+    let mut expected = Vec::new();
+    for wave in [[0, 0], [0, 1], [1, 0]] {
+        let mut executions: HashMap<Pc, u64> = HashMap::new();
+        for (id, inst, lanes) in &trace {
+            if [id.workgroup[0], id.wave] != wave {
+                continue;
+            }
+            let occurrence = executions.entry(inst.pc).or_default();
+            let mut add = |register: &str, lane: Option<Lane>, bits: u32| {
+                let event = Event {
+                    dispatch: 0,
+                    workgroup: id.workgroup,
+                    wave: Some(id.wave),
+                    pc: inst.pc,
+                    occurrence: *occurrence,
+                    intermittent: None,
+                };
+                expected.extend((0..bits).map(|bit| Site {
+                    when: When::At(event),
+                    place: Place::Register(register.parse().unwrap()),
+                    lanes: lane.map(Lanes::One),
+                    action: Action::Flip(1 << bit),
+                }));
+            };
+            match inst.pc.0 {
+                0x100 | 0x114 => {
+                    let registers = if inst.pc.0 == 0x100 { ["v2", "v3"] } else { ["v4", "v5"] };
+                    for register in registers {
+                        lanes.lanes().for_each(|lane| add(register, Some(lane), 32));
+                    }
+                }
+                0x10c => ["vcc_lo", "vcc_hi"].iter().for_each(|name| add(name, None, 32)),
+                0x110 => {
+                    let words = ["s4", "s5", "exec_lo", "exec_hi"];
+                    words.iter().for_each(|name| add(name, None, 32));
+                    add("scc", None, 1);
+                }
+                0x11c => {
+                    add("s6", None, 32);
+                    add("scc", None, 1);
+                }
+                _ => {}
+            }
+            *occurrence += 1;
+        }
+    }
+    assert_eq!(found.len() as u64, profile.population.places);
+    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len());
+    assert!(found == expected, "the sites are not those executed, in the order documented");
+}
+
+#[test]
+fn a_plan_depends_on_seed_and_index_alone() {
+    let trace = trace();
+    let model = FaultModel::RandomValue;
+    let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::All], model));
+    let plan = plan_of(&trace, &profile, 42, 200);
+    assert_eq!(plan, plan_of(&trace, &profile, 42, 200));
+    assert_eq!(plan[..30], plan_of(&trace, &profile, 42, 30));
+    assert_ne!(plan, plan_of(&trace, &profile, 43, 200));
+}
+
+/// Chi-squared over the bits of the results of one instruction, v[4:5] in 70 written lanes:
+/// every register, bit and wave is hit as often as its share of the population says.
+#[test]
+fn plans_are_uniform_over_the_population() {
+    let trace = trace();
+    let model = FaultModel::FlipOneBit;
+    let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], model));
+    let plan = plan_of(&trace, &profile, 7, 20_000);
+
+    let mut hits: HashMap<(Place, Action), u32> = HashMap::new();
+    let mut waves: HashMap<WaveId, u32> = HashMap::new();
+    for planned in &plan {
+        let (site, event) = (planned.site, event(planned));
+        *hits.entry((site.place, site.action)).or_default() += 1;
+        let wave = WaveId { workgroup: event.workgroup, wave: event.wave.unwrap() };
+        *waves.entry(wave).or_default() += 1;
+    }
+    assert_eq!(hits.len(), 64, "32 bits of both halves");
+    let expected = 20_000.0 / 64.0;
+    let squared: f64 =
+        hits.values().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();
+    // 63 degrees of freedom: 99.9 % lie below 103.4, 0.1 % below 32.
+    assert!((32.0..103.4).contains(&squared), "{squared}");
+
+    for (own, lanes) in [((0, 0), 35.0), ((0, 1), 3.0), ((1, 0), 32.0)] {
+        let hits = f64::from(waves[&wave(own.0, own.1)]);
+        let share: f64 = lanes / 70.0;
+        let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
+        assert!((hits - 20_000.0 * share).abs() < 4.0 * deviation, "{own:?}: {hits}");
+    }
+}
+
+#[test]
+fn random_values_differ_and_come_from_the_stream() {
+    let trace = trace();
+    let model = FaultModel::RandomValue;
+    let profile = profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], model));
+    let values: HashSet<Action> =
+        plan_of(&trace, &profile, 1, 500).iter().map(|planned| planned.site.action).collect();
+    assert!(values.len() > 495);
+    assert!(values.iter().all(|action| matches!(action, Action::Set(_))));
+}
+
+#[test]
+fn planned_faults_say_what_they_strike() {
+    let trace = trace();
+    let profile =
+        profile_of(std::slice::from_ref(&trace), frame(&[Group::Fp64], FaultModel::ZeroValue));
+    let planned = &plan_of(&trace, &profile, 1, 1)[0];
+    assert_eq!((planned.opcode, planned.group), ("v_add_f64", Group::Valu));
+    assert_eq!(planned.kernel.as_deref(), Some("kernel"));
+    assert_eq!(event(planned).pc, Pc(0x114));
+}
+
+#[test]
+fn an_empty_population_is_explained() {
+    let profile = profile_of(&[trace()], frame(&[Group::Lds], FaultModel::FlipOneBit));
+    let workload = workload();
+    let error = Plan::new(&workload, &profile, 42, random(1)).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "nothing to inject into: transient flip_one_bit in destination_register of one lane \
+         has no place in this workload with groups: [lds], which executed 35 wave \
+         instructions (10 valu, 15 salu, 10 vmem) in: kernel"
+    );
+}
+
+/// A workload that stops short of its profile leaves faults without a site; that must not
+/// go unnoticed.
+#[test]
+fn places_that_are_not_executed_again_are_not_planned() {
+    let trace = trace();
+    let profile =
+        profile_of(std::slice::from_ref(&trace), frame(&[Group::All], FaultModel::FlipOneBit));
+    let drawn = draw(&profile, 42, random(100));
+    let planned = resolve(&trace[..7], &profile, 42, drawn);
+    assert!(planned.len() < 100);
+    let expected: Vec<u64> = (0..100).collect();
+    assert!(in_order(planned.into_iter().collect(), &expected).is_err());
+}
+
+/// Each stratum is drawn from by itself, gets its share, and weighs what it should.
+#[test]
+fn strata_get_their_shares_and_weights_that_make_up_for_them() {
+    let trace = trace();
+    let frame = Frame {
+        stratification: Stratification::Group,
+        ..frame(&[Group::All], FaultModel::FlipOneBit)
+    };
+    let profile = profile_of(std::slice::from_ref(&trace), frame);
+    let places: Vec<(String, u64)> = profile.strata().map(|own| (own.name, own.places)).collect();
+    assert_eq!(
+        places,
+        [
+            ("salu".to_owned(), 5 * (129 + 33)),
+            ("valu".to_owned(), 5 * 64 + 70 * 64),
+            ("vmem".to_owned(), 195 * 64),
+        ]
+    );
+    let total: u64 = places.iter().map(|(_, places)| places).sum();
+    for allocation in [Allocation::Equal, Allocation::Proportional] {
+        let drawn = draw(&profile, 1, Sampling::Random { count: 300, allocation });
+        let planned: Vec<Planned> = resolve(&trace, &profile, 1, drawn).into_values().collect();
+        assert_eq!(planned.len(), 300);
+        for (stratum, (name, places)) in places.iter().enumerate() {
+            let own: Vec<&Planned> = planned.iter().filter(|own| own.stratum == stratum).collect();
+            assert!(own.iter().all(|own| own.group.name() == name));
+            if allocation == Allocation::Equal {
+                assert_eq!(own.len(), 100);
+            }
+            let weight: f64 = own.iter().map(|own| own.weight).sum();
+            let share = *places as f64 / total as f64;
+            assert!((weight / 300.0 - share).abs() < 1e-12, "{name}: {weight}");
+        }
+    }
+}
+
+/// The index alone says what is drawn: nothing before it is drawn, whatever there is of it, and
+/// the ends of each stratum's share are its own.
+#[test]
+fn any_index_of_an_endless_plan_is_drawn_at_once() {
+    let frame = Frame {
+        stratification: Stratification::Group,
+        ..frame(&[Group::All], FaultModel::FlipOneBit)
+    };
+    let profile = profile_of(&[trace()], frame);
+    let strata = || 0..profile.strata.len();
+    for (allocation, count) in [(Allocation::Equal, u64::MAX), (Allocation::Proportional, 3 << 62)]
+    {
+        let draws = Draws::new(&profile, 7, Sampling::Random { count, allocation });
+        assert_eq!(draws.count(), count);
+        let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
+        let mut first = 0;
+        for (stratum, share) in strata().zip(allocation.shares(count, &places)) {
+            let last = first + (share - 1);
+            for index in [first, first + share / 2, last] {
+                let drawn = draws.get(index).unwrap();
+                assert_eq!((drawn.index, drawn.stratum), (index, stratum));
+                assert_eq!(Some(drawn), draws.get(index), "the same each time");
+            }
+            first = last.wrapping_add(1);
+        }
+        assert_eq!(draws.get(count), None);
+    }
+    let all = Draws::new(&profile, 7, Sampling::Exhaustive);
+    assert_eq!(all.count(), profile.population.places);
+    let last = all.get(all.count() - 1).unwrap();
+    assert_eq!((last.stratum, last.place), (2, profile.strata[2].places - 1));
+    assert_eq!(all.get(all.count()), None);
+}
+
+/// What the states are saved of that runs begin from.
+#[test]
+fn workgroups_that_a_plan_strikes_are_those_of_its_faults() {
+    let (workload, profile) =
+        (workload(), profile_of(&[trace()], frame(&[Group::Fp64], FaultModel::FlipOneBit)));
+    let struck = |count| {
+        let plan = Plan::new(&workload, &profile, 3, random(count)).unwrap();
+        plan.struck_workgroups()
+    };
+    let one = plan_of(&trace(), &profile, 3, 1);
+    assert_eq!(struck(1), StruckWorkgroups::of(&one));
+    let all: StruckWorkgroups = [(0, [0, 0, 0]), (0, [1, 0, 0])].into_iter().collect();
+    assert_eq!((struck(100), struck(u64::MAX)), (all.clone(), all));
+}
+
+/// The same sample without what a selection leaves out.
+#[test]
+fn only_what_is_selected_is_drawn() {
+    let trace = trace();
+    let drawn = |selection: Selection| {
+        let frame = Frame { selection, ..frame(&[], FaultModel::ZeroValue) };
+        let profile = profile_of(std::slice::from_ref(&trace), frame);
+        plan_of(&trace, &profile, 3, 100).iter().map(|own| own.site).collect::<Vec<_>>()
+    };
+    let all = Selection::default();
+    let every = |selection: Selection, holds: fn(&Site, &Event) -> bool| {
+        drawn(selection).iter().all(|site| holds(site, site.event().unwrap()))
+    };
+    let registers = vec!["v4".parse().map(|own| RegisterRange::new(own, 2)).unwrap()];
+    for (selection, holds) in [
+        (
+            Selection { registers, ..all.clone() },
+            (|site, _| matches!(site.place, Place::Register(Register::Vgpr(v)) if v.0 / 2 == 2))
+                as fn(&Site, &Event) -> bool,
+        ),
+        (Selection { occurrences: Some(1..=1), ..all.clone() }, |_, own| own.occurrence == 1),
+        (Selection { waves: Some(1..=7), ..all.clone() }, |_, own| own.wave == Some(1)),
+        (Selection { window: Some(0..=2), ..all.clone() }, |_, own| own.pc < Pc(0x110)),
+        (Selection { pcs: vec![Pc(0x110)], ..all.clone() }, |_, own| own.pc == Pc(0x110)),
+        (Selection { workgroups: vec![[1, 0, 0]], ..all.clone() }, |_, own| {
+            own.workgroup == [1, 0, 0]
+        }),
+        (Selection { lanes: Some(LaneMask(0x10)), groups: vec![Group::Vmem], ..all.clone() }, {
+            |site, _| site.lanes == Some(Lanes::One(Lane(4)))
+        }),
+    ] {
+        let text = selection.to_string();
+        assert!(every(selection, holds), "{text}");
+        assert!(!every(all.clone(), holds), "{text} leaves nothing out");
+    }
+}
+
+/// Permanent faults: every word and bit of a result on every slot that executed the operation,
+/// and no other. Lanes 1, 4 and 63 run in slots 1, 4 and 15; the halves in all sixteen.
+#[test]
+fn every_place_of_a_permanent_fault_is_a_slot_that_is_used() {
+    let trace = trace();
+    let mut frame = frame(&[Group::Fp64], FaultModel::FlipOneBit);
+    frame.fault.duration = Duration::Permanent(std::num::NonZeroU32::new(3).unwrap());
+    let profile = profile_of(std::slice::from_ref(&trace), frame);
+    assert_eq!(profile.population.places, (16 + 16 + 3) * 2 * 32);
+    let drawn = draw(&profile, 0, Sampling::Exhaustive);
+    let sites: HashSet<Site> =
+        drawn.iter().map(|own| permanent(&profile, 0, own).unwrap().1.site).collect();
+    assert_eq!(sites.len() as u64, profile.population.places);
+    let mut slots: BTreeMap<(u32, u8), HashSet<Option<u8>>> = BTreeMap::new();
+    for site in &sites {
+        let (When::Always(unit), Place::Destination(0..2)) = (site.when, site.place) else {
+            panic!("{site}");
+        };
+        assert_eq!((unit.opcode.name(), unit.units.get()), ("v_add_f64", 3));
+        slots.entry((unit.unit, unit.simd)).or_default().insert(unit.slot);
+    }
+    let all: HashSet<Option<u8>> = (0..16).map(Some).collect();
+    let few = HashSet::from([Some(1), Some(4), Some(15)]);
+    assert_eq!(slots, BTreeMap::from([((0, 0), all.clone()), ((0, 1), few), ((1, 0), all)]));
+}

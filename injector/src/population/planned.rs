@@ -1,0 +1,64 @@
+//! One injection of a plan.
+
+use super::Group;
+use crate::fate::Fate;
+use crate::injection::Struck;
+use crate::site::{Lanes, Site};
+
+/// One injection of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Where the fault strikes.
+    pub site: Site,
+    /// The kernel of the site's dispatch; nothing for a permanent fault, which strikes in all.
+    pub kernel: Option<String>,
+    /// Canonical name of the operation struck.
+    pub opcode: &'static str,
+    /// Its primary group.
+    pub group: Group,
+    /// The instruction's source line, `file:line`, where the code object says it.
+    pub line: Option<String>,
+    /// The stratum it was drawn from, by its number in [`Profile::strata`].
+    pub stratum: usize,
+    /// How many places of the population it stands for, relative to the other injections: 1 on
+    /// average, and the same for all of a stratum.
+    pub weight: f64,
+    /// What is known of the fault from the fault-free run.
+    pub foresight: Option<Foresight>,
+}
+
+/// What the fault-free run says of a fault that strikes one execution of an instruction by one
+/// wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foresight {
+    /// Instructions that the wave has executed before the one of the site.
+    pub time: u64,
+    /// What becomes of the value that is struck, and what it is before the fault, where it is one
+    /// of a register after the instruction. Of the registers of several lanes the value is that of
+    /// the lowest.
+    pub value: Option<(Fate, u64)>,
+}
+
+impl Planned {
+    /// What the fault strikes, if nothing ever reads it: a run with the fault is the fault-free one
+    /// then, and need not be made.
+    pub fn foreseen(&self) -> Option<Struck> {
+        let (fate, before) = self.foresight?.value?;
+        let after = self.site.action.apply(before);
+        (fate != Fate::Read).then_some(Struck { before, after, words: self.words()? })
+    }
+
+    /// What becomes of the value in the fault-free run, where that is known.
+    pub fn fate(&self) -> Option<Fate> {
+        self.foresight?.value.map(|(fate, _)| fate)
+    }
+
+    /// How many places the fault strikes, where that is known: of a site with the lanes named.
+    fn words(&self) -> Option<u64> {
+        match self.site.lanes {
+            None | Some(Lanes::One(_)) => Some(1),
+            Some(Lanes::Mask(mask)) => Some(mask.count().into()),
+            Some(Lanes::Active | Lanes::All) => None,
+        }
+    }
+}
