@@ -149,7 +149,7 @@ mod tests {
             result
         };
         let mut taken = Vec::new();
-        let result: Result<(), ()> = in_order(8, workers(1_000_000), &GO_ON, job, |index| {
+        let result: Result<(), ()> = in_order(8, (workers(1_000_000), 100), &GO_ON, job, |index| {
             taken.push(index);
             Ok(())
         });

@@ -154,7 +154,7 @@ impl<'a> Plan<'a> {
         let mut planned = Vec::with_capacity(wanted.len());
         self.workload.run_fault_free(|index, device, dispatch| {
             let Some(waves) = faults.remove(&index) else {
-                return workload.dispatch(device, dispatch);
+                return self.workload.dispatch(device, dispatch);
             };
             let of = (index, dispatch);
             let mut resolver = Resolver::new(profile, self.workload, of, seed, waves);
