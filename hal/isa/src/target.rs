@@ -163,30 +163,6 @@ impl Target {
         if self.acc_vgprs() == AccVgprs::Unified { 512 } else { 256 }
     }
 
-    /// VGPRs, AccVGPRs included, of each wave of a workgroup of `waves` waves of `wave_size` lanes,
-    /// at most: all of them are resident at once, on the SIMDs of one compute unit, or of a
-    /// workgroup processor (gfx10 and later) in `workgroup_processor_mode` (LLVM's
-    /// `getTotalNumVGPRs`, `getEUsPerCU` and `getWavesPerEUForWorkGroup`).
-    pub fn max_vgprs_of_workgroup(
-        &self,
-        waves: u32,
-        wave_size: u8,
-        workgroup_processor_mode: bool,
-    ) -> u16 {
-        let gfx10 = self.generation() >= Generation::Gfx10;
-        let simds = if gfx10 && !workgroup_processor_mode { 2 } else { 4 };
-        let of_64 = match self.processor() {
-            _ if self.acc_vgprs() == AccVgprs::Unified => 512,
-            "gfx1100" | "gfx1101" | "gfx1151" => 768,
-            _ if gfx10 => 512,
-            _ => 256,
-        };
-        let file = of_64 * (64 / u32::from(wave_size.clamp(32, 64)));
-        let granule = u32::from(self.vgpr_granule(wave_size));
-        let share = file / waves.div_ceil(simds).max(1) / granule * granule;
-        share.min(self.max_vgprs().into()) as u16
-    }
-
     /// The unit in which a kernel descriptor counts VGPRs (AMDGPUUsage,
     /// `GRANULATED_WORKITEM_VGPR_COUNT`).
     pub fn vgpr_granule(&self, wave_size: u8) -> u8 {
@@ -351,23 +327,6 @@ mod tests {
             assert_eq!(Target::from_elf_machine(target.elf_machine()), Some(target));
         }
         assert_eq!(Target::from_elf_machine(0), None);
-    }
-
-    #[test]
-    fn the_waves_of_a_workgroup_share_the_registers() {
-        for (target, waves, wave_size, most) in [
-            ("gfx90a", 16, 64, 128),
-            ("gfx90a", 4, 64, 512),
-            ("gfx906", 16, 64, 64),
-            ("gfx1030", 32, 32, 128),
-            ("gfx1100", 32, 32, 192),
-            ("gfx1100", 1, 32, 256),
-        ] {
-            let target: Target = target.parse().expect("a target");
-            assert_eq!(target.max_vgprs_of_workgroup(waves, wave_size, true), most, "{target}");
-        }
-        let target: Target = "gfx1030".parse().expect("a target");
-        assert_eq!(target.max_vgprs_of_workgroup(32, 32, false), 64);
     }
 
     #[test]

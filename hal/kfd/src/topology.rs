@@ -2,7 +2,7 @@
 //! those of boards that are sold; a program may print them, and nothing is timed by them.
 
 use crate::abi::{CacheProperties, HeapType, IoLinkProperties, MemoryProperties, NodeProperties};
-use flipwave_isa::Target;
+use flipwave_isa::{AccVgprs, Target};
 
 /// Base of the window to LDS, and to private memory, in the flat address space.
 const APERTURES: [u64; 2] = [1 << 48, 2 << 48];
@@ -16,10 +16,7 @@ struct Board {
     engine: [u32; 3],
     device: u16,
     name: &'static str,
-    units: u32,
     shader_banks: u32,
-    waves_per_simd: u32,
-    simds_per_unit: u32,
     memory_bytes: u64,
     clock_mhz: u32,
     /// Whether its memories correct errors, which is part of the target's name.
@@ -32,10 +29,7 @@ const BOARDS: [Board; 4] = [
         engine: [9, 0, 6],
         device: 0x66a1,
         name: "AMD Radeon Instinct MI50",
-        units: 60,
         shader_banks: 4,
-        waves_per_simd: 10,
-        simds_per_unit: 4,
         memory_bytes: 16 << 30,
         clock_mhz: 1725,
         corrects_errors: true,
@@ -45,10 +39,7 @@ const BOARDS: [Board; 4] = [
         engine: [9, 0, 8],
         device: 0x738c,
         name: "AMD Instinct MI100",
-        units: 120,
         shader_banks: 8,
-        waves_per_simd: 10,
-        simds_per_unit: 4,
         memory_bytes: 32 << 30,
         clock_mhz: 1502,
         corrects_errors: true,
@@ -58,10 +49,7 @@ const BOARDS: [Board; 4] = [
         engine: [9, 0, 10],
         device: 0x740f,
         name: "AMD Instinct MI210",
-        units: 104,
         shader_banks: 8,
-        waves_per_simd: 8,
-        simds_per_unit: 4,
         memory_bytes: 64 << 30,
         clock_mhz: 1700,
         corrects_errors: true,
@@ -71,10 +59,7 @@ const BOARDS: [Board; 4] = [
         engine: [10, 3, 0],
         device: 0x73bf,
         name: "AMD Radeon RX 6900 XT",
-        units: 80,
         shader_banks: 4,
-        waves_per_simd: 16,
-        simds_per_unit: 2,
         memory_bytes: 16 << 30,
         clock_mhz: 2250,
         corrects_errors: false,
@@ -89,8 +74,8 @@ pub fn processors() -> impl Iterator<Item = &'static str> {
 /// The machine: a host and some GPUs of one kind.
 pub struct Topology {
     board: &'static Board,
-    lds_bytes: u32,
-    wave_size: u8,
+    target: Target,
+    units: u32,
     gpus: u32,
 }
 
@@ -98,8 +83,7 @@ impl Topology {
     /// A machine with so many GPUs; `None` if the runtime has no such GPU.
     pub fn new(target: &Target, gpus: u32) -> Option<Topology> {
         let board = BOARDS.iter().find(|board| board.processor == target.processor())?;
-        let wave_size = *target.wave_sizes().first()?;
-        Some(Topology { board, lds_bytes: target.lds_bytes(), wave_size, gpus })
+        Some(Topology { board, target: target.clone(), units: target.compute_units()?, gpus })
     }
 
     /// Nodes, the host's included.
@@ -127,7 +111,11 @@ impl Topology {
         if !Topology::is_gpu(node) {
             return Some(NodeProperties { cpu_cores: 8, cpu_clock_mhz: 2000, ..common });
         }
-        let board = self.board;
+        let Topology { board, target, units, .. } = self;
+        let simds_per_unit = target.simds_per_unit();
+        // AccVGPRs have a file of the same size where they are not part of this one.
+        let files = if target.acc_vgprs() == AccVgprs::Separate { 2 } else { 1 };
+        let vgprs_per_unit = files * target.vgprs_per_simd(64) * simds_per_unit;
         let mut marketing_name = [0; 64];
         for (place, unit) in marketing_name.iter_mut().zip(board.name.encode_utf16()) {
             *place = unit;
@@ -136,16 +124,16 @@ impl Topology {
         name[..board.processor.len()].copy_from_slice(board.processor.as_bytes());
         let [major, minor, stepping] = board.engine;
         Some(NodeProperties {
-            compute_cores: board.units * board.simds_per_unit,
+            compute_cores: units * simds_per_unit,
             compute_core_id: 0x8000_0000 | (node << 12),
             capability: capability(board),
-            waves_per_simd: board.waves_per_simd,
-            lds_kib: self.lds_bytes >> 10,
-            wave_size: self.wave_size.into(),
+            waves_per_simd: target.waves_per_simd(),
+            lds_kib: target.lds_bytes() >> 10,
+            wave_size: target.default_wave_size().into(),
             shader_banks: board.shader_banks,
             arrays: 1,
-            units_per_array: board.units / board.shader_banks,
-            simds_per_unit: board.simds_per_unit,
+            units_per_array: units / board.shader_banks,
+            simds_per_unit,
             scratch_slots_per_unit: 32,
             engine: 64 | major << 10 | minor << 16 | stepping << 24,
             vendor: 0x1002,
@@ -161,7 +149,7 @@ impl Topology {
             sdma_queues_per_engine: 8,
             compute_queues: 24,
             unique_id: 0xf11b_0000_0000_0000 | u64::from(node),
-            vgpr_bytes_per_unit: 0x8_0000,
+            vgpr_bytes_per_unit: vgprs_per_unit * 64 * 4,
             sgpr_bytes_per_unit: 0x4000,
             ..common
         })
@@ -182,7 +170,7 @@ impl Topology {
             0 => Some(vec![bank(HeapType::System, SYSTEM_BYTES, 0)]),
             node if node < self.nodes() => Some(vec![
                 bank(HeapType::FrameBufferPublic, self.board.memory_bytes, 0),
-                bank(HeapType::Lds, self.lds_bytes.into(), lds),
+                bank(HeapType::Lds, self.target.lds_bytes().into(), lds),
                 bank(HeapType::Scratch, 1 << 32, scratch),
             ]),
             _ => None,

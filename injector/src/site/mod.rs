@@ -214,7 +214,10 @@ impl Unit {
     /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 from gfx10 on (RDNA ISA
     /// documents).
     pub fn simds(target: &Target) -> (u8, u8) {
-        if target.wave_sizes().contains(&32) { (2, 32) } else { (4, 16) }
+        match target.simds_per_unit() {
+            2 => (2, 32),
+            _ => (4, 16),
+        }
     }
 
     /// The compute unit and the SIMD that a wave runs on, of a dispatch with so many workgroups in x
