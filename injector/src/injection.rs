@@ -230,8 +230,7 @@ pub(crate) fn run_from<E: From<DeviceError>>(
                 workload.change(&mut device, index as usize + 1)?;
             }
             Completion::Faulted(fault) => {
-                let place = workload.place(&dispatch, fault.place);
-                let fault = DeviceFault { place, ..fault };
+                let fault = workload.original(&dispatch, fault);
                 return Ok(Ending::Faulted { dispatch: index, fault });
             }
         }

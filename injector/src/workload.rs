@@ -14,7 +14,9 @@ use flipwave_device::{
 use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{ByteSet, EmbeddedGpu, Footprints, Observer, Unobserved, WaveState};
+use flipwave_sim::{
+    ByteSet, EmbeddedGpu, Footprints, Observer, Policy, Stalls, Unobserved, WaveState,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -169,7 +171,8 @@ impl Workload {
             let (end, found) =
                 self.attendance.finish_within_lds(&dispatch.kernel, device, &mut execution)?;
             violations.extend(found.into_iter().map(|mut own| {
-                own.place.pc = self.place(dispatch, Place { pc: own.place.pc, wave: own.wave }).pc;
+                let place = Place { pc: own.place.pc, wave: own.wave };
+                own.place.pc = self.original_place(dispatch, place).pc;
                 (index, own)
             }));
             Ok(end)
@@ -240,8 +243,13 @@ impl Workload {
         self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, None)
     }
 
+    /// A fault in a dispatch's code, where it would be in the code as it was.
+    pub(crate) fn original(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
+        fault.map_places(|place| self.original_place(dispatch, place))
+    }
+
     /// A place in a dispatch's code, where it would be in the code as it was.
-    pub(crate) fn place(&self, dispatch: &Dispatch, place: Place) -> Place {
+    fn original_place(&self, dispatch: &Dispatch, place: Place) -> Place {
         match self.guests.get(&dispatch.module.0) {
             Some(guest) => guest.place(place),
             None => place,
@@ -328,7 +336,9 @@ impl Workload {
         ) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> = self.dispatches.iter().map(|own| own.instruction_limit).collect();
-        let run = run_from(self, &limits, 0, self.start()?, Vec::new(), |index, device, own| {
+        let mut device = self.start()?;
+        device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
+        let run = run_from(self, &limits, 0, device, Vec::new(), |index, device, own| {
             check_packet(index, device, own)?;
             Ok::<_, GoldenError>(dispatch_one(index, device, own)?)
         });

@@ -84,8 +84,8 @@ fn essence(mut injection: Injection) -> Injection {
     let ending = match injection.ending {
         Ending::Completed { outputs, .. } => Ending::Completed { outputs, statistics: Vec::new() },
         Ending::Faulted { dispatch, mut fault } => {
-            if let FaultCause::Watchdog { executed } = &mut fault.cause {
-                *executed = 0;
+            if fault.cause.is_hang() {
+                fault.cause = FaultCause::Watchdog { executed: 0 };
                 struck.words = struck.words.min(1);
                 fault.place.pc = flipwave_isa::Pc(0);
                 fault.place.wave = flipwave_device::WaveId { workgroup: [0; 3], wave: 0 };

@@ -29,8 +29,8 @@ fn faults() -> Vec<Fault> {
 fn result(injection: Injection) -> Injection {
     let ending = match injection.ending {
         Ending::Faulted { dispatch, mut fault } => {
-            if let FaultCause::Watchdog { executed } = &mut fault.cause {
-                *executed = 0;
+            if fault.cause.is_hang() {
+                fault.cause = FaultCause::Watchdog { executed: 0 };
                 fault.place.pc.0 = 0;
                 fault.place.wave.wave = 0;
             }

@@ -6,8 +6,8 @@ use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Stat
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{
-    ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Unobserved,
-    Watch, WaveState,
+    ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Stalls,
+    Unobserved, Watch, WaveState,
 };
 use flipwave_tests::{MACHINES, Program, assemble, assemble_for, compile, examples};
 use rand_chacha::ChaCha8Rng;
@@ -172,7 +172,13 @@ fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize 
 }
 
 /// Eight workgroups are under way at once, some of them in the middle of a wave's turn.
-const TAKES_TURNS: Policy = Policy { private_bytes: 0, wave_turn: 17, workgroup_turn: 2 };
+const TAKES_TURNS: Policy = Policy {
+    private_bytes: 0,
+    wave_turn: 17,
+    workgroup_turn: 2,
+    resident_workgroups: 0,
+    stalls: Stalls::Ignore,
+};
 
 /// The dispatches of a workload with the device as each finds it.
 fn dispatches(workload: &Workload) -> Vec<(EmbeddedGpu, Dispatch)> {

@@ -1,6 +1,6 @@
 //! Instructions that compilers do not emit, in kernels written by hand.
 
-use flipwave_device::{Completion, Device, DeviceFault, FaultCause};
+use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
 use flipwave_tests::{Program, assemble, to_values};
 
 /// A kernel of so many workgroups of one wave, on a buffer of 64 zeros.
@@ -65,18 +65,24 @@ fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
 
 #[test]
 fn a_global_barrier_that_not_all_can_reach_ends_in_the_watchdog() {
-    // More workgroups than can be under way at once, and a wave that never comes.
-    for (waves, workgroups) in [(16, 16), (3, 2)] {
+    // More workgroups than can be resident at once, and a wave that never comes.
+    for (waves, workgroups, resident) in [(3329, 3329, 32 * 104), (3, 2, 2)] {
         let fault = fault(&planted(&meeting(BARRIER, waves), workgroups));
-        let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };
-        assert!(executed < 1000, "found only after {executed} instructions");
+        let FaultCause::Stalled(stall) = &fault.cause else { panic!("{fault}") };
+        assert!(stall.executed < 20 * u64::from(workgroups), "{fault}");
+        let [waiting] = &stall.waits[..] else { panic!("{fault}") };
+        assert_eq!((waiting.wait, waiting.waves), (Wait::GlobalSync, resident), "{fault}");
+        assert!(waiting.instruction.starts_with("ds_gws_barrier"), "{fault}");
     }
 }
 
 #[test]
 fn a_wave_that_halts_itself_ends_in_the_watchdog() {
     let fault = fault(&planted("s_sethalt 1", 1));
-    assert!(matches!(fault.cause, FaultCause::Watchdog { executed: 4 }), "{fault}");
+    let FaultCause::Stalled(stall) = &fault.cause else { panic!("{fault}") };
+    let [waiting] = &stall.waits[..] else { panic!("{fault}") };
+    let found = (stall.executed, waiting.wait, waiting.instruction.as_str());
+    assert_eq!(found, (4, Wait::Halted, "s_sethalt 1"), "{fault}");
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl Interceptor for Striking {
             cause: cause.name().to_owned(),
             text: cause.to_string(),
         });
-        if matches!(cause, FaultCause::Watchdog { .. }) {
+        if cause.is_hang() {
             // The application would wait for ever.
             end();
         }

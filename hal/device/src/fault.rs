@@ -1,6 +1,7 @@
 //! How a device stops a dispatch.
 
-use crate::{Address, WaveId};
+use crate::kernarg::host_is_called;
+use crate::{Address, Stall, WaveId};
 use flipwave_isa::{Lane, Pc};
 use std::fmt;
 
@@ -75,6 +76,9 @@ pub enum FaultCause {
         /// Wave instructions executed.
         executed: u64,
     },
+    /// Nothing can happen any more, which is certain before the limit is reached. It is filed as what
+    /// the watchdog ends.
+    Stalled(Box<Stall>),
     /// An instruction that decodes but that no wave of a compute dispatch can execute: images, and
     /// what is left to trap handlers and to other processors.
     NotCompute {
@@ -92,7 +96,31 @@ pub enum FaultCause {
     },
 }
 
+impl DeviceFault {
+    /// The same fault with every place in it as `place` says that it is.
+    pub fn map_places(mut self, place: impl Fn(Place) -> Place) -> DeviceFault {
+        if let FaultCause::Stalled(stall) = &mut self.cause {
+            stall.map_places(&place);
+        }
+        DeviceFault { place: place(self.place), ..self }
+    }
+}
+
 impl FaultCause {
+    /// Whether the dispatch was ended because it hung.
+    pub fn is_hang(&self) -> bool {
+        matches!(self, FaultCause::Watchdog { .. } | FaultCause::Stalled(_))
+    }
+
+    /// The wave instructions that a dispatch which hung had executed.
+    pub fn executed_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            FaultCause::Watchdog { executed } => Some(executed),
+            FaultCause::Stalled(stall) => Some(&mut stall.executed),
+            _ => None,
+        }
+    }
+
     /// All names under which results are filed.
     pub const NAMES: [&'static str; 8] = [
         "memory_violation",
@@ -112,7 +140,7 @@ impl FaultCause {
             FaultCause::Misaligned { .. } => 1,
             FaultCause::IllegalInstruction { .. } => 2,
             FaultCause::Trap { .. } => 3,
-            FaultCause::Watchdog { .. } => 4,
+            FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => 4,
             FaultCause::NotCompute { .. } => 5,
             FaultCause::Unimplemented { .. } => 6,
             FaultCause::NotDecoded { .. } => 7,
@@ -141,7 +169,16 @@ impl fmt::Display for FaultCause {
                     AccessKind::Atomic => "atomic on",
                     AccessKind::Fetch => "instruction fetch from",
                 };
-                write!(f, "memory violation: {access} {address}{}", lane_text(lane))
+                write!(f, "memory violation: {access} {address}{}", lane_text(lane))?;
+                match host_is_called(*address) {
+                    Some(wanted) => write!(
+                        f,
+                        ": the kernel calls the host for {wanted}, which is served in applications \
+                         only (`flipwave exec`, or a campaign with `application`); for kernels alone, \
+                         compile it without (`-DNDEBUG` leaves out `assert`)"
+                    ),
+                    None => Ok(()),
+                }
             }
             FaultCause::Misaligned { address, alignment, lane } => write!(
                 f,
@@ -160,6 +197,7 @@ impl fmt::Display for FaultCause {
             FaultCause::Watchdog { executed } => {
                 write!(f, "watchdog: stopped after {executed} wave instructions")
             }
+            FaultCause::Stalled(stall) => stall.fmt(f),
             FaultCause::NotCompute { instruction, reason } => {
                 write!(f, "no compute instruction: `{instruction}`: {reason}")
             }

@@ -2,6 +2,7 @@
 
 use crate::{Address, Dim3};
 use flipwave_codeobj::{Argument, ArgumentKind, Kernel, KernelMetadata};
+use std::ops::Range;
 
 /// The value of one explicit kernel argument.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +70,8 @@ pub struct Layout {
 
 /// Lays out the kernarg segment: explicit arguments from `values`, hidden ones from the launch
 /// shape (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
-/// kinds). Hidden pointers (queue, heap, host calls, `printf`) are null: nothing stands behind
-/// them.
+/// kinds). Hidden pointers (queue, heap) are null: nothing stands behind them. Nor does anything
+/// behind the buffers by which kernels call the host, whose addresses say so.
 ///
 /// # Errors
 /// [`KernargError`] if the values do not fit the kernel's parameters.
@@ -130,6 +131,9 @@ fn of_metadata(
         segment.put(argument, &bytes)?;
     }
     let dynamic_lds = lds_end - kernel.group_segment_fixed_size;
+    if let Some((offset, address)) = earlier_place_of_host(&hidden) {
+        segment.put_at(offset, &address.to_le_bytes(), hidden[0])?;
+    }
     for argument in hidden {
         let value = hidden_value(&argument.kind, grid, workgroup, dynamic_lds);
         let size = (argument.size as usize).min(8);
@@ -146,7 +150,17 @@ struct Segment<'a> {
 
 impl Segment<'_> {
     fn put(&mut self, argument: &Argument, value: &[u8]) -> Result<(), KernargError> {
-        let start = argument.offset as usize;
+        self.put_at(argument.offset, value, argument)
+    }
+
+    /// The same elsewhere.
+    fn put_at(
+        &mut self,
+        offset: u32,
+        value: &[u8],
+        argument: &Argument,
+    ) -> Result<(), KernargError> {
+        let start = offset as usize;
         match self.bytes.get_mut(start..start + value.len()) {
             Some(place) => place.copy_from_slice(value),
             None => {
@@ -240,9 +254,40 @@ fn hidden_value(kind: &ArgumentKind, grid: Dim3, workgroup: Dim3, dynamic_lds: u
             _ => 3,
         },
         ArgumentKind::HiddenDynamicLdsSize => dynamic_lds,
+        ArgumentKind::HiddenHostcallBuffer => return HOST_CALLS.start,
+        ArgumentKind::HiddenPrintfBuffer => return PRINTF.start,
         _ => 0,
     };
     value.into()
+}
+
+/// Where the buffer for host calls would be, and nothing is: no device has memory there.
+const HOST_CALLS: Range<u64> = 0x6000_0000_0000..0x6000_4000_0000;
+/// The same for the buffer of OpenCL's `printf`.
+const PRINTF: Range<u64> = 0x6000_4000_0000..0x6000_8000_0000;
+
+/// Where device libraries look for the buffer that were made before version 5 of code objects, in the
+/// hidden arguments of one: where version 4 has it, which version 5 leaves free (AMDGPUUsage, "Code
+/// Object V5 Metadata").
+fn earlier_place_of_host(hidden: &[&Argument]) -> Option<(u32, u64)> {
+    const OF_VERSION_4: u32 = 24;
+    let has = |kind| hidden.iter().find(|argument| argument.kind == kind);
+    let first = has(ArgumentKind::HiddenBlockCountX)?;
+    let address = if has(ArgumentKind::HiddenPrintfBuffer).is_some() {
+        PRINTF.start
+    } else {
+        has(ArgumentKind::HiddenHostcallBuffer).map(|_| HOST_CALLS.start)?
+    };
+    Some((first.offset.checked_add(OF_VERSION_4)?, address))
+}
+
+/// What a kernel wants of the host that accesses an address at which there is nothing.
+pub(crate) fn host_is_called(address: Address) -> Option<&'static str> {
+    if HOST_CALLS.contains(&address.0) {
+        Some("`printf` or `assert`")
+    } else {
+        PRINTF.contains(&address.0).then_some("`printf`")
+    }
 }
 
 /// A parameter as the metadata describes it.
@@ -346,16 +391,18 @@ mod tests {
         assert_eq!(words(42, 2, 3), [232, 2, 0], "partial workgroups");
         assert_eq!(word(&layout, 88, 2), 2, "dimensions");
         assert_eq!(words(64, 8, 1), [0]);
-        assert_eq!(words(104, 8, 1), [0]);
+        assert_eq!([words(104, 8, 1), words(48, 8, 1)], [[HOST_CALLS.start], [HOST_CALLS.start]]);
     }
 
     #[test]
-    fn version_4_hidden_arguments_are_zero() {
+    fn version_4_hidden_arguments_are_zero_but_for_where_no_host_is_called() {
         let kinds = ["hidden_global_offset_x", "hidden_none", "hidden_hostcall_buffer"];
         let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
         let layout =
             of_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], 0).expect("fits");
-        assert_eq!(layout.kernarg, [0; 24]);
+        assert_eq!((&layout.kernarg[..16], word(&layout, 16, 8)), (&[0; 16][..], HOST_CALLS.start));
+        assert!(host_is_called(Address(HOST_CALLS.start + 4)).is_some());
+        assert_eq!(host_is_called(Address(4)), None);
     }
 
     #[test]

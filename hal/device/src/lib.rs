@@ -8,11 +8,13 @@ mod change;
 mod fault;
 mod kernarg;
 mod packet;
+mod stall;
 
 pub use change::{Change, Patch};
 pub use fault::{AccessKind, DeviceFault, FaultCause, Place};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_beside};
 pub use packet::{KernelPacket, QueuedPacket};
+pub use stall::{Stall, Wait, Waiting};
 
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Target;

@@ -59,7 +59,9 @@ impl fmt::Display for ResidencyLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ResidencyLimit::Waves => f.write_str("the waves that a SIMD can have"),
-            ResidencyLimit::Workgroups => f.write_str("the workgroups that a compute unit can have"),
+            ResidencyLimit::Workgroups => {
+                f.write_str("the workgroups that a compute unit can have")
+            }
             ResidencyLimit::Vgprs(count) => write!(f, "the {count} VGPRs of each wave"),
             ResidencyLimit::Sgprs(count) => write!(f, "the {count} SGPRs of each wave"),
             ResidencyLimit::Lds(bytes) => write!(f, "the {bytes} bytes of LDS of each workgroup"),

@@ -380,7 +380,7 @@ impl Compute {
                 self.stop(queue, QueueError::Instruction);
             }
             FaultCause::Misaligned { .. } => self.stop(queue, QueueError::Aperture),
-            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } => {
+            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => {
                 self.stop(queue, QueueError::Trap);
             }
             FaultCause::Unimplemented { .. } | FaultCause::NotDecoded { .. } => {

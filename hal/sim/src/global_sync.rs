@@ -1,8 +1,9 @@
 //! Global wave sync: counters that the waves of a dispatch, of whichever workgroup, wait at (ISA
 //! manual, "DS_GWS_INIT", "DS_GWS_SEMA_*", "DS_GWS_BARRIER").
 //!
-//! A dispatch has all 64 resources, zero when it starts. Waves that wait at one resource go on in
-//! the order in which they came.
+//! A dispatch has all 64 resources, zero when it starts; those of a queue find what the one before has
+//! left, as AMD's runtime relies on: it sets a counter in a dispatch of its own. Waves that wait at one
+//! resource go on in the order in which they came.
 
 use flipwave_device::{Dim3, WaveId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -106,6 +107,16 @@ impl GlobalSync {
         true
     }
 
+    /// What the next dispatch of a queue finds: the counters.
+    pub fn left_behind(&self) -> GlobalSync {
+        let counters = self.resources.iter().filter(|(_, own)| own.counter > 0);
+        let alone = |own: &Resource| Resource { counter: own.counter, waiting: VecDeque::new() };
+        GlobalSync {
+            resources: counters.map(|(number, own)| (*number, alone(own))).collect(),
+            ..GlobalSync::default()
+        }
+    }
+
     /// Whether a workgroup has used a resource.
     pub fn is_used_by(&self, workgroup: Dim3) -> bool {
         self.users.contains(&workgroup)
@@ -169,6 +180,27 @@ mod tests {
         assert!(!sync.request(wave(5), request(SyncOperation::Wait, 0)));
         assert!(sync.request(wave(6), request(SyncOperation::ReleaseAll, 0)));
         assert!(sync.take_released(wave(5)));
+    }
+
+    #[test]
+    fn the_next_dispatch_finds_the_counters_and_no_wave() {
+        let mut sync = GlobalSync::default();
+        assert!(sync.request(wave(0), request(SyncOperation::Initialize, 1)));
+        assert!(!sync.request(wave(0), request(SyncOperation::Barrier, 1)));
+        assert!(
+            sync.request(wave(1), SyncRequest { resource: 6, ..request(SyncOperation::Signal, 0) })
+        );
+        let mut next = sync.left_behind();
+        assert!(!next.is_used_by([0; 3]));
+        // Nobody waits any more at the one, and the other was signalled once.
+        assert!(next.request(wave(2), request(SyncOperation::ReleaseAll, 0)));
+        assert!(!next.take_released(wave(0)));
+        assert!(
+            next.request(wave(2), SyncRequest { resource: 6, ..request(SyncOperation::Wait, 0) })
+        );
+        assert!(
+            !next.request(wave(2), SyncRequest { resource: 6, ..request(SyncOperation::Wait, 0) })
+        );
     }
 
     #[test]

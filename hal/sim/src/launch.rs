@@ -1,21 +1,25 @@
 //! A dispatch made ready: where its memory lies, and the state its waves start in (AMDGPUUsage,
 //! "Initial Kernel Execution State").
 
+use crate::Policy;
 use crate::machine::Machine;
 use crate::memory::AddressSpace;
 use crate::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
 use flipwave_device::{Address, DeviceError, Dim3, Dispatch, KernelPacket, WaveId};
-use flipwave_isa::{AccVgprs, FlatScratch, LaneMask, Target};
+use flipwave_isa::{
+    AccVgprs, Allocation, FlatScratch, LaneMask, Residency, ResidencyLimit, Target,
+};
 use std::ops::Range;
 
 /// Most work-items a workgroup may have.
 const LARGEST_WORKGROUP: u64 = 1024;
 /// Private memory per lane of kernels whose stack has no static bound, in bytes.
 const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
-/// Workgroups that may be under way at once, see [`crate::schedule`].
-pub const RESIDENT_WORKGROUPS: usize = 8;
+/// Private memory of all resident workgroups together, in bytes: as much as AMD's runtime gives to all
+/// waves of a device (`GpuAgent::InitScratchPool` of ROCr), and offsets of waves have 32 bits.
+const PRIVATE_MEMORY: u64 = 4 << 30;
 
 /// A dispatch made ready.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct Launch {
     /// What of its memory is the launch's own.
     owned: Vec<Address>,
     scratch: Scratch,
+    /// How many of its workgroups the device keeps resident.
+    pub residency: Residency,
 }
 
 /// A launch whose kernel is known and whose shape is possible.
@@ -48,6 +54,8 @@ struct Checked {
     lds_bytes: u32,
     /// Least private memory of a work-item.
     private_bytes: u32,
+    /// Workgroups that are resident at least.
+    least_resident: u32,
 }
 
 /// Where in memory lies what a kernel gets the addresses of.
@@ -68,12 +76,11 @@ struct Scratch {
     base: Address,
     bytes: u64,
     bytes_per_lane: u32,
-    bytes_per_wave: u32,
+    bytes_per_wave: u64,
 }
 
 impl Launch {
-    /// Checks a dispatch against its kernel and places what it needs in memory, scratch of at
-    /// least `private_bytes` for each work-item.
+    /// Checks a dispatch against its kernel and places what it needs in memory.
     ///
     /// # Errors
     /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
@@ -82,7 +89,7 @@ impl Launch {
         kernel: &Kernel,
         start: u64,
         target: &Target,
-        private_bytes: u32,
+        policy: Policy,
         space: &mut AddressSpace,
     ) -> Result<Launch, DeviceError> {
         let refuse =
@@ -102,7 +109,8 @@ impl Launch {
             grid: dispatch.grid,
             workgroup: dispatch.workgroup,
             lds_bytes: descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds),
-            private_bytes,
+            private_bytes: policy.private_bytes,
+            least_resident: policy.resident_workgroups,
             descriptor,
         };
         let places = Places {
@@ -128,16 +136,22 @@ impl Launch {
         places: Places,
         descriptor: Descriptor,
         target: &Target,
-        private_bytes: u32,
+        policy: Policy,
         space: &mut AddressSpace,
     ) -> Result<Launch, DeviceError> {
         let kernel = packet.kernel;
         let refuse = |reason: String| DeviceError::BadLaunch { kernel: kernel.to_string(), reason };
         let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
         check_extent(grid, workgroup, LARGEST_WORKGROUP).map_err(refuse)?;
-        let private_bytes = private_bytes.max(packet.private_bytes);
-        let start = descriptor.start().0;
-        let checked = Checked { descriptor, start, grid, workgroup, lds_bytes, private_bytes };
+        let checked = Checked {
+            start: descriptor.start().0,
+            grid,
+            workgroup,
+            lds_bytes,
+            private_bytes: policy.private_bytes.max(packet.private_bytes),
+            least_resident: policy.resident_workgroups,
+            descriptor,
+        };
         Launch::place(checked, target, places, space, refuse)
     }
 
@@ -149,7 +163,7 @@ impl Launch {
         space: &mut AddressSpace,
         refuse: impl Fn(String) -> DeviceError,
     ) -> Result<Launch, DeviceError> {
-        let Checked { descriptor, start, grid, workgroup, lds_bytes, private_bytes } = checked;
+        let Checked { descriptor, start, grid, workgroup, lds_bytes, .. } = checked;
         let wave_size = descriptor.wavefront_size() as u8;
         if !target.wave_sizes().contains(&wave_size) {
             return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
@@ -171,14 +185,39 @@ impl Launch {
             places,
             owned: Vec::new(),
             scratch: Scratch::default(),
+            residency: Residency { workgroups: 1, limit: ResidencyLimit::Waves },
             descriptor,
         };
         launch.preloaded = launch.preload(space)?;
-        launch.scratch = launch.place_scratch(private_bytes, space)?;
+        launch.residency = launch.residency_of_registers(checked.least_resident)?;
+        launch.place_scratch(checked.private_bytes, space)?;
         if launch.scratch.bytes > 0 {
             launch.owned.push(launch.scratch.base);
         }
         Ok(launch)
+    }
+
+    /// How many workgroups are resident by their registers and LDS: one and `least` at least,
+    /// whatever the descriptor says.
+    fn residency_of_registers(&self, least: u32) -> Result<Residency, DeviceError> {
+        let rsrc1 = &self.descriptor.rsrc1;
+        let allocation = Allocation {
+            waves: self.waves_of(self.workgroup),
+            wave_size: self.machine.lanes,
+            vgprs: rsrc1.vgprs,
+            sgprs: rsrc1.sgprs,
+            lds_bytes: self.lds_bytes,
+            workgroup_processor_mode: rsrc1.workgroup_processor_mode,
+        };
+        let residency = self.target.residency(&allocation).ok_or_else(|| {
+            DeviceError::Internal(format!("{} has no compute units", self.target))
+        })?;
+        Ok(Residency { workgroups: residency.workgroups.max(least).max(1), ..residency })
+    }
+
+    /// Places for workgroups that are resident.
+    pub fn slots(&self) -> usize {
+        u64::from(self.residency.workgroups).min(self.workgroup_count()) as usize
     }
 
     /// Gives the launch's memory back.
@@ -203,11 +242,12 @@ impl Launch {
         Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
+    /// Gives private memory to as many workgroups as there is enough for.
     fn place_scratch(
-        &self,
+        &mut self,
         private_bytes: u32,
         space: &mut AddressSpace,
-    ) -> Result<Scratch, DeviceError> {
+    ) -> Result<(), DeviceError> {
         let mut bytes_per_lane = self.descriptor.private_segment_fixed_size.max(private_bytes);
         if self.descriptor.properties.uses_dynamic_stack {
             bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
@@ -215,14 +255,22 @@ impl Launch {
         // Waves start at multiples of 1 KiB (AMDGPUUsage, "COMPUTE_TMPRING_SIZE").
         let wave =
             (u64::from(bytes_per_lane) * u64::from(self.machine.lanes)).next_multiple_of(1024);
-        let waves = u64::from(self.waves_of(self.workgroup)) * RESIDENT_WORKGROUPS as u64;
-        let bytes = wave * waves;
-        let bytes_per_wave = u32::try_from(wave).map_err(|_| DeviceError::OutOfMemory {
-            bytes,
-            reason: "a wave's private memory is limited to 4 GiB".into(),
-        })?;
-        let base = if bytes > 0 { space.allocate(bytes)? } else { Address(0) };
-        Ok(Scratch { base, bytes, bytes_per_lane, bytes_per_wave })
+        let workgroup = wave * u64::from(self.waves_of(self.workgroup));
+        let most = PRIVATE_MEMORY.checked_div(workgroup).unwrap_or(u64::MAX);
+        if most == 0 {
+            return Err(DeviceError::OutOfMemory {
+                bytes: workgroup,
+                reason: "the private memory of a workgroup is limited to 4 GiB".into(),
+            });
+        }
+        if most < u64::from(self.residency.workgroups) {
+            let limit = ResidencyLimit::PrivateMemory(bytes_per_lane);
+            self.residency = Residency { workgroups: most as u32, limit };
+        }
+        let bytes = workgroup * self.slots() as u64;
+        let base = if bytes > 0 { space.reserve(bytes)? } else { Address(0) };
+        self.scratch = Scratch { base, bytes, bytes_per_lane, bytes_per_wave: wave };
+        Ok(())
     }
 
     fn packet(&self) -> KernelPacket {
@@ -306,13 +354,14 @@ impl Launch {
     pub fn private_memory(&self, slot: usize) -> Range<u64> {
         let base = self.scratch.base.0.wrapping_add(self.scratch_offset(slot, 0).into());
         let waves = u64::from(self.waves_of(self.workgroup));
-        base..base + waves * u64::from(self.scratch.bytes_per_wave)
+        base..base + waves * self.scratch.bytes_per_wave
     }
 
     /// Where the private memory of a wave begins in that of the launch, in bytes.
     fn scratch_offset(&self, slot: usize, index: u32) -> u32 {
-        let waves = self.waves_of(self.workgroup);
-        (slot as u32 * waves + index).wrapping_mul(self.scratch.bytes_per_wave)
+        let waves = u64::from(self.waves_of(self.workgroup));
+        // Less than all private memory.
+        ((slot as u64 * waves + u64::from(index)) * self.scratch.bytes_per_wave) as u32
     }
 
     /// Architectural and accumulation registers of a wave (AMDGPUUsage, "compute_pgm_rsrc1",

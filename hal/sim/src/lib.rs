@@ -16,6 +16,7 @@ mod control;
 mod coverage;
 mod dpp;
 mod element;
+mod execution;
 mod footprint;
 mod format;
 mod global_sync;
@@ -39,10 +40,14 @@ mod program;
 mod recording;
 mod resident;
 mod rounding;
+mod rows;
 mod scalar;
 mod scalar_memory;
 mod schedule;
+mod slots;
 mod spare_waves;
+mod sparse;
+mod stall;
 mod step;
 pub mod strict;
 mod translate;
@@ -62,19 +67,22 @@ mod test_support;
 
 pub use byte_set::ByteSet;
 pub use coverage::{Treatment, treatment};
+pub use execution::{Execution, Progress, StallReport};
 pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use memory::AddressSpace;
 pub use noting::WrittenByte;
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use observer::{Executed, Observer, Unobserved, Watch};
 pub use operations::numerics;
-pub use schedule::{Execution, Progress};
 pub use wave_state::WaveState;
 
 use checker::{Checker, Unchecked};
 use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
-use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
-use flipwave_isa::{Isa, Pc, Target};
+use flipwave_device::{
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, ModuleId,
+};
+use flipwave_isa::{Isa, Pc, Residency, Target};
+use global_sync::GlobalSync;
 use launch::Launch;
 use noting::Noting;
 use program::Program;
@@ -102,6 +110,8 @@ pub struct EmbeddedGpu {
     /// order of [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
     spare: SpareWaves,
+    /// The resources of global wave sync as the last dispatch has left them.
+    sync: GlobalSync,
 }
 
 /// What a runtime may do one way or another, none of which a correct program depends on.
@@ -113,11 +123,34 @@ pub struct Policy {
     pub wave_turn: u64,
     /// Rounds of turns that a workgroup has before the next workgroup is started beside it.
     pub workgroup_turn: u32,
+    /// Workgroups that are resident at least, whatever the kernel allocates.
+    pub resident_workgroups: u32,
+    /// What is done where nothing can happen any more because waves go round in loops.
+    pub stalls: Stalls,
+}
+
+/// What is done about waves that all wait, some of them in loops in which nothing changes. Waves that
+/// only wait at barriers or have halted end the dispatch whatever this says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stalls {
+    /// They are left to the watchdog, whose count does not depend on how workgroups are executed.
+    #[default]
+    Ignore,
+    /// The dispatch ends: nobody else can change memory meanwhile.
+    End,
+    /// They are told, and go on: see [`Execution::take_stall`].
+    Report,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { private_bytes: 0, wave_turn: 1024, workgroup_turn: 64 }
+        Policy {
+            private_bytes: 0,
+            wave_turn: 1024,
+            workgroup_turn: 64,
+            resident_workgroups: 0,
+            stalls: Stalls::Ignore,
+        }
     }
 }
 
@@ -181,6 +214,7 @@ impl EmbeddedGpu {
             policy: Policy::default(),
             modules: Vec::new(),
             spare: SpareWaves::default(),
+            sync: GlobalSync::default(),
             programs: vec![Vec::new(); target.wave_sizes().len()],
             target,
         })
@@ -247,8 +281,19 @@ impl EmbeddedGpu {
         }
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
         let start = at(kernel.start());
-        let launch = Launch::prepare(dispatch, kernel, start, target, policy.private_bytes, space)?;
+        let launch = Launch::prepare(dispatch, kernel, start, target, policy, space)?;
         Ok(Execution::new(index, launch, policy, dispatch.instruction_limit))
+    }
+
+    /// How many workgroups of a dispatch are resident at once.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::begin`].
+    pub fn residency(&mut self, dispatch: &Dispatch) -> Result<Residency, DeviceError> {
+        let execution = self.begin(dispatch)?;
+        let residency = execution.launch.residency;
+        self.abandon(execution)?;
+        Ok(residency)
     }
 
     /// Carries a dispatch on that [`EmbeddedGpu::begin`] began, until it ends or has executed
@@ -449,16 +494,32 @@ impl EmbeddedGpu {
         }
         let scheduler = Scheduler::new(&programs, observer, checker, until, self.spare.take());
         let space = &mut self.space;
-        let (progress, spare) = match notes {
+        let (mut progress, spare) = match notes {
             Notes::None => scheduler.run(execution, space, None),
             Notes::Touched(footprints) => scheduler.run(execution, space, Some(footprints)),
             Notes::Written => scheduler.run(execution, &mut Noting::new(space), None),
         };
         self.spare.give(spare);
+        let ended = match &mut progress {
+            Progress::Ended(Completion::Faulted(fault)) => Some(fault),
+            _ => None,
+        };
+        let reported = execution.stall.as_mut().map(|report| &mut report.fault);
+        ended.into_iter().chain(reported).for_each(|fault| self.add_lines(fault));
         if matches!(progress, Progress::Ended(_)) {
             execution.launch.release(&mut self.space)?;
+            self.sync = execution.sync.left_behind();
         }
         Ok(progress)
+    }
+
+    /// Adds the source lines to a fault that names instructions.
+    fn add_lines(&self, fault: &mut DeviceFault) {
+        let FaultCause::Stalled(stall) = &mut fault.cause else { return };
+        for waiting in &mut stall.waits {
+            let module = self.modules.get(waiting.module.0 as usize);
+            waiting.line = module.and_then(|module| module.lines.lookup(waiting.pc));
+        }
     }
 
     /// Adds a module whose code lies at a device address, and at an ELF virtual address.

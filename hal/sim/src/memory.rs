@@ -3,6 +3,7 @@
 use crate::atomic::Atomic;
 use crate::bytes::{Bytes, HostBytes};
 use crate::noting::WrittenByte;
+use crate::sparse::SparseBytes;
 use flipwave_device::{AccessKind, Address, DeviceError, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
@@ -203,17 +204,51 @@ pub struct AddressSpace {
 struct Allocation {
     base: u64,
     /// Whole pages.
-    bytes: Bytes,
+    content: Content,
     /// As asked for.
     size: u64,
     /// Offsets of code, ascending.
     code: Vec<Range<usize>>,
 }
 
+/// The bytes of an allocation.
+#[derive(Clone, Debug)]
+enum Content {
+    Whole(Bytes),
+    Sparse(SparseBytes),
+}
+
+impl Content {
+    fn len(&self) -> u64 {
+        match self {
+            Content::Whole(bytes) => bytes.len() as u64,
+            Content::Sparse(bytes) => bytes.len(),
+        }
+    }
+}
+
 impl Allocation {
-    /// The bytes around an offset that waves may write.
+    /// The bytes around an offset.
+    #[inline(always)]
+    fn readable(&self, offset: u64) -> Region<'_> {
+        match &self.content {
+            Content::Whole(bytes) => Region { base: self.base, bytes },
+            Content::Sparse(bytes) => bytes.readable(self.base, offset),
+        }
+    }
+
+    /// The bytes around an offset, code or not.
+    #[inline(always)]
+    fn own(&mut self, offset: u64) -> RegionMut<'_> {
+        match &mut self.content {
+            Content::Whole(bytes) => RegionMut { base: self.base, bytes: bytes.own() },
+            Content::Sparse(bytes) => bytes.writable(self.base, offset),
+        }
+    }
+
+    /// The bytes around an offset that waves may write, where there is code.
     fn writable(&mut self, offset: u64) -> Option<RegionMut<'_>> {
-        let mut part = 0..self.bytes.len();
+        let mut part = 0..self.content.len() as usize;
         for code in &self.code {
             if offset < code.start as u64 {
                 part.end = code.start;
@@ -224,8 +259,8 @@ impl Allocation {
             }
             part.start = code.end;
         }
-        let base = self.base + part.start as u64;
-        Some(RegionMut { base, bytes: self.bytes.own().get_mut(part)? })
+        let RegionMut { base, bytes } = self.own(offset);
+        Some(RegionMut { base: base + part.start as u64, bytes: bytes.get_mut(part)? })
     }
 }
 
@@ -263,15 +298,30 @@ impl AddressSpace {
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
     pub fn allocate(&mut self, size: u64) -> Result<Address, DeviceError> {
-        let bytes = zeroed(size)?;
-        let mapped = bytes.len() as u64;
+        let content = Content::Whole(Bytes::Own(zeroed(size)?));
+        self.add(content, size)
+    }
+
+    /// Reserves zeroed memory like [`AddressSpace::allocate`], of which only what is written takes any
+    /// of the host's.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn reserve(&mut self, size: u64) -> Result<Address, DeviceError> {
+        let bytes = SparseBytes::new(size.max(1).next_multiple_of(AddressSpace::PAGE));
+        self.add(Content::Sparse(bytes), size)
+    }
+
+    /// Adds an allocation at the lowest free place.
+    fn add(&mut self, content: Content, size: u64) -> Result<Address, DeviceError> {
+        let mapped = content.len();
         let mut base = AddressSpace::START;
         let mut index = 0;
         for (position, allocation) in self.allocations.iter().enumerate() {
             if base + mapped < allocation.base {
                 break;
             }
-            let behind = allocation.base + allocation.bytes.len() as u64 + 1;
+            let behind = allocation.base + allocation.content.len() + 1;
             base = base.max(behind.next_multiple_of(AddressSpace::SPACING));
             index = position + 1;
         }
@@ -279,8 +329,7 @@ impl AddressSpace {
             let reason = "the address space is full".into();
             return Err(DeviceError::OutOfMemory { bytes: size, reason });
         }
-        let bytes = Bytes::Own(bytes);
-        self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
+        self.allocations.insert(index, Allocation { base, content, size, code: Vec::new() });
         Ok(Address(base))
     }
 
@@ -315,12 +364,13 @@ impl AddressSpace {
         let end = base.checked_add(bytes.len() as u64);
         let is_free = index.checked_sub(1).is_none_or(|before| {
             let before = &self.allocations[before];
-            before.base + before.bytes.len() as u64 <= base
+            before.base + before.content.len() <= base
         }) && self.allocations.get(index).is_none_or(|next| end <= Some(next.base));
         if !is_free || end.is_none() || bytes.is_empty() {
             return Err(DeviceError::Occupied { address, bytes: size });
         }
-        self.allocations.insert(index, Allocation { base, bytes, size, code: Vec::new() });
+        let content = Content::Whole(bytes);
+        self.allocations.insert(index, Allocation { base, content, size, code: Vec::new() });
         self.last = 0;
         Ok(())
     }
@@ -342,7 +392,12 @@ impl AddressSpace {
 
     /// Lets clones from now on share the memory that neither of them writes.
     pub fn share(&mut self) {
-        self.allocations.iter_mut().for_each(|allocation| allocation.bytes.share());
+        for allocation in &mut self.allocations {
+            match &mut allocation.content {
+                Content::Whole(bytes) => bytes.share(),
+                Content::Sparse(bytes) => bytes.share(),
+            }
+        }
     }
 
     /// Makes a range inside one allocation read-only to waves: a write there is a memory
@@ -362,8 +417,17 @@ impl AddressSpace {
         let error =
             DeviceError::NotAllocated { operation: "write", address, bytes: bytes.len() as u64 };
         let Some((index, start)) = self.locate(address, bytes.len()) else { return Err(error) };
-        let own = self.allocations[index].bytes.own();
-        own[start..start + bytes.len()].copy_from_slice(bytes);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = start + (bytes.len() - rest.len()) as u64;
+            let allocation = &mut self.allocations[index];
+            let first = allocation.base + at;
+            let region = allocation.own(at);
+            let place = &mut region.bytes[(first - region.base) as usize..];
+            let (now, later) = rest.split_at(rest.len().min(place.len()));
+            place[..now.len()].copy_from_slice(now);
+            rest = later;
+        }
         Ok(())
     }
 
@@ -377,7 +441,16 @@ impl AddressSpace {
             let operation = "read";
             return Err(DeviceError::NotAllocated { operation, address, bytes: length as u64 });
         };
-        bytes.copy_from_slice(&self.allocations[index].bytes[start..start + length]);
+        let allocation = &self.allocations[index];
+        let mut done = 0;
+        while done < length {
+            let at = start + done as u64;
+            let region = allocation.readable(at);
+            let content = &region.bytes[(allocation.base + at - region.base) as usize..];
+            let count = content.len().min(length - done);
+            bytes[done..done + count].copy_from_slice(&content[..count]);
+            done += count;
+        }
         Ok(())
     }
 
@@ -430,12 +503,12 @@ impl AddressSpace {
     }
 
     /// Allocation and offset of a range that lies inside what was asked for.
-    fn locate(&self, address: Address, length: usize) -> Option<(usize, usize)> {
+    fn locate(&self, address: Address, length: usize) -> Option<(usize, u64)> {
         let index = self.find(address.0)?;
         let allocation = &self.allocations[index];
         let start = address.0 - allocation.base;
         let end = start.checked_add(length as u64)?;
-        (end <= allocation.size).then_some((index, start as usize))
+        (end <= allocation.size).then_some((index, start))
     }
 
     /// The allocation whose pages contain `address`.
@@ -444,14 +517,14 @@ impl AddressSpace {
         let after = self.allocations.partition_point(|a| a.base <= address);
         let index = after.checked_sub(1)?;
         let allocation = &self.allocations[index];
-        (address - allocation.base < allocation.bytes.len() as u64).then_some(index)
+        (address - allocation.base < allocation.content.len()).then_some(index)
     }
 
     /// The same, looked for first where it was the last time.
     #[inline(always)]
     fn allocation_around(&mut self, address: u64) -> Option<&mut Allocation> {
         let hit = self.allocations.get(self.last).is_some_and(|allocation| {
-            address.wrapping_sub(allocation.base) < allocation.bytes.len() as u64
+            address.wrapping_sub(allocation.base) < allocation.content.len()
         });
         if !hit {
             self.last = self.find(address)?;
@@ -468,17 +541,18 @@ impl Memory for AddressSpace {
 
     #[inline]
     fn readable(&mut self, address: u64, _: usize) -> Option<Region<'_>> {
-        let Allocation { base, bytes, .. } = self.allocation_around(address)?;
-        Some(Region { base: *base, bytes })
+        let allocation = self.allocation_around(address)?;
+        Some(allocation.readable(address - allocation.base))
     }
 
     #[inline]
     fn writable(&mut self, address: u64, _: usize) -> Option<RegionMut<'_>> {
         let allocation = self.allocation_around(address)?;
+        let offset = address - allocation.base;
         if allocation.code.is_empty() {
-            return Some(RegionMut { base: allocation.base, bytes: allocation.bytes.own() });
+            return Some(allocation.own(offset));
         }
-        allocation.writable(address - allocation.base)
+        allocation.writable(offset)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A dispatch on several threads: faster, and in an order that is not the same each time.
 
-use crate::EmbeddedGpu;
+use crate::execution::{Execution, Progress};
 use crate::observer::Unobserved;
-use crate::schedule::{Execution, Progress};
+use crate::{EmbeddedGpu, Stalls};
 use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
 use std::num::NonZeroUsize;
 
@@ -11,6 +11,8 @@ impl EmbeddedGpu {
     /// They share memory of the host, in which atomic operations are atomic; of the device's own
     /// memory each thread has a copy, so that workgroups find there what was there before, and
     /// nobody what they write.
+    ///
+    /// The resources of global wave sync are a thread's own: dispatches that use them are not for this.
     ///
     /// A fault is that of the first workgroup that has one, in the order of the grid; others may
     /// have gone on for a while.
@@ -25,6 +27,8 @@ impl EmbeddedGpu {
         let parts = execution.split(threads.get());
         let ends: Vec<Result<Completion, DeviceError>> = std::thread::scope(|scope| {
             let start = |mut part: Execution| {
+                // What other threads write is not seen here.
+                part.policy.stalls = Stalls::Ignore;
                 let mut device = self.clone();
                 scope.spawn(move || {
                     loop {

@@ -156,16 +156,11 @@ impl EmbeddedGpu {
             queue: queued.queue,
             dispatch_id: queued.number,
         };
-        let private_bytes = self.policy.private_bytes;
-        let launch = Launch::of_packet(
-            packet,
-            places,
-            descriptor,
-            &self.target,
-            private_bytes,
-            &mut self.space,
-        )?;
-        Ok(Execution::new(home.0 as usize, launch, self.policy, instruction_limit))
+        let (policy, target, space) = (self.policy, &self.target, &mut self.space);
+        let launch = Launch::of_packet(packet, places, descriptor, target, policy, space)?;
+        let mut execution = Execution::new(home.0 as usize, launch, self.policy, instruction_limit);
+        execution.sync = self.sync.clone();
+        Ok(execution)
     }
 
     /// Gives up an execution that has not ended.

@@ -1,194 +1,35 @@
 //! The order in which waves execute. One thread runs a dispatch, always in the same order:
 //! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end
 //! for long shares the device with the ones after it, so that workgroups may wait for each
-//! other as far as hardware would have them under way at once.
+//! other as far as hardware would keep them resident at once.
 //!
-//! Where a dispatch stands between two instructions is an [`Execution`]; a [`Scheduler`] carries
-//! it on.
+//! The first few are started one by one, each when all others have had long turns, so that
+//! workgroups that do not wait run one after the other. When none of them has ended after that, they
+//! wait, or are long themselves: from then on the resident ones double from round to round, and have
+//! the shorter turns the more they are.
 
-use crate::Policy;
+use crate::Stalls;
 use crate::checker::Checker;
 use crate::control::Step;
+use crate::execution::{Execution, Position, Progress, StallReport};
 use crate::footprint::Footprints;
-use crate::global_sync::GlobalSync;
-use crate::launch::{Launch, RESIDENT_WORKGROUPS};
-use crate::memory::{AddressSpace, Memory};
+use crate::memory::Memory;
 use crate::observer::{Executed, Observer, Watch};
 use crate::program::Program;
 use crate::recording::Recording;
+use crate::stall::{LoopFinder, Watching, explain};
 use crate::step::step;
 use crate::vector::Level;
 use crate::wave::{Status, Wave};
 use crate::wave_state::WaveState;
-use crate::workgroup::{Workgroup, WorkgroupCopy};
-use flipwave_device::{
-    Completion, DeviceError, DeviceFault, Dim3, FaultCause, Place, Statistics, WaveId,
-};
-use std::collections::VecDeque;
-use std::ops::Range;
+use crate::workgroup::Workgroup;
+use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, WaveId};
 use std::sync::Arc;
 
-/// A dispatch under way: the state of all its waves, their LDS, and whose turn it is. Device
-/// memory is the device's, so that clones of both, taken together, are the whole state.
-#[derive(Clone, Debug)]
-pub struct Execution {
-    /// The module that the kernel belongs to.
-    pub(crate) home: usize,
-    pub(crate) launch: Arc<Launch>,
-    /// Wave instructions after which the watchdog ends the dispatch.
-    limit: u64,
-    policy: Policy,
-    statistics: Statistics,
-    /// Workgroups that are left to start, by their order in the grid.
-    waiting: Range<u64>,
-    /// Workgroups under way, the one whose turn it is first.
-    resident: VecDeque<Workgroup>,
-    /// The only workgroup under way, until the execution is carried on.
-    put_away: Option<WorkgroupCopy>,
-    /// Places of workgroups that are free.
-    free: Vec<usize>,
-    position: Position,
-    sync: GlobalSync,
-    /// Wave instructions when all resident workgroups last had had their turns.
-    last_round: Option<u64>,
-}
-
-/// Whose turn it is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Position {
-    /// Workgroups that have their turn before the next one is started beside them.
-    workgroups: usize,
-    /// Rounds that the first workgroup has had in its turn.
-    round: u32,
-    /// Its wave.
-    wave: usize,
-    /// Instructions that the wave will have executed when its turn ends, if that has begun.
-    until: Option<u64>,
-}
-
-impl Execution {
-    /// A dispatch none of whose waves has started.
-    pub(crate) fn new(home: usize, launch: Launch, policy: Policy, limit: u64) -> Execution {
-        Execution {
-            home,
-            waiting: 0..launch.workgroup_count(),
-            launch: Arc::new(launch),
-            limit,
-            policy,
-            statistics: Statistics::default(),
-            resident: VecDeque::new(),
-            put_away: None,
-            free: (0..RESIDENT_WORKGROUPS).rev().collect(),
-            position: Position::default(),
-            sync: GlobalSync::default(),
-            last_round: None,
-        }
-    }
-
-    /// The same dispatch with these workgroups to start, in these places, and none under way.
-    fn part(&self, waiting: Range<u64>, free: Vec<usize>) -> Execution {
-        Execution {
-            home: self.home,
-            waiting,
-            launch: Arc::clone(&self.launch),
-            limit: self.limit,
-            policy: self.policy,
-            statistics: Statistics::default(),
-            resident: VecDeque::new(),
-            put_away: None,
-            free,
-            position: Position::default(),
-            sync: self.sync.clone(),
-            last_round: None,
-        }
-    }
-
-    /// What has been executed so far.
-    pub fn statistics(&self) -> Statistics {
-        self.statistics
-    }
-
-    /// The workgroup whose turn it is.
-    pub fn workgroup(&self) -> Option<Dim3> {
-        let next = self.resident.front().map(|own| own.position);
-        next.or(self.put_away.as_ref().map(|own| own.position))
-    }
-
-    /// Instructions that a wave under way has executed; nothing for waves that have not started,
-    /// and of workgroups that have ended.
-    pub fn executed(&self, wave: WaveId) -> Option<u64> {
-        let resident = self.resident.iter().find(|own| own.position == wave.workgroup);
-        if let Some(workgroup) = resident {
-            return workgroup.waves.get(wave.wave as usize).map(|own| own.executed);
-        }
-        let put_away = self.put_away.as_ref().filter(|own| own.position == wave.workgroup)?;
-        put_away.executed(wave.wave)
-    }
-
-    /// Changes after how many wave instructions in all the watchdog ends the execution.
-    pub fn set_limit(&mut self, wave_instructions: u64) {
-        self.limit = wave_instructions;
-    }
-
-    /// The execution of one workgroup alone: what this execution does of it from now on, as long as
-    /// it is independent of the others (see [`Footprints::dependent`](crate::Footprints::dependent)).
-    /// Its statistics begin with what the workgroup has executed already; so does what the limit
-    /// counts, which is this execution's until it is set. `slot` is the workgroup's place among
-    /// those under way, and matters only if it has not started (see
-    /// [`Footprint::slot`](crate::Footprint::slot)).
-    ///
-    /// It goes on on a clone of the device, taken at the same time, of its own: where it ends, the
-    /// memory of the launch is given back there.
-    ///
-    /// `None` if the workgroup has ended, or if the dispatch has no such workgroup or place.
-    pub fn alone(&self, workgroup: Dim3, slot: usize) -> Option<Execution> {
-        let index = self.launch.index(workgroup)?;
-        let mut alone = self.part(index..index + 1, vec![slot]);
-        if self.waiting.contains(&index) {
-            return (slot < RESIDENT_WORKGROUPS).then_some(alone);
-        }
-        let place = self.resident.iter().position(|own| own.position == workgroup);
-        let (state, turn) = match (place, &self.put_away) {
-            (Some(0), _) => (WorkgroupCopy::of(&self.resident[0]), self.position),
-            (Some(place), _) => (WorkgroupCopy::of(&self.resident[place]), Position::default()),
-            (None, Some(state)) if state.position == workgroup => (state.clone(), self.position),
-            _ => return None,
-        };
-        alone.waiting = index..index;
-        alone.position = Position { workgroups: 1, ..turn };
-        alone.statistics = state.statistics;
-        alone.put_away = Some(state);
-        Some(alone)
-    }
-
-    /// What has not started of it, in at most so many parts that can be executed at the same time:
-    /// each has workgroups of its own, in order, and places of its own for them.
-    pub(crate) fn split(&self, parts: usize) -> Vec<Execution> {
-        let count = self.waiting.end - self.waiting.start;
-        let parts = (parts as u64).min(RESIDENT_WORKGROUPS as u64).min(count).max(1);
-        let first = |part: u64| self.waiting.start + count * part / parts;
-        let part = |part: u64| {
-            let slots = (0..RESIDENT_WORKGROUPS).rev();
-            let free = slots.filter(|slot| *slot as u64 % parts == part).collect();
-            self.part(first(part)..first(part + 1), free)
-        };
-        (0..parts).map(part).collect()
-    }
-
-    /// Gives the memory of the launch back.
-    pub(crate) fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
-        self.launch.release(space)
-    }
-}
-
-/// How far a dispatch has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// It can be carried on.
-    Paused,
-    /// It has ended.
-    Ended(Completion),
-}
+/// Workgroups that are started one by one, and have whole turns beside each other.
+const FEW: usize = 8;
+/// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
+const SHORTEST_TURN: u32 = 4;
 
 /// Carries a dispatch on.
 pub struct Scheduler<'a, O, C> {
@@ -260,11 +101,11 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         memory: &mut dyn Memory,
         mut footprints: Option<&mut Footprints>,
     ) -> Progress {
-        if let Some(state) = execution.put_away.take() {
+        for state in std::mem::take(&mut execution.put_away) {
             let level = self.programs[execution.home].level();
             let spare = &mut self.spare;
             let workgroup = state.restore(|| Scheduler::<O, C>::wave(spare, level));
-            execution.resident.push_front(workgroup);
+            execution.resident.push_back(workgroup);
         }
         for workgroup in &mut execution.resident {
             for (wave, watched) in workgroup.waves.iter().zip(&mut workgroup.watched) {
@@ -272,15 +113,13 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             }
         }
         loop {
-            if execution.position.workgroups == 0 {
-                self.start_next(execution);
-                execution.position.workgroups = execution.resident.len();
-                if let Some(fault) = self.hang(execution) {
-                    for workgroup in &execution.resident {
-                        self.checker.faults(&fault.cause, &workgroup.waves);
-                    }
-                    return Progress::Ended(Completion::Faulted(fault));
+            if execution.position.workgroups == 0
+                && let Some(fault) = self.next_round(execution)
+            {
+                for workgroup in &execution.resident {
+                    self.checker.faults(&fault.cause, &workgroup.waves);
                 }
+                return Progress::Ended(Completion::Faulted(fault));
             }
             let Some(mut workgroup) = execution.resident.pop_front() else {
                 return Progress::Ended(Completion::Completed(execution.statistics));
@@ -301,9 +140,14 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
                     execution.resident.push_front(workgroup);
                     return Progress::Paused;
                 }
-                Ok(Turn::Over) => execution.resident.push_back(workgroup),
+                Ok(Turn::Over) => {
+                    execution.search.look_at(&workgroup);
+                    execution.resident.push_back(workgroup);
+                }
                 Ok(Turn::Ended) => {
-                    execution.free.push(workgroup.slot);
+                    execution.search.give_up();
+                    execution.ended += 1;
+                    execution.free.give_back(workgroup.slot);
                     self.put_back(workgroup);
                 }
             }
@@ -312,29 +156,41 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         }
     }
 
-    /// The watchdog's fault if nothing can change any more: in a whole round no wave executed
-    /// anything, because all wait for one another or have halted. That much is certain before the
-    /// limit is reached.
-    fn hang(&self, execution: &mut Execution) -> Option<DeviceFault> {
-        let executed = execution.statistics.wave_instructions;
-        if execution.last_round.replace(executed) != Some(executed) {
-            return None;
+    /// Begins a round: starts workgroups, unless it is certain that nothing can happen any more.
+    fn next_round(&mut self, execution: &mut Execution) -> Option<DeviceFault> {
+        let count = match execution.resident.len() {
+            resident if resident < FEW => 1,
+            resident if execution.ended == 0 => resident,
+            _ => execution.ended,
+        };
+        let started = (0..count).take_while(|_| self.start_next(execution)).count();
+        let has_moved = started + std::mem::take(&mut execution.ended) > 0;
+        execution.position.workgroups = execution.resident.len();
+        if execution.search.is_still(execution.statistics.wave_instructions) {
+            return explain(execution, self.programs);
         }
-        let waves = execution.resident.iter().flat_map(|workgroup| &workgroup.waves);
-        let wave = waves.into_iter().find(|wave| wave.status != Status::Ended)?;
-        let home = &self.programs[execution.home];
-        let program = self.programs.iter().find(|program| program.contains(wave.pc));
-        let cause = FaultCause::Watchdog { executed };
-        Some(fault_at(program.unwrap_or(home), wave.pc, wave.id, cause))
+        let stalls = execution.policy.stalls;
+        if execution.search.all_wait()
+            && !has_moved
+            && let Some(fault) = explain(execution, self.programs)
+        {
+            if stalls == Stalls::End {
+                return Some(fault);
+            }
+            let pages = execution.search.take_pages();
+            execution.stall = Some(StallReport { fault, pages });
+        }
+        execution.search.begin_round(has_moved, stalls != Stalls::Ignore);
+        None
     }
 
-    /// Starts the next workgroup, if there is one and a place for it.
-    fn start_next(&mut self, execution: &mut Execution) {
+    /// Starts the next workgroup; whether there is one and a place for it.
+    fn start_next(&mut self, execution: &mut Execution) -> bool {
         if execution.waiting.is_empty() {
-            return;
+            return false;
         }
-        let Some(slot) = execution.free.pop() else { return };
-        let Some(index) = execution.waiting.next() else { return };
+        let Some(slot) = execution.free.take() else { return false };
+        let Some(index) = execution.waiting.next() else { return false };
         let launch = &execution.launch;
         let position = launch.position(index);
         let level = self.programs[execution.home].level();
@@ -356,6 +212,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             execution.statistics.waves += 1;
         }
         execution.resident.push_back(workgroup);
+        true
     }
 
     /// The same as [`Scheduler::turn`], and what the workgroup does goes to its footprint.
@@ -381,7 +238,8 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         workgroup: &mut Workgroup,
         memory: &mut dyn Memory,
     ) -> Result<Turn, DeviceFault> {
-        while execution.position.round < execution.policy.workgroup_turn {
+        let rounds = turn(execution.policy.workgroup_turn, execution.resident.len() + 1);
+        while execution.position.round < rounds {
             while execution.position.wave < workgroup.waves.len() {
                 self.wave_turn(execution, workgroup, memory)?;
                 if execution.statistics.wave_instructions >= self.pause {
@@ -422,14 +280,45 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
         let until = until.min(wave.executed.saturating_add(left));
         if *watched {
+            execution.search.give_up();
             let watch = self.run_wave::<true>(execution, statistics, wave, lds, memory, until)?;
             *watched = watch == Watch::On;
+        } else if execution.search.looks_at(wave.id) {
+            self.look_for_loop(execution, statistics, wave, lds, memory, until)?;
         }
         // A wave that is not watched any more has the rest of its turn, so that watching does not
         // change the order of execution.
         if !*watched && wave.status == Status::Ready {
             self.run_wave::<false>(execution, statistics, wave, lds, memory, until)?;
         }
+        Ok(())
+    }
+
+    /// Executes a wave as [`Scheduler::run_wave`] does, until it is seen whether it goes round in a
+    /// loop.
+    #[cold]
+    #[inline(never)]
+    fn look_for_loop(
+        &mut self,
+        execution: &mut Execution,
+        statistics: &mut Statistics,
+        wave: &mut Wave,
+        lds: &mut [u8],
+        memory: &mut dyn Memory,
+        until: u64,
+    ) -> Result<(), DeviceFault> {
+        let mut pages = execution.search.take_pages();
+        let mut finder = LoopFinder::new(wave, lds);
+        let mut memory = Watching::new(memory, &mut pages);
+        let mut scheduler = Scheduler {
+            programs: self.programs,
+            observer: &mut finder,
+            checker: &mut *self.checker,
+            pause: self.pause,
+            spare: Vec::new(),
+        };
+        scheduler.run_wave::<true>(execution, statistics, wave, lds, &mut memory, until)?;
+        execution.search.note(wave, finder.verdict(), pages);
         Ok(())
     }
 
@@ -494,13 +383,13 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {}
-                Step::Barrier => wave.status = Status::AtBarrier,
+                Step::Barrier => wave.wait(Status::AtBarrier, pc),
                 Step::Sync(request) => {
                     if !execution.sync.request(wave.id, request) {
-                        wave.status = Status::AtGlobalSync;
+                        wave.wait(Status::AtGlobalSync, pc);
                     }
                 }
-                Step::Halted => wave.status = Status::Halted,
+                Step::Halted => wave.wait(Status::Halted, pc),
                 Step::Ended => wave.status = Status::Ended,
                 Step::Fault(cause) => {
                     fault = Some((pc, cause));
@@ -537,6 +426,15 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         }
         Ok(watch)
     }
+}
+
+/// Rounds of a workgroup's turn beside so many others, where `whole` are those of a whole turn.
+fn turn(whole: u32, resident: usize) -> u32 {
+    if resident <= FEW {
+        return whole;
+    }
+    let share = u64::from(whole) * FEW as u64 / resident as u64;
+    whole.min(SHORTEST_TURN.max(share as u32))
 }
 
 fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {

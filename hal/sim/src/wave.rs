@@ -3,6 +3,7 @@
 use crate::lane_access::Active;
 use crate::machine::Machine;
 use crate::private::Private;
+use crate::rows::Rows;
 use crate::vector::Level;
 use flipwave_device::WaveId;
 use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
@@ -227,7 +228,7 @@ pub struct Wave {
     /// Device address of the next instruction.
     pub pc: u64,
     /// Vector registers, see [`RowIndex`].
-    pub rows: Box<[Row; RowIndex::COUNT]>,
+    pub rows: Rows,
     /// Rows for values made on the way: broadcasts and modified sources.
     pub scratch: Box<[Row; SCRATCH_ROWS]>,
     /// Scalar registers, see [`ScalarIndex`]. EXEC must be written through
@@ -257,6 +258,8 @@ pub struct Wave {
     pub written_lanes: Option<LaneMask>,
     /// Whether it runs, waits or has ended.
     pub status: Status,
+    /// Device address of the instruction at which it waits, if it does.
+    pub waits_at: u64,
     /// Instructions executed.
     pub executed: u64,
 }
@@ -265,7 +268,7 @@ impl Clone for Wave {
     /// Copies the registers that are allocated; the others are not written, and stay untouched
     /// memory.
     fn clone(&self) -> Wave {
-        let mut rows = zeroed_rows();
+        let mut rows = Rows::zeroed();
         for (first, count) in
             [(0, self.vgpr_count), (RowIndex::FIRST_ACCUMULATION, self.acc_vgpr_count)]
         {
@@ -313,7 +316,7 @@ impl Wave {
             machine: Machine::default(),
             id: WaveId { workgroup: [0; 3], wave: 0 },
             pc: 0,
-            rows: zeroed_rows(),
+            rows: Rows::zeroed(),
             scratch: Box::new([Row::ZERO; SCRATCH_ROWS]),
             scalars: [0; ScalarIndex::COUNT],
             exec_row: Row::ZERO,
@@ -327,6 +330,7 @@ impl Wave {
             private: Private::default(),
             written_lanes: None,
             status: Status::Ended,
+            waits_at: 0,
             executed: 0,
         }
     }
@@ -351,6 +355,11 @@ impl Wave {
         self.status = Status::Ready;
         self.executed = 0;
         self.set_exec(LaneMask::EMPTY);
+    }
+
+    /// It waits from now on, at the instruction at a device address.
+    pub fn wait(&mut self, status: Status, pc: u64) {
+        (self.status, self.waits_at) = (status, pc);
     }
 
     /// EXEC.
@@ -532,13 +541,5 @@ impl Wave {
 pub fn blend(row: &mut Row, value: &Row, mask: &Row) {
     for lane in 0..LANES {
         row.0[lane] = (value.0[lane] & mask.0[lane]) | (row.0[lane] & !mask.0[lane]);
-    }
-}
-
-/// A zeroed register file, made on the heap.
-fn zeroed_rows() -> Box<[Row; RowIndex::COUNT]> {
-    match vec![Row::ZERO; RowIndex::COUNT].into_boxed_slice().try_into() {
-        Ok(rows) => rows,
-        Err(_) => unreachable!("the length is the array's"),
     }
 }

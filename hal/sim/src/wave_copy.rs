@@ -20,6 +20,7 @@ pub struct WaveCopy {
     lds_size: u32,
     private: Private,
     status: Status,
+    waits_at: u64,
     executed: u64,
 }
 
@@ -44,8 +45,30 @@ impl WaveCopy {
             lds_size: wave.lds_size,
             private: wave.private,
             status: wave.status,
+            waits_at: wave.waits_at,
             executed: wave.executed,
         }
+    }
+
+    /// Bytes of its registers.
+    pub fn state_bytes(&self) -> u64 {
+        let rows = self.vgprs.len() + self.acc_vgprs.len();
+        (rows * size_of::<Row>() + size_of_val(&*self.scalars)) as u64
+    }
+
+    /// Whether `wave` is in this state, whatever it has executed.
+    pub fn is_state_of(&self, wave: &Wave) -> bool {
+        let rows = |first: u16, rows: &[Row]| {
+            let first = usize::from(first);
+            wave.rows.get(first..first + rows.len()) == Some(rows)
+        };
+        wave.pc == self.pc
+            && wave.scc == self.scc
+            && wave.mode == self.mode
+            && wave.status == self.status
+            && wave.scalars == *self.scalars
+            && rows(0, &self.vgprs)
+            && rows(RowIndex::FIRST_ACCUMULATION, &self.acc_vgprs)
     }
 
     /// Makes `wave` this one.
@@ -63,6 +86,7 @@ impl WaveCopy {
         wave.lds_size = self.lds_size;
         wave.private = self.private;
         wave.status = self.status;
+        wave.waits_at = self.waits_at;
         wave.executed = self.executed;
     }
 }

@@ -41,6 +41,11 @@ impl<'a> WaveState<'a> {
         WaveState { replacement: Some(replacement), ..self }
     }
 
+    /// The wave.
+    pub(crate) fn wave(&self) -> &Wave {
+        self.wave
+    }
+
     /// A register's value; `lane` matters for per-lane registers only. Registers outside the
     /// wave's allocation, and flags that are derived, give `None`.
     pub fn read(&self, register: Register, lane: Lane) -> Option<u32> {

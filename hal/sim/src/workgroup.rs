@@ -62,6 +62,11 @@ impl WorkgroupCopy {
         }
     }
 
+    /// Bytes of registers and LDS.
+    pub fn state_bytes(&self) -> u64 {
+        self.waves.iter().map(WaveCopy::state_bytes).sum::<u64>() + self.lds.len() as u64
+    }
+
     /// Instructions that one of its waves has executed.
     pub fn executed(&self, wave: u32) -> Option<u64> {
         self.waves.get(wave as usize).map(WaveCopy::executed)

@@ -31,7 +31,7 @@ pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 use crate::injection::{Struck, check, conclude, run_from};
 use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
-use flipwave_device::{Address, Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
+use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::variables::Variables;
 use flipwave_sim::{EmbeddedGpu, Policy};
@@ -228,7 +228,10 @@ impl Run<'_> {
         // struck come to it in the same order.
         let policy = device.policy();
         let wave_turn = policy.wave_turn.saturating_mul(*slowdown);
-        device.set_policy(Policy { wave_turn, ..policy });
+        // Hooks may take registers that let fewer workgroups be resident: those that wait for each
+        // other would wait for ever, which is no outcome of the fault.
+        let resident_workgroups = device.residency(dispatch)?.workgroups;
+        device.set_policy(Policy { wave_turn, resident_workgroups, ..policy });
         copy_variables(device, dispatch.module, module)?;
         let completion = self
             .workload
@@ -237,10 +240,9 @@ impl Run<'_> {
         device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {
-            Completion::Faulted(fault) => Completion::Faulted(DeviceFault {
-                place: rewritten.layout.old_place(fault.place),
-                ..fault
-            }),
+            Completion::Faulted(fault) => {
+                Completion::Faulted(fault.map_places(|place| rewritten.layout.old_place(place)))
+            }
             completed => completed,
         };
         Ok((completion, found))

@@ -17,6 +17,10 @@ const WORKGROUP_STATES: u64 = 256;
 /// waves under way.
 const WHOLE_STATES: u64 = 32;
 
+/// Bytes of registers and LDS in states of whole dispatches, all together, at most: where there are
+/// more, every other state is kept.
+const MOST_STATE_BYTES: u64 = 1 << 30;
+
 /// A workgroup that executes more than one part in so many of a dispatch is not worth being executed
 /// alone: to watch what it touches costs as much.
 const LARGE: u64 = 6;
@@ -159,17 +163,26 @@ impl Recorder<'_> {
         mut device: EmbeddedGpu,
         mut execution: Execution,
     ) -> Result<Vec<SavedState>, DeviceError> {
-        let mut saved = Vec::new();
-        let mut until = 0;
+        let mut saved: Vec<SavedState> = Vec::new();
+        let (mut until, mut interval) = (0, self.interval(WHOLE_STATES));
         loop {
-            until += self.interval(WHOLE_STATES);
+            until += interval;
             let progress = device.advance(&mut execution, &mut Unobserved, until)?;
             if matches!(progress, Progress::Ended(_)) {
                 return Ok(saved);
             }
             self.attendance.attend(&mut execution);
             device.share_memory();
-            saved.push(SavedState { device: device.clone(), execution: execution.clone() });
+            saved.push(SavedState { device: device.clone(), execution: execution.put_away() });
+            let bytes: u64 = saved.iter().map(|state| state.execution.state_bytes()).sum();
+            if bytes > MOST_STATE_BYTES {
+                let mut number = 0;
+                saved.retain(|_| {
+                    number += 1;
+                    number % 2 == 0
+                });
+                interval *= 2;
+            }
         }
     }
 }

@@ -6,9 +6,7 @@ use crate::population::workgroups;
 use crate::site::Event;
 use crate::strike::Strike;
 use crate::{Golden, Site, Workload};
-use flipwave_device::{
-    Address, Completion, DeviceError, DeviceFault, FaultCause, Statistics,
-};
+use flipwave_device::{Address, Completion, DeviceError, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints};
 
 /// A fault, and the run that it is injected into.
@@ -78,15 +76,11 @@ impl SavedDispatch {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
                 let dispatch = &attempt.workload.dispatches[attempt.index()];
-                let place = attempt.workload.place(dispatch, fault.place);
+                let mut fault = attempt.workload.original(dispatch, fault);
                 // What the watchdog counts is what all workgroups execute.
-                let cause = match fault.cause {
-                    FaultCause::Watchdog { executed } => {
-                        FaultCause::Watchdog { executed: executed + others }
-                    }
-                    cause => cause,
-                };
-                let fault = DeviceFault { cause, place };
+                if let Some(executed) = fault.cause.executed_mut() {
+                    *executed += others;
+                }
                 let ending = Ending::Faulted { dispatch: attempt.event.dispatch, fault };
                 return conclude(attempt.site, strike.outcome(), ending).map(Some);
             }

@@ -193,7 +193,7 @@ impl Checker for Strict {
     }
 
     fn faults(&mut self, cause: &FaultCause, waves: &[Wave]) {
-        if !matches!(cause, FaultCause::Watchdog { .. }) {
+        if !cause.is_hang() {
             return;
         }
         for wave in waves.iter().filter(|wave| wave.status == Status::AtBarrier) {

@@ -1,0 +1,63 @@
+//! Places of workgroups under way, which tell their private memory apart.
+
+/// The places that are free: those given back last are taken first, then those that nobody has had,
+/// from the lowest on.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    returned: Vec<usize>,
+    /// The lowest that nobody has had.
+    next: usize,
+    /// From one of these places to the next.
+    step: usize,
+    end: usize,
+}
+
+impl Slots {
+    /// All of `count` places.
+    pub fn all(count: usize) -> Slots {
+        Slots::part(0, 1, count)
+    }
+
+    /// One place.
+    pub fn one(slot: usize) -> Slots {
+        Slots { returned: vec![slot], next: 0, step: 1, end: 0 }
+    }
+
+    /// Of `count` places those of part number `part` of `parts`: each `parts`-th.
+    pub fn part(part: usize, parts: usize, count: usize) -> Slots {
+        Slots { returned: Vec::new(), next: part, step: parts, end: count }
+    }
+
+    /// A place that is free.
+    pub fn take(&mut self) -> Option<usize> {
+        self.returned.pop().or_else(|| {
+            let slot = self.next;
+            (slot < self.end).then(|| {
+                self.next += self.step;
+                slot
+            })
+        })
+    }
+
+    /// A workgroup has ended that had this place.
+    pub fn give_back(&mut self, slot: usize) {
+        self.returned.push(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_taken_from_the_lowest_on_and_again_when_they_are_given_back() {
+        let mut slots = Slots::all(3);
+        assert_eq!([slots.take(), slots.take()], [Some(0), Some(1)]);
+        slots.give_back(0);
+        assert_eq!([slots.take(), slots.take(), slots.take()], [Some(0), Some(2), None]);
+        let mut odd = Slots::part(1, 2, 4);
+        assert_eq!([odd.take(), odd.take(), odd.take()], [Some(1), Some(3), None]);
+        let mut one = Slots::one(7);
+        assert_eq!([one.take(), one.take()], [Some(7), None]);
+    }
+}

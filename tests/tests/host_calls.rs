@@ -1,0 +1,34 @@
+//! Kernels that call the host run as long as they do not; when they do, the error says what they want.
+
+use flipwave_injector::GoldenError;
+use flipwave_tests::{Program, compile, to_values};
+
+/// A program that doubles numbers up to one.
+fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> Program {
+    let mut program = Program::new(&compile(file, &[level]));
+    let values: Vec<i32> = (last - 63..=last).collect();
+    let (values, doubled) = (program.input(&values), program.output(&[0i32; 64]));
+    program.launch(kernel, [64, 1, 1], [64, 1, 1], &[values, doubled]);
+    program
+}
+
+#[test]
+fn a_call_of_the_host_is_named_when_it_is_made() {
+    let kernels = [
+        ("calls_host.hip", "checks", "`assert`", &["-O0", "-O2"][..]),
+        ("prints.cl", "prints", "`printf`", &["-O2"]),
+    ];
+    for (file, kernel, wanted, levels) in kernels {
+        for level in levels {
+            let right = doubles(file, kernel, level, 36);
+            let expected: Vec<i32> = (-27..=36).map(|value| 2 * value).collect();
+            assert_eq!(to_values::<i32>(&right.outputs()[0]), expected, "{file} {level}");
+            let wrong = doubles(file, kernel, level, 37).workload().golden();
+            let Err(GoldenError::Faulted { fault, .. }) = wrong else { panic!("{wrong:?}") };
+            let text = fault.to_string();
+            assert_eq!(fault.cause.name(), "memory_violation", "{text}");
+            assert!(text.contains("the kernel calls the host for"), "{file} {level}: {text}");
+            assert!(text.contains(wanted) && text.contains("flipwave exec"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! As many workgroups are resident as a real device keeps resident, and workgroups that wait for more
+//! end with an error that says so.
+
+use flipwave_device::{DeviceFault, FaultCause, Wait};
+use flipwave_injector::{GoldenError, Workload};
+use flipwave_sim::Policy;
+use flipwave_tests::{MACHINES, Machine, Program, compile_for, to_values};
+
+/// A machine, and how many workgroups of 256 work-items with few registers it keeps resident: 2048
+/// work-items of a compute unit of gfx90a, 1024 of one of gfx1100, on 104 and 96 of them.
+fn machines() -> [(Machine, u32); 2] {
+    [("gfx90a", 64, 8 * 104), ("gfx1100", 32, 4 * 96)].map(|(processor, lanes, most)| {
+        let is_it = |own: &Machine| own.target().processor() == processor && own.lanes == lanes;
+        (MACHINES.into_iter().find(is_it).expect("a machine"), most)
+    })
+}
+
+fn barrier(machine: Machine, options: &str, workgroups: u32) -> Program {
+    let mut program = Program::new(&compile_for(machine, "grid_barrier.cl", &[options, "-g"]));
+    let zeros = vec![0u32; workgroups as usize];
+    let (arrived, written) = (program.output(&[0u32]), program.input(&zeros));
+    let read = program.output(&zeros);
+    let grid = [256 * workgroups, 1, 1];
+    program.launch("neighbours", grid, [256, 1, 1], &[arrived, written, read]);
+    program
+}
+
+fn resident(program: &Program) -> u32 {
+    let Workload { mut device, dispatches, .. } = program.workload();
+    device.residency(&dispatches[0]).expect("a dispatch").workgroups
+}
+
+fn stopped(program: &Program) -> DeviceFault {
+    match program.workload().golden() {
+        Err(GoldenError::Faulted { fault, .. }) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_grid_barrier_lets_all_pass_that_fit() {
+    for (machine, most) in machines() {
+        for workgroups in [1, 9, 64, most] {
+            let outputs = barrier(machine, "-O2", workgroups).outputs();
+            let expected: Vec<u32> =
+                (0..workgroups).map(|group| (group + 1) % workgroups * 3 + 1).collect();
+            assert_eq!(to_values::<u32>(&outputs[0]), [2 * workgroups], "{machine:?}");
+            assert_eq!(to_values::<u32>(&outputs[1]), expected, "{machine:?}, {workgroups}");
+        }
+    }
+}
+
+#[test]
+fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
+    for (machine, most) in machines() {
+        for options in ["-O2", "-O0"] {
+            // Without optimisation a kernel may need more registers.
+            let most = match options {
+                "-O2" => most,
+                _ => resident(&barrier(machine, options, 1)),
+            };
+            let fault = stopped(&barrier(machine, options, most + 1));
+            let FaultCause::Stalled(stall) = &fault.cause else { panic!("{fault}") };
+            assert_eq!(fault.cause.name(), "watchdog");
+            let counts = [stall.workgroups, stall.ended, stall.resident];
+            assert_eq!(counts, [most as u64 + 1, 0, most.into()], "{fault}");
+            assert_eq!(stall.residency.workgroups, most, "{fault}");
+            // The first wave of each workgroup polls, the others are at the barrier behind it.
+            let waves = 256 / machine.lanes as u64;
+            let found: Vec<(Wait, u64)> =
+                stall.waits.iter().map(|own| (own.wait, own.waves)).collect();
+            let expected =
+                [(Wait::Barrier, (waves - 1) * u64::from(most)), (Wait::Loop, most.into())];
+            assert_eq!(found, expected, "{fault}");
+            let polls = &stall.waits[1];
+            let accesses = ["load", "atomic"].iter().any(|kind| polls.instruction.contains(kind));
+            assert!(accesses, "{fault}");
+            let text = fault.to_string();
+            let keeps = format!("1 more cannot start, because the device keeps {most} of them");
+            assert!(text.contains(&keeps), "{text}");
+            // Without optimisation it is in a function of the device library, which has no lines.
+            assert_eq!(text.contains("grid_barrier.cl:8"), options == "-O2", "{text}");
+        }
+    }
+}
+
+/// The negative control: what will end is not taken for a wait, however long it takes.
+#[test]
+fn a_loop_that_counts_is_no_wait_for_ever() {
+    let (machine, _) = machines()[0];
+    let mut program = Program::new(&compile_for(machine, "grid_barrier.cl", &["-O2"]));
+    let (arrived, looks) = (program.input(&[0u32]), program.output(&[0u32; 256]));
+    program.launch("counts", [256, 1, 1], [256, 1, 1], &[arrived, looks]);
+    assert_eq!(to_values::<u32>(&program.outputs()[0]), [1_000_000; 256]);
+}
+
+/// Code with hooks in it may need more registers than what it stands for.
+#[test]
+fn code_that_needs_more_registers_stays_resident_where_that_is_asked_for() {
+    let (machine, most) = machines()[0];
+    let mut workload = barrier(machine, "-O2", most + 1).workload();
+    let policy = workload.device.policy();
+    workload.device.set_policy(Policy { resident_workgroups: most + 1, ..policy });
+    let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(to_values::<u32>(&golden.outputs[0]), [2 * (most + 1)]);
+}
