@@ -246,6 +246,33 @@ impl Allocation {
         }
     }
 
+    /// Copies bytes out from an offset on, all of which are there.
+    fn copy_out(&self, start: u64, bytes: &mut [u8]) {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = start + done as u64;
+            let region = self.readable(at);
+            let content = &region.bytes[(self.base + at - region.base) as usize..];
+            let count = content.len().min(bytes.len() - done);
+            bytes[done..done + count].copy_from_slice(&content[..count]);
+            done += count;
+        }
+    }
+
+    /// Copies bytes in from an offset on, to where there is room for all; over code, too.
+    fn copy_in(&mut self, start: u64, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = start + (bytes.len() - rest.len()) as u64;
+            let first = self.base + at;
+            let region = self.own(at);
+            let place = &mut region.bytes[(first - region.base) as usize..];
+            let (now, later) = rest.split_at(rest.len().min(place.len()));
+            place[..now.len()].copy_from_slice(now);
+            rest = later;
+        }
+    }
+
     /// The bytes around an offset that waves may write, where there is code.
     fn writable(&mut self, offset: u64) -> Option<RegionMut<'_>> {
         let mut part = 0..self.content.len() as usize;
@@ -417,17 +444,7 @@ impl AddressSpace {
         let error =
             DeviceError::NotAllocated { operation: "write", address, bytes: bytes.len() as u64 };
         let Some((index, start)) = self.locate(address, bytes.len()) else { return Err(error) };
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let at = start + (bytes.len() - rest.len()) as u64;
-            let allocation = &mut self.allocations[index];
-            let first = allocation.base + at;
-            let region = allocation.own(at);
-            let place = &mut region.bytes[(first - region.base) as usize..];
-            let (now, later) = rest.split_at(rest.len().min(place.len()));
-            place[..now.len()].copy_from_slice(now);
-            rest = later;
-        }
+        self.allocations[index].copy_in(start, bytes);
         Ok(())
     }
 
@@ -441,16 +458,7 @@ impl AddressSpace {
             let operation = "read";
             return Err(DeviceError::NotAllocated { operation, address, bytes: length as u64 });
         };
-        let allocation = &self.allocations[index];
-        let mut done = 0;
-        while done < length {
-            let at = start + done as u64;
-            let region = allocation.readable(at);
-            let content = &region.bytes[(allocation.base + at - region.base) as usize..];
-            let count = content.len().min(length - done);
-            bytes[done..done + count].copy_from_slice(&content[..count]);
-            done += count;
-        }
+        self.allocations[index].copy_out(start, bytes);
         Ok(())
     }
 
@@ -464,8 +472,8 @@ impl AddressSpace {
         let pieces = self.pieces(address, size).ok_or(error)?;
         let mut rest = bytes;
         for (index, range) in pieces {
-            let (now, later) = rest.split_at_mut(range.len());
-            now.copy_from_slice(&self.allocations[index].bytes[range]);
+            let (now, later) = rest.split_at_mut((range.end - range.start) as usize);
+            self.allocations[index].copy_out(range.start, now);
             rest = later;
         }
         Ok(())
@@ -481,22 +489,22 @@ impl AddressSpace {
         let error = DeviceError::NotAllocated { operation: "write", address, bytes: size };
         let mut rest = bytes;
         for (index, range) in self.pieces(address, size).ok_or(error)? {
-            let (now, later) = rest.split_at(range.len());
-            self.allocations[index].bytes.own()[range].copy_from_slice(now);
+            let (now, later) = rest.split_at((range.end - range.start) as usize);
+            self.allocations[index].copy_in(range.start, now);
             rest = later;
         }
         Ok(())
     }
 
     /// Allocations and offsets that together are a range; nothing if not all of it is mapped.
-    fn pieces(&self, address: Address, size: u64) -> Option<Vec<(usize, Range<usize>)>> {
+    fn pieces(&self, address: Address, size: u64) -> Option<Vec<(usize, Range<u64>)>> {
         let end = address.0.checked_add(size)?;
         let (mut pieces, mut at) = (Vec::new(), address.0);
         while at < end {
             let index = self.find(at)?;
-            let Allocation { base, bytes, .. } = &self.allocations[index];
-            let last = end.min(base + bytes.len() as u64);
-            pieces.push((index, (at - base) as usize..(last - base) as usize));
+            let Allocation { base, content, .. } = &self.allocations[index];
+            let last = end.min(base + content.len());
+            pieces.push((index, at - base..last - base));
             at = last;
         }
         Some(pieces)
