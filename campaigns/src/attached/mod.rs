@@ -208,10 +208,11 @@ impl<'a> Attached<'a> {
         let golden = self.application.golden(&environment, interrupt);
         let events = read_report(&report).map_err(|reason| self.files(reason))?;
         let _ = std::fs::remove_file(&report);
-        let golden = golden.map_err(|error| match AttachError::stopped_golden(&events, &error) {
-            Some(stopped) => CampaignError::from(stopped),
-            None => error.into(),
-        })?;
+        let golden =
+            golden.map_err(|error| match AttachError::stopped_golden(&events, &error) {
+                Some(stopped) => CampaignError::from(stopped),
+                None => error.into(),
+            })?;
         check_application(campaign, &self.application, &golden.first)?;
         Ok(golden)
     }

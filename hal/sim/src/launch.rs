@@ -96,8 +96,7 @@ impl Launch {
             |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
         check_shape(dispatch, kernel).map_err(refuse)?;
         let descriptor = kernel.descriptor.clone();
-        let needed =
-            u64::from(descriptor.kernarg_size).max(descriptor.kernarg_preload.end_bytes());
+        let needed = u64::from(descriptor.kernarg_size).max(descriptor.kernarg_preload.end_bytes());
         if (dispatch.kernarg.len() as u64) < needed {
             return Err(refuse(format!(
                 "its arguments take {needed} bytes, {} are given",

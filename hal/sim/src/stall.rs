@@ -202,8 +202,7 @@ pub struct LoopFinder {
 impl LoopFinder {
     /// Begins with a wave as it is.
     pub fn new(wave: &Wave, lds: &[u8]) -> LoopFinder {
-        let bytes =
-            wave.private.bytes.next_multiple_of(4) / 4 * private::stride(wave.machine.lanes);
+        let bytes = wave.private.bytes.div_ceil(4) * private::stride(wave.machine.lanes);
         LoopFinder {
             saved: WaveCopy::of(wave),
             lds: lds.to_vec(),

@@ -4,7 +4,7 @@
 
 use super::LayoutError;
 use crate::flow::{Function, Program};
-use flipwave_codeobj::{CodeObject, Kernel, KernargPreload};
+use flipwave_codeobj::{CodeObject, KernargPreload, Kernel};
 use flipwave_isa::{Control, Isa, Pc};
 
 /// The address that stands for a function in symbols and descriptors: of a kernel its entry, of

@@ -22,8 +22,7 @@ fn machines() -> impl Iterator<Item = Machine> {
 }
 
 /// How many arguments the compiler may preload at most.
-const COUNTS: [&str; 2] =
-    ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-preload-count=16"];
+const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-preload-count=16"];
 
 /// A program whose kernels preload so many arguments.
 fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {

@@ -1,8 +1,8 @@
 //! The way back: a decoded descriptor as 64 bytes.
 
 use super::{
-    ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, KernargPreload, Rsrc1, Rsrc2, Rsrc3, half,
-    sgpr_granule, vgpr_granule, word,
+    ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, KernargPreload, Rsrc1, Rsrc2,
+    Rsrc3, half, sgpr_granule, vgpr_granule, word,
 };
 use flipwave_isa::Generation;
 
