@@ -10,7 +10,6 @@ use flipwave_tests::{gfx90a, to_bytes, to_values};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
 /// A folder with one kernel's source.
@@ -50,7 +49,7 @@ impl Bench {
             accelerations,
             ..RunOptions::new(folder.clone(), NonZeroUsize::MIN)
         };
-        let report = run(&self.campaign(text), &options, &mut Silent, &AtomicBool::new(false))?;
+        let report = run(&self.campaign(text), &options, &mut Silent)?;
         Ok((report, std::fs::read(folder.join("results.csv")).expect("the results")))
     }
 
