@@ -13,17 +13,19 @@ pub enum Compiler {
     Hipcc,
     /// LLVM's own, several years younger: it writes other code.
     Clang,
+    /// The same, with arguments of kernels preloaded, as later versions do it by themselves.
+    Preloading,
 }
 
 impl Compiler {
-    /// Both.
+    /// Those that differ in all they write.
     pub const ALL: [Compiler; 2] = [Compiler::Hipcc, Compiler::Clang];
 
     /// What to run, and Debian's package that has it.
     fn program(self) -> (&'static str, &'static str) {
         match self {
             Compiler::Hipcc => ("hipcc", "hipcc"),
-            Compiler::Clang => ("clang++-19", "clang-19"),
+            Compiler::Clang | Compiler::Preloading => ("clang++-19", "clang-19"),
         }
     }
 
@@ -31,7 +33,10 @@ impl Compiler {
     fn command(self, options: &[&str]) -> Command {
         let mut command = Command::new(self.program().0);
         command.args(options);
-        if self == Compiler::Clang {
+        if self == Compiler::Preloading {
+            command.args(["-mllvm", "-amdgpu-kernarg-preload-count=8"]);
+        }
+        if self != Compiler::Hipcc {
             command.args(["-xhip", "--rocm-path=/usr"]);
             command.arg(format!("--rocm-device-lib-path={}", device_libraries().display()));
             // The last version that HIP 5.2 reads.
@@ -89,7 +94,7 @@ pub fn application_module(name: &str, compiler: Compiler, target: &str) -> PathB
     let alone: &[&str] = match compiler {
         // A bundle of code objects.
         Compiler::Hipcc => &["--genco"],
-        Compiler::Clang => &["--cuda-device-only", "--no-gpu-bundle-output"],
+        Compiler::Clang | Compiler::Preloading => &["--cuda-device-only", "--no-gpu-bundle-output"],
     };
     build(&format!("{name}.kernel"), compiler, target, alone, &[])
 }

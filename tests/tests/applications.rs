@@ -3,7 +3,7 @@
 
 use flipwave_tests::{
     Compiler, Finished, application, application_module, applications, failing_applications,
-    flipwave_within, program,
+    flipwave, flipwave_within, program,
 };
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -365,4 +365,29 @@ fn a_missing_library_is_named_by_the_system() {
         flipwave_within(PATIENCE, folder.path(), &["exec", "--", "./main"]).expect("an end");
     assert_eq!(finished.code, Some(127), "{finished:#?}");
     assert!(finished.stderr.contains("libpart.so"), "{finished:#?}");
+}
+
+#[test]
+fn applications_whose_kernels_preload_their_arguments_pass() {
+    for (name, gpu) in [("arguments", "gfx90a"), ("functions", "gfx90a"), ("reduction", "gfx942")] {
+        passes(name, Compiler::Preloading, gpu, &["--strict"]);
+    }
+}
+
+#[test]
+fn tools_by_hooks_see_what_the_embedded_gpu_sees_where_arguments_are_preloaded() {
+    let path = application("reduction", Compiler::Preloading, "gfx90a");
+    let path = path.to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let inspected = flipwave(folder.path(), &["inspect", path], &[]).expect_success();
+    assert!(inspected.stdout.contains("arguments preloaded into s["), "{}", inspected.stdout);
+    let table = |by: &str| {
+        let tool = ["tool", "instruction-count", "--out", "table.csv", "--by", by, "--", path];
+        let finished = flipwave(folder.path(), &tool, &[]).expect_success();
+        assert!(finished.stdout.ends_with("passed\n"), "{finished:?}");
+        std::fs::read_to_string(folder.path().join("table.csv")).expect("the table")
+    };
+    let hooked = table("hook");
+    assert!(hooked.lines().count() > 10);
+    assert_eq!(hooked, table("embedded"));
 }

@@ -47,11 +47,15 @@ fn write_kernel(
         kernel.lds_bytes, kernel.scratch_bytes, kernel.kernarg_bytes
     )?;
     writeln!(text, "  initialised  {}", kernel.initialised)?;
+    if let Some(preloaded) = &kernel.preloaded {
+        writeln!(text, "  begins       {}, arguments preloaded into {preloaded}", kernel.start)?;
+        writeln!(text, "               {} by firmware that does not preload", kernel.entry)?;
+    }
     if !kernel.calls.is_empty() {
         writeln!(text, "  may call     {}", kernel.calls.join(", "))?;
         writeln!(text, "  in all       {} instructions", kernel.instructions)?;
     }
-    for own in inspection.functions.iter().filter(|own| own.is_kernel && own.entry == kernel.entry)
+    for own in inspection.functions.iter().filter(|own| own.is_kernel && own.entry == kernel.start)
     {
         for place in &own.unresolved {
             writeln!(text, "  unresolved   {}: `{}`: {}", place.pc, place.text, place.reason)?;

@@ -12,7 +12,8 @@ pub use registers::{Counts, FreeFacts, LiveFacts, RegisterFacts, Spread};
 use crate::allocation::Allocation;
 use crate::flow::{FlowError, FunctionIndex, Program};
 use crate::liveness::Liveness;
-use flipwave_codeobj::{CodeObject, CodeObjectError, Kernel, LineTable};
+use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel, LineTable};
+use flipwave_isa::{Register, RegisterRange, Target};
 use serde::Serialize;
 
 /// What to tell besides the kernels and functions there are.
@@ -48,8 +49,12 @@ pub struct Inspection {
 pub struct KernelFacts {
     /// Its name.
     pub name: String,
-    /// Where it begins.
+    /// Where its code lies.
     pub entry: String,
+    /// Where waves begin: after the entry if arguments are preloaded.
+    pub start: String,
+    /// The registers that arguments are preloaded into.
+    pub preloaded: Option<String>,
     /// What its waves have of each register file.
     pub allocated: Counts,
     /// LDS of a workgroup, in bytes, as far as it is fixed.
@@ -161,6 +166,12 @@ fn selected(
     Ok((kernel, program.kernel(kernel).map_or_else(Vec::new, |own| program.reachable(own))))
 }
 
+fn preloaded(kernel: &Kernel, target: &Target) -> Option<String> {
+    let initial = kernel.descriptor.initial_sgprs(target);
+    let own = initial.iter().find(|own| own.value == InitialValue::Arguments)?;
+    Some(RegisterRange::new(Register::Sgpr(own.first), own.words).to_string())
+}
+
 fn kernel(
     object: &CodeObject,
     program: &Program,
@@ -175,6 +186,8 @@ fn kernel(
     Some(KernelFacts {
         name: kernel.name.to_string(),
         entry: kernel.entry().to_string(),
+        start: kernel.start().to_string(),
+        preloaded: preloaded(kernel, object.target()),
         allocated: Allocation::of(kernel, object.target()).into(),
         lds_bytes: kernel.descriptor.group_segment_fixed_size,
         scratch_bytes: kernel.descriptor.private_segment_fixed_size,

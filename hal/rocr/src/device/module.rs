@@ -179,7 +179,7 @@ impl LoadedKernel<'_> {
             kernarg: Address(0),
             completion: Address(0),
         };
-        Ok((packet, waves(dispatch, descriptor.wavefront_size().into()), descriptor.entry))
+        Ok((packet, waves(dispatch, descriptor.wavefront_size().into()), descriptor.start()))
     }
 }
 

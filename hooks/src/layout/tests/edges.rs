@@ -42,40 +42,47 @@ fn text(sample: &Sample, layout: &Layout, pc: u64) -> String {
     sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text
 }
 
-#[test]
-fn both_entries_of_a_preloading_kernel_run_what_runs_once() {
-    let body = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_branch body\n\
-                .p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\ns_nop 4\ns_endpgm\n";
+/// A kernel that preloads two arguments, with code at its entry for firmware that does not.
+fn preloading(processor: &str, prologue: &str) -> Sample {
+    let body =
+        format!("{prologue}\n.p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\ns_nop 4\ns_endpgm\n");
     let preload = ".amdhsa_user_sgpr_kernarg_preload_length 2\n\
                    .amdhsa_user_sgpr_kernarg_preload_offset 0\n";
+    Sample::new(processor, &[("k", body)], preload, "")
+}
+
+const PROLOGUE: &str = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_branch body";
+
+#[test]
+fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
     for processor in ["gfx90a", "gfx942"] {
-        let sample = Sample::new(processor, &[("k", body.to_owned())], preload, "");
+        let sample = preloading(processor, PROLOGUE);
         let kernel = &sample.object.kernels()[0];
-        assert_eq!(kernel.descriptor.kernarg_preload.length, 2);
         let k = FunctionIndex(0);
         let entry = marking(&sample, marker(Purpose::Entry(k)), 0);
         for placement in [Placement::Inline, Placement::Trampoline] {
             for has_entry in [false, true] {
-                let loop_start = sample.find("s_cbranch_scc0", 0).0 - 1;
-                let mut edits = before(&sample, &[0, 2, loop_start]);
+                let mut edits = before(&sample, &[0, 2]);
                 edits.placements.insert(k, placement);
                 if has_entry {
                     edits.entries.insert(k, entry.clone());
                 }
                 let layout = laid_out(&sample, &edits);
-                let old = kernel.entry().0;
                 let new = layout.entries[&k].0;
-                for distance in [0, 256] {
-                    for seed in 0..4 {
-                        let wanted =
-                            expected(&sample, &edits, &layout, Pc(old + distance), seed, 100);
-                        let found = executed(&sample, &layout, Pc(new + distance), seed, 100);
-                        assert_eq!(found, wanted, "{processor} {placement:?} {distance}");
-                        let entered = Event::Marker(marker(Purpose::Entry(k)));
-                        let times = found.iter().filter(|event| **event == entered).count();
-                        assert_eq!(times, usize::from(has_entry));
-                        assert_eq!(found.contains(&Event::Inst(0)), distance == 0);
-                    }
+                assert_eq!(layout.new_of(kernel.entry()), Some(Pc(new)));
+                let start = if has_entry { new } else { new + 256 };
+                if let (false, Placement::Inline) = (has_entry, placement) {
+                    let at = (new - layout.address) as usize;
+                    let old = sample.object.bytes_at(kernel.entry(), 256).expect("code");
+                    assert_eq!(layout.bytes[at..at + 256], *old);
+                }
+                for seed in 0..4 {
+                    let wanted = expected(&sample, &edits, &layout, kernel.start(), seed, 100);
+                    let found = executed(&sample, &layout, Pc(start), seed, 100);
+                    assert_eq!(found, wanted, "{processor} {placement:?}");
+                    let entered = Event::Marker(marker(Purpose::Entry(k)));
+                    let times = found.iter().filter(|event| **event == entered).count();
+                    assert_eq!(times, usize::from(has_entry));
                 }
             }
         }
@@ -83,11 +90,15 @@ fn both_entries_of_a_preloading_kernel_run_what_runs_once() {
 }
 
 #[test]
-fn a_preloading_kernel_without_a_second_entry_is_refused() {
-    let preload = ".amdhsa_user_sgpr_kernarg_preload_length 2\n";
-    let sample = Sample::new("gfx942", &[("k", "s_nop 0\ns_endpgm\n".to_owned())], preload, "");
-    let error = refused(&sample, &Edits::default(), sample.free_address(0));
-    assert!(matches!(error, LayoutError::PreloadEntry { .. }), "{error}");
+fn an_entry_that_refers_to_code_elsewhere_is_not_copied() {
+    for prologue in ["s_getpc_b64 s[4:5]", "s_setpc_b64 s[4:5]", "s_branch body+8"] {
+        let sample = preloading("gfx942", prologue);
+        let error = refused(&sample, &Edits::default(), sample.free_address(0));
+        assert!(matches!(error, LayoutError::PreloadEntry { .. }), "{error}");
+        let mut stays = Edits::default();
+        stays.placements.insert(FunctionIndex(0), Placement::Trampoline);
+        laid_out(&sample, &stays);
+    }
 }
 
 #[test]
