@@ -50,7 +50,7 @@ impl<'a> Scan<'a> {
         instructions: &'a [Instruction],
         compiler: &HookCompiler,
     ) -> Result<Scan<'a>, EmulateError> {
-        let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
+        let isa = program.isa()?;
         let mut ready: Vec<Ready<'a>> = Vec::new();
         for instruction in instructions {
             if ready.iter().any(|own| own.instruction.name == instruction.name) {

@@ -8,7 +8,7 @@ use crate::allocation::Allocation;
 use crate::classes::Classes;
 use crate::flow::{FunctionIndex, Program};
 use flipwave_codeobj::{CodeObject, Kernel};
-use flipwave_isa::{AccVgprs, FlatScratch, RegisterSet, Target};
+use flipwave_isa::{AccVgprs, FlatScratch, Register, RegisterSet, Target, Vgpr};
 
 /// Functions connected by calls.
 #[derive(Clone, Debug)]
@@ -74,6 +74,9 @@ pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
         components.into_iter().map(|(_, component)| component).collect();
     let indexed = program.registers_indexed();
     for component in &mut components {
+        if let Some(offset) = program.accum_offset {
+            component.keep_below(offset);
+        }
         component.named = program.registers_named(&component.functions);
         component.touched = component.named.union(indexed);
     }
@@ -93,6 +96,14 @@ impl Component {
             // Where the base goes through a hardware register there is no code for it.
             scratch: (target.flat_scratch() != FlatScratch::HardwareRegisters).then_some(0),
         }
+    }
+
+    /// VGPRs from `offset` on are AccVGPRs of those that name them: no more of the others.
+    fn keep_below(&mut self, offset: u16) {
+        let beyond = (offset..256).map(|n| Register::Vgpr(Vgpr(n as u8)));
+        let beyond: RegisterSet = beyond.collect();
+        self.allocated = self.allocated.difference(beyond);
+        self.allocatable = self.allocatable.difference(beyond);
     }
 
     fn add_kernel(&mut self, index: usize, kernel: &Kernel, target: &Target) {

@@ -13,6 +13,7 @@ use std::fmt::Write;
 pub struct Isa {
     target: Target,
     wave_size: u8,
+    accum_offset: Option<u16>,
     session: Session,
 }
 
@@ -46,7 +47,14 @@ impl Isa {
         let features = CString::new(features(target, wave_size)).unwrap_or_default();
         let session = Session::open(&processor, &features)
             .ok_or_else(|| unsupported("the LLVM at hand was built without it"))?;
-        Ok(Isa { target: target.clone(), wave_size, session })
+        Ok(Isa { target: target.clone(), wave_size, accum_offset: None, session })
+    }
+
+    /// The same, for code whose VGPRs from `accum_offset` on are decoded as AccVGPRs: see
+    /// [`Inst::name_shared_vgprs`].
+    #[must_use]
+    pub fn with_accum_offset(self, accum_offset: Option<u16>) -> Isa {
+        Isa { accum_offset, ..self }
     }
 
     /// The target.
@@ -74,7 +82,10 @@ impl Isa {
             return Err(self.decode_error(bytes, pc));
         };
         let is_exact = exact::is_exact(&description, bytes, generation);
-        let inst = decode::inst(description, bytes, pc, generation, self.wave_size);
+        let mut inst = decode::inst(description, bytes, pc, generation, self.wave_size);
+        if let Some(accum_offset) = self.accum_offset {
+            inst.name_shared_vgprs(accum_offset);
+        }
         if is_exact { Ok(inst) } else { Err(DecodeError::NotExact { pc, text: inst.text }) }
     }
 

@@ -24,6 +24,7 @@ mod residency;
 mod source;
 mod target;
 mod text;
+mod unified;
 mod unused;
 
 pub use constant::ConstantType;

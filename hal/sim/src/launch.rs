@@ -174,7 +174,7 @@ impl Launch {
             )));
         }
         let mut launch = Launch {
-            machine: Machine::new(target, wave_size),
+            machine: machine(&descriptor, target),
             target: target.clone(),
             start,
             preloaded: Vec::new(),
@@ -363,11 +363,11 @@ impl Launch {
         ((slot as u64 * waves + u64::from(index)) * self.scratch.bytes_per_wave) as u32
     }
 
-    /// Architectural and accumulation registers of a wave (AMDGPUUsage, "compute_pgm_rsrc1",
-    /// `GRANULATED_WORKITEM_VGPR_COUNT`).
+    /// Architectural and accumulation registers of a wave, those that have names of both kinds among
+    /// the latter (AMDGPUUsage, "compute_pgm_rsrc1", `GRANULATED_WORKITEM_VGPR_COUNT`).
     fn registers(&self) -> (u16, u16) {
         let vgprs = self.descriptor.rsrc1.vgprs;
-        let most = RowIndex::FIRST_ACCUMULATION;
+        let most = RowIndex::UPPER_HALF.0;
         match self.target.acc_vgprs() {
             AccVgprs::None => (vgprs.min(most), 0),
             AccVgprs::Separate => (vgprs.min(most), vgprs.min(most)),
@@ -484,6 +484,18 @@ fn aperture_bytes() -> [u8; 8] {
     bytes[..4].copy_from_slice(&shared);
     bytes[4..].copy_from_slice(&private);
     bytes
+}
+
+/// What waves of a kernel execute by. AccVGPRs begin at its ACCUM_OFFSET where they are of the same
+/// file as the others, and where there are any.
+fn machine(descriptor: &Descriptor, target: &Target) -> Machine {
+    let machine = Machine::new(target, descriptor.wavefront_size() as u8);
+    let offset =
+        descriptor.rsrc3.accum_offset().filter(|_| target.acc_vgprs() == AccVgprs::Unified);
+    match offset.filter(|offset| *offset < descriptor.rsrc1.vgprs) {
+        Some(offset) => machine.with_accumulation(RowIndex(offset)),
+        None => machine,
+    }
 }
 
 /// Whether the launch's shape is one that hardware and kernel accept.

@@ -368,8 +368,7 @@ impl EmbeddedGpu {
             });
         }
         let programs = self.programs_of(execution);
-        let wave_size = execution.launch.machine.lanes;
-        Ok(StrictCheck(Strict::new(&self.target, wave_size, programs)))
+        Ok(StrictCheck(Strict::new(&self.target, execution.launch.machine, programs)))
     }
 
     /// Like [`EmbeddedGpu::advance`], checked; and much slower.
@@ -461,7 +460,11 @@ impl EmbeddedGpu {
     fn programs_of(&self, execution: &Execution) -> Vec<Arc<Program>> {
         let lanes = execution.launch.machine.lanes;
         let size = self.target.wave_sizes().iter().position(|size| *size == lanes);
-        size.and_then(|size| self.programs.get(size)).cloned().unwrap_or_default()
+        let programs = size.and_then(|size| self.programs.get(size)).into_iter().flatten();
+        let of_machine = |(index, program): (usize, &Arc<Program>)| {
+            program.of_machine(execution.launch.machine, index == execution.home)
+        };
+        programs.enumerate().map(of_machine).collect()
     }
 
     /// Carries a dispatch on to its end.

@@ -5,10 +5,10 @@
 //! So what is done lane by lane needs to know nothing of the size; only where lane masks are
 //! written to scalar registers, and where lanes are counted or named, the two differ.
 
-use crate::wave::ScalarIndex;
+use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::{FlatScratch, Generation, LaneMask, Target};
 
-/// A target and a wave size.
+/// A target, a wave size, and where in the file of vector registers AccVGPRs begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The target's generation.
@@ -19,6 +19,9 @@ pub struct Machine {
     pub permute_lanes: u8,
     /// Where FLAT_SCRATCH is kept.
     pub flat_scratch: ScalarIndex,
+    /// The row of the first AccVGPR: the kernel's ACCUM_OFFSET where one file has all, so that
+    /// VGPRs and AccVGPRs that are the same register are the same row.
+    pub accumulation: RowIndex,
 }
 
 impl Machine {
@@ -34,7 +37,18 @@ impl Machine {
                     ScalarIndex::HIDDEN_FLAT_SCRATCH
                 }
             },
+            accumulation: RowIndex::UPPER_HALF,
         }
+    }
+
+    /// The same for kernels whose AccVGPRs begin elsewhere.
+    pub fn with_accumulation(self, accumulation: RowIndex) -> Machine {
+        Machine { accumulation, ..self }
+    }
+
+    /// The ACCUM_OFFSET if VGPRs of higher numbers are AccVGPRs.
+    pub fn accum_offset(self) -> Option<u16> {
+        (self.accumulation < RowIndex::UPPER_HALF).then_some(self.accumulation.0)
     }
 
     /// All lanes of a wave.
@@ -59,6 +73,7 @@ impl Default for Machine {
             lanes: 64,
             permute_lanes: 64,
             flat_scratch: ScalarIndex::FLAT_SCRATCH,
+            accumulation: RowIndex::UPPER_HALF,
         }
     }
 }

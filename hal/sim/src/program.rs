@@ -4,11 +4,27 @@ use crate::machine::Machine;
 use crate::op::Op;
 use crate::translate::translate;
 use crate::vector::Level;
+use crate::wave::RowIndex;
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{DecodeError, Inst, Isa, Pc, Register};
+use flipwave_isa::{DecodeError, Inst, Isa, Pc};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A place for each dword where an instruction may begin.
+type Slots = Box<[OnceLock<Box<Op>>]>;
+
+fn slots(bytes: &[u8]) -> Slots {
+    (0..bytes.len() / 4).map(|_| OnceLock::new()).collect()
+}
+
+/// Code, and where it lies.
+struct Place {
+    base: u64,
+    virtual_base: u64,
+    bytes: Arc<[u8]>,
+}
 
 /// The executable part of a loaded code object. Every dword is a place where execution may
 /// arrive: a corrupted branch can land inside an instruction, and what it finds there runs.
@@ -17,32 +33,68 @@ pub struct Program {
     base: u64,
     /// ELF virtual address of the same byte.
     virtual_base: u64,
-    bytes: Vec<u8>,
-    slots: Vec<OnceLock<Box<Op>>>,
-    isa: Mutex<Isa>,
+    bytes: Arc<[u8]>,
+    slots: Slots,
+    /// The slots instead, made when first reached: of code that hardly any wave comes to.
+    late_slots: OnceLock<Slots>,
+    isa: Arc<Mutex<Isa>>,
     level: Level,
     machine: Machine,
-    /// How many architectural and how many accumulation registers the instructions decoded so far
-    /// can reach.
+    /// How many rows of each half of the vector registers the instructions decoded so far can reach.
     rows_used: [AtomicU16; 2],
+    /// The same code for kernels whose AccVGPRs begin elsewhere, by where, and by whether it is
+    /// theirs.
+    others: Mutex<BTreeMap<(RowIndex, bool), Arc<Program>>>,
 }
 
 impl Program {
     /// Code that lies at `base` on the device and at `virtual_base` in its code object.
     pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
-        let slots = (0..bytes.len() / 4).map(|_| OnceLock::new()).collect();
         let machine = Machine::new(isa.target(), isa.wave_size());
-        let rows_used = Default::default();
+        let place = Place { base, virtual_base, bytes: bytes.into() };
+        let slots = slots(&place.bytes);
+        Program::made(place, slots, Arc::new(Mutex::new(isa)), level, machine)
+    }
+
+    fn made(
+        place: Place,
+        slots: Slots,
+        isa: Arc<Mutex<Isa>>,
+        level: Level,
+        machine: Machine,
+    ) -> Program {
+        let Place { base, virtual_base, bytes } = place;
+        let late_slots = OnceLock::new();
+        let (rows_used, others) = Default::default();
         Program {
             base,
             virtual_base,
             bytes,
             slots,
-            isa: Mutex::new(isa),
+            late_slots,
+            isa,
             level,
             machine,
             rows_used,
+            others,
         }
+    }
+
+    /// The code as waves execute it whose AccVGPRs begin where those of `machine` do. `is_home` says
+    /// whether their kernel is of this code: else it is executed the slower way, and costs no memory
+    /// unless it is reached.
+    pub fn of_machine(self: &Arc<Program>, machine: Machine, is_home: bool) -> Arc<Program> {
+        if machine.accumulation == self.machine.accumulation {
+            return Arc::clone(self);
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = others.entry((machine.accumulation, is_home)).or_insert_with(|| {
+            let Program { base, virtual_base, ref bytes, ref isa, level, .. } = **self;
+            let place = Place { base, virtual_base, bytes: Arc::clone(bytes) };
+            let slots = if is_home { slots(bytes) } else { Slots::default() };
+            Arc::new(Program::made(place, slots, Arc::clone(isa), level, machine))
+        });
+        Arc::clone(other)
     }
 
     /// The host's vector extensions that the code was made ready for.
@@ -87,14 +139,21 @@ impl Program {
             access: AccessKind::Fetch,
             lane: None,
         };
-        let slot = self.slots.get((offset / 4) as usize).ok_or_else(violation)?;
+        let slots = match self.slots.is_empty() {
+            true => self.late_slots.get_or_init(|| slots(&self.bytes)),
+            false => &self.slots,
+        };
+        let slot = slots.get((offset / 4) as usize).ok_or_else(violation)?;
+        if let Some(op) = slot.get() {
+            return Ok(op);
+        }
         let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
         let op = self.decode_bytes(pc, bytes)?;
         Ok(slot.get_or_init(|| Box::new(op)))
     }
 
-    /// How many architectural and how many accumulation registers the instructions executed so far
-    /// can have written.
+    /// How many rows of each half of the vector registers the instructions executed so far can
+    /// have written.
     pub fn rows_used(&self) -> [u16; 2] {
         self.rows_used.each_ref().map(|used| used.load(Ordering::Relaxed))
     }
@@ -125,7 +184,7 @@ impl Program {
             _ => 0,
         };
         let isa = self.isa.lock().unwrap_or_else(PoisonError::into_inner);
-        let inst = isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
+        let mut inst = isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
             DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
                 address: Address(self.base + self.bytes.len() as u64),
                 access: AccessKind::Fetch,
@@ -140,26 +199,27 @@ impl Program {
                 reason: "LLVM 19 does not decode the halves that its op_sel chooses".into(),
             },
         })?;
-        for (used, count) in self.rows_used.iter().zip(rows_reached(&inst)) {
+        if let Some(accum_offset) = self.machine.accum_offset() {
+            inst.name_shared_vgprs(accum_offset);
+        }
+        for (used, count) in self.rows_used.iter().zip(rows_reached(&inst, self.machine)) {
             used.fetch_max(count, Ordering::Relaxed);
         }
         Ok(translate(inst, self.level, self.machine))
     }
 }
 
-/// How many registers of each file, from the first on, an instruction can write: all where an index
-/// says which.
-fn rows_reached(inst: &Inst) -> [u16; 2] {
-    let indexes = inst.indexes_registers() || inst.operation.name().starts_with("s_set_gpr_idx");
-    let mut reached = if indexes { [256; 2] } else { [0; 2] };
-    for register in inst.writes.iter().flat_map(|range| range.iter()) {
-        match register {
-            Register::Vgpr(own) => reached[0] = reached[0].max(u16::from(own.0) + 1),
-            Register::AccVgpr(own) => reached[1] = reached[1].max(u16::from(own.0) + 1),
-            _ => {}
-        }
+/// How many rows of each half of the vector registers, from the first on, an instruction can write:
+/// all where an index says which.
+fn rows_reached(inst: &Inst, machine: Machine) -> [u16; 2] {
+    if inst.indexes_registers() || inst.operation.name().starts_with("s_set_gpr_idx") {
+        return [256; 2];
     }
-    reached
+    let written = inst.writes.iter().filter_map(|range| {
+        let first = usize::from(RowIndex::of(range.first, machine)?.0);
+        Some(first..first + usize::from(range.words))
+    });
+    RowIndex::halves(written)
 }
 
 impl fmt::Debug for Program {

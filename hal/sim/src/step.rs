@@ -127,12 +127,14 @@ fn index_registers(op: &mut Op, m0: u32) {
 /// registers as the instruction names them: those tell how wide each is, and of which file.
 fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
     let outside = |named: RowIndex, row: RowIndex, words: u8| {
-        let (start, count) = if named.0 < RowIndex::FIRST_ACCUMULATION {
-            (0, wave.vgpr_count)
+        let first = wave.machine.accumulation.0;
+        let is_shared = wave.machine.accum_offset().is_some();
+        let end = if is_shared || named.0 >= first {
+            first + wave.acc_vgpr_count
         } else {
-            (RowIndex::FIRST_ACCUMULATION, wave.acc_vgpr_count)
+            wave.vgpr_count
         };
-        row.0 - start + u16::from(words) > count
+        row.0 + u16::from(words) > end
     };
     let per_lane_destination = op.inst.destinations().find_map(|operand| match operand.value {
         Value::Register(range) if range.first.is_per_lane() => Some(range.words),
@@ -147,7 +149,9 @@ fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
     }
     let words_of = |row: RowIndex| {
         let ranges = named.inst.operands.iter().filter_map(|operand| match operand.value {
-            Value::Register(range) if RowIndex::of(range.first) == Some(row) => Some(range.words),
+            Value::Register(range) if RowIndex::of(range.first, wave.machine) == Some(row) => {
+                Some(range.words)
+            }
             _ => None,
         });
         ranges.max().unwrap_or(1)

@@ -29,12 +29,25 @@ pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
         Err(Gap(reason)) => Run::Gap(reason),
     };
     op.per_lane = op.run.is_per_lane();
+    if machine.accum_offset().is_some() {
+        place_rows(&mut op, machine);
+    }
     op
+}
+
+/// Puts AccVGPRs where the kernel's begin.
+fn place_rows(op: &mut Op, machine: Machine) {
+    op.destination = op.destination.placed(machine);
+    for word in op.sources.iter_mut().flat_map(|source| &mut source.words) {
+        if let Word::Row(row) = word {
+            *row = row.placed(machine);
+        }
+    }
 }
 
 /// Resolves the operands and gives what executes the instruction.
 fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
-    name_registers(op);
+    name_registers(op, machine);
     let inst = op.inst.clone();
     let name = inst.operation.name();
     let lacks_units = matches!(machine.generation, Generation::Gfx90a | Generation::Gfx940);
@@ -56,7 +69,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if let Some(destination) = inst.destinations().next()
         && let Value::Register(range) = destination.value
     {
-        if let Some(row) = RowIndex::of(range.first) {
+        if let Some(row) = RowIndex::nominal(range.first) {
             op.destination = row;
         } else {
             op.scalar_destination = ScalarIndex::of_destination(range.first);
@@ -116,12 +129,15 @@ fn names_halves(inst: &Inst) -> bool {
 }
 
 /// Notes the highest vector registers that are named.
-fn name_registers(op: &mut Op) {
+fn name_registers(op: &mut Op, machine: Machine) {
+    let border = machine.accum_offset().unwrap_or(RowIndex::UPPER_HALF.0);
     for operand in &op.inst.operands {
         if let Value::Register(RegisterRange { first, words }) = operand.value {
             match first {
                 Register::Vgpr(Vgpr(n)) => {
-                    op.vgprs_named = op.vgprs_named.max(u16::from(n) + u16::from(words));
+                    let end = u16::from(n) + u16::from(words);
+                    op.vgprs_named = op.vgprs_named.max(end.min(border));
+                    op.acc_vgprs_named = op.acc_vgprs_named.max(end.saturating_sub(border));
                 }
                 Register::AccVgpr(AccVgpr(n)) => {
                     op.acc_vgprs_named = op.acc_vgprs_named.max(u16::from(n) + u16::from(words));
@@ -170,7 +186,7 @@ fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
 }
 
 fn word(register: Register) -> Result<Word, Gap> {
-    if let Some(row) = RowIndex::of(register) {
+    if let Some(row) = RowIndex::nominal(register) {
         Ok(Word::Row(row))
     } else if let Some(index) = ScalarIndex::of(register) {
         Ok(Word::Scalar(index))
@@ -317,7 +333,7 @@ fn vector_operands(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> 
         if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
             && let Value::Register(range) = values.remove(0).value
         {
-            op.destination = RowIndex::of(range.first).ok_or(OPERANDS)?;
+            op.destination = RowIndex::nominal(range.first).ok_or(OPERANDS)?;
         }
         for (index, value) in values.iter().take(op.sources.len()).enumerate() {
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);

@@ -6,8 +6,9 @@ use crate::private::Private;
 use crate::rows::Rows;
 use crate::vector::Level;
 use flipwave_device::WaveId;
-use flipwave_isa::{AccVgpr, Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
+use flipwave_isa::{Lane, LaneMask, Register, Sgpr, Ttmp, Vgpr};
 use std::fmt;
+use std::ops::Range;
 
 /// Lanes of a wave.
 pub const LANES: usize = 64;
@@ -36,13 +37,14 @@ impl Row {
 }
 
 /// Index of a vector register in a wave's file: architectural registers first, then the
-/// accumulation registers.
+/// accumulation registers, see [`Machine::accumulation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowIndex(pub u16);
 
 impl RowIndex {
-    /// Where accumulation registers start.
-    pub const FIRST_ACCUMULATION: u16 = 256;
+    /// The row after that of v255. Accumulation registers begin there or, where they share a file
+    /// with the others, below.
+    pub const UPPER_HALF: RowIndex = RowIndex(256);
     /// Rows of a wave.
     pub const COUNT: usize = 512;
     /// Where the first result of a dual instruction waits: targets that have such instructions
@@ -54,18 +56,38 @@ impl RowIndex {
         RowIndex(register.0.into())
     }
 
-    /// The row of an accumulation register.
-    pub fn of_acc_vgpr(register: AccVgpr) -> RowIndex {
-        RowIndex(RowIndex::FIRST_ACCUMULATION + u16::from(register.0))
+    /// The row of a vector register where AccVGPRs begin in the upper half.
+    pub fn nominal(register: Register) -> Option<RowIndex> {
+        match register {
+            Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
+            Register::AccVgpr(a) => Some(RowIndex::UPPER_HALF.plus(a.0.into())),
+            _ => None,
+        }
+    }
+
+    /// A nominal row, where AccVGPRs begin as `machine` says.
+    pub fn placed(self, machine: Machine) -> RowIndex {
+        match self.0.checked_sub(RowIndex::UPPER_HALF.0) {
+            Some(number) => machine.accumulation.plus(number),
+            None => self,
+        }
     }
 
     /// The row of a vector register.
-    pub fn of(register: Register) -> Option<RowIndex> {
-        match register {
-            Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
-            Register::AccVgpr(a) => Some(RowIndex::of_acc_vgpr(a)),
-            _ => None,
+    pub fn of(register: Register, machine: Machine) -> Option<RowIndex> {
+        RowIndex::nominal(register).map(|row| row.placed(machine))
+    }
+
+    /// How many rows of each half of the file, from its first on, some ranges reach into.
+    pub fn halves(ranges: impl IntoIterator<Item = Range<usize>>) -> [u16; 2] {
+        let border = usize::from(RowIndex::UPPER_HALF.0);
+        let mut reached = [0; 2];
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            let lower = if range.start < border { range.end.min(border) } else { 0 };
+            let halves = [lower, range.end.min(RowIndex::COUNT).saturating_sub(border)];
+            reached = [0, 1].map(|half| halves[half].max(reached[half]));
         }
+        reached.map(|count| count as u16)
     }
 
     /// The row `words` further.
@@ -246,8 +268,8 @@ pub struct Wave {
     pub vgpr_count: u16,
     /// Accumulation vector registers allocated.
     pub acc_vgpr_count: u16,
-    /// How many rows of each of the two files may hold something: those allocated, and what wild
-    /// code wrote beyond them.
+    /// How many rows of each half of the file, from its first on, may hold something: those
+    /// allocated, and what wild code wrote beyond them.
     pub rows_used: [u16; 2],
     /// LDS bytes of its workgroup.
     pub lds_size: u32,
@@ -269,10 +291,7 @@ impl Clone for Wave {
     /// memory.
     fn clone(&self) -> Wave {
         let mut rows = Rows::zeroed();
-        for (first, count) in
-            [(0, self.vgpr_count), (RowIndex::FIRST_ACCUMULATION, self.acc_vgpr_count)]
-        {
-            let range = usize::from(first)..usize::from(first + count).min(RowIndex::COUNT);
+        for range in self.allocated() {
             rows[range.clone()].copy_from_slice(&self.rows[range]);
         }
         Wave { rows, scratch: self.scratch.clone(), ..*self }
@@ -337,20 +356,20 @@ impl Wave {
 
     /// Back to the state a wave is created in, with registers of this many rows zeroed.
     pub fn reset(&mut self, machine: Machine, id: WaveId, vgpr_count: u16, acc_vgpr_count: u16) {
-        let counts = [vgpr_count, acc_vgpr_count];
+        self.machine = machine;
+        self.vgpr_count = vgpr_count;
+        self.acc_vgpr_count = acc_vgpr_count;
+        let allocated = RowIndex::halves(self.allocated());
         for ((first, count), used) in
-            [0, RowIndex::FIRST_ACCUMULATION].into_iter().zip(counts).zip(self.rows_used)
+            [RowIndex(0), RowIndex::UPPER_HALF].into_iter().zip(allocated).zip(self.rows_used)
         {
-            let (first, count) = (usize::from(first), usize::from(count.max(used)));
+            let (first, count) = (usize::from(first.0), usize::from(count.max(used)));
             self.rows[first..first + count].fill(Row::ZERO);
         }
-        self.rows_used = counts;
-        self.machine = machine;
+        self.rows_used = allocated;
         self.id = id;
         self.scalars = [0; ScalarIndex::COUNT];
         self.scc = false;
-        self.vgpr_count = vgpr_count;
-        self.acc_vgpr_count = acc_vgpr_count;
         self.written_lanes = None;
         self.status = Status::Ready;
         self.executed = 0;
@@ -360,6 +379,14 @@ impl Wave {
     /// It waits from now on, at the instruction at a device address.
     pub fn wait(&mut self, status: Status, pc: u64) {
         (self.status, self.waits_at) = (status, pc);
+    }
+
+    /// The rows of the registers that it has.
+    pub fn allocated(&self) -> [Range<usize>; 2] {
+        let [vgprs, first, count] =
+            [self.vgpr_count, self.machine.accumulation.0, self.acc_vgpr_count];
+        let end = usize::from(first + count).min(RowIndex::COUNT);
+        [0..usize::from(vgprs), usize::from(first).min(end)..end]
     }
 
     /// EXEC.
@@ -526,13 +553,12 @@ impl Wave {
     }
 
     fn allocated_row(&self, register: Register) -> Option<RowIndex> {
-        match register {
-            Register::Vgpr(v) if u16::from(v.0) < self.vgpr_count => Some(RowIndex::of_vgpr(v)),
-            Register::AccVgpr(a) if u16::from(a.0) < self.acc_vgpr_count => {
-                Some(RowIndex::of_acc_vgpr(a))
-            }
-            _ => None,
-        }
+        let is_there = match register {
+            Register::Vgpr(v) => u16::from(v.0) < self.vgpr_count,
+            Register::AccVgpr(a) => u16::from(a.0) < self.acc_vgpr_count,
+            _ => false,
+        };
+        RowIndex::of(register, self.machine).filter(|_| is_there)
     }
 }
 

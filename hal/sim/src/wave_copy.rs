@@ -3,7 +3,7 @@
 
 use crate::machine::Machine;
 use crate::private::Private;
-use crate::wave::{Mode, Row, RowIndex, ScalarIndex, Status, Wave};
+use crate::wave::{Mode, Row, ScalarIndex, Status, Wave};
 use flipwave_device::WaveId;
 
 /// A wave put away between two instructions.
@@ -12,8 +12,10 @@ pub struct WaveCopy {
     machine: Machine,
     id: WaveId,
     pc: u64,
-    vgprs: Box<[Row]>,
-    acc_vgprs: Box<[Row]>,
+    vgpr_count: u16,
+    acc_vgpr_count: u16,
+    /// The rows of the registers that it has.
+    rows: [Box<[Row]>; 2],
     scalars: Box<[u32; ScalarIndex::COUNT]>,
     scc: bool,
     mode: Mode,
@@ -32,13 +34,13 @@ impl WaveCopy {
 
     /// The state of a wave.
     pub fn of(wave: &Wave) -> WaveCopy {
-        let first = usize::from(RowIndex::FIRST_ACCUMULATION);
         WaveCopy {
             machine: wave.machine,
             id: wave.id,
             pc: wave.pc,
-            vgprs: wave.rows[..usize::from(wave.vgpr_count)].into(),
-            acc_vgprs: wave.rows[first..first + usize::from(wave.acc_vgpr_count)].into(),
+            vgpr_count: wave.vgpr_count,
+            acc_vgpr_count: wave.acc_vgpr_count,
+            rows: wave.allocated().map(|range| wave.rows[range].into()),
             scalars: Box::new(wave.scalars),
             scc: wave.scc,
             mode: wave.mode,
@@ -52,32 +54,27 @@ impl WaveCopy {
 
     /// Bytes of its registers.
     pub fn state_bytes(&self) -> u64 {
-        let rows = self.vgprs.len() + self.acc_vgprs.len();
+        let rows: usize = self.rows.iter().map(|rows| rows.len()).sum();
         (rows * size_of::<Row>() + size_of_val(&*self.scalars)) as u64
     }
 
     /// Whether `wave` is in this state, whatever it has executed.
     pub fn is_state_of(&self, wave: &Wave) -> bool {
-        let rows = |first: u16, rows: &[Row]| {
-            let first = usize::from(first);
-            wave.rows.get(first..first + rows.len()) == Some(rows)
-        };
+        let allocated = wave.allocated().map(|range| &wave.rows[range]);
         wave.pc == self.pc
             && wave.scc == self.scc
             && wave.mode == self.mode
             && wave.status == self.status
             && wave.scalars == *self.scalars
-            && rows(0, &self.vgprs)
-            && rows(RowIndex::FIRST_ACCUMULATION, &self.acc_vgprs)
+            && allocated.iter().zip(&self.rows).all(|(now, then)| **now == **then)
     }
 
     /// Makes `wave` this one.
     pub fn restore(&self, wave: &mut Wave) {
-        let first = usize::from(RowIndex::FIRST_ACCUMULATION);
-        let counts = [&self.vgprs, &self.acc_vgprs].map(|rows| rows.len() as u16);
-        wave.reset(self.machine, self.id, counts[0], counts[1]);
-        wave.rows[..self.vgprs.len()].copy_from_slice(&self.vgprs);
-        wave.rows[first..first + self.acc_vgprs.len()].copy_from_slice(&self.acc_vgprs);
+        wave.reset(self.machine, self.id, self.vgpr_count, self.acc_vgpr_count);
+        for (range, rows) in wave.allocated().into_iter().zip(&self.rows) {
+            wave.rows[range].copy_from_slice(rows);
+        }
         wave.pc = self.pc;
         wave.scalars = *self.scalars;
         wave.set_exec(wave.exec());

@@ -50,7 +50,7 @@ use crate::liveness::Live;
 use code::{Code, Owner};
 use facts::Decoder;
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{Isa, Pc, RegisterSet};
+use flipwave_isa::{Pc, RegisterSet};
 use flow::Flow;
 use std::ops::Range;
 use std::time::Instant;
@@ -141,8 +141,8 @@ pub fn check(
 ) -> Result<Proof, Vec<Finding>> {
     let start = Instant::now();
     let question = Question { original, program, wanted, new, claims };
-    let isa = Isa::with_wave_size(&program.target, program.wave_size)
-        .map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;
+    let isa =
+        program.isa().map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;
     let mut findings = Vec::new();
     let mut decoder = Decoder::new(isa);
     let code = Code::read(&question, &mut decoder, &mut findings);

@@ -1,11 +1,21 @@
 //! Questions to a program.
 
 use super::{Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, Program, Unresolved};
-use flipwave_isa::{Class, Control, Generation, Inst, Pc, RegisterSet};
+use flipwave_isa::{Class, Control, Generation, Inst, Isa, IsaError, Pc, RegisterSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 impl Program {
+    /// Decodes and assembles code beside the program's: registers have the names that they have
+    /// there.
+    ///
+    /// # Errors
+    /// None for a program that was read.
+    pub fn isa(&self) -> Result<Isa, IsaError> {
+        let isa = Isa::with_wave_size(&self.target, self.wave_size)?;
+        Ok(isa.with_accum_offset(self.accum_offset))
+    }
+
     /// An instruction.
     pub fn inst(&self, index: InstIndex) -> Option<&Inst> {
         self.instructions.get(index.0 as usize)
@@ -145,14 +155,22 @@ impl Program {
             // The mode is switched by scalar instructions, and is one of vector arithmetic.
             let is_mode = has_mode && inst.operation.name().starts_with("s_set_gpr_idx_");
             match inst.class() {
-                _ if is_mode => RegisterSet::VGPRS,
+                _ if is_mode => self.vectors_indexed(),
                 _ if !inst.indexes_registers() => RegisterSet::EMPTY,
                 Class::Salu => RegisterSet::SGPRS,
-                _ => RegisterSet::VGPRS,
+                _ => self.vectors_indexed(),
             }
         };
         let files = self.instructions.iter().map(indexed);
         files.fold(RegisterSet::EMPTY, RegisterSet::union)
+    }
+
+    /// The registers that an index of VGPRs may reach.
+    pub fn vectors_indexed(&self) -> RegisterSet {
+        match self.accum_offset {
+            Some(_) => RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS),
+            None => RegisterSet::VGPRS,
+        }
     }
 
     /// Everything that could not be understood, by ascending address.

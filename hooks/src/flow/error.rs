@@ -34,6 +34,22 @@ pub enum FlowError {
         /// The target.
         target: String,
     },
+    /// Code that two kernels share names VGPRs that are AccVGPRs in one of them.
+    #[error(
+        "{pc}: kernel `{second}` comes here, which names VGPRs from v{offset} on; in kernel \
+         `{first}` those are AccVGPRs and code names them so, too: expected the same \
+         accum_offset in both, or kernels in code objects of their own"
+    )]
+    SharedVgprs {
+        /// The kernel whose code names AccVGPRs as VGPRs.
+        first: String,
+        /// Where its AccVGPRs begin.
+        offset: u16,
+        /// A kernel where they begin elsewhere.
+        second: String,
+        /// An instruction of that.
+        pc: Pc,
+    },
     /// More code than indices can count.
     #[error("the code has more than {limit} instructions")]
     TooLarge {

@@ -7,6 +7,7 @@ mod error;
 mod extent;
 mod loops;
 mod read;
+mod shared;
 mod step;
 mod track;
 mod value;
@@ -39,6 +40,9 @@ pub struct Program {
     pub target: Target,
     /// Lanes of its waves.
     pub wave_size: u8,
+    /// Where AccVGPRs begin, if code names some of them as VGPRs: instructions have them by their
+    /// own names then, see [`Program::isa`].
+    pub accum_offset: Option<u16>,
     /// All instructions of all functions, by ascending address.
     pub instructions: Vec<Inst>,
     /// All blocks; those of one function together, by ascending address.

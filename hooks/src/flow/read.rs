@@ -50,7 +50,9 @@ impl Program {
             let found = reader.without_symbols(&parts);
             let added = found.into_iter().filter(|start| extents.add(object, *start)).count();
             if added == 0 {
-                return Ok(reader.program(parts, wave_size));
+                let mut program = reader.program(parts, wave_size);
+                program.name_shared_vgprs(object)?;
+                return Ok(program);
             }
             known = reader.drafts.into_iter().map(|draft| (draft.extent.start, draft)).collect();
         }
@@ -243,6 +245,7 @@ impl<'a> Reader<'a> {
         let mut program = Program {
             target: self.object.target().clone(),
             wave_size,
+            accum_offset: None,
             instructions: Vec::new(),
             blocks: Vec::new(),
             functions: Vec::new(),

@@ -130,7 +130,7 @@ impl Rules {
         }
         match rule.indexes {
             Some(Indexed::Vector) => {
-                live.active = live.active.union(RegisterSet::VGPRS);
+                live.active = live.active.union(program.vectors_indexed());
                 live.active.insert(Register::M0);
             }
             Some(Indexed::Scalar) => {

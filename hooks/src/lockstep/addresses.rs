@@ -35,8 +35,7 @@ impl Addresses {
         let (new_bias, image) = bias(lockstep.instrumented.module)?;
         let object = gpu.code_object(lockstep.instrumented.module);
         let object = object.ok_or(LockstepError::NotLoaded)?;
-        let isa = flipwave_isa::Isa::with_wave_size(&program.target, program.wave_size)
-            .map_err(|error| LockstepError::Target(error.to_string()))?;
+        let isa = program.isa().map_err(|error| LockstepError::Target(error.to_string()))?;
         let size = |inst: &Inst, pc: Pc| {
             // Literals of addresses may have come in or gone.
             let bytes = [inst.size.into(), 12, 8, 4].into_iter();

@@ -244,8 +244,7 @@ impl<'a> Build<'a> {
         let program = &instrumentation.program;
         let state =
             State { liveness, loads: LoadsUnderWay::new(program), index_mode: index_mode(program) };
-        let mut assembler =
-            Assembler::new(Isa::with_wave_size(&program.target, program.wave_size)?);
+        let mut assembler = Assembler::new(program.isa()?);
         let mut woven = Woven::default();
         woven.edits.placements = placements::choose(program, &instrumentation.placements);
         let far = jumps::far(instrumentation.object, program, &woven.edits.placements, address);
@@ -446,7 +445,7 @@ impl<'a> Build<'a> {
     /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
     fn lay_out(&mut self, woven: &mut Woven<'_>, address: Pc) -> Result<Layout, RewriteError> {
         let Instrumentation { object, program, .. } = self.instrumentation;
-        let isa = Isa::with_wave_size(&program.target, program.wave_size)?;
+        let isa = program.isa()?;
         loop {
             let stays = woven.edits.placements.values().any(|own| *own == Placement::Trampoline);
             // Only where code stays are there sites that cannot be reached, and a next round.

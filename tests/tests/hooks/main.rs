@@ -16,6 +16,7 @@ mod everywhere;
 mod full_files;
 mod preload;
 mod registers;
+mod shared_registers;
 mod sliding;
 mod trampolines;
 

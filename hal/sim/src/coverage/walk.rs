@@ -147,7 +147,7 @@ fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
     known.push(Word::Scalar(op.scalar_destination));
     known.extend(op.mask_destination.map(Word::Scalar));
     registers.into_iter().find(|range| {
-        let row = RowIndex::of(range.first).map(Word::Row);
+        let row = RowIndex::nominal(range.first).map(Word::Row);
         let place = row.or(ScalarIndex::of(range.first).map(Word::Scalar));
         place.is_some_and(|place| !known.contains(&place))
     })

@@ -15,8 +15,13 @@ pub fn check(
     is_deallocated: bool,
 ) -> Option<Finding> {
     let vgprs = if is_deallocated { 0 } else { wave.vgpr_count };
+    let shares_file = wave.machine.accum_offset().is_some();
     let outside = |range: RegisterRange| {
         let (first, allocated) = match range.first {
+            // A tuple may go on among the AccVGPRs.
+            Register::Vgpr(Vgpr(n)) if shares_file && !is_deallocated => {
+                (n, vgprs + wave.acc_vgpr_count)
+            }
             Register::Vgpr(Vgpr(n)) => (n, vgprs),
             Register::AccVgpr(AccVgpr(n)) => (n, wave.acc_vgpr_count),
             Register::Sgpr(Sgpr(n)) => (n, sgprs),

@@ -2,6 +2,7 @@
 
 use super::slot::Slots;
 use super::violation::Instruction;
+use crate::machine::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
@@ -58,9 +59,10 @@ impl Facts {
         inst: &Inst,
         module: ModuleId,
         families: &[&'static [Hazard]],
+        machine: Machine,
     ) -> Facts {
         let slots = |ranges: &[RegisterRange]| {
-            ranges.iter().filter_map(|range| Some((*range, Slots::of(*range)?))).collect()
+            ranges.iter().filter_map(|range| Some((*range, Slots::of(*range, machine)?))).collect()
         };
         let mut facts = Facts {
             inst: inst.clone(),

@@ -23,6 +23,7 @@ pub use violation::{Finding, Instruction, Purpose, Violation};
 use crate::checker::Checker;
 use crate::control::Control;
 use crate::launch::Launch;
+use crate::machine::Machine;
 use crate::memory::Memory;
 use crate::op::{Op, Run};
 use crate::program::Program;
@@ -51,6 +52,7 @@ pub(crate) const PROCESSORS: [&str; 5] = ["gfx90a", "gfx940", "gfx942", "gfx1030
 pub struct Strict {
     target: Target,
     programs: Vec<Arc<Program>>,
+    machine: Machine,
     families: &'static [&'static [Hazard]],
     /// By device address.
     facts: HashMap<u64, Arc<Facts>>,
@@ -78,12 +80,13 @@ struct WaveState {
 
 impl Strict {
     /// A checker for code of these programs.
-    pub(crate) fn new(target: &Target, wave_size: u8, programs: Vec<Arc<Program>>) -> Strict {
+    pub(crate) fn new(target: &Target, machine: Machine, programs: Vec<Arc<Program>>) -> Strict {
         let level = programs.first().map_or_else(crate::vector::Level::detect, |p| p.level());
         Strict {
             target: target.clone(),
             programs,
-            families: hazards(target, wave_size),
+            machine,
+            families: hazards(target, machine.lanes),
             facts: HashMap::new(),
             waves: HashMap::new(),
             lds: HashMap::new(),
@@ -103,7 +106,8 @@ impl Strict {
             Entry::Vacant(unknown) => {
                 let module = self.programs.iter().position(|program| program.contains(pc));
                 let module = ModuleId(module.unwrap_or_default() as u32);
-                unknown.insert(Arc::new(Facts::of(&self.target, &op.inst, module, self.families)))
+                let facts = Facts::of(&self.target, &op.inst, module, self.families, self.machine);
+                unknown.insert(Arc::new(facts))
             }
         };
         Arc::clone(facts)

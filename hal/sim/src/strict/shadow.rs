@@ -111,9 +111,7 @@ impl Shadow {
         let named = facts.reads.iter().chain(&facts.writes).flat_map(|(_, slots)| slots.rows());
         let mut rows: Vec<usize> = named.collect();
         if is_indexed {
-            rows.extend(0..usize::from(wave.vgpr_count));
-            let first = usize::from(RowIndex::FIRST_ACCUMULATION);
-            rows.extend(first..first + usize::from(wave.acc_vgpr_count));
+            rows.extend(wave.allocated().into_iter().flatten());
         }
         rows.sort_unstable();
         rows.dedup();

@@ -1,5 +1,6 @@
 //! Registers as numbers, so that ranges of them are compared quickly.
 
+use crate::machine::Machine;
 use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::{Register, RegisterRange};
 use std::ops::Range;
@@ -16,12 +17,13 @@ pub struct Slots {
 
 impl Slots {
     /// The slots of registers that have storage.
-    pub fn of(range: RegisterRange) -> Option<Slots> {
+    pub fn of(range: RegisterRange, machine: Machine) -> Option<Slots> {
         let first = match range.first {
-            Register::Vgpr(v) => RowIndex::of_vgpr(v).0,
-            Register::AccVgpr(a) => RowIndex::of_acc_vgpr(a).0,
             Register::Scc => SCC,
-            other => FIRST_SCALAR + u16::from(ScalarIndex::of(other)?.0),
+            own => match RowIndex::of(own, machine) {
+                Some(row) => row.0,
+                None => FIRST_SCALAR + u16::from(ScalarIndex::of(own)?.0),
+            },
         };
         Some(Slots { numbers: first..first + u16::from(range.words) })
     }

@@ -123,12 +123,10 @@ fn is_indexed(wave: &Wave, op: &Op) -> bool {
 fn register(word: Word, machine: Machine) -> Option<Register> {
     let sgprs = if machine.generation < Generation::Gfx10 { 102 } else { 106 };
     match word {
-        Word::Row(RowIndex(row)) if row < RowIndex::FIRST_ACCUMULATION => {
-            Some(Register::Vgpr(Vgpr(row as u8)))
-        }
-        Word::Row(RowIndex(row)) => {
-            Some(Register::AccVgpr(AccVgpr((row - RowIndex::FIRST_ACCUMULATION) as u8)))
-        }
+        Word::Row(RowIndex(row)) => Some(match row.checked_sub(machine.accumulation.0) {
+            Some(number) => Register::AccVgpr(AccVgpr(number as u8)),
+            None => Register::Vgpr(Vgpr(row as u8)),
+        }),
         Word::Scalar(ScalarIndex(n)) if n < sgprs => Some(Register::Sgpr(Sgpr(n))),
         Word::Scalar(index) => [
             Register::FlatScratchLo,

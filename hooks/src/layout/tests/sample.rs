@@ -107,6 +107,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
     Program {
         target: object.target().clone(),
         wave_size: isa.wave_size(),
+        accum_offset: None,
         addresses: chains(&instructions),
         instructions,
         blocks: Vec::new(),

@@ -169,8 +169,8 @@ impl Bench {
         let mut wave = self.wave.clone();
         for at in 0..32 {
             let word = (if is_wide && at % 2 != 0 { bits >> 32 } else { bits }) as u32;
-            for file in [0, RowIndex::FIRST_ACCUMULATION] {
-                wave.row_mut(RowIndex(file + HOLDERS + at)).0.fill(word);
+            for first in [RowIndex(0), RowIndex::UPPER_HALF] {
+                wave.row_mut(first.plus(HOLDERS + at)).0.fill(word);
             }
             wave.write_scalar(ScalarIndex((HOLDERS + at) as u8), word);
         }
