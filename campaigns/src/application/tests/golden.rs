@@ -41,6 +41,38 @@ fn nondeterminism_is_an_error_that_names_the_first_difference() {
     golden("echo $$", ", golden_runs: 1", "").expect("one run");
 }
 
+/// The recorded run is confirmed like any other: that tells of an application that was run once.
+#[test]
+fn another_run_than_the_only_one_is_noticed() {
+    let confirmed = |script: &str, keys: &str, others: &str| {
+        let application = shell(script, &format!(", golden_runs: 1{keys}"), others);
+        let golden = application.golden(&BTreeMap::new(), &GO_ON).expect("one run");
+        let next = application.run(&BTreeMap::new(), &golden.limits, &GO_ON).expect("a run");
+        application.confirm(&golden, &next, &GO_ON)
+    };
+    confirmed("echo same", "", "").expect("the same");
+    let error = confirmed("echo $$", "", "").expect_err("different").to_string();
+    assert!(error.contains("two runs without a fault differ"), "{error}");
+    let tolerance = "compare: [stdout: {tolerance: {absolute: 1.0e+9}}]";
+    confirmed("echo $$", ", nondeterminism: allow", tolerance).expect("allowed");
+}
+
+#[test]
+fn an_application_of_which_nothing_is_compared_is_noticed() {
+    let nothing = |script: &str, others: &str| {
+        let application = shell(script, ", golden_runs: 1", others);
+        let golden = application.golden(&BTreeMap::new(), &GO_ON).expect("a run");
+        application.compares_nothing(&golden.first).expect("outputs")
+    };
+    assert_eq!(nothing("true", ""), Some("stdout".to_owned()));
+    let all_ignored = "compare: [stdout: {ignore: ['.*']}, stderr: exact]";
+    assert_eq!(nothing("echo 1; echo 2", all_ignored), Some("stdout, stderr".to_owned()));
+    // One output that has something, or a check, is enough.
+    assert_eq!(nothing("echo 1; echo 2 >&2", all_ignored), None);
+    assert_eq!(nothing("echo 1", "compare: [stdout: {ignore: ['^2']}]"), None);
+    assert_eq!(nothing("true", "compare: [stdout: exact, check: ['true']]"), None);
+}
+
 #[test]
 fn a_tolerance_excuses_nondeterminism_only_where_that_is_allowed() {
     let tolerance = "compare: [stdout: {tolerance: {absolute: 1.0e+9}}]";
