@@ -51,13 +51,6 @@ impl Sample {
     pub fn pc(&self, index: u32) -> Pc {
         self.program.instructions[index as usize].pc
     }
-
-    /// The first instruction with a name, from an index on.
-    pub fn find(&self, name: &str, from: u32) -> InstIndex {
-        let rest = self.program.instructions[from as usize..].iter();
-        let found = rest.clone().position(|inst| inst.operation.name() == name);
-        InstIndex(from + found.unwrap_or_else(|| panic!("no {name}")) as u32)
-    }
 }
 
 fn assemble(processor: &str, text: &str) -> Vec<u8> {
