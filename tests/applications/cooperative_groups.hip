@@ -1,11 +1,11 @@
-// Cooperative groups: the workgroup, tiles of it, and, where the device can, the whole grid.
+// Cooperative groups: the workgroup, tiles of it, and the whole grid, which must be resident.
 #include "check.h"
 
 #include <hip/hip_cooperative_groups.h>
 
 namespace groups = cooperative_groups;
 
-const int threads = 128, blocks = 4, count = threads * blocks;
+const int threads = 128, blocks = 4, count = threads * blocks, large = 1024;
 
 __global__ void tiles(const int *in, int *sums, int *ranks) {
     groups::thread_block block = groups::this_thread_block();
@@ -32,6 +32,25 @@ __global__ void whole_grid(int *values) {
     }
 }
 
+// Launches so many workgroups together.
+void steps(int blocks) {
+    int count = blocks * threads;
+    std::vector<int> values(count), next(count);
+    for (int i = 0; i < count; i++)
+        values[i] = i * i % 1009;
+    int *device_values = to_device(values);
+    void *arguments[] = {&device_values};
+    HIP(hipLaunchCooperativeKernel((const void *)whole_grid, dim3(blocks), dim3(threads), arguments,
+                                   0, nullptr));
+    for (int step = 0; step < 4; step++) {
+        for (int i = 0; i < count; i++)
+            next[i] = values[i] * 2 + values[(i + threads) % count];
+        values = next;
+    }
+    expect_equal("steps of the grid", from_device(device_values, count), values);
+    HIP(hipFree(device_values));
+}
+
 int main() {
     std::vector<int> in(count), sums(count), ranks(count);
     for (int i = 0; i < count; i++)
@@ -49,19 +68,22 @@ int main() {
 
     int can_launch = 0;
     HIP(hipDeviceGetAttribute(&can_launch, hipDeviceAttributeCooperativeLaunch, 0));
-    if (can_launch) {
-        void *arguments[] = {&device_in};
-        HIP(hipLaunchCooperativeKernel((const void *)whole_grid, dim3(blocks), dim3(threads),
-                                       arguments, 0, nullptr));
-        std::vector<int> values = in, next(count);
-        for (int step = 0; step < 4; step++) {
-            for (int i = 0; i < count; i++)
-                next[i] = values[i] * 2 + values[(i + threads) % count];
-            values = next;
-        }
-        expect_equal("steps of the grid", from_device(device_in, count), values);
-    }
-    for (int *buffer : {device_in, device_sums, device_ranks})
+    EXPECT(can_launch, "no cooperative launches");
+    steps(blocks);
+    int of_unit = 0, units = 0;
+    HIP(hipOccupancyMaxActiveBlocksPerMultiprocessor(&of_unit, whole_grid, large, 0));
+    HIP(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, 0));
+    int most = of_unit * units;
+    int *values = to_device(std::vector<int>((most + 1) * large));
+    void *arguments[] = {&values};
+    HIP(hipLaunchCooperativeKernel((const void *)whole_grid, dim3(most), dim3(large), arguments, 0,
+                                   nullptr));
+    HIP(hipDeviceSynchronize());
+    HIP_GIVES(hipErrorCooperativeLaunchTooLarge,
+              hipLaunchCooperativeKernel((const void *)whole_grid, dim3(most + 1), dim3(large),
+                                         arguments, 0, nullptr));
+    (void)hipGetLastError();
+    for (int *buffer : {device_in, device_sums, device_ranks, values})
         HIP(hipFree(buffer));
     return passed();
 }

@@ -88,6 +88,7 @@ programs! {
     functions: functions_are_called_and_recurse,
     graph: graphs_are_captured_and_launched,
     grid: every_thread_knows_its_place,
+    grid_barrier: workgroups_meet_that_are_resident_together,
     half_precision: halves_are_rounded_as_the_host_does,
     integers: integers_are_those_of_the_host,
     jacobi: an_iteration_converges_step_by_step,
@@ -121,6 +122,7 @@ fn every_program_has_a_test() {
     assert_eq!(
         failing_applications(),
         [
+            "crowded",
             "damaged_packet",
             "device_abort",
             "device_assert",
@@ -303,6 +305,21 @@ fn an_endless_kernel_is_waited_for() {
         let finished = run("failing/endless", compiler, "gfx90a", &[], Duration::from_secs(5));
         assert!(finished.is_none(), "{finished:#?}");
     }
+}
+
+/// 104 compute units of gfx90a keep two workgroups of 1024 work-items each.
+#[test]
+fn workgroups_that_wait_for_one_that_has_no_place_end_their_program() {
+    let stderr = aborts("failing/crowded", Compiler::Hipcc);
+    assert!(stderr.contains("flipwave: kernel `_Z10neighboursPiS_S_`: watchdog: "), "{stderr}");
+    let claim = "1 more cannot start, because the device keeps 208 of them resident";
+    assert!(stderr.contains(claim), "{stderr}");
+    assert!(
+        stderr.contains(
+            "208 waves, from workgroup 0,0,0 wave 0 to workgroup 207,0,0 wave 0, go round in a loop"
+        ),
+        "{stderr}"
+    );
 }
 
 #[test]

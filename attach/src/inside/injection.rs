@@ -2,7 +2,7 @@
 
 use super::{end, tell, tell_fault};
 use crate::report::Event;
-use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause};
+use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{OnlineStrike, Site, instruction_limit};
 use flipwave_isa::Target;
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
@@ -54,6 +54,11 @@ impl Driver for Injection {
         own.or(longest).copied().unwrap_or_else(|| instruction_limit(0))
     }
 
+    /// The limit decides, as in runs of kernels alone.
+    fn ends_stalls(&self) -> bool {
+        false
+    }
+
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let number = dispatch.kernel.as_ref().map(|kernel| kernel.number);
         let event = self.site.event();
@@ -100,7 +105,7 @@ impl Driver for Injection {
         if let Completion::Faulted(fault) = completion {
             let fault = DeviceFault { cause: fault.cause.clone().of_struck_run(), ..fault.clone() };
             tell_fault(gpu, dispatch, &fault);
-            if matches!(fault.cause, FaultCause::Watchdog { .. }) {
+            if fault.cause.is_hang() {
                 // On hardware the application would wait for ever.
                 end();
             }

@@ -46,14 +46,8 @@ fn start() -> Result<Arc<Machine>, String> {
     let target = session.target()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {
-        Task::Run | Task::Parallel { .. } => Box::new(plain::Plain {
-            threads: match &session.task {
-                Task::Parallel { threads } => *threads,
-                _ => NonZeroUsize::MIN,
-            },
-            tells_faults: true,
-            injects: false,
-        }),
+        Task::Run => Box::new(plain::Plain::new(NonZeroUsize::MIN, true, false)),
+        Task::Parallel { threads } => Box::new(plain::Plain::new(*threads, true, false)),
         Task::Strict => Box::new(strict::Strict::default()),
         Task::Inject { site, limits } => {
             Box::new(injection::Injection::new(site, limits, &target)?)
@@ -65,11 +59,10 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => observing(tool)?,
         // What the runtime makes of faults is told, as on hardware.
-        Task::Tool(_) | Task::InjectByHooks(_) => Box::new(plain::Plain {
-            threads: NonZeroUsize::MIN,
-            tells_faults: false,
-            injects: matches!(session.task, Task::InjectByHooks(_)),
-        }),
+        Task::Tool(_) | Task::InjectByHooks(_) => {
+            let injects = matches!(session.task, Task::InjectByHooks(_));
+            Box::new(plain::Plain::new(NonZeroUsize::MIN, false, injects))
+        }
     };
     let driver: Box<dyn Driver> = match session.report {
         None => driver,

@@ -8,21 +8,36 @@ use std::num::NonZeroUsize;
 
 pub struct Plain {
     /// How many threads share a dispatch; with one, it is executed in the same order each time.
-    pub threads: NonZeroUsize,
+    threads: NonZeroUsize,
     /// Whether dispatches that the GPU stops are told.
-    pub tells_faults: bool,
+    tells_faults: bool,
     /// Whether the kernels inject a fault themselves.
-    pub injects: bool,
+    injects: bool,
+    /// Whether the workgroups of the dispatch under way meet at global wave sync, which threads do
+    /// not share.
+    is_cooperative: bool,
+}
+
+impl Plain {
+    /// Executes on so many threads.
+    pub fn new(threads: NonZeroUsize, tells_faults: bool, injects: bool) -> Plain {
+        Plain { threads, tells_faults, injects, is_cooperative: false }
+    }
 }
 
 impl Driver for Plain {
+    fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
+        self.is_cooperative = dispatch.has_global_sync;
+        Ok(())
+    }
+
     fn advance(
         &mut self,
         gpu: &mut EmbeddedGpu,
         execution: &mut Execution,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        if self.threads == NonZeroUsize::MIN {
+        if self.threads == NonZeroUsize::MIN || self.is_cooperative {
             return gpu.advance(execution, &mut Unobserved, until);
         }
         gpu.finish_parallel(execution, self.threads).map(Progress::Ended)

@@ -20,6 +20,8 @@ pub struct KernelDispatch {
     pub queued: QueuedPacket,
     /// The code, as it is known to the device.
     pub module: ModuleId,
+    /// Whether it may use global wave sync, as kernels of cooperative launches do.
+    pub has_global_sync: bool,
     /// The kernel; nothing for code that the runtime brings without a code object, with which it
     /// copies and fills.
     pub kernel: Option<DispatchedKernel>,
@@ -83,6 +85,11 @@ pub trait Driver: Send {
     /// the fault's doing ([`flipwave_device::FaultCause::of_struck_run`]).
     fn injects(&self) -> bool {
         false
+    }
+
+    /// Whether a dispatch is ended as hung when all its waves wait for each other, before the limit.
+    fn ends_stalls(&self) -> bool {
+        true
     }
 
     /// The dispatch has ended. The runtime learns of it when this returns.

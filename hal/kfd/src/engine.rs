@@ -18,6 +18,7 @@ use crate::queue::Queue;
 use crate::refusal::{self, QueueError, Refusal};
 use crate::sdma::{self, Done};
 use crate::signal::Signal;
+use crate::stall::StallWatch;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
     AccessKind, Address, Completion, Device, DeviceError, FaultCause, ModuleId, QueuedPacket,
@@ -327,8 +328,17 @@ impl Compute {
             number: packet.number,
         };
         let (node, queue_id) = (queue.node, queue.id);
-        let dispatch =
-            KernelDispatch { node, queue: queue_id, packet: kernel_packet, queued, module, kernel };
+        let has_global_sync = queue.has_global_sync.load(Ordering::Acquire);
+        let packet = kernel_packet;
+        let dispatch = KernelDispatch {
+            node,
+            queue: queue_id,
+            packet,
+            queued,
+            module,
+            has_global_sync,
+            kernel,
+        };
         self.driver.begin(&self.machine, &dispatch)?;
         // Others may have changed the packet since it was looked at.
         let mut execution = match gpu.device.begin_queued(queued, self.driver.limit(&dispatch)) {
@@ -336,6 +346,7 @@ impl Compute {
             Err(error) => return refused(error),
         };
         self.driver.start(&gpu.device, &execution)?;
+        let mut stalls = StallWatch::default();
         let completion = loop {
             let device = &mut self.gpus[index].device;
             let until = execution.statistics().wave_instructions + SLICE;
@@ -345,7 +356,15 @@ impl Compute {
                     device.abandon(execution)?;
                     return Ok(End::Abandoned);
                 }
-                Progress::Paused => self.apply_changes()?,
+                Progress::Paused => {
+                    if let Some(fault) = stalls.judge(execution.take_stall(), &self.machine)
+                        && self.driver.ends_stalls()
+                    {
+                        device.abandon(execution)?;
+                        break Completion::Faulted(fault);
+                    }
+                    self.apply_changes()?;
+                }
             }
         };
         self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;

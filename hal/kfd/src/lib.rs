@@ -20,6 +20,7 @@ mod queue;
 mod refusal;
 mod sdma;
 mod signal;
+mod stall;
 mod submissions;
 mod thunk;
 mod topology;

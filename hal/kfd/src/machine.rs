@@ -12,7 +12,7 @@ use crate::submissions::Submissions;
 use crate::topology::Topology;
 use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
-use flipwave_sim::EmbeddedGpu;
+use flipwave_sim::{EmbeddedGpu, Policy, Stalls};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,8 +119,12 @@ impl Machine {
             wanted: target.to_string(),
             supported: crate::topology::processors().collect(),
         })?;
-        let devices: Result<Vec<EmbeddedGpu>, DeviceError> =
-            (0..gpus).map(|_| EmbeddedGpu::new(target.clone())).collect();
+        let device = || {
+            let mut device = EmbeddedGpu::new(target.clone())?;
+            device.set_policy(Policy { stalls: Stalls::Report, ..device.policy() });
+            Ok(device)
+        };
+        let devices: Result<Vec<EmbeddedGpu>, DeviceError> = (0..gpus).map(|_| device()).collect();
         let machine = Arc::new(Machine {
             topology,
             events: Events::default(),
@@ -282,6 +286,16 @@ impl Machine {
     /// Whether there is a queue with this number.
     pub(crate) fn has_queue(&self, id: u64) -> bool {
         lock(&self.queues).all.iter().any(|own| own.id == id)
+    }
+
+    /// Lets the kernels of a queue use global wave sync; whether there is such a queue.
+    pub(crate) fn give_global_sync(&self, id: u64) -> bool {
+        let queues = lock(&self.queues);
+        let queue = queues.all.iter().find(|own| own.id == id);
+        queue.is_some_and(|own| {
+            own.has_global_sync.store(true, Ordering::Release);
+            true
+        })
     }
 
     /// The queues for copies, in the order in which they were made.

@@ -29,6 +29,8 @@ pub struct Queue {
     pub is_gone: AtomicBool,
     /// Whether a fault has stopped it.
     pub is_stopped: AtomicBool,
+    /// Whether its kernels use global wave sync: those of cooperative launches.
+    pub has_global_sync: AtomicBool,
 }
 
 /// Where packets stand.
@@ -114,6 +116,7 @@ impl Queue {
             map,
             is_gone: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
+            has_global_sync: AtomicBool::new(false),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::clock::clock;
 use crate::machine::{Machine, MachineError};
 use crate::memory::Block;
 use crate::queue::{Pointers, Queue, QueueKind, Ring};
+use crate::topology::GLOBAL_SYNC;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -458,6 +459,20 @@ extern "C" fn hsaKmtUpdateQueue(
     }
 }
 
+/// Lets kernels of a queue use global wave sync: cooperative launches are made there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsaKmtAllocQueueGWS(id: u64, count: u32, first: *mut u32) -> Status {
+    let Some(machine) = machine() else { return Status::Error };
+    if count == 0 || count > GLOBAL_SYNC.into() {
+        return Status::InvalidParameter;
+    }
+    if !machine.give_global_sync(id) {
+        return Status::InvalidHandle;
+    }
+    // SAFETY: as the header says; the runtime need not want to know the first.
+    if first.is_null() { Status::Success } else { unsafe { give(first, 0) } }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn hsaKmtSetQueueCUMask(id: u64, _bits: u32, _mask: *const u32) -> Status {
     match machine() {
@@ -483,8 +498,7 @@ extern "C" fn hsaKmtSetXNACKMode(enable: i32) -> Status {
     if enable == 0 { Status::Success } else { Status::NotSupported }
 }
 
-/// Functions of what an embedded GPU does not have: graphics, other processes, global wave sync,
-/// migration of pages.
+/// Functions of what an embedded GPU does not have: graphics, other processes, migration of pages.
 macro_rules! not_supported {
     ($($name:ident)*) => {
         $(
@@ -497,7 +511,6 @@ macro_rules! not_supported {
 }
 
 not_supported! {
-    hsaKmtAllocQueueGWS
     hsaKmtRegisterGraphicsHandleToNodes
     hsaKmtRegisterSharedHandle
     hsaKmtRegisterSharedHandleToNodes

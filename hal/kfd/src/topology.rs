@@ -6,6 +6,8 @@ use flipwave_isa::{AccVgprs, Target};
 
 /// Base of the window to LDS, and to private memory, in the flat address space.
 const APERTURES: [u64; 2] = [1 << 48, 2 << 48];
+/// Resources of global wave sync.
+pub const GLOBAL_SYNC: u8 = 64;
 /// Bytes of the host's memory that the runtime may hand out.
 const SYSTEM_BYTES: u64 = 64 << 30;
 
@@ -148,6 +150,7 @@ impl Topology {
             sdma_engines: 2,
             sdma_queues_per_engine: 8,
             compute_queues: 24,
+            gws: GLOBAL_SYNC,
             unique_id: 0xf11b_0000_0000_0000 | u64::from(node),
             vgpr_bytes_per_unit: vgprs_per_unit * 64 * 4,
             sgpr_bytes_per_unit: 0x4000,
