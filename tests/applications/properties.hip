@@ -40,6 +40,11 @@ int main() {
     EXPECT(attribute(hipDeviceAttributeWarpSize) == properties.warpSize, "two sizes of warps");
     EXPECT(attribute(hipDeviceAttributeMultiprocessorCount) == properties.multiProcessorCount,
            "two numbers of compute units");
+    EXPECT(properties.managedMemory && attribute(hipDeviceAttributeManagedMemory) == 1,
+           "no managed memory");
+    EXPECT(properties.concurrentManagedAccess &&
+               attribute(hipDeviceAttributeConcurrentManagedAccess) == 1,
+           "no managed memory that host and device access together");
     char bus[32] = "";
     HIP(hipDeviceGetPCIBusId(bus, sizeof(bus), 0));
     int same = -1;

@@ -95,6 +95,26 @@ pub struct NodeProperties {
     pub reserved_end: [u8; 12],
 }
 
+/// `HSA_SVM_ATTRIBUTE`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+pub struct SvmAttribute {
+    /// `HSA_SVM_ATTR_TYPE`.
+    pub kind: u32,
+    pub value: u32,
+}
+
+impl SvmAttribute {
+    pub const PREFERRED_LOCATION: u32 = 0;
+    pub const PREFETCH_LOCATION: u32 = 1;
+    /// A node may access the memory.
+    pub const ACCESS: u32 = 2;
+    /// The same without moving pages.
+    pub const ACCESS_IN_PLACE: u32 = 3;
+    pub const NO_ACCESS: u32 = 4;
+    pub const GRANULARITY: u32 = 7;
+}
+
 /// `HSA_HEAPTYPE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -19,6 +19,7 @@ mod memory;
 mod queue;
 mod refusal;
 mod sdma;
+mod shared;
 mod signal;
 mod stall;
 mod submissions;

@@ -230,8 +230,10 @@ impl Machine {
 
     /// Whether the memory at an address is the host's, which the GPU may access, and not the GPU's.
     pub fn is_on_host(&self, address: Address) -> bool {
-        self.map
-            .with(|memory| memory.block_around(address.0).is_some_and(|(_, block)| block.node == 0))
+        self.map.with(|memory| {
+            let around = memory.block_around(address.0);
+            memory.shared.contains(address.0) || around.is_some_and(|(_, block)| block.node == 0)
+        })
     }
 
     /// The ranges that the GPU of a node may access.

@@ -3,12 +3,13 @@
 //! as on a discrete one: HIP expects that.
 
 use crate::abi::Status;
+use crate::shared::SharedMemory;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Where the GPU's memory lies. Places do not depend on what else is in the process, so that they
 /// are the same in each run.
-const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
+pub const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
 const PAGE: u64 = 4096;
 /// Left unmapped behind each allocation, so that running over its end is a fault.
 const GUARD: u64 = 64 << 10;
@@ -57,6 +58,8 @@ pub struct Memory {
     pub allocations: BTreeMap<u64, Block>,
     /// Registered memory by address; such blocks may overlap.
     pub registered: BTreeMap<u64, Block>,
+    /// Memory that GPUs share with the program at the program's own addresses.
+    pub shared: SharedMemory,
     is_reserved: bool,
 }
 
@@ -195,6 +198,7 @@ impl Memory {
             };
         }
         ranges.extend(last);
+        ranges.extend(self.shared.of(node));
         ranges
     }
 }

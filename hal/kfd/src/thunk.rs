@@ -498,7 +498,77 @@ extern "C" fn hsaKmtSetXNACKMode(enable: i32) -> Status {
     if enable == 0 { Status::Success } else { Status::NotSupported }
 }
 
-/// Functions of what an embedded GPU does not have: graphics, other processes, migration of pages.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsaKmtSVMSetAttr(
+    address: u64,
+    bytes: u64,
+    count: u32,
+    attributes: *const SvmAttribute,
+) -> Status {
+    let Some(machine) = machine() else { return Status::Error };
+    let Some(range) = pages(address, bytes).filter(|_| !attributes.is_null()) else {
+        return Status::InvalidParameter;
+    };
+    // SAFETY: an array of the runtime with `count` attributes.
+    let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
+    for attribute in attributes {
+        let (kind, node) = (attribute.kind, attribute.value);
+        let access = match kind {
+            SvmAttribute::ACCESS | SvmAttribute::ACCESS_IN_PLACE => true,
+            SvmAttribute::NO_ACCESS => false,
+            // Where pages had better be, and how they are kept coherent, is all the same here.
+            _ => continue,
+        };
+        if machine.is_gpu(node) {
+            machine.with_memory(|memory| memory.shared.set(node, range.clone(), access));
+        }
+    }
+    Status::Success
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsaKmtSVMGetAttr(
+    address: u64,
+    bytes: u64,
+    count: u32,
+    attributes: *mut SvmAttribute,
+) -> Status {
+    let Some(machine) = machine() else { return Status::Error };
+    let Some(range) = pages(address, bytes).filter(|_| !attributes.is_null()) else {
+        return Status::InvalidParameter;
+    };
+    // SAFETY: an array of the runtime with `count` attributes.
+    let attributes = unsafe { std::slice::from_raw_parts_mut(attributes, count as usize) };
+    for attribute in attributes {
+        let SvmAttribute { kind, value } = *attribute;
+        *attribute = match kind {
+            SvmAttribute::ACCESS | SvmAttribute::ACCESS_IN_PLACE | SvmAttribute::NO_ACCESS => {
+                let may = !machine.is_gpu(value)
+                    || machine.with_memory(|memory| memory.shared.is_set(value, range.clone()));
+                let kind =
+                    if may { SvmAttribute::ACCESS_IN_PLACE } else { SvmAttribute::NO_ACCESS };
+                SvmAttribute { kind, value }
+            }
+            // The host's memory, coherent, in pages of 2 MiB: what `HSA_SVM_ATTRIBUTE` says where
+            // nothing was asked for.
+            SvmAttribute::PREFERRED_LOCATION | SvmAttribute::PREFETCH_LOCATION => {
+                SvmAttribute { kind, value: u32::MAX }
+            }
+            SvmAttribute::GRANULARITY => SvmAttribute { kind, value: 9 },
+            _ => SvmAttribute { kind, value: 0 },
+        };
+    }
+    Status::Success
+}
+
+/// The pages around a range of the program's memory.
+fn pages(address: u64, bytes: u64) -> Option<std::ops::Range<u64>> {
+    const PAGE: u64 = 4096;
+    let end = address.checked_add(bytes)?.checked_next_multiple_of(PAGE)?;
+    (address != 0 && bytes != 0).then_some(address & !(PAGE - 1)..end)
+}
+
+/// Functions of what an embedded GPU does not have: graphics and other processes.
 macro_rules! not_supported {
     ($($name:ident)*) => {
         $(
@@ -514,7 +584,5 @@ not_supported! {
     hsaKmtRegisterGraphicsHandleToNodes
     hsaKmtRegisterSharedHandle
     hsaKmtRegisterSharedHandleToNodes
-    hsaKmtSVMGetAttr
-    hsaKmtSVMSetAttr
     hsaKmtShareMemory
 }

@@ -224,12 +224,14 @@ impl Topology {
     }
 }
 
-/// `HSA_CAPABILITY`: 64-bit doorbells, queues whose size is a power of two, and error correction.
+/// `HSA_CAPABILITY`: 64-bit doorbells, queues whose size is a power of two, error correction, and
+/// memory that is shared with the program.
 fn capability(board: &Board) -> u32 {
     const QUEUE_SIZE_POWER_OF_TWO: u32 = 1 << 3;
     const DOORBELL_64_BITS: u32 = 2 << 12;
     const MEMORY_CORRECTS: u32 = 1 << 20;
     const SRAM_CORRECTS: u32 = 1 << 26;
+    const SHARES_MEMORY: u32 = 1 << 27;
     let corrects = if board.corrects_errors { MEMORY_CORRECTS | SRAM_CORRECTS } else { 0 };
-    QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | corrects
+    QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | SHARES_MEMORY | corrects
 }
