@@ -10,7 +10,6 @@ use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
 use flipwave_isa::Register;
 use flipwave_tests::{MACHINES, Machine, examples_folder, plan_of, profile_of, rows};
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 /// The quickstart on a machine.
 fn campaign(machine: Machine) -> Campaign {
@@ -30,8 +29,7 @@ fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
     let folder = tempfile::tempdir().expect("a folder");
     let workers = NonZeroUsize::new(workers).expect("a worker");
     let options = RunOptions::new(folder.path().to_owned(), workers);
-    run(campaign, &options, &mut Silent, &AtomicBool::new(false))
-        .unwrap_or_else(|error| panic!("{error}"));
+    run(campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
     let bytes = std::fs::read(folder.path().join("results.csv")).expect("results.csv");
     (bytes, rows(folder.path()))
 }
