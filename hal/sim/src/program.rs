@@ -184,21 +184,22 @@ impl Program {
             _ => 0,
         };
         let isa = self.isa.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut inst = isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
-            DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
-                address: Address(self.base + self.bytes.len() as u64),
-                access: AccessKind::Fetch,
-                lane: None,
-            },
-            DecodeError::NotAnInstruction { .. } => {
-                FaultCause::IllegalInstruction { word: word(bytes) }
-            }
-            DecodeError::NotDecoded { .. } => FaultCause::NotDecoded { word: word(bytes) },
-            DecodeError::NotExact { text, .. } => FaultCause::Unimplemented {
-                instruction: text.into(),
-                reason: "LLVM 19 does not decode the halves that its op_sel chooses".into(),
-            },
-        })?;
+        let mut inst =
+            isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
+                DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
+                    address: Address(self.base + self.bytes.len() as u64),
+                    access: AccessKind::Fetch,
+                    lane: None,
+                },
+                DecodeError::NotAnInstruction { .. } => {
+                    FaultCause::IllegalInstruction { word: word(bytes) }
+                }
+                DecodeError::NotDecoded { .. } => FaultCause::NotDecoded { word: word(bytes) },
+                DecodeError::NotExact { text, .. } => FaultCause::Unimplemented {
+                    instruction: text.into(),
+                    reason: "LLVM 19 does not decode the halves that its op_sel chooses".into(),
+                },
+            })?;
         if let Some(accum_offset) = self.machine.accum_offset() {
             inst.name_shared_vgprs(accum_offset);
         }

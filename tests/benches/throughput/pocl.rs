@@ -74,6 +74,7 @@ impl Native {
                     .map_err(said("a buffer"))?;
                     Value::Buffer { memory, start }
                 }
+                Argument::Null => return Err("a null pointer as an argument".into()),
                 Argument::LocalMemory(_) => return Err("local memory as an argument".into()),
             });
         }
