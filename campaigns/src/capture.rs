@@ -236,13 +236,17 @@ impl<'a> Builder<'a> {
                     let (file, dispatch) = (self.file.to_owned(), recorded.number);
                     ReplayError::NoCodeObject { file, dispatch, number }
                 };
+                let module = module.ok_or_else(missing)?;
+                let object = self.device.code_object(module);
+                let kernel = object.and_then(|object| object.kernel(&recorded.kernel));
+                let declared = kernel.map_or(0, |own| own.descriptor.group_segment_fixed_size);
                 self.dispatches.push(Dispatch {
-                    module: module.ok_or_else(missing)?,
+                    module,
                     kernel: recorded.kernel.clone(),
                     grid,
                     workgroup,
                     kernarg: Vec::new(),
-                    dynamic_lds: lds_bytes,
+                    dynamic_lds: lds_bytes.saturating_sub(declared),
                     instruction_limit: instruction_limit(recorded.instructions),
                     queued: Some(recorded.queued),
                 });

@@ -201,7 +201,6 @@ mod tests {
             (&argument("output: 1"), "expected `true` or `false`, found the number `1`"),
             (&argument("type: [f32]"), "type"),
             (&faults("model: 3"), "model: expected the name of a fault model"),
-            (&faults("model: {flip_mask: 5000000000}"), "from 0 to 4294967295"),
             (&faults("model: {flip_one_bit: 3}"), "expected the name alone, found a mapping"),
             (
                 &faults("model: flip_mask"),

@@ -1,6 +1,7 @@
 //! Loads that may be under way at each point of a program.
 //!
-//! What is inserted must neither read nor overwrite a register that a load has yet to deliver to.
+//! What is inserted must neither read nor overwrite a register that a load has yet to deliver to,
+//! nor overwrite one that an operation on global data share has yet to read.
 //! An operation is under way until an `s_waitcnt` proves that it is not: `counter(n)` proves that
 //! of an operation whose queue is ordered if at least `n` younger ones of the same queue were
 //! issued on every way; of the others only if `n` is 0. Operations that inserted code adds to a
@@ -23,6 +24,8 @@ pub struct UnderWay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Operation {
     destinations: RegisterSet,
+    /// Vector registers that are read while EXPCNT counts it.
+    sources: RegisterSet,
     /// The counters that may still count it, with the least number of younger operations of the
     /// same queue.
     counted: Vec<(Counter, Queue, u8)>,
@@ -49,10 +52,12 @@ impl UnderWay {
             return Vec::new();
         }
         for operation in self.operations.values() {
-            if operation.destinations.intersection(touched).is_empty() {
-                continue;
-            }
+            let is_delivered_to = !operation.destinations.intersection(touched).is_empty();
+            let is_read = !operation.sources.intersection(touched).is_empty();
             for (counter, queue, younger) in &operation.counted {
+                if !is_delivered_to && !(is_read && *counter == Counter::Expcnt) {
+                    continue;
+                }
                 let count = if queue.is_ordered() { *younger } else { 0 };
                 let least = needed.entry(*counter).or_insert(count);
                 *least = count.min(*least);
@@ -90,9 +95,15 @@ impl UnderWay {
             }
         }
         let destinations: RegisterSet = inst.writes.iter().copied().collect();
-        if !destinations.is_empty() {
+        let is_guarded = own.iter().any(|(counter, _)| *counter == Counter::Expcnt);
+        let sources = match is_guarded {
+            true => inst.reads.iter().copied().collect::<RegisterSet>(),
+            false => RegisterSet::EMPTY,
+        };
+        let sources = sources.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS));
+        if !destinations.is_empty() || !sources.is_empty() {
             let counted = own.iter().map(|(counter, queue)| (*counter, *queue, 0)).collect();
-            self.operations.insert(index, Operation { destinations, counted });
+            self.operations.insert(index, Operation { destinations, sources, counted });
         }
     }
 
@@ -193,5 +204,40 @@ impl LoadsUnderWay {
             return UnderWay::anything(program);
         }
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flipwave_isa::{Isa, Pc, RegisterRange};
+
+    fn vgpr(name: &str) -> RegisterSet {
+        [RegisterRange::new(name.parse().expect("a register"), 1)].into_iter().collect()
+    }
+
+    /// What is needed before v0 and v1 are overwritten, after each line.
+    fn needed(lines: &[&str]) -> Vec<[Vec<(Counter, u8)>; 2]> {
+        let target: Target = "gfx90a".parse().expect("a target");
+        let isa = Isa::new(&target).expect("an ISA");
+        let mut state = UnderWay::default();
+        let after = |(index, line): (usize, &&str)| {
+            let bytes = isa.assemble(line).expect("an instruction");
+            let inst = isa.decode(&bytes, Pc(0)).expect("an instruction");
+            state.execute(&target, InstIndex(index as u32), &inst);
+            ["v0", "v1"].map(|name| state.needed(vgpr(name)))
+        };
+        lines.iter().enumerate().map(after).collect()
+    }
+
+    #[test]
+    fn what_global_data_share_has_yet_to_read_is_not_overwritten() {
+        let found = needed(&["ds_gws_init v0 gds", "s_nop 0", "s_waitcnt expcnt(0)"]);
+        let expcnt = vec![(Counter::Expcnt, 0)];
+        assert_eq!(found[0], [expcnt.clone(), vec![]]);
+        assert_eq!(found[1], found[0]);
+        assert_eq!(found[2], [vec![], vec![]]);
+        // LDS has read its data when the next instruction is issued.
+        assert_eq!(needed(&["ds_write_b32 v1, v0"])[0], [vec![], vec![]]);
     }
 }

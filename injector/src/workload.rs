@@ -109,7 +109,7 @@ pub enum GoldenError {
     /// A packet in memory that is not what is known of it.
     #[error(
         "dispatch {dispatch} (kernel `{kernel}`) is recorded with grid {}, workgroup {} and \
-         {dynamic_lds} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
+         {lds_bytes} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
         extent(grid), extent(workgroup), extent(&packet.grid), extent(&packet.workgroup),
         packet.lds_bytes
     )]
@@ -123,7 +123,7 @@ pub enum GoldenError {
         /// Work-items of a workgroup per dimension, as recorded.
         workgroup: Dim3,
         /// LDS bytes, as recorded.
-        dynamic_lds: u32,
+        lds_bytes: u32,
         /// What memory holds where the packet is.
         packet: KernelPacket,
     },
@@ -395,11 +395,14 @@ fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), 
     device.read(queued.packet, &mut bytes)?;
     let packet = KernelPacket::from_bytes(&bytes);
     let Dispatch { grid, workgroup, dynamic_lds, .. } = *own;
-    if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, dynamic_lds) {
+    let kernel = device.code_object(own.module).and_then(|object| object.kernel(&own.kernel));
+    let declared = kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
+    let lds_bytes = declared.saturating_add(dynamic_lds);
+    if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, lds_bytes) {
         return Ok(());
     }
     let (dispatch, kernel) = (index, own.kernel.clone());
-    Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, dynamic_lds, packet })
+    Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, lds_bytes, packet })
 }
 
 impl Golden {

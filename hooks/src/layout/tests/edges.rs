@@ -44,8 +44,9 @@ fn text(sample: &Sample, layout: &Layout, pc: u64) -> String {
 
 /// A kernel that preloads two arguments, with code at its entry for firmware that does not.
 fn preloading(processor: &str, prologue: &str) -> Sample {
-    let body =
-        format!("{prologue}\n.p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\ns_nop 4\ns_endpgm\n");
+    let body = format!(
+        "{prologue}\n.p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\nafter:\ns_nop 4\ns_endpgm\n"
+    );
     let preload = ".amdhsa_user_sgpr_kernarg_preload_length 2\n\
                    .amdhsa_user_sgpr_kernarg_preload_offset 0\n";
     Sample::new(processor, &[("k", body)], preload, "")
@@ -91,7 +92,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
 
 #[test]
 fn an_entry_that_refers_to_code_elsewhere_is_not_copied() {
-    for prologue in ["s_getpc_b64 s[4:5]", "s_setpc_b64 s[4:5]", "s_branch body+8"] {
+    for prologue in ["s_getpc_b64 s[4:5]", "s_setpc_b64 s[4:5]", "s_branch after"] {
         let sample = preloading("gfx942", prologue);
         let error = refused(&sample, &Edits::default(), sample.free_address(0));
         assert!(matches!(error, LayoutError::PreloadEntry { .. }), "{error}");
