@@ -14,16 +14,19 @@ fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> Program {
 
 #[test]
 fn a_call_of_the_host_is_named_when_it_is_made() {
-    let (file, kernel, wanted) = ("calls_host.hip", "checks", "`assert`");
-    for level in ["-O0", "-O2"] {
-        let right = doubles(file, kernel, level, 36);
-        let expected: Vec<i32> = (-27..=36).map(|value| 2 * value).collect();
-        assert_eq!(to_values::<i32>(&right.outputs()[0]), expected, "{file} {level}");
-        let wrong = doubles(file, kernel, level, 37).workload().golden();
-        let Err(GoldenError::Faulted { fault, .. }) = wrong else { panic!("{wrong:?}") };
-        let text = fault.to_string();
-        assert_eq!(fault.cause.name(), "memory_violation", "{text}");
-        assert!(text.contains("the kernel calls the host for"), "{file} {level}: {text}");
-        assert!(text.contains(wanted) && text.contains("flipwave exec"), "{text}");
+    for (file, kernel, wanted) in
+        [("calls_host.hip", "checks", "`assert`"), ("prints.cl", "prints", "`printf`")]
+    {
+        for level in ["-O0", "-O2"] {
+            let right = doubles(file, kernel, level, 36);
+            let expected: Vec<i32> = (-27..=36).map(|value| 2 * value).collect();
+            assert_eq!(to_values::<i32>(&right.outputs()[0]), expected, "{file} {level}");
+            let wrong = doubles(file, kernel, level, 37).workload().golden();
+            let Err(GoldenError::Faulted { fault, .. }) = wrong else { panic!("{wrong:?}") };
+            let text = fault.to_string();
+            assert_eq!(fault.cause.name(), "memory_violation", "{text}");
+            assert!(text.contains("the kernel calls the host for"), "{file} {level}: {text}");
+            assert!(text.contains(wanted) && text.contains("flipwave exec"), "{text}");
+        }
     }
 }

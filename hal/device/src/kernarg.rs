@@ -131,7 +131,7 @@ fn of_metadata(
         segment.put(argument, &bytes)?;
     }
     let dynamic_lds = lds_end - kernel.group_segment_fixed_size;
-    if let Some((offset, address)) = earlier_place_of_host(&hidden) {
+    for (offset, address) in unnamed_places_of_host(&hidden) {
         segment.put_at(offset, &address.to_le_bytes(), hidden[0])?;
     }
     for argument in hidden {
@@ -266,19 +266,27 @@ const HOST_CALLS: Range<u64> = 0x6000_0000_0000..0x6000_4000_0000;
 /// The same for the buffer of OpenCL's `printf`.
 const PRINTF: Range<u64> = 0x6000_4000_0000..0x6000_8000_0000;
 
-/// Where device libraries look for the buffer that were made before version 5 of code objects, in the
-/// hidden arguments of one: where version 4 has it, which version 5 leaves free (AMDGPUUsage, "Code
-/// Object V5 Metadata").
-fn earlier_place_of_host(hidden: &[&Argument]) -> Option<(u32, u64)> {
+/// Where device libraries look for these buffers in the hidden arguments of version 5 though the
+/// metadata names nothing there: those made before that version where version 4 has them, and
+/// OpenCL's `printf`, of which the compiler sees only that the host is called, where version 5 has
+/// its buffer (AMDGPUUsage, "Code Object V5 Metadata"; `__printf_alloc` of ROCm's device libraries).
+fn unnamed_places_of_host(hidden: &[&Argument]) -> Vec<(u32, u64)> {
     const OF_VERSION_4: u32 = 24;
+    const PRINTF_OF_VERSION_5: u32 = 72;
     let has = |kind| hidden.iter().find(|argument| argument.kind == kind);
-    let first = has(ArgumentKind::HiddenBlockCountX)?;
-    let address = if has(ArgumentKind::HiddenPrintfBuffer).is_some() {
-        PRINTF.start
-    } else {
-        has(ArgumentKind::HiddenHostcallBuffer).map(|_| HOST_CALLS.start)?
+    let Some(first) = has(ArgumentKind::HiddenBlockCountX) else { return Vec::new() };
+    let address = match has(ArgumentKind::HiddenPrintfBuffer) {
+        Some(_) => PRINTF.start,
+        None if has(ArgumentKind::HiddenHostcallBuffer).is_some() => HOST_CALLS.start,
+        None => return Vec::new(),
     };
-    Some((first.offset.checked_add(OF_VERSION_4)?, address))
+    let places = [(OF_VERSION_4, address), (PRINTF_OF_VERSION_5, PRINTF.start)];
+    let places = places.into_iter().filter_map(|(offset, address)| {
+        let offset = first.offset.checked_add(offset)?;
+        let is_named = hidden.iter().any(|own| own.offset == offset);
+        (!is_named).then_some((offset, address))
+    });
+    places.collect()
 }
 
 /// What a kernel wants of the host that accesses an address at which there is nothing.
@@ -392,6 +400,7 @@ mod tests {
         assert_eq!(word(&layout, 88, 2), 2, "dimensions");
         assert_eq!(words(64, 8, 1), [0]);
         assert_eq!([words(104, 8, 1), words(48, 8, 1)], [[HOST_CALLS.start], [HOST_CALLS.start]]);
+        assert_eq!(words(96, 8, 1), [PRINTF.start], "where `printf` looks, which is not named");
     }
 
     #[test]
