@@ -1,6 +1,7 @@
 //! Constants: each vector operation on each inline constant in each source does what it does on a
 //! register with the bits that LLVM's operand type gives the constant. For every processor that is
-//! executed. The bits follow from the encoded number of the constant, not from its printed form.
+//! executed. The bits follow from the encoded number of the constant, not from its printed form. Some
+//! integers are executed; of the others, the bits that operations are given are compared.
 
 use super::coverage::VOP3;
 use super::{DEFAULT_MODE, Random};
@@ -16,7 +17,10 @@ use flipwave_device::WaveId;
 use flipwave_isa::{ConstantType, Encoding, Generation, Inst, Isa, Pc, Role, Target, Value};
 use std::collections::BTreeSet;
 
-/// Numbers of inline constants in a source field: 0, 1, 64, -1, -16, and all floating-point ones.
+/// Numbers of all inline integers in a source field, 0 to 64 and -1 to -16.
+const INTEGERS: std::ops::RangeInclusive<u32> = 128..=208;
+
+/// Numbers of inline constants that are executed: 0, 1, 64, -1, -16, and all floating-point ones.
 const CODES: [u32; 14] = [128, 129, 192, 193, 208, 240, 241, 242, 243, 244, 245, 246, 247, 248];
 
 /// The first of the registers that hold what the constant stands for.
@@ -230,6 +234,7 @@ fn compare(processor: &str, planted: Planted, only: Option<&str>) -> Findings {
         }
         for field in &form.fields {
             let constant = bench.compare(words, &plain, *field, &CODES, &mut findings);
+            bench.compare_integers(words, &plain, *field, &mut findings);
             if constant.is_some_and(has_parts) || plain.operation.name().contains("_mix") {
                 for variant in &form.variants {
                     bench.compare(words ^ variant, &plain, *field, &CODES[3..9], &mut findings);
@@ -262,10 +267,7 @@ impl Bench {
         for code in codes {
             let constant = self.decode(with((*code).into()) | scalar).filter(same);
             let Some(constant) = constant else { continue };
-            let at = constant.operands.iter().zip(&held.operands).position(|(own, held)| {
-                !matches!(own.value, Value::Register(_)) && matches!(held.value, Value::Register(_))
-            });
-            let Some(at) = at else { continue };
+            let Some(at) = constant_operand(&constant, &held) else { continue };
             let Some(described) = described(&constant, at) else {
                 findings.wrong.insert(format!("{constant}: no type"));
                 continue;
@@ -288,6 +290,39 @@ impl Bench {
         }
         found
     }
+
+    /// Compares the bits of all integers in one source with those of their type.
+    fn compare_integers(
+        &self,
+        words: u64,
+        plain: &Inst,
+        (bit, width, scalar): (u32, u32, u64),
+        findings: &mut Findings,
+    ) {
+        let mask = ((1u64 << width) - 1) << bit;
+        let decode = |value: u32| {
+            let inst = self.decode(words & !mask | u64::from(value) << bit | scalar)?;
+            (inst.operation == plain.operation).then_some(inst)
+        };
+        let Some(held) = decode(HOLDERS.into()) else { return };
+        for code in INTEGERS {
+            let Some(constant) = decode(code) else { continue };
+            let Some(at) = constant_operand(&constant, &held) else { continue };
+            let given = constant.operands[at].constant.map(|own| (self.planted)(&constant, own));
+            let given = given.and_then(|own| own.bits(&constant.operands[at].value));
+            let wanted = described(&constant, at).map(|own| bits(code, own));
+            if given.is_none() || given != wanted {
+                findings.wrong.insert(format!("{}: {given:x?}", constant.text));
+            }
+        }
+    }
+}
+
+/// The operand that is a constant in one instruction and a register in the other.
+fn constant_operand(constant: &Inst, held: &Inst) -> Option<usize> {
+    constant.operands.iter().zip(&held.operands).position(|(own, held)| {
+        !matches!(own.value, Value::Register(_)) && matches!(held.value, Value::Register(_))
+    })
 }
 
 fn right(_: &Inst, constant: ConstantType) -> ConstantType {
