@@ -18,7 +18,7 @@ pub struct Planned {
     pub group: Group,
     /// The instruction's source line, `file:line`, where the code object says it.
     pub line: Option<String>,
-    /// The stratum it was drawn from, by its number in [`Profile::strata`].
+    /// The stratum it was drawn from, by its number in [`Profile::strata`](crate::Profile::strata).
     pub stratum: usize,
     /// How many places of the population it stands for, relative to the other injections: 1 on
     /// average, and the same for all of a stratum.
