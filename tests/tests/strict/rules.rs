@@ -341,8 +341,7 @@ fn registers_are_those_that_are_allocated() {
     let has = ".set vgprs, 32\n .set accum_offset, 32\n";
     let vector = |register: u32| format!("{has}wrong: v_mov_b32 v2, v{register}\n");
     breaks(Rule::RegisterAllocation, 64, &vector(32), &vector(31));
-    let shift =
-        |register: u32| format!("{has}wrong: v_lshlrev_b64 v[2:3], v{register}, v[4:5]\n");
+    let shift = |register: u32| format!("{has}wrong: v_lshlrev_b64 v[2:3], v{register}, v[4:5]\n");
     breaks(Rule::RegisterAllocation, 64, &shift(31), &shift(23));
     let scalar = |register: u32| format!("wrong: s_mov_b32 s4, s{register}\n");
     breaks(Rule::RegisterAllocation, 64, &scalar(80), &scalar(79));
