@@ -55,7 +55,7 @@ impl UnderWay {
             let is_delivered_to = !operation.destinations.intersection(touched).is_empty();
             let is_read = !operation.sources.intersection(touched).is_empty();
             for (counter, queue, younger) in &operation.counted {
-                if !is_delivered_to && !(is_read && *counter == Counter::Expcnt) {
+                if !(is_delivered_to || is_read && *counter == Counter::Expcnt) {
                     continue;
                 }
                 let count = if queue.is_ordered() { *younger } else { 0 };
