@@ -380,3 +380,45 @@ faults: {{model: flip_one_bit, count: 2}}\n"
         assert!(error.starts_with("x.yaml:3:"), "{error}");
     }
 }
+
+/// Later compilers do that by themselves.
+#[test]
+fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
+    let source = "kernel void scale(global float *out, global const float *in, float by, int plus) \
+                  {\n    int i = get_global_id(0);\n    out[i] = in[i] * by + plus;\n}\n";
+    for (target, count) in [("gfx90a", 8), ("gfx90a", 16), ("gfx942", 8), ("gfx942", 16)] {
+        let bench = Bench::new("scale.cl", source);
+        let text = format!(
+            "name: x\ntarget: {target}\nworkload:\n  kernel:\n    source: scale.cl\n    options: \
+             [-O3, -mllvm, -amdgpu-kernarg-preload-count={count}]\n    name: scale\n    grid: 128\n    \
+             workgroup: 64\n    args:\n      - {{buffer: out, type: f32, count: 128, output: true}}\n      \
+             - {{buffer: in, type: f32, count: 128, init: {{uniform: [1.0, 2.0]}}}}\n      \
+             - {{scalar: 3.0, type: f32}}\n      - {{scalar: 5, type: i32}}\n\
+             faults: {{model: flip_one_bit, count: 60}}\n"
+        );
+        let campaign = bench.campaign(&text);
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let module = prepared.workload.dispatches[0].module;
+        let object = prepared.workload.device.code_object(module).expect("the code object");
+        let kernel = object.kernel("scale").expect("the kernel");
+        assert!(!kernel.descriptor.kernarg_preload.is_none(), "{target}, {count}");
+        let [embedded, hooked] = [InjectionPath::Embedded, InjectionPath::Hook].map(|path| {
+            let folder = bench.path("results");
+            let options = RunOptions {
+                force: true,
+                path: Some(path),
+                ..RunOptions::new(folder.clone(), NonZeroUsize::MIN)
+            };
+            run(&campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
+            // Hooks are instructions, too: how many more were executed is not said.
+            let rows = flipwave_tests::rows(&folder).into_iter();
+            let rows = rows.map(|mut row| {
+                (row.instructions, row.timing_changed) = (None, None);
+                row
+            });
+            rows.collect::<Vec<_>>()
+        });
+        assert_eq!(embedded.len(), 60);
+        assert_eq!(embedded, hooked, "{target}, {count}");
+    }
+}
