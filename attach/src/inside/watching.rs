@@ -114,6 +114,14 @@ impl Driver for Watching {
         self.driver.limit(dispatch)
     }
 
+    fn injects(&self) -> bool {
+        self.driver.injects()
+    }
+
+    fn ends_stalls(&self) -> bool {
+        self.driver.ends_stalls()
+    }
+
     fn end(
         &mut self,
         machine: &Machine,
