@@ -163,6 +163,35 @@ impl Driver for Watching {
 mod tests {
     use super::*;
 
+    /// Answers each question as no driver does by default.
+    struct Other;
+
+    impl Driver for Other {
+        fn advance(
+            &mut self,
+            _: &mut EmbeddedGpu,
+            _: &mut Execution,
+            until: u64,
+        ) -> Result<Progress, DeviceError> {
+            Err(DeviceError::Internal(until.to_string()))
+        }
+
+        fn injects(&self) -> bool {
+            true
+        }
+
+        fn ends_stalls(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn what_ends_a_dispatch_is_up_to_the_driver_that_is_watched() {
+        let watching = Watching::new(Box::new(Other), false).expect("a thread");
+        assert!(watching.injects());
+        assert!(!watching.ends_stalls());
+    }
+
     #[test]
     fn a_long_dispatch_is_reported_early_and_then_rarely() {
         let (since, kernel) = (Instant::now(), "long".to_owned());
