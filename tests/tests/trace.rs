@@ -14,6 +14,7 @@ use flipwave_tests::{
     Assembly, MACHINES, Machine, Program, assemble, emulated_examples, examples_folder, flipwave,
     plan_of, profile_of, workload,
 };
+use std::time::Duration;
 
 /// A kernel with a buffer of so many dwords, and its launch.
 struct Planted {
@@ -158,6 +159,22 @@ fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
     assert_eq!(events(&trace), [(0, planted.label("value"), What::Fault(None))]);
     assert_eq!((trace.peak, &trace.ending), (Spread::default(), &TraceEnding::Died));
     assert_eq!(trace.samples, []);
+}
+
+/// The faulty run leaves its loop at once, and the golden one would stay in it for minutes.
+#[test]
+fn a_golden_run_that_outlasts_the_faulty_one_ends_where_runs_are_to_stop() {
+    let body = format!(
+        "s_mov_b32 s8, 0\nloop: s_add_u32 s8, s8, 1\ns_cmp_lg_u32 s8, -1\ns_cbranch_scc1 loop\n\
+         {STORE_LANE}"
+    );
+    let planted = Planted::new(&body);
+    let site = planted.site("loop", "register=s8 set=0xffffffff");
+    planted.workload.attendance.stop();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(trace(&planted.workload, &site, &[u64::MAX]).err()));
+    let error = receiver.recv_timeout(Duration::from_secs(60)).expect("an end");
+    assert!(matches!(error, Some(TraceError::Stopped)), "{error:?}");
 }
 
 #[test]

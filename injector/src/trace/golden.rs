@@ -1,26 +1,32 @@
 //! The golden run, carried on as far as the faulty one needs it.
 
+use super::TraceError;
 use super::log::{Entry, Keep, Log};
+use crate::Attendance;
 use flipwave_device::{DeviceError, WaveId};
-use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 
 /// Wave instructions by which the golden run is carried on at a time.
 const CHUNK: u64 = 256;
+
+/// The same where nothing is compared any more.
+const UNCOMPARED: u64 = 1 << 16;
 
 /// Words that what the golden run is ahead may take: 256 MiB.
 const LOG_WORDS: usize = 64 << 20;
 
 /// The golden run of a dispatch, side by side with the faulty one.
-pub struct Golden {
+pub struct Golden<'a> {
     pub gpu: EmbeddedGpu,
     execution: Execution,
     pub log: Log,
     has_ended: bool,
+    attendance: &'a Attendance,
 }
 
-impl Golden {
-    pub fn new(gpu: EmbeddedGpu, execution: Execution) -> Golden {
-        Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false }
+impl Golden<'_> {
+    pub fn new(gpu: EmbeddedGpu, execution: Execution, attendance: &Attendance) -> Golden<'_> {
+        Golden { gpu, execution, log: Log::new(LOG_WORDS), has_ended: false, attendance }
     }
 
     /// The next instruction of a wave; nothing where the wave has ended, or is left out.
@@ -47,11 +53,14 @@ impl Golden {
     /// Carries the dispatch on to its end, and keeps nothing of it.
     ///
     /// # Errors
-    /// As [`Golden::next`].
-    pub fn finish(&mut self) -> Result<(), DeviceError> {
+    /// As [`Golden::next`], and [`TraceError::Stopped`].
+    pub fn finish(&mut self) -> Result<(), TraceError> {
         while !self.has_ended {
-            let progress =
-                self.gpu.advance(&mut self.execution, &mut flipwave_sim::Unobserved, u64::MAX)?;
+            if self.attendance.is_stopped() {
+                return Err(TraceError::Stopped);
+            }
+            let until = self.execution.statistics().wave_instructions.saturating_add(UNCOMPARED);
+            let progress = self.gpu.advance(&mut self.execution, &mut Unobserved, until)?;
             self.has_ended = matches!(progress, Progress::Ended(_));
         }
         Ok(())

@@ -121,6 +121,9 @@ pub enum TraceError {
         /// The kernel.
         kernel: String,
     },
+    /// Runs were to stop.
+    #[error("runs were to stop before both had ended")]
+    Stopped,
 }
 
 impl From<InjectionError> for TraceError {

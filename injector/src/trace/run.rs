@@ -45,7 +45,13 @@ impl Run<'_, '_> {
             let mut execution = faulty.begin(&dispatch)?;
             let other = if index == first {
                 // Nothing is struck on the way, so that both runs go it as one.
-                faulty.advance(&mut execution, self.strike, executed)?;
+                while execution.statistics().wave_instructions < executed {
+                    if workload.attendance.is_stopped() {
+                        return Err(TraceError::Stopped);
+                    }
+                    let until = execution.statistics().wave_instructions + CHUNK;
+                    faulty.advance(&mut execution, self.strike, until.min(executed))?;
+                }
                 golden = faulty.clone();
                 execution.clone()
             } else {
@@ -57,7 +63,7 @@ impl Run<'_, '_> {
             let strikes = site.event().is_none_or(|event| event.dispatch == index);
             let strikes_again = self.strikes_again();
             let strike = strikes.then_some(&mut *self.strike);
-            let golden_run = Golden::new(golden, other);
+            let golden_run = Golden::new(golden, other, &workload.attendance);
             let mut compare = Compare::new(scene, strike, golden_run, memory, self.story);
             loop {
                 let until = execution.statistics().wave_instructions.saturating_add(CHUNK);

@@ -35,7 +35,7 @@ pub struct Compare<'r, 'a> {
     scene: Scene<'r>,
     /// Nothing in dispatches that are not struck.
     strike: Option<&'r mut Strike<'a>>,
-    golden: Golden,
+    golden: Golden<'r>,
     memory: Memory,
     story: &'r mut Story,
     waves: Waves,
@@ -63,7 +63,7 @@ impl<'r, 'a> Compare<'r, 'a> {
     pub fn new(
         scene: Scene<'r>,
         strike: Option<&'r mut Strike<'a>>,
-        golden: Golden,
+        golden: Golden<'r>,
         memory: Memory,
         story: &'r mut Story,
     ) -> Compare<'r, 'a> {

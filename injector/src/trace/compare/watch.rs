@@ -6,8 +6,8 @@ use crate::trace::bytes::{Lds, Memory};
 use crate::trace::found::Found;
 use crate::trace::left::Left;
 use crate::trace::registers::{all, words};
-use crate::trace::{Gone, Spread, Step, What};
-use flipwave_device::{DeviceError, WaveId};
+use crate::trace::{Gone, Spread, Step, TraceError, What};
+use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Register};
 use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
 
@@ -16,8 +16,8 @@ impl Compare<'_, '_> {
     /// golden run, and gives the device of that and what is left.
     ///
     /// # Errors
-    /// [`DeviceError`] if the golden run cannot be carried on to its end.
-    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Left), DeviceError> {
+    /// [`TraceError`] if the golden run cannot be carried on to its end.
+    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Left), TraceError> {
         self.golden.finish()?;
         let memory = Memory::between(&self.golden.gpu, faulty)?;
         let left = Left { memory, step: self.last };
