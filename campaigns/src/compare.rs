@@ -121,9 +121,9 @@ pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
     output.chunks_exact(element.size()).all(is_nan)
 }
 
-/// Whether a tolerance accepts every number of the type in the place of each number of an output.
-/// The farther from it, the greater is every measure, so that the least and the greatest number
-/// tell.
+/// Whether a tolerance accepts every number of the type in the place of each number of an output,
+/// which has at least one. The farther from it, the greater is every measure, so that the least and
+/// the greatest number show it.
 pub(crate) fn accepts_everything(
     element: ElementType,
     tolerance: &Tolerance,
@@ -133,18 +133,17 @@ pub(crate) fn accepts_everything(
         return false;
     }
     let (least, greatest) = element.ends();
-    output.chunks_exact(element.size()).all(|raw| {
-        let own = Value::decode(element, raw);
-        match own {
-            Value::Float { value, .. } if !value.is_finite() => true,
-            _ => [least, greatest].into_iter().all(|end| {
+    let all = output.chunks_exact(element.size()).map(|raw| Value::decode(element, raw));
+    let mut numbers = all.filter(|own| own.is_finite()).peekable();
+    numbers.peek().is_some()
+        && numbers.all(|own| {
+            [least, greatest].into_iter().all(|end| {
                 let mut other = Vec::new();
                 // An end of the type is one of its numbers.
                 let is_encoded = element.encode(end, &mut other).is_ok();
                 is_encoded && own.error(Value::decode(element, &other)).within(tolerance)
-            }),
-        }
-    })
+            })
+        })
 }
 
 /// One element.
@@ -182,6 +181,13 @@ impl Value {
                 Value::Integer((((bits << unused) as i64) >> unused).into())
             }
             _ => Value::Integer(bits.into()),
+        }
+    }
+
+    fn is_finite(self) -> bool {
+        match self {
+            Value::Integer(_) => true,
+            Value::Float { value, .. } => value.is_finite(),
         }
     }
 
@@ -334,6 +340,19 @@ mod tests {
         let unsigned = compare(ElementType::U8, &EXACT, &[0xff], &[0x7f]);
         assert_eq!(unsigned.max_abs_error, 128.0);
         assert!(unsigned.max_rel_error < 1.0);
+    }
+
+    #[test]
+    fn a_tolerance_accepts_everything_only_where_there_is_a_number_to_accept() {
+        let all = Tolerance { absolute: Some(f64::MAX), ..EXACT };
+        let accepts = |values: &[f32]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            accepts_everything(ElementType::F32, &all, &bytes)
+        };
+        assert!(accepts(&[1.0, f32::INFINITY, f32::NAN]));
+        for nothing_to_accept in [&[][..], &[f32::NAN], &[f32::INFINITY, f32::NEG_INFINITY]] {
+            assert!(!accepts(nothing_to_accept), "{nothing_to_accept:?}");
+        }
     }
 
     #[test]
