@@ -322,7 +322,8 @@ pub(crate) fn prepare_checked(
     let mut replayed = prepare(source, &campaign.target)?;
     replayed.prepared.workload.attendance = campaign.attendance.clone();
     let golden = match replayed.prepared.workload.golden() {
-        Err(error @ GoldenError::OtherPacket { .. }) => {
+        // The limits are multiples of what was executed.
+        Err(error @ (GoldenError::OtherPacket { .. } | GoldenError::TooLong { .. })) => {
             let (file, what) = (source.file.clone(), error.to_string());
             return Err(ReplayError::NotRepeated { file, what }.into());
         }
