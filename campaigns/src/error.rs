@@ -13,6 +13,7 @@ use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError, TraceError};
+use std::sync::Arc;
 
 /// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +95,7 @@ pub enum CampaignError {
     },
     /// No sites can be drawn.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] Arc<PlanError>),
     /// The precision asked for is none.
     #[error(transparent)]
     Statistics(#[from] StatisticsError),
@@ -134,4 +135,10 @@ pub enum CampaignError {
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+}
+
+impl From<PlanError> for CampaignError {
+    fn from(error: PlanError) -> CampaignError {
+        CampaignError::Plan(Arc::new(error))
+    }
 }

@@ -1,8 +1,10 @@
 //! The folder that a campaign's results go to, and whose results may be replaced.
 
-use crate::lock::{BESIDE, LOCK, LockError};
+use crate::lock::{BESIDE, FolderLock, LOCK, LockError};
 use flipwave_output::UNFINISHED;
 use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The files of a results folder.
@@ -35,7 +37,7 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
         /// How many.
-        rows: usize,
+        rows: u64,
     },
     /// Another process writes to it, or may.
     #[error(transparent)]
@@ -84,14 +86,29 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
 /// [`FolderError::Results`], [`FolderError::Access`].
 pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
     let file = path.join(RESULTS);
-    let text = match std::fs::read(&file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(|reason| FolderError::Access { path: file, reason })?,
+    let failed = |reason| FolderError::Access { path: file.clone(), reason };
+    let text = match File::open(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        file => BufReader::new(file.map_err(failed)?),
     };
-    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    let lines = line_ends(text).map_err(failed)?;
     match lines.saturating_sub(1) {
         0 => Ok(()),
         rows => Err(FolderError::Results { path: path.to_owned(), rows }),
+    }
+}
+
+/// How many lines of a text have an end.
+fn line_ends(mut text: impl BufRead) -> std::io::Result<u64> {
+    let mut count = 0;
+    loop {
+        let block = text.fill_buf()?;
+        if block.is_empty() {
+            return Ok(count);
+        }
+        count += block.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let read = block.len();
+        text.consume(read);
     }
 }
 
@@ -106,7 +123,7 @@ pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderEr
     let failed = |reason| FolderError::Access { path: path.to_owned(), reason };
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
     let mut is_free = true;
@@ -130,10 +147,10 @@ pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderEr
 /// Removes the files of a former run from a folder.
 ///
 /// # Errors
-/// [`FolderError::Access`].
-pub(crate) fn clear(path: &Path) -> Result<(), FolderError> {
+/// [`FolderError::Lock`], [`FolderError::Access`].
+pub(crate) fn clear(lock: &FolderLock) -> Result<(), FolderError> {
     for name in FILES {
-        let file = path.join(name);
+        let file = lock.folder()?.join(name);
         let removed = flipwave_output::remove(&file);
         removed.map_err(|reason| FolderError::Access { path: file, reason })?;
     }
@@ -208,7 +225,8 @@ mod tests {
         let error = check(folder.path(), "d", 1).expect_err("occupied");
         assert!(error.to_string().contains("no results"), "{error}");
         record(folder.path(), "{}");
-        clear(folder.path()).expect("cleared");
+        let lock = FolderLock::take(folder.path(), false).expect("free");
+        clear(&lock).expect("cleared");
         assert!(other.exists());
         assert!(!folder.path().join(RECORD).exists());
     }

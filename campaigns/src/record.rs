@@ -3,11 +3,11 @@
 
 use crate::campaign::{Campaign, Faults};
 use crate::folder::{FolderError, RECORD};
+use crate::lock::FolderLock;
 use flipwave_analysis::Outcome;
 use flipwave_injector::{Golden, Population};
 use serde::Serialize;
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 /// How a run went.
 #[derive(Clone, Debug, Serialize)]
@@ -176,8 +176,8 @@ pub struct Timings {
 
 impl Record {
     /// Writes `run.json`, whole: `--resume` reads it, whenever this process was killed.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), FolderError> {
-        let path = folder.join(RECORD);
+    pub(crate) fn write(&self, lock: &FolderLock) -> Result<(), FolderError> {
+        let path = lock.folder()?.join(RECORD);
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         text.push('\n');

@@ -25,11 +25,8 @@ pub(crate) struct ResultsFile<'a> {
 
 impl<'a> ResultsFile<'a> {
     /// Makes the file, with its header.
-    pub(crate) fn create(
-        folder: &Path,
-        lock: &'a FolderLock,
-    ) -> Result<ResultsFile<'a>, FolderError> {
-        let path = folder.join(RESULTS);
+    pub(crate) fn create(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
+        let path = lock.folder()?.join(RESULTS);
         let file = flipwave_output::create(&path).map_err(|reason| failed(&path, reason))?;
         let mut results = ResultsFile { path, file, length: 0, lock, next_look: Instant::now() };
         // With the header written here, a campaign that is stopped before its first row leaves
@@ -38,12 +35,9 @@ impl<'a> ResultsFile<'a> {
         Ok(results)
     }
 
-    /// Opens the file that an earlier run has left, to go on behind its rows.
-    pub(crate) fn append(
-        folder: &Path,
-        lock: &'a FolderLock,
-    ) -> Result<ResultsFile<'a>, FolderError> {
-        let path = folder.join(RESULTS);
+    /// Opens the file that an earlier run has left, to go on after its rows.
+    pub(crate) fn append(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
+        let path = lock.folder()?.join(RESULTS);
         let open = || {
             let file = File::options().append(true).open(&path)?;
             let length = file.metadata()?.len();
@@ -56,7 +50,7 @@ impl<'a> ResultsFile<'a> {
     /// Appends a row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), FolderError> {
         if Instant::now() >= self.next_look {
-            self.lock.check()?;
+            self.lock.folder()?;
             self.next_look = Instant::now() + LOCK_PERIOD;
         }
         self.append_line(|csv| csv.serialize(row))
@@ -81,10 +75,11 @@ impl<'a> ResultsFile<'a> {
 
 /// Writes `summary.csv` and `rates.svg`.
 pub(crate) fn write_summary(
-    folder: &Path,
+    lock: &FolderLock,
     name: &str,
     summary: &Summary,
 ) -> Result<(), FolderError> {
+    let folder = lock.folder()?;
     let table = folder.join(SUMMARY);
     let mut text = Vec::new();
     summary.write_csv(&mut text).map_err(|error| {

@@ -2,6 +2,7 @@
 
 use crate::error::CampaignError;
 use crate::folder::{FolderError, RESULTS};
+use crate::lock::FolderLock;
 use flipwave_analysis::Row;
 use flipwave_injector::Plan;
 use std::fs::File;
@@ -37,11 +38,11 @@ const COMPARED: u64 = 1 << 14;
 /// # Errors
 /// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
 pub(crate) fn rows_left(
-    folder: &Path,
+    lock: &FolderLock,
     plan: &Plan<'_>,
     mut take: impl FnMut(&Row),
 ) -> Result<u64, CampaignError> {
-    let path = folder.join(RESULTS);
+    let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
     let mut file = match File::options().read(true).write(true).open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
@@ -76,6 +77,7 @@ pub(crate) fn rows_left(
             return Err(not_planned(&path, index).into());
         }
     }
+    lock.folder().map_err(FolderError::from)?;
     file.set_len(whole).map_err(failed)?;
     Ok(count)
 }

@@ -15,19 +15,20 @@ use crate::record::{
 };
 use crate::results::{ResultsFile, write_summary};
 use crate::resume::rows_left;
-use crate::self_test::{SelfTest, self_test};
+use crate::self_test::{self, SelfTest};
 use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
-use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
+use flipwave_analysis::{Confidence, Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
     Accelerations, Allocation, Golden, Lanes, Place, Plan, PlanError, Planned, Profile,
-    ProfileError, Sampling, Struck, Workload,
+    ProfileError, Sampling, Struck, StruckWorkgroups, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::Instant;
 
 /// How a campaign is run. None of it changes `results.csv`.
@@ -85,14 +86,14 @@ pub struct Report {
 ///
 /// # Errors
 /// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
-/// says what failed. [`CampaignError::Interrupted`] if runs are to stop before the first injection.
+/// says what failed. Where runs are to stop before the first injection, the error of the run under
+/// way, which says where it was, or [`CampaignError::Interrupted`].
 pub fn run(
     campaign: &Campaign,
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<Report, CampaignError> {
     let faults = campaign.faults()?;
-    let interrupt = campaign.attendance.stopped();
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
     folder::check_files(&options.folder)?;
     if !options.force || options.resume {
@@ -111,99 +112,18 @@ pub fn run(
         }
         (CampaignDevice::Rocr, _) => InjectionPath::Hook,
     };
-    let experiment = Experiment::new(campaign, faults, path, progress, interrupt)?;
+    let mut timings = Timings::default();
+    let experiment = Experiment::new(campaign, faults, path, progress, &mut timings)?;
     progress.phase(Phase::Planning);
-    let mut timings = experiment.timings;
     let plan = experiment.plan(campaign.seed)?;
-    let windows = Windows::new(&plan);
-    let mut tallies = Tallies::new(faults.confidence);
-    let mut done = Counts::default();
-    let done_before = match options.resume {
-        true => rows_left(&options.folder, &plan, |row| {
-            tallies.add(row);
-            done.add(row.outcome);
-        })?,
-        false => 0,
-    };
-    if done_before < plan.count() {
-        timed(&mut timings.plan, || windows.fault(done_before))?;
-    }
-    let clock = Instant::now();
-    let injectors = experiment.injectors(options, &plan)?;
-    timings.save = clock.elapsed().as_secs_f64();
-    let rules = experiment.rules();
-    let self_test = if options.self_test {
-        progress.phase(Phase::SelfTest);
-        let Experiment { prepared, golden, .. } = &experiment;
-        let tested = self_test(prepared, golden, &plan, &injectors, rules);
-        // What was stopped came out in no way.
-        Some(campaign.unless_stopped(tested)?)
-    } else {
-        None
-    };
-    campaign.unless_stopped(Ok(()))?;
-    if done_before == 0 {
-        folder::clear(&options.folder)?;
-    }
-    let mut record = experiment.record(campaign, faults, options, plan.count());
-    record.timings = timings;
-    record.write(&options.folder)?;
-
-    progress.phase(Phase::Injecting { count: record.planned });
-    let clock = Instant::now();
-    let mut file = match done_before {
-        0 => ResultsFile::create(&options.folder, &lock)?,
-        _ => ResultsFile::append(&options.folder, &lock)?,
-    };
-    for outcome in Outcome::ALL {
-        (0..done.of(outcome)).for_each(|_| progress.injected(outcome));
-    }
-    let injected = in_order(
-        record.planned - done_before,
-        (options.workers, WINDOW),
-        interrupt,
-        |index| {
-            let index = done_before + index;
-            let row = windows.fault(index).map_err(CampaignError::from).and_then(|planned| {
-                experiment.inject(&injectors, &rules, (index, &planned), options, interrupt)
-            });
-            // What was stopped has no outcome, whatever it looks like.
-            campaign.unless_stopped(row)
-        },
-        |row: Result<Row, CampaignError>| {
-            let row = row?;
-            file.write(&row)?;
-            progress.injected(row.outcome);
-            tallies.add(&row);
-            done.add(row.outcome);
-            Ok(())
-        },
-    );
-
-    record.timings.inject = clock.elapsed().as_secs_f64();
-    record.done = done;
-    record.injections_per_second = (done.total() - done_before) as f64 / record.timings.inject;
-    let injected = match injected {
-        Err(CampaignError::Interrupted) => Ok(()),
-        injected => injected,
-    };
-    record.status = match &injected {
-        Err(_) => Status::Failed,
-        Ok(()) if done.total() < record.planned => Status::Interrupted,
-        Ok(()) => Status::Complete,
-    };
-    record.error = injected.as_ref().err().map(CampaignError::to_string);
-    let summary = tallies.summary();
-    let summarised = write_summary(&options.folder, &campaign.name, &summary);
-    let recorded = record.write(&options.folder);
-    // A full disk stops all three: the first is what stopped the campaign.
-    injected?;
-    summarised?;
-    recorded?;
-    Ok(Report { record, summary, self_test })
+    let record = Record { timings, ..experiment.record(campaign, faults, options, plan.count()) };
+    thread::scope(|scope| {
+        let windows = Windows::new(&plan, scope);
+        experiment.inject_all(campaign, options, (&windows, &lock), record, progress)
+    })
 }
 
-/// Everything that injections need, and what it took to get there.
+/// Everything that injections need.
 struct Experiment<'a> {
     path: InjectionPath,
     prepared: Prepared,
@@ -215,7 +135,7 @@ struct Experiment<'a> {
     sampling: Sampling,
     strata: Vec<String>,
     timing_threshold: f64,
-    timings: Timings,
+    confidence: Confidence,
 }
 
 impl<'a> Experiment<'a> {
@@ -224,9 +144,9 @@ impl<'a> Experiment<'a> {
         faults: &Faults,
         path: InjectionPath,
         progress: &mut dyn Progress,
-        interrupt: &AtomicBool,
+        timings: &mut Timings,
     ) -> Result<Experiment<'a>, CampaignError> {
-        let mut timings = Timings::default();
+        let interrupt = campaign.attendance.stopped();
         progress.phase(Phase::Preparing);
         let application = ApplicationRuns::new(campaign, interrupt)?;
         let prepared = timed(&mut timings.prepare, || match &application {
@@ -248,8 +168,100 @@ impl<'a> Experiment<'a> {
             prepared,
             golden,
             application,
-            timings,
+            confidence: faults.confidence,
         })
+    }
+
+    /// Injects what the folder has no rows of yet.
+    fn inject_all(
+        &self,
+        campaign: &Campaign,
+        options: &RunOptions,
+        (windows, lock): (&Windows<'_, '_>, &FolderLock),
+        mut record: Record,
+        progress: &mut dyn Progress,
+    ) -> Result<Report, CampaignError> {
+        let interrupt = campaign.attendance.stopped();
+        let mut tallies = Tallies::new(self.confidence);
+        let done_before = match options.resume {
+            true => rows_left(lock, windows.plan, |row| {
+                tallies.add(row);
+                record.done.add(row.outcome);
+            })?,
+            false => 0,
+        };
+        if done_before < record.planned {
+            timed(&mut record.timings.plan, || windows.fault(done_before))?;
+        }
+        let injectors = timed(&mut record.timings.save, || self.injectors(options, windows.plan))?;
+        let rules = self.rules();
+        let mut self_test = None;
+        if options.self_test {
+            progress.phase(Phase::SelfTest);
+            let tested =
+                self_test::self_test(&self.prepared, &self.golden, windows.plan, &injectors, rules);
+            // What was stopped came out in no way.
+            self_test = Some(campaign.unless_stopped(tested)?);
+        }
+        campaign.unless_stopped(Ok(()))?;
+        if done_before == 0 {
+            folder::clear(lock)?;
+        }
+        record.write(lock)?;
+
+        progress.phase(Phase::Injecting { count: record.planned });
+        let clock = Instant::now();
+        let mut file = match done_before {
+            0 => ResultsFile::create(lock)?,
+            _ => ResultsFile::append(lock)?,
+        };
+        for outcome in Outcome::ALL {
+            (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
+        }
+        let injected = in_order(
+            record.planned - done_before,
+            (options.workers, WINDOW),
+            interrupt,
+            |index| {
+                let index = done_before + index;
+                let row = windows.fault(index).map_err(CampaignError::from).and_then(|planned| {
+                    self.inject(&injectors, &rules, (index, &planned), options, interrupt)
+                });
+                // What was stopped has no outcome, whatever it looks like.
+                campaign.unless_stopped(row)
+            },
+            |row: Result<Row, CampaignError>| {
+                let row = row?;
+                file.write(&row)?;
+                progress.injected(row.outcome);
+                tallies.add(&row);
+                record.done.add(row.outcome);
+                Ok(())
+            },
+        );
+
+        let done = record.done.total();
+        record.timings.inject = clock.elapsed().as_secs_f64();
+        record.injections_per_second = (done - done_before) as f64 / record.timings.inject;
+        let injected = match injected {
+            Err(CampaignError::Interrupted) => Ok(()),
+            injected => injected,
+        };
+        record.status = match &injected {
+            Err(_) => Status::Failed,
+            Ok(()) if done < record.planned => Status::Interrupted,
+            Ok(()) => Status::Complete,
+        };
+        record.error = injected.as_ref().err().map(CampaignError::to_string);
+        let summary = tallies.summary();
+        let summarised = write_summary(lock, &campaign.name, &summary);
+        let recorded = record.write(lock);
+        // A full disk, or a folder that was taken over, stops all three: the first is what stopped the
+        // campaign.
+        injected?;
+        summarised?;
+        recorded?;
+        Ok(Report { record, summary, self_test })
     }
 
     /// The faults.
@@ -266,7 +278,10 @@ impl<'a> Experiment<'a> {
         // Processes of their own begin at the beginning.
         let saved_states = options.accelerations.saved_states && self.application.is_none();
         let accelerations = Accelerations { saved_states, ..options.accelerations };
-        let struck = plan.struck_workgroups();
+        let struck = match saved_states {
+            true => plan.struck_workgroups(),
+            false => StruckWorkgroups::default(),
+        };
         Injectors::new(workload, &self.golden, struck, self.path, accelerations)
     }
 
@@ -340,7 +355,7 @@ impl<'a> Experiment<'a> {
             planned,
             confidence: faults.confidence.probability(),
             done: Counts::default(),
-            timings: self.timings,
+            timings: Timings::default(),
             injections_per_second: 0.0,
         }
     }

@@ -4,7 +4,8 @@
 use flipwave_injector::{Plan, PlanError, Planned};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Scope};
 
 /// Faults of the first window: few, so that the first row is there soon.
 const FIRST: u64 = 1 << 12;
@@ -14,18 +15,23 @@ const FIRST: u64 = 1 << 12;
 pub(crate) const WINDOW: u64 = 1 << 16;
 
 /// The windows of a plan that are in use.
-pub(crate) struct Windows<'a> {
-    plan: &'a Plan<'a>,
-    open: Mutex<BTreeMap<u64, Arc<Window>>>,
+pub(crate) struct Windows<'scope, 'plan> {
+    pub plan: &'plan Plan<'plan>,
+    /// Where windows are found before anybody comes to them.
+    scope: &'scope Scope<'scope, 'plan>,
+    open: Mutex<BTreeMap<u64, Window>>,
 }
 
 /// A window: its faults, once they are found. Whoever comes first finds them; the others wait.
-type Window = Mutex<Option<Arc<[Planned]>>>;
+type Window = Arc<OnceLock<Result<Box<[Planned]>, Arc<PlanError>>>>;
 
-impl<'a> Windows<'a> {
+impl<'scope, 'plan> Windows<'scope, 'plan> {
     /// None in use yet.
-    pub fn new(plan: &'a Plan<'a>) -> Windows<'a> {
-        Windows { plan, open: Mutex::default() }
+    pub fn new(
+        plan: &'plan Plan<'plan>,
+        scope: &'scope Scope<'scope, 'plan>,
+    ) -> Windows<'scope, 'plan> {
+        Windows { plan, scope, open: Mutex::default() }
     }
 
     /// The fault of an index. Indices may be asked for in any order, and are found fast where they
@@ -33,32 +39,47 @@ impl<'a> Windows<'a> {
     ///
     /// # Errors
     /// [`PlanError`] as of [`Plan::faults`].
-    pub fn fault(&self, index: u64) -> Result<Planned, PlanError> {
+    pub fn fault(&self, index: u64) -> Result<Planned, Arc<PlanError>> {
         let number = number(index);
         let Range { start, end } = range(number);
-        // The next window is found while the other workers still have faults of this one.
-        if index == start + (end - start) / 2 && end < self.plan.count() {
-            self.window(number + 1)?;
+        let (window, _) = self.open(number);
+        let found = window.get_or_init(|| find(self.plan, number)).as_ref().map_err(Arc::clone)?;
+        if index >= start + (end - start) / 2 && end < self.plan.count() {
+            self.look_ahead(number + 1);
         }
-        let found = self.window(number)?;
-        found.get((index - start) as usize).cloned().ok_or(PlanError::Unresolved { index })
+        found
+            .get((index - start) as usize)
+            .cloned()
+            .ok_or_else(|| Arc::new(PlanError::Unresolved { index }))
     }
 
-    fn window(&self, number: u64) -> Result<Arc<[Planned]>, PlanError> {
-        let window = {
-            let mut open = lock(&self.open);
-            // Workers may still be one behind; who is later than that finds the window again.
-            open.retain(|other, _| *other + 2 >= number);
-            Arc::clone(open.entry(number).or_default())
-        };
-        let mut found = lock(&window);
-        if let Some(planned) = &*found {
-            return Ok(Arc::clone(planned));
+    /// Has a window found while the workers still have faults of the one before it.
+    fn look_ahead(&self, number: u64) {
+        if let (window, true) = self.open(number) {
+            let plan = self.plan;
+            let job = move || {
+                window.get_or_init(|| find(plan, number));
+            };
+            // Where the system has no more threads for this process, the first worker there finds it.
+            let _ = thread::Builder::new().spawn_scoped(self.scope, job);
         }
-        let Range { start, end } = range(number);
-        let planned: Arc<[Planned]> = self.plan.faults(start..end.min(self.plan.count()))?.into();
-        Ok(Arc::clone(found.insert(planned)))
     }
+
+    /// A window, and whether nobody had it in use.
+    fn open(&self, number: u64) -> (Window, bool) {
+        // A worker that panicked has left the map whole.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Workers may still be one behind; who is later than that finds the window again.
+        open.retain(|other, _| *other + 2 >= number);
+        let is_new = !open.contains_key(&number);
+        (Arc::clone(open.entry(number).or_default()), is_new)
+    }
+}
+
+/// Finds the faults of a window.
+fn find(plan: &Plan<'_>, number: u64) -> Result<Box<[Planned]>, Arc<PlanError>> {
+    let Range { start, end } = range(number);
+    Ok(plan.faults(start..end.min(plan.count()))?.into())
 }
 
 /// The window of an index.
@@ -75,11 +96,6 @@ fn range(number: u64) -> Range<u64> {
             start..start.saturating_add(WINDOW)
         }
     }
-}
-
-/// What a mutex holds: a worker that panicked has left it whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -105,14 +121,17 @@ mod tests {
         let sampling = Sampling::Random { count, allocation };
         let plan = Plan::new(&prepared.workload, &profile, 42, sampling)
             .unwrap_or_else(|error| panic!("{error}"));
-        let windows = Windows::new(&plan);
-        let fault = |index| windows.fault(index).unwrap_or_else(|error| panic!("{error}"));
         let one = |index| plan.faults([index]).unwrap_or_else(|error| panic!("{error}")).remove(0);
-        for index in [0, FIRST - 1, count - 10, count - 1, 1] {
-            assert_eq!(fault(index), one(index), "{index}");
-            assert!(lock(&windows.open).len() <= 2, "{index}");
-        }
-        assert!(windows.fault(count).is_err(), "there is none");
+        thread::scope(|scope| {
+            let windows = Windows::new(&plan, scope);
+            let fault = |index| windows.fault(index).unwrap_or_else(|error| panic!("{error}"));
+            for index in [0, count - 10, count - 1, FIRST - 1, 1] {
+                assert_eq!(fault(index), one(index), "{index}");
+                let open = windows.open.lock().unwrap_or_else(PoisonError::into_inner);
+                assert!(open.len() <= 3, "{index}");
+            }
+            assert!(windows.fault(count).is_err(), "there is none");
+        });
     }
 
     #[test]

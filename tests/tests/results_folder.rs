@@ -143,6 +143,10 @@ fn a_run_whose_folder_was_taken_over_writes_no_more() {
     std::fs::remove_file(folder.join("results/flipwave.lock")).expect("there");
     assert_eq!(first.end(), Ok(2));
     assert!(first.stderr().contains("was taken over"), "{}", first.stderr());
+    // Nor what it would have written at its end: the new owner's would be lost.
+    assert!(!folder.join("results/summary.csv").exists());
+    let record = std::fs::read_to_string(folder.join("results/run.json")).expect("there");
+    assert!(record.contains("\"status\": \"running\""), "{record}");
 }
 
 /// One interleaving: processes that go on with a campaign, two at a time, and end in some way at some

@@ -124,14 +124,14 @@ impl FolderLock {
         Err(failed(io::Error::other("others take it and leave it all the time")))
     }
 
-    /// Checks that nobody has taken the folder over.
+    /// The folder, for who is about to write to it, unless somebody has taken it over.
     ///
     /// # Errors
     /// [`LockError::Lost`].
-    pub fn check(&self) -> Result<(), LockError> {
+    pub fn folder(&self) -> Result<&Path, LockError> {
         let folder = self.folder.clone();
         match read(&self.folder.join(LOCK)) {
-            Ok(Some(own)) if own.token == self.token => Ok(()),
+            Ok(Some(own)) if own.token == self.token => Ok(&self.folder),
             Ok(owner) => {
                 let owner = owner.map(|own| own.to_string());
                 Err(LockError::Lost { folder, owner })
@@ -143,7 +143,7 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        if self.check().is_ok() {
+        if self.folder().is_ok() {
             // One that stays is found to be of a process that has ended.
             let _ = fs::remove_file(self.folder.join(LOCK));
         }

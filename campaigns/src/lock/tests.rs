@@ -30,7 +30,7 @@ fn a_folder_has_one_holder_who_is_named_and_leaves_nothing() {
     let folder = folder();
     let results = folder.path().join("results");
     let lock = FolderLock::take(&results, false).expect("free");
-    lock.check().expect("held");
+    lock.folder().expect("held");
     for take_over in [false, true] {
         let error = FolderLock::take(&results, take_over).expect_err("held").to_string();
         let own = format!("process {} on ", std::process::id());
@@ -58,7 +58,7 @@ fn the_place_of_dead_ones_is_taken_however_far_they_came() {
     write(path, "flipwave.lock.d", &dead("d"));
     let lock = FolderLock::take(path, false).expect("all of them are dead");
     assert_eq!(names(path), BTreeSet::from([LOCK.to_owned()]));
-    lock.check().expect("held");
+    lock.folder().expect("held");
     drop(lock);
     assert!(names(path).is_empty());
 }
@@ -104,7 +104,7 @@ fn who_has_lost_the_lock_learns_of_it_and_takes_nothing_away() {
     let other = Owner { host: "node17".to_owned(), ..dead("f") };
     write(folder.path(), "other", &other);
     fs::rename(folder.path().join("other"), folder.path().join(LOCK)).expect("taken over");
-    let error = lock.check().expect_err("lost").to_string();
+    let error = lock.folder().expect_err("lost").to_string();
     assert!(error.contains("node17"), "{error}");
     drop(lock);
     assert_eq!(names(folder.path()), BTreeSet::from([LOCK.to_owned()]));
