@@ -243,9 +243,11 @@ pub struct Modifiers {
     pub cbsz: u8,
     /// MFMA: which block is broadcast.
     pub abid: u8,
-    /// MFMA: permutation of the lanes of the second source; in double precision, which sources
-    /// are negated, bit i for source i.
+    /// MFMA: permutation of the lanes of the second source.
     pub blgp: u8,
+    /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are
+    /// negated, bit i for source i.
+    pub negated_sources: u8,
     /// Words that this parser does not know, as printed.
     pub other: Vec<String>,
 }

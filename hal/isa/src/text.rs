@@ -239,8 +239,7 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "cbsz" => modifiers.cbsz = small(value)?,
         "abid" => modifiers.abid = small(value)?,
         "blgp" => modifiers.blgp = small(value)?,
-        // Double-precision MFMA has the negation of its sources in the same field.
-        "neg" => modifiers.blgp = bits(value)?,
+        "neg" => modifiers.negated_sources = bits(value)?,
         "dst_sel" => sdwa(modifiers).destination = select(value)?,
         "dst_unused" => sdwa(modifiers).unused = unused(value)?,
         "src0_sel" => sdwa(modifiers).sources[0] = select(value)?,

@@ -215,7 +215,8 @@ fn modifiers_of_instructions() {
 #[test]
 fn modifiers_that_a_target_names_differently() {
     let negated = "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7] neg:[1,0,1]";
-    assert_eq!(inst(&isa("gfx942"), negated).modifiers.blgp, 0b101);
+    let modifiers = inst(&isa("gfx942"), negated).modifiers;
+    assert_eq!((modifiers.negated_sources, modifiers.blgp), (0b101, 0));
     let load = inst(&isa("gfx942"), "global_load_dword v0, v[2:3], off sc0 nt sc1");
     let mut policy = load.modifiers.cache_policy;
     policy.sort();

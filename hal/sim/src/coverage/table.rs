@@ -49,7 +49,7 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
     let all = &inst.modifiers;
     let any = |flag: fn(&flipwave_isa::Operand) -> bool| inst.operands.iter().any(flag);
     let flags = [
-        ("neg", any(|operand| operand.negate)),
+        ("neg", any(|operand| operand.negate) || all.negated_sources != 0),
         ("abs", any(|operand| operand.absolute)),
         ("sext", any(|operand| operand.sign_extend)),
         ("clamp", all.clamp),

@@ -110,7 +110,7 @@ type Elements<T> = [[T; MOST_ELEMENTS]; LANES];
 /// A value of each lane.
 type Lanes<T> = [T; LANES];
 
-/// Most products that are summed at a time.
+/// Most products that are summed one lane after another.
 const MOST_GROUP: usize = 4;
 
 /// D = A * B + C, compiled for hosts with and without fused multiply-add.
@@ -179,7 +179,8 @@ fn compute<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usiz
             }
         }
         let initial = sum_rows::<E>(wave, op, index);
-        let mut sums = std::array::from_fn(|lane| E::initial(joined(&initial, lane)));
+        let sign = negation(op, 2);
+        let mut sums = std::array::from_fn(|lane| E::initial(joined(&initial, lane) ^ sign));
         for (left, right) in left.chunks(E::GROUP).zip(right.chunks(E::GROUP)) {
             E::add_all(left, right, &mut sums);
         }
@@ -197,13 +198,20 @@ fn compute<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usiz
     wave.written_lanes = Some(LaneMask::FULL);
 }
 
+/// The sign bit of a double, if a source is negated, which only double precision can have.
+#[inline(always)]
+fn negation(op: &Op, source: usize) -> u64 {
+    u64::from(op.inst.modifiers.negated_sources >> source & 1) << 63
+}
+
 /// A lane's elements of a source, which is one word or two.
 #[inline(always)]
 fn elements<E: Element>(wave: &Wave, op: &Op, source: usize, each: usize) -> Elements<E::Value> {
     let rows = op.sources[source].words.map(|word| row(wave, word));
+    let sign = negation(op, source);
     let mut elements = [[E::Value::default(); MOST_ELEMENTS]; LANES];
     for (lane, values) in elements.iter_mut().enumerate() {
-        let bits = joined(&rows, lane);
+        let bits = joined(&rows, lane) ^ sign;
         for (at, value) in values[..each].iter_mut().enumerate() {
             *value = E::value(bits >> (E::BITS * at));
         }

@@ -232,6 +232,21 @@ fn blocks_of_the_first_source_are_broadcast() {
 }
 
 #[test]
+fn sources_of_double_precision_are_negated() {
+    for shape in SHAPES.iter().filter(|shape| shape.1 == Elements::F64) {
+        for negated in 1..8 {
+            let (mut wave, mut values) = matrices(shape);
+            multiply(shape, &mut wave, |op| op.inst.modifiers.negated_sources = negated);
+            for (source, values) in values.iter_mut().enumerate() {
+                let factor = if negated >> source & 1 == 1 { -1 } else { 1 };
+                values.iter_mut().for_each(|value| *value *= factor);
+            }
+            assert!(compare(shape, &wave, &values, |block| block), "{} neg {negated}", shape.0);
+        }
+    }
+}
+
+#[test]
 fn lanes_of_the_second_source_are_rearranged() {
     // One block per 16 lanes: patterns act on whole blocks.
     let shape = &SHAPES[1];
