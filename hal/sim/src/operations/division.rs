@@ -189,8 +189,8 @@ fn scale<T: Divided>(round: impl Rounder, value: T, denominator: T, numerator: T
     }
     let distance = numerator.exponent() - denominator.exponent();
     let reciprocal_denormal = denominator.reciprocal_is_denormal();
-    // The least exponent of normal numbers, and all below.
-    let quotient_denormal = distance <= 1 - T::TOP / 2;
+    // The least exponent of normal numbers, and all below; a quotient by infinity is zero.
+    let quotient_denormal = distance <= 1 - T::TOP / 2 && denominator.exponent() < T::TOP;
     if distance >= T::FAR {
         (only(is_denominator, T::SCALE), true)
     } else if denominator.denormal() {
