@@ -17,7 +17,7 @@ use crate::wave_copy::WaveCopy;
 use crate::wave_state::WaveState;
 use crate::workgroup::Workgroup;
 use flipwave_device::{DeviceFault, FaultCause, ModuleId, Place, Stall, Wait, Waiting, WaveId};
-use flipwave_isa::{Inst, MemorySpace};
+use flipwave_isa::{Inst, MemoryKind, MemorySpace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -160,10 +160,7 @@ pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<Devic
         waits: waits.collect(),
     };
     let first = waves().find(|wave| wave.status != Status::Ended)?;
-    let at = match execution.search.wait(first) {
-        Some((Wait::Loop, at)) => at,
-        _ => first.pc,
-    };
+    let at = execution.search.wait(first).map_or(first.pc, |(_, at)| at);
     let program = programs.iter().find(|own| own.contains(at)).unwrap_or(&programs[execution.home]);
     let place = Place { pc: program.virtual_address(at), wave: first.id };
     Some(DeviceFault { cause: FaultCause::Stalled(Box::new(stall)), place })
@@ -202,11 +199,12 @@ pub struct LoopFinder {
 impl LoopFinder {
     /// Begins with a wave as it is.
     pub fn new(wave: &Wave, lds: &[u8]) -> LoopFinder {
-        let bytes = wave.private.bytes.div_ceil(4) * private::stride(wave.machine.lanes);
+        let stride = private::stride(wave.machine.lanes);
+        let bytes = u64::from(wave.private.bytes.div_ceil(4)) * u64::from(stride);
         LoopFinder {
             saved: WaveCopy::of(wave),
             lds: lds.to_vec(),
-            private: wave.private.base..wave.private.base.saturating_add(bytes.into()),
+            private: wave.private.base..wave.private.base.saturating_add(bytes),
             changed: BTreeMap::new(),
             steps: 0,
             power: 1,
@@ -241,8 +239,10 @@ impl LoopFinder {
             return Some(Verdict::Changes);
         }
         if let Some(access) = access {
-            let is_lds = matches!(access.space, MemorySpace::Lds | MemorySpace::Flat);
-            if is_lds && state.lds() != self.lds {
+            let is_lds = matches!(access.space, MemorySpace::Lds | MemorySpace::Flat)
+                && access.kind != MemoryKind::Load;
+            let loads_to_lds = inst.memory_operand().is_some_and(|operand| operand.to_lds);
+            if (is_lds || loads_to_lds) && state.lds() != self.lds {
                 return Some(Verdict::Changes);
             }
             let is_shared = matches!(access.space, MemorySpace::Global | MemorySpace::Flat);
