@@ -28,7 +28,7 @@ pub struct Execution {
     /// Workgroups under way, the one whose turn it is first.
     pub(crate) resident: VecDeque<Workgroup>,
     /// The workgroups under way in the same order, until the execution is carried on.
-    pub(crate) put_away: Vec<WorkgroupCopy>,
+    pub(crate) put_away: Vec<Arc<WorkgroupCopy>>,
     /// Places of workgroups that are free.
     pub(crate) free: Slots,
     pub(crate) position: Position,
@@ -97,7 +97,7 @@ impl Execution {
     /// The same execution in no more memory than its state takes: a clone has room for all registers
     /// that waves can have.
     pub fn put_away(&self) -> Execution {
-        let put_away = self.resident.iter().map(WorkgroupCopy::of);
+        let put_away = self.resident.iter().map(|own| Arc::new(WorkgroupCopy::of(own)));
         Execution {
             put_away: put_away.chain(self.put_away.iter().cloned()).collect(),
             waiting: self.waiting.clone(),
@@ -105,13 +105,14 @@ impl Execution {
             statistics: self.statistics,
             ended: self.ended,
             search: self.search.clone(),
+            stall: self.stall.clone(),
             ..self.part(0..0, self.free.clone())
         }
     }
 
     /// Bytes of registers and LDS that are [put away](Execution::put_away).
     pub fn state_bytes(&self) -> u64 {
-        self.put_away.iter().map(WorkgroupCopy::state_bytes).sum()
+        self.put_away.iter().map(|own| own.state_bytes()).sum()
     }
 
     /// What was found since this was last asked, see [`Stalls::Report`](crate::Stalls::Report).
@@ -166,8 +167,8 @@ impl Execution {
         let resident = self.resident.iter().position(|own| own.position == workgroup);
         let put_away = || self.put_away.iter().position(|own| own.position == workgroup);
         let (place, state) = match resident {
-            Some(place) => (place, WorkgroupCopy::of(&self.resident[place])),
-            None => put_away().map(|place| (place, self.put_away[place].clone()))?,
+            Some(place) => (place, Arc::new(WorkgroupCopy::of(&self.resident[place]))),
+            None => put_away().map(|place| (place, Arc::clone(&self.put_away[place])))?,
         };
         let turn = if place == 0 { self.position } else { Position::default() };
         alone.waiting = index..index;

@@ -73,7 +73,7 @@ impl WorkgroupCopy {
     }
 
     /// The workgroup, none of whose waves is watched, in waves that `wave` gives.
-    pub fn restore(self, mut wave: impl FnMut() -> Wave) -> Workgroup {
+    pub fn restore(&self, mut wave: impl FnMut() -> Wave) -> Workgroup {
         let restore = |copy: &WaveCopy| {
             let mut wave = wave();
             copy.restore(&mut wave);
@@ -84,7 +84,7 @@ impl WorkgroupCopy {
             slot: self.slot,
             watched: vec![false; self.waves.len()],
             waves: self.waves.iter().map(restore).collect(),
-            lds: self.lds,
+            lds: self.lds.clone(),
             statistics: self.statistics,
         }
     }
