@@ -119,8 +119,13 @@ impl Launch {
             dispatch_id: 0,
         };
         space.write(places.kernarg, &dispatch.kernarg)?;
-        let mut launch = Launch::place(checked, target, places, space, refuse)?;
-        launch.owned.extend([places.kernarg, places.packet, places.queue]);
+        let own = [places.kernarg, places.packet, places.queue];
+        let placed = Launch::place(checked, target, places, space, refuse);
+        if placed.is_err() {
+            own.into_iter().try_for_each(|address| space.free(address))?;
+        }
+        let mut launch = placed?;
+        launch.owned.extend(own);
         space.write(places.packet, &launch.packet().to_bytes())?;
         space.write(Address(places.queue.0 + 0x40), &aperture_bytes())?;
         Ok(launch)

@@ -121,7 +121,7 @@ pub struct Policy {
     pub private_bytes: u32,
     /// Instructions that a wave executes before the next wave of its workgroup has its turn.
     pub wave_turn: u64,
-    /// Rounds of turns that a workgroup has before the next workgroup is started beside it.
+    /// Rounds of turns that a workgroup has before the next one's turn, where few are resident.
     pub workgroup_turn: u32,
     /// Workgroups that are resident at least, whatever the kernel allocates.
     pub resident_workgroups: u32,

@@ -152,7 +152,9 @@ fn name_registers(op: &mut Op, machine: Machine) {
 fn source(operand: &Operand, kind: Kind) -> Result<Source, Gap> {
     let words = match &operand.value {
         Value::Register(range) => register_words(*range, kind)?,
-        _ => constant(operand.constant_bits().unwrap_or_default()),
+        // What is no number, or has it in the instruction's immediate.
+        Value::Off | Value::Symbol(_) => constant(0),
+        _ => constant(operand.constant_bits().ok_or(Gap("a source that has no bits"))?),
     };
     Ok(Source { words })
 }
