@@ -28,7 +28,7 @@ pub use example::{
 };
 pub use faults::{plan_of, profile_of};
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
-pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
+pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines, unified_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;
 pub use running::RunningProgram;
