@@ -28,8 +28,8 @@ pub enum EntryError {
         /// What it would have to have.
         needed: u8,
     },
-    /// Too few registers to change the places of inputs.
-    #[error("no SGPR is left to move the kernel's inputs by")]
+    /// Too few registers to change the places of inputs, or to load arguments.
+    #[error("no SGPR is left to move the kernel's inputs or to load its arguments by")]
     Moves,
     /// Assembling.
     #[error(transparent)]
@@ -201,13 +201,17 @@ pub fn entry(
         }
     }
     let spare = behind_inputs(descriptor, &new, target);
-    let arguments = before.iter().find(|own| own.value == InitialValue::Arguments);
-    // Where it is while the arguments are loaded, no home and no input is.
-    let pointer = pair_without(homes.registers(), spare).zip(place(InitialValue::KernargPointer));
-    let arguments = arguments.zip(pointer);
-    if let Some((_, (copy, pointer))) = arguments {
-        moves.extend(from(pointer).zip(from(copy)).take(2).map(|(from, to)| Move { from, to }));
-    }
+    let arguments = match before.iter().find(|own| own.value == InitialValue::Arguments) {
+        Some(own) => {
+            let pointer = place(InitialValue::KernargPointer);
+            // Where the pointer is while the arguments are loaded, no home and no input is.
+            let copy = pair_without(homes.registers(), spare);
+            let (pointer, copy) = pointer.zip(copy).ok_or(EntryError::Moves)?;
+            moves.extend(from(pointer).zip(from(copy)).take(2).map(|(from, to)| Move { from, to }));
+            Some((own, copy))
+        }
+        None => None,
+    };
     for old in &before {
         let back = place(old.value).into_iter().flat_map(|first| from(first).zip(from(old.first)));
         // Where a home is, the kernel does not want its input.
@@ -216,10 +220,11 @@ pub fn entry(
         moves.extend(back.map(|(from, to)| Move { from, to }));
     }
     out.moves(&moves, spare)?;
-    if let Some((own, (pointer, _))) = arguments {
-        let wanted = from(own.first).take(own.words.into()).map(Register::Sgpr);
-        let wanted = wanted.map(|own| Some(own).filter(|own| !homes.registers().contains(*own)));
-        out.load(wanted, RegisterRange::new(Register::Sgpr(pointer), 2), descriptor)?;
+    if let Some((own, pointer)) = arguments {
+        let to = from(own.first).take(own.words.into()).map(Register::Sgpr);
+        let offsets = (descriptor.kernarg_preload.start_bytes()..).step_by(4);
+        let wanted = to.zip(offsets).filter(|(to, _)| !homes.registers().contains(*to));
+        out.load(wanted, RegisterRange::new(Register::Sgpr(pointer), 2))?;
     }
     for register in changed(descriptor, &new, target, out.used).intersection(asked).iter() {
         if !homes.registers().contains(register) {
@@ -362,19 +367,16 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Loads the arguments that the kernel expects in registers; some it does not want.
+    /// Loads dwords of the kernel's arguments: registers, and how many bytes behind the pointer
+    /// stands what each gets.
     fn load(
         &mut self,
-        to: impl Iterator<Item = Option<Register>>,
+        wanted: impl Iterator<Item = (Register, u64)>,
         pointer: RegisterRange,
-        old: &Descriptor,
     ) -> Result<(), EntryError> {
-        let start = old.kernarg_preload.start_bytes();
-        for (to, offset) in to.zip((start..).step_by(4)) {
-            if let Some(to) = to {
-                self.used.insert(to);
-                self.text(&format!("s_load_dword {to}, {pointer}, {offset:#x}"))?;
-            }
+        for (to, offset) in wanted {
+            self.used.insert(to);
+            self.text(&format!("s_load_dword {to}, {pointer}, {offset:#x}"))?;
         }
         self.text("s_waitcnt lgkmcnt(0)")
     }

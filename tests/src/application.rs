@@ -126,11 +126,22 @@ fn build(
     program
 }
 
+/// What programs have in common; any program may include any of it.
+fn headers() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).expect("the folder of applications");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let mut headers: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|own| own == "h")).collect();
+    headers.sort();
+    headers
+}
+
 /// Digest of what a program is made from.
 fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for file in [source, &folder().join("check.h")] {
-        std::fs::read(file).expect("a source").hash(&mut hasher);
+    std::fs::read(source).expect("a source").hash(&mut hasher);
+    for header in headers() {
+        std::fs::read(header).expect("a header").hash(&mut hasher);
     }
     command.get_program().hash(&mut hasher);
     command.get_args().for_each(|argument| argument.hash(&mut hasher));

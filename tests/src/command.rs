@@ -29,6 +29,15 @@ impl Finished {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self
     }
+
+    /// Demands that it refused what it was asked, and said all these words.
+    #[track_caller]
+    pub fn expect_refused(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(2), "{self:#?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "`{word}` is not in:\n{}", self.stderr);
+        }
+    }
 }
 
 /// Runs `flipwave` in `folder` with these arguments and environment.

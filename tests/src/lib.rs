@@ -8,6 +8,7 @@ mod command;
 mod element;
 mod example;
 mod faults;
+mod full_device;
 mod instrumented;
 mod machine;
 mod program;
@@ -15,6 +16,7 @@ mod random;
 mod running;
 mod scribble;
 mod side_by_side;
+mod straggler;
 
 pub use application::{
     Compiler, application, application_module, applications, failing_applications,
@@ -27,10 +29,12 @@ pub use example::{
     emulated_examples, emulated_folder, example, examples, examples_folder, rows, workload,
 };
 pub use faults::{plan_of, profile_of};
+pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
-pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines};
+pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines, unified_machines};
 pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};
 pub use side_by_side::{Twins, keep_step};
+pub use straggler::Straggler;

@@ -1,6 +1,6 @@
 //! The targets that the embedded GPU executes, with each of their wave sizes.
 
-use flipwave_isa::Target;
+use flipwave_isa::{AccVgprs, Target};
 
 /// A target and a wave size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,12 @@ pub fn rewritten_machines() -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(|machine| {
         machine.options().is_empty() && ["gfx90a", "gfx942", "gfx1100"].contains(&machine.processor)
     })
+}
+
+/// Machines whose VGPRs and AccVGPRs are one file: gfx90a and gfx942. They are also those that can
+/// preload arguments.
+pub fn unified_machines() -> impl Iterator<Item = Machine> {
+    MACHINES.into_iter().filter(|machine| machine.target().acc_vgprs() == AccVgprs::Unified)
 }
 
 /// Levels of optimisation at which rewritten kernels are run: without any, code is many times as

@@ -171,7 +171,7 @@ fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize 
     compared
 }
 
-/// Eight workgroups are under way at once, some of them in the middle of a wave's turn.
+/// Turns are short: many workgroups are under way at once, their waves somewhere in the middle.
 const TAKES_TURNS: Policy = Policy {
     private_bytes: 0,
     wave_turn: 17,

@@ -2,7 +2,8 @@
 
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_tests::{
-    Compiler, Finished, RunningProgram, application, flipwave, flipwave_within, program,
+    Compiler, Finished, RunningProgram, Straggler, application, flipwave, flipwave_within,
+    makes_full_device, program,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -63,10 +64,9 @@ fn a_fault_of_the_device_without_an_injection_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "failing/wild_write", "", "", STDOUT, WRONG);
     let finished = run(folder.path(), &[]);
-    assert_eq!(finished.code, Some(2), "{finished:#?}");
     let named = "a run without a fault was stopped by the device: in dispatch 0, kernel \
                  _Z5writePi: memory violation: write to 0x123450000000, lane 0, at pc 0x";
-    assert!(finished.stderr.contains(named), "{finished:#?}");
+    finished.expect_refused(&[named]);
 }
 
 #[test]
@@ -155,8 +155,7 @@ fn what_hooks_cannot_strike_is_an_error_and_no_outcome() {
     let faults = "  model: flip_one_bit\n  target: program_counter\n  count: 1\n";
     campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, faults);
     let refused = run(folder.path(), &["--by", "hook", "--without", "dead-values"]);
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("hooks do not reach program_counter"), "{refused:?}");
+    refused.expect_refused(&["hooks do not reach program_counter"]);
 }
 
 const ANY: &str = "  model: flip_one_bit\n  count: 12\n";
@@ -193,8 +192,7 @@ fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
     let text = String::from_utf8(whole).expect("text");
     std::fs::write(&results, text.replacen("lane=", "lane=6", 1)).expect("written");
     let refused = run(folder.path(), &["--resume"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("is not the injection that is planned there"), "{refused:?}");
+    refused.expect_refused(&["is not the injection that is planned there"]);
 }
 
 /// Runs a shell script in `folder`, in which `$flipwave` is the program; by another program that
@@ -262,9 +260,7 @@ fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
          exit $code"
     );
     let Some(finished) = on_a_small_disk(folder, "12k", &commands) else { return };
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    let reason = "disk/results/results.csv: No space left on device";
-    assert!(finished.stderr.contains(reason), "{finished:?}");
+    finished.expect_refused(&["disk/results/results.csv: No space left on device"]);
     assert_eq!(processes_of(folder), Vec::<String>::new());
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
     let part = read("part.csv");
@@ -294,9 +290,10 @@ fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
         capture("disk/run.capture")
     );
     let Some(cut) = on_a_small_disk(folder, "512k", &commands) else { return };
-    assert_eq!(cut.code, Some(2), "{cut:?}");
-    assert!(cut.stderr.contains("disk/run.capture: database or disk is full"), "{cut:?}");
-    assert!(cut.stderr.contains("until the application was ended"), "{cut:?}");
+    cut.expect_refused(&[
+        "disk/run.capture: database or disk is full",
+        "until the application was ended",
+    ]);
     assert_eq!(processes_of(folder), Vec::<String>::new());
     let (some, all) = (list("part.capture"), list("whole.capture"));
     let (first, steps) = some.split_once('\n').expect("lines");
@@ -349,9 +346,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     assert!(1000 < cut.len() && cut.len() < whole.len(), "{} rows", cut.len());
     assert!(whole.starts_with(&cut));
 
-    // A device like `/dev/full`, which this user may not be allowed to make.
-    let made = Command::new("mknod").args(["full", "c", "1", "7"]).current_dir(folder).status();
-    if made.is_ok_and(|status| status.success()) {
+    if makes_full_device(&folder.join("full")) {
         let nothing = free("full");
         assert!(nothing.stderr.contains("full: No space left on device"), "{nothing:?}");
     }
@@ -443,8 +438,7 @@ fn a_capture_that_does_not_repeat_is_refused() {
     ] {
         database.execute(&format!("UPDATE dispatch SET {change}"), ()).expect("changed");
         let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
-        assert_eq!(refused.code, Some(2));
-        assert!(refused.stderr.contains(reason), "{refused:?}");
+        refused.expect_refused(&[reason]);
     }
 }
 
@@ -466,11 +460,8 @@ fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
         let update = "UPDATE dispatch SET packet = ?1 WHERE number = 0";
         database.execute(update, [other]).expect("changed");
         let refused = profile();
-        assert_eq!(refused.code, Some(2), "{refused:?}");
-        for words in ["run.capture: the run cannot be repeated", "dispatch 0", "recorded with grid"]
-        {
-            assert!(refused.stderr.contains(words), "{refused:?}");
-        }
+        let repeated = "run.capture: the run cannot be repeated";
+        refused.expect_refused(&[repeated, "dispatch 0", "recorded with grid"]);
     }
 }
 
@@ -490,14 +481,17 @@ fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
     assert!(cut.stderr.contains(warning), "{cut:?}");
 }
 
-/// An application that is asked to end is ended with all that it left, folders too.
+/// A campaign that is asked to end ends its application with all that this has left, folders too.
 #[test]
 fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let temporary = folder.path().join("temporary");
     std::fs::create_dir(&temporary).expect("a folder");
-    let text =
-        format!("name: long\nworkload:\n  app: {{command: [sleep, \"601\"]}}\nfaults:\n{ANY}");
+    let straggler = Straggler::new(folder.path());
+    let text = format!(
+        "name: long\nworkload:\n  app:\n    command: [sh, \"-c\", \"{}; exec sleep 600\"]\nfaults:\n{ANY}",
+        straggler.command()
+    );
     std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
     for (command, signal) in
         [("run", libc::SIGTERM), ("run", libc::SIGHUP), ("profile", libc::SIGINT)]
@@ -507,9 +501,10 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
         let mut run = RunningProgram::of(own, folder.path(), "stderr");
         let folders = || std::fs::read_dir(&temporary).expect("a folder").count();
         // One for the runs, and one for this run.
-        run.wait_until(|| folders() == 2);
+        run.wait_until(|| folders() == 2 && straggler.has_started());
         run.send(signal);
         assert_eq!(run.end(), Ok(2), "{}", run.stderr());
+        straggler.expect_gone();
         assert_eq!(folders(), 0, "{command}: something is left");
     }
 }
@@ -528,8 +523,7 @@ fn mistakes_in_files_are_told_with_their_place() {
         let text = format!("name: wrong\nworkload:\n  {workload}\nfaults:\n{ANY}");
         std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
         let refused = run(folder.path(), &[]);
-        assert_eq!(refused.code, Some(2), "{workload}: {refused:?}");
-        assert!(refused.stderr.contains(reason), "{workload}: {refused:?}");
+        refused.expect_refused(&[reason]);
     }
     let text = format!("name: cpu\nworkload:\n  app: {{command: [echo, hello]}}\nfaults:\n{ANY}");
     std::fs::write(folder.path().join("campaign.yaml"), text).expect("written");
@@ -575,8 +569,7 @@ fn a_range_of_a_capture_is_struck_and_compared_by_what_it_writes() {
     std::fs::write(&file, text.replace("run.capture}", "run.capture, dispatches: [4, 7000]}"))
         .expect("written");
     let refused = run(folder.path(), &[]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("no dispatches 4 to 7000; it has 98"), "{refused:?}");
+    refused.expect_refused(&["no dispatches 4 to 7000; it has 98"]);
 }
 
 /// Hundreds of faults in applications, each in a process of its own: the same results again with

@@ -2,8 +2,8 @@
 //! `applications`, which check themselves, built by each compiler.
 
 use flipwave_tests::{
-    Compiler, Finished, application, application_module, applications, failing_applications,
-    flipwave, flipwave_within, program,
+    Compiler, Finished, Straggler, application, application_module, applications,
+    failing_applications, flipwave, flipwave_within, program,
 };
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -246,20 +246,16 @@ fn a_kernel_that_takes_long_is_reported_while_it_runs() {
     assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
 }
 
-/// Forked twice, in a session of its own.
 #[test]
 fn nothing_that_a_program_started_is_left_when_it_has_ended() {
     let folder = tempfile::tempdir().expect("a folder");
-    let script = "(setsid sh -c 'echo $$ > part; mv part pid; exec sleep 600' &); \
-                  until [ -e pid ]; do sleep 0.01; done; exit 3";
+    let straggler = Straggler::new(folder.path());
+    let script = format!("{}; exit 3", straggler.command());
     for command in [&["exec", "--"][..], &["capture", "--out", "none.capture", "--"]] {
-        let arguments = [command, &["sh", "-c", script]].concat();
+        let arguments = [command, &["sh", "-c", &script]].concat();
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
         assert_eq!(finished.code, Some(3), "{command:?}: {finished:#?}");
-        let pid = std::fs::read_to_string(folder.path().join("pid")).expect("its number");
-        std::fs::remove_file(folder.path().join("pid")).expect("removed");
-        let process = std::path::Path::new("/proc").join(pid.trim());
-        assert!(!process.exists(), "{command:?}: process {} is left", pid.trim());
+        straggler.expect_gone();
     }
 }
 
@@ -347,9 +343,7 @@ fn programs_that_cannot_be_run_are_named() {
     for (program, reason) in [("./missing", "No such file"), ("/", "Permission denied")] {
         let arguments = ["exec", "--", program];
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
-        assert_eq!(finished.code, Some(2), "{finished:#?}");
-        let said = finished.stderr.contains(program) && finished.stderr.contains(reason);
-        assert!(said, "{finished:#?}");
+        finished.expect_refused(&[program, reason]);
     }
     // A program without a GPU is none of our business.
     let arguments = ["exec", "--", "sh", "-c", "exit 7"];
@@ -394,8 +388,8 @@ fn a_missing_library_is_named_by_the_system() {
 
 #[test]
 fn applications_whose_kernels_preload_their_arguments_pass() {
-    for (name, gpu) in [("arguments", "gfx90a"), ("functions", "gfx90a"), ("reduction", "gfx90a")] {
-        passes(name, Compiler::Preloading, gpu, &["--strict"]);
+    for name in ["arguments", "functions", "reduction"] {
+        passes(name, Compiler::Preloading, "gfx90a", &["--strict"]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the README and the book show is what the program prints.
+//! What the README and the book show is what the program prints, to whichever of its outputs.
 
 use flipwave_tests::flipwave;
 use std::path::{Path, PathBuf};
@@ -87,14 +87,15 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
                 continue;
             }
             let finished = flipwave(folder, arguments, &[]).expect_success();
-            let mut printed = finished.stdout.lines();
+            let mut printed = finished.stdout.lines().chain(finished.stderr.lines());
             for line in &example.shown {
                 assert!(
                     printed.any(|printed| printed == line),
-                    "{}: `{}` does not print `{line}` (any more):\n{}",
+                    "{}: `{}` does not print `{line}` (any more):\n{}{}",
                     page.name,
                     example.command,
-                    finished.stdout
+                    finished.stdout,
+                    finished.stderr
                 );
             }
         }

@@ -105,12 +105,10 @@ impl Bench {
 /// Demands one message with all these words, and exit code 2.
 #[track_caller]
 fn assert_refused(file: &str, from: &str, to: &str, words: &[&str]) {
-    let Finished { code, stdout, stderr, .. } = Bench::new().run_with(file, from, to);
-    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
-    }
+    let finished = Bench::new().run_with(file, from, to);
+    finished.expect_refused(words);
+    assert_eq!(finished.stdout, "", "{finished:?}");
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
 }
 
 const YAML: &str = "packed_i4.yaml";
@@ -136,13 +134,11 @@ fn a_file_without_what_a_command_needs_is_refused() {
     let mut plain = text.replace(faults, "");
     std::fs::write(bench.folder.path().join("no_faults.yaml"), &plain).expect("a file");
     let refused = flipwave(bench.folder.path(), &["run", "no_faults.yaml"], &[]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("has no `faults`"), "{}", refused.stderr);
+    refused.expect_refused(&["has no `faults`"]);
     plain.truncate(plain.find("instructions:").expect("instructions"));
     std::fs::write(bench.folder.path().join("plain.yaml"), &plain).expect("a file");
     let refused = flipwave(bench.folder.path(), &["emulate", "plain.yaml"], &[]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("has no `instructions`"), "{}", refused.stderr);
+    refused.expect_refused(&["has no `instructions`"]);
 }
 
 #[test]

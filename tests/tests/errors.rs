@@ -54,16 +54,13 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
 /// Checks that a run was refused with one message that has all these words.
 #[track_caller]
 fn assert_refused(finished: &Finished, words: &[&str]) {
-    let Finished { code, stdout, stderr, .. } = finished;
-    assert_eq!(*code, Some(2), "{stderr}");
+    finished.expect_refused(words);
+    let Finished { stdout, stderr, .. } = finished;
     assert_eq!(stdout, "", "something on standard output");
     assert!(!stderr.contains("panicked") && !stderr.contains("RUST_BACKTRACE"), "{stderr}");
     let messages: Vec<&str> =
         stderr.split_inclusive('\n').filter(|line| line.starts_with("flipwave: ")).collect();
     assert_eq!(messages.len(), 1, "not one message:\n{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in the message:\n{stderr}");
-    }
 }
 
 /// The negative control: what the tests below break works before.

@@ -18,12 +18,9 @@ fn inspect(folder: &Path, arguments: &[&str]) -> Finished {
 
 #[track_caller]
 fn assert_refused(finished: &Finished, words: &[&str]) {
-    let Finished { code, stdout, stderr, .. } = finished;
-    assert_eq!((*code, stdout.as_str()), (Some(2), ""), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1, "not one line:\n{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in the message:\n{stderr}");
-    }
+    finished.expect_refused(words);
+    assert_eq!(finished.stdout, "", "{finished:?}");
+    assert_eq!(finished.stderr.lines().count(), 1, "not one line:\n{}", finished.stderr);
 }
 
 /// An instruction as LLVM's disassembler prints it.

@@ -1,7 +1,7 @@
 //! Outputs go to regular files: whatever else is there is neither replaced nor removed. Devices and
 //! FIFOs here are made for the tests; nothing of the machine's own is touched.
 
-use flipwave_tests::{Finished, example, flipwave_within, rows};
+use flipwave_tests::{Finished, example, flipwave_within, makes_full_device, rows};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
@@ -20,10 +20,9 @@ fn fifo(path: &Path) {
     assert!(status.success());
 }
 
-/// Makes a device like `/dev/full`, or where this user may not, a FIFO.
+/// Makes a device like `/dev/full` or, where there can be none, a FIFO.
 fn full(path: &Path) {
-    let made = Command::new("mknod").arg(path).args(["c", "1", "7"]).status().expect("mknod");
-    if !made.success() {
+    if !makes_full_device(path) {
         fifo(path);
     }
 }
@@ -32,14 +31,6 @@ fn full(path: &Path) {
 fn assert_kept(path: &Path) {
     let kind = fs::symlink_metadata(path).expect("still there").file_type();
     assert!(kind.is_fifo() || kind.is_char_device(), "{} was replaced", path.display());
-}
-
-#[track_caller]
-fn assert_refused(finished: &Finished, words: &[&str]) {
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    for word in words {
-        assert!(finished.stderr.contains(word), "`{word}` is not in:\n{}", finished.stderr);
-    }
 }
 
 #[test]
@@ -56,7 +47,7 @@ fn no_command_replaces_a_device_or_a_fifo() {
         let other = folder.join(&out).join(name);
         full(&other);
         let run = flipwave(folder, &["run", "vector_add.yaml", "--force", "--out", &out]);
-        assert_refused(&run, &[&format!("{out}/{name}"), "expected a regular file"]);
+        run.expect_refused(&[&format!("{out}/{name}"), "expected a regular file"]);
         assert_kept(&other);
     }
     for name in ["trace.csv", "trace.svg"] {
@@ -65,14 +56,14 @@ fn no_command_replaces_a_device_or_a_fifo() {
         let other = folder.join(&out).join(name);
         fifo(&other);
         let arguments = ["trace", "vector_add.yaml", "--site", &site, "--out", &out];
-        assert_refused(&flipwave(folder, &arguments), &[name, "it is a FIFO"]);
+        flipwave(folder, &arguments).expect_refused(&[name, "it is a FIFO"]);
         assert_kept(&other);
     }
     let device = folder.join("device");
     full(&device);
     for force in [&["--force"][..], &[]] {
         let arguments = [&["capture", "--out", "device"], force, &["--", "touch", "started"]];
-        assert_refused(&flipwave(folder, &arguments.concat()), &["expected a regular file"]);
+        flipwave(folder, &arguments.concat()).expect_refused(&["expected a regular file"]);
     }
     assert_kept(&device);
     assert!(!folder.join("started").exists(), "the application ran for nothing");
@@ -83,10 +74,10 @@ fn a_capture_to_where_nothing_can_be_written_is_refused_before_the_application_r
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let capture = |out| flipwave(folder, &["capture", "--out", out, "--", "touch", "started"]);
-    assert_refused(&capture("missing/a.capture"), &["missing/a.capture", "no folder missing"]);
+    capture("missing/a.capture").expect_refused(&["missing/a.capture", "no folder missing"]);
     fs::write(folder.join("file"), "").expect("written");
-    assert_refused(&capture("file/a.capture"), &["file/a.capture"]);
-    assert_refused(&capture("file"), &["it is there already; --force"]);
+    capture("file/a.capture").expect_refused(&["file/a.capture"]);
+    capture("file").expect_refused(&["it is there already; --force"]);
     assert!(!folder.join("started").exists(), "the application ran for nothing");
 }
 
@@ -118,7 +109,7 @@ fn a_table_goes_through_a_pipe_and_through_a_link() {
 
     full(&folder.join("full"));
     if fs::metadata(folder.join("full")).expect("there").file_type().is_char_device() {
-        assert_refused(&tool("full"), &["No space left"]);
+        tool("full").expect_refused(&["No space left"]);
         assert_kept(&folder.join("full"));
     }
 }

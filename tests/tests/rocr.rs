@@ -199,31 +199,24 @@ fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
 fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "rocr", "{model: flip_one_bit, count: 1}");
-    let refused = |finished: Finished, expected: &str| {
-        assert_eq!(finished.code, Some(2), "{finished:?}");
-        assert!(finished.stderr.contains(expected), "{finished:?}");
-    };
     let without_gpu = run_campaign(folder.path(), false, &[]);
     assert!(!without_gpu.stderr.contains("exit_code"), "{without_gpu:?}");
-    for word in ["is there an AMD GPU", "/dev/kfd", "`device: embedded` needs none"] {
-        assert!(without_gpu.stderr.contains(word), "{without_gpu:?}");
+    let advice = ["is there an AMD GPU", "/dev/kfd", "`device: embedded` needs none"];
+    without_gpu.expect_refused(&[&advice[..], &["AMD's runtime"]].concat());
+    for options in [&["--by", "embedded"][..], &["--self-test"]] {
+        let own = run_campaign(folder.path(), true, options);
+        own.expect_refused(&["takes the embedded GPU"]);
     }
-    refused(without_gpu, "AMD's runtime");
-    refused(run_campaign(folder.path(), true, &["--by", "embedded"]), "takes the embedded GPU");
-    refused(run_campaign(folder.path(), true, &["--self-test"]), "takes the embedded GPU");
     let file = folder.path().join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("there");
     std::fs::write(&file, text.replace("device: rocr", "device: cuda")).expect("written");
-    refused(
-        run_campaign(folder.path(), true, &[]),
-        "device: unknown value `cuda`, expected `embedded` or `rocr`",
-    );
+    let expected = "device: unknown value `cuda`, expected `embedded` or `rocr`";
+    run_campaign(folder.path(), true, &[]).expect_refused(&[expected]);
     std::fs::write(&file, text.replace("gfx90a", "gfx1030")).expect("written");
     let program = flipwave_tests::program();
     let launch = ["exec", "--", program.to_str().expect("text"), "launch", "campaign.yaml"];
     let launch = [&launch[..], &["--out", "outputs"]].concat();
-    let launched = flipwave(folder.path(), &launch, &[]);
-    refused(launched, "the GPU is a gfx90a");
+    flipwave(folder.path(), &launch, &[]).expect_refused(&["the GPU is a gfx90a"]);
     std::fs::write(&file, text).expect("written");
     let launched = flipwave(folder.path(), &launch, &[]).expect_success();
     assert!(launched.stdout.starts_with("completed on gfx90a"), "{launched:?}");

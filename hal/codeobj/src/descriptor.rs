@@ -339,6 +339,12 @@ impl Descriptor {
         Pc(self.entry.0.wrapping_add(skipped))
     }
 
+    /// Where AccVGPRs begin in the file of VGPRs, if the kernel has any and they share it (gfx90a,
+    /// gfx940): VGPRs from there on are AccVGPRs under another name.
+    pub fn shared_vgprs_from(&self) -> Option<u16> {
+        self.rsrc3.accum_offset().filter(|offset| *offset < self.rsrc1.vgprs)
+    }
+
     /// Lanes of a wave: 32 or 64.
     pub fn wavefront_size(&self) -> u32 {
         if self.properties.wavefront_size_32 { 32 } else { 64 }

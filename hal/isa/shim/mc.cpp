@@ -294,7 +294,8 @@ static unsigned distance(FlipwaveSession &Session, const MCInst &Inst, ArrayRef<
 // bits that the disassembler ignores.
 static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<uint8_t> Bytes) {
   // LLVM's AMDGPU::OperandType: OPERAND_REG_IMM_, OPERAND_REG_INLINE_C_ and
-  // OPERAND_REG_INLINE_AC_, each INT16 and V2INT16.
+  // OPERAND_REG_INLINE_AC_, each INT16 and V2INT16. They are I16 and PackedI16 in the table TYPES
+  // of src/constant.rs, and change with it.
   constexpr uint8_t Short[] = {15, 25, 28, 35, 43, 49};
   struct Constant {
     int64_t Half, Single;
@@ -306,7 +307,8 @@ static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<ui
   };
   const MCInstrDesc &Description = Session.Instructions->get(Inst.getOpcode());
   SmallVector<std::pair<unsigned, int64_t>, 3> Candidates;
-  for (unsigned Index = 0; Index < Description.getNumOperands(); ++Index) {
+  unsigned Described = std::min(Description.getNumOperands(), Inst.getNumOperands());
+  for (unsigned Index = 0; Index < Described; ++Index) {
     if (!is_contained(Short, Description.operands()[Index].OperandType))
       continue;
     const MCOperand &Operand = Inst.getOperand(Index);

@@ -49,6 +49,8 @@ impl ConstantType {
         use ConstantType::*;
         /// `MCOI::OPERAND_FIRST_TARGET`.
         const FIRST: u8 = 13;
+        // `correctConstants` in shim/mc.cpp has the numbers of I16 and PackedI16, which change with
+        // this table.
         #[rustfmt::skip]
         const TYPES: [Option<ConstantType>; 41] = [
             // OPERAND_REG_IMM_

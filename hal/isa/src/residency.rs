@@ -5,7 +5,7 @@
 //! `getTotalNumVGPRs`, `getVGPRAllocGranule`, `getTotalNumSGPRs`, `getLocalMemorySize`), which agrees
 //! with "Compute unit" and "LDS" in the ISA documents; AMDGPUUsage, `GRANULATED_LDS_SIZE`.
 
-use crate::{AccVgprs, Generation, Target};
+use crate::{Generation, Target};
 use std::fmt;
 
 /// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
@@ -20,6 +20,15 @@ const PRODUCTS: [(&str, u32); 7] = [
     ("gfx1030", 80),
     ("gfx1100", 96),
 ];
+
+/// SGPRs of a SIMD that waves share on gfx8 and gfx9; from gfx10 on every wave has them all.
+const SGPRS_PER_SIMD: u32 = 800;
+/// Bytes of LDS that the workgroups of a compute unit share.
+const LDS_PER_UNIT: u32 = 64 << 10;
+/// The unit in which LDS is allocated, in bytes (gfx7 and later).
+const LDS_GRANULE: u32 = 512;
+/// Workgroups of several waves that a compute unit can have; those of one have no barrier.
+const WORKGROUPS_PER_UNIT: u32 = 16;
 
 /// What a workgroup takes of a compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +107,7 @@ impl Target {
     pub fn waves_per_simd(&self) -> u32 {
         match self.generation() {
             Generation::Gfx90a | Generation::Gfx940 => 8,
-            generation if generation < Generation::Gfx10 => 10,
+            own if own < Generation::Gfx10 => 10,
             _ if self.processor().starts_with("gfx101") => 20,
             _ => 16,
         }
@@ -107,50 +116,31 @@ impl Target {
     /// VGPRs of a SIMD that waves of `wave_size` lanes share; AccVGPRs included where the file is
     /// unified.
     pub fn vgprs_per_simd(&self, wave_size: u8) -> u32 {
-        let of_64 = match self.processor() {
-            _ if self.acc_vgprs() == AccVgprs::Unified => 512,
+        let of_64 = match self.generation() {
+            Generation::Gfx90a | Generation::Gfx940 => 512,
+            own if own < Generation::Gfx10 => 256,
             _ if self.has_large_vgpr_file() => 768,
-            _ if self.generation() >= Generation::Gfx10 => 512,
-            _ => 256,
+            _ => 512,
         };
-        of_64 * (64 / u32::from(wave_size.clamp(32, 64)))
+        of_wave(of_64, wave_size)
     }
 
     /// The unit in which a SIMD allocates VGPRs to waves, which is not always that of the
     /// [descriptor](Target::vgpr_granule).
-    pub fn vgpr_allocation_granule(&self, wave_size: u8) -> u32 {
+    fn vgpr_allocation_granule(&self, wave_size: u8) -> u32 {
         let of_64 = match self.generation() {
-            Generation::Gfx90a | Generation::Gfx940 => return 8,
-            generation if generation < Generation::Gfx10 => return 4,
-            _ if self.has_large_vgpr_file() => 12,
+            Generation::Gfx90a | Generation::Gfx940 => 8,
+            own if own < Generation::Gfx10 => 4,
             _ if self.processor().starts_with("gfx101") => 4,
+            _ if self.has_large_vgpr_file() => 12,
             _ => 8,
         };
-        of_64 * (64 / u32::from(wave_size.clamp(32, 64)))
+        of_wave(of_64, wave_size)
     }
 
     /// Whether a SIMD has half as many VGPRs more than others (LLVM's feature 1_5xVGPRs).
     fn has_large_vgpr_file(&self) -> bool {
         matches!(self.processor(), "gfx1100" | "gfx1101" | "gfx1151")
-    }
-
-    /// SGPRs of a SIMD that waves share; nothing from gfx10 on, where every wave has them all.
-    fn sgprs_per_simd(&self) -> Option<u32> {
-        match self.generation() {
-            Generation::Gfx6 | Generation::Gfx7 => Some(512),
-            generation if generation < Generation::Gfx10 => Some(800),
-            _ => None,
-        }
-    }
-
-    /// Bytes of LDS that the workgroups of a compute unit share.
-    fn lds_bytes_per_unit(&self) -> u32 {
-        64 << 10
-    }
-
-    /// The unit in which LDS is allocated, in bytes.
-    fn lds_granule(&self) -> u32 {
-        if self.generation() == Generation::Gfx6 { 256 } else { 512 }
     }
 
     /// VGPRs, AccVGPRs included, of each wave of a workgroup of `waves` waves of `wave_size` lanes,
@@ -178,37 +168,41 @@ impl Target {
     /// modelled.
     pub fn residency(&self, own: &Allocation) -> Option<Residency> {
         let shared = self.units_shared(own.workgroup_processor_mode);
+        let places = self.compute_units()? / shared;
         let waves = own.waves.max(1);
-        let of_simd = |file: u32, used: u32, granule: u32| {
-            file / used.max(1).next_multiple_of(granule).min(file.max(1))
-        };
-        let simds = self.simds_per_unit() * shared;
-        let vgprs = of_simd(
-            self.vgprs_per_simd(own.wave_size),
-            own.vgprs.into(),
-            self.vgpr_allocation_granule(own.wave_size),
-        );
-        // Those of a wave are a multiple of their unit in its descriptor already.
-        let sgprs = self.sgprs_per_simd().map(|file| of_simd(file, own.sgprs.into(), 1));
-        let lds = own.lds_bytes.next_multiple_of(self.lds_granule());
-        // Workgroups of one wave have no barrier.
-        let barriers = if waves == 1 { u32::MAX } else { 16 * shared };
-        let limits = [
-            (self.waves_per_simd() * simds / waves, ResidencyLimit::Waves),
-            (vgprs * simds / waves, ResidencyLimit::Vgprs(own.vgprs)),
+        // Workgroups on the SIMDs of one place, each of which takes so many waves.
+        let of_simds =
+            |waves_per_simd: u32| waves_per_simd * self.simds_per_unit() * shared / waves;
+        let vgprs = u32::from(own.vgprs.max(1))
+            .next_multiple_of(self.vgpr_allocation_granule(own.wave_size));
+        let mut limits = vec![
+            (of_simds(self.waves_per_simd()), ResidencyLimit::Waves),
             (
-                sgprs.map_or(u32::MAX, |sgprs| sgprs * simds / waves),
-                ResidencyLimit::Sgprs(own.sgprs),
-            ),
-            (barriers, ResidencyLimit::Workgroups),
-            (
-                (self.lds_bytes_per_unit() * shared).checked_div(lds).unwrap_or(u32::MAX),
-                ResidencyLimit::Lds(own.lds_bytes),
+                of_simds(self.vgprs_per_simd(own.wave_size) / vgprs),
+                ResidencyLimit::Vgprs(own.vgprs),
             ),
         ];
-        let (of_unit, limit) = limits.into_iter().min_by_key(|(count, _)| *count)?;
-        Some(Residency { workgroups: of_unit * (self.compute_units()? / shared), limit })
+        if self.generation() < Generation::Gfx10 {
+            // Those of a wave are a multiple of their unit in its descriptor already.
+            let sgprs = u32::from(own.sgprs.max(1));
+            limits.push((of_simds(SGPRS_PER_SIMD / sgprs), ResidencyLimit::Sgprs(own.sgprs)));
+        }
+        if waves > 1 {
+            limits.push((WORKGROUPS_PER_UNIT * shared, ResidencyLimit::Workgroups));
+        }
+        if own.lds_bytes > 0 {
+            let lds = own.lds_bytes.next_multiple_of(LDS_GRANULE);
+            limits.push((LDS_PER_UNIT * shared / lds, ResidencyLimit::Lds(own.lds_bytes)));
+        }
+        let (of_place, limit) = limits.into_iter().min_by_key(|(count, _)| *count)?;
+        Some(Residency { workgroups: of_place * places, limit })
     }
+}
+
+/// A number of VGPRs of 64 lanes as those of waves of `wave_size` lanes: the same bits are twice as
+/// many of 32 lanes.
+fn of_wave(of_64: u32, wave_size: u8) -> u32 {
+    if wave_size == 32 { 2 * of_64 } else { of_64 }
 }
 
 #[cfg(test)]

@@ -21,10 +21,11 @@ const LDS: &[Field] = &[(32, 8), (40, 8), (48, 8), (56, 8)];
 /// The operand fields of a format that may be unused. (Before gfx10 nothing says what hardware does
 /// with unused sources of VOP3.)
 fn fields(word: u32, generation: Generation) -> &'static [Field] {
-    match (word >> 26, generation) {
-        (0b110110, _) => LDS,
-        (0b110101 | 0b110011, Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12) => SOURCES,
-        (0b110010, Generation::Gfx11 | Generation::Gfx12) => DUAL,
+    match word >> 26 {
+        0b110110 => LDS,
+        // Older generations have other formats there.
+        0b110101 | 0b110011 if generation >= Generation::Gfx10 => SOURCES,
+        0b110010 if generation >= Generation::Gfx11 => DUAL,
         _ => &[],
     }
 }

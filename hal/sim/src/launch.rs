@@ -377,8 +377,7 @@ impl Launch {
             AccVgprs::None => (vgprs.min(most), 0),
             AccVgprs::Separate => (vgprs.min(most), vgprs.min(most)),
             AccVgprs::Unified => {
-                let offset = self.descriptor.rsrc3.accum_offset().unwrap_or(vgprs);
-                let arch = offset.min(vgprs).min(most);
+                let arch = self.descriptor.shared_vgprs_from().unwrap_or(vgprs).min(most);
                 (arch, (vgprs - arch).min(most))
             }
         }
@@ -491,13 +490,10 @@ fn aperture_bytes() -> [u8; 8] {
     bytes
 }
 
-/// What waves of a kernel execute by. AccVGPRs begin at its ACCUM_OFFSET where they are of the same
-/// file as the others, and where there are any.
+/// What waves of a kernel execute by.
 fn machine(descriptor: &Descriptor, target: &Target) -> Machine {
     let machine = Machine::new(target, descriptor.wavefront_size() as u8);
-    let offset =
-        descriptor.rsrc3.accum_offset().filter(|_| target.acc_vgprs() == AccVgprs::Unified);
-    match offset.filter(|offset| *offset < descriptor.rsrc1.vgprs) {
+    match descriptor.shared_vgprs_from() {
         Some(offset) => machine.with_accumulation(RowIndex(offset)),
         None => machine,
     }

@@ -3,8 +3,8 @@
 //! do not write such code, assembly does.
 
 use super::{FlowError, Program};
-use flipwave_codeobj::{CodeObject, Kernel};
-use flipwave_isa::AccVgprs;
+use flipwave_codeobj::CodeObject;
+use flipwave_isa::Pc;
 
 impl Program {
     /// Gives registers with two names one, if any code names one by the other.
@@ -14,13 +14,13 @@ impl Program {
     pub(super) fn name_shared_vgprs(&mut self, object: &CodeObject) -> Result<(), FlowError> {
         let kernels = || object.kernels().iter().enumerate();
         let own = kernels().find_map(|(index, kernel)| {
-            let offset = accum_offset(object, kernel)?;
+            let offset = kernel.descriptor.shared_vgprs_from()?;
             self.first_shared(index, offset).map(|_| (kernel, offset))
         });
         let Some((overlapping, offset)) = own else { return Ok(()) };
         for (index, kernel) in kernels() {
-            let other = accum_offset(object, kernel).filter(|own| *own == offset);
-            if let (None, Some(pc)) = (other, self.first_shared(index, offset)) {
+            let is_other = kernel.descriptor.shared_vgprs_from() != Some(offset);
+            if is_other && let Some(pc) = self.first_shared(index, offset) {
                 return Err(FlowError::SharedVgprs {
                     first: overlapping.name.to_string(),
                     offset,
@@ -35,17 +35,10 @@ impl Program {
     }
 
     /// The first instruction that a kernel may execute and that names a VGPR from `offset` on.
-    fn first_shared(&self, kernel: usize, offset: u16) -> Option<flipwave_isa::Pc> {
+    fn first_shared(&self, kernel: usize, offset: u16) -> Option<Pc> {
         let functions = self.reachable(self.kernel(kernel)?);
         let functions = functions.into_iter().filter_map(|own| self.function(own));
         let mut insts = functions.flat_map(|own| self.insts_of(&own.instructions));
         insts.find(|(_, inst)| inst.names_shared_vgprs(offset)).map(|(_, inst)| inst.pc)
     }
-}
-
-/// Where a kernel's AccVGPRs begin, if it has any and they share a file with the others.
-fn accum_offset(object: &CodeObject, kernel: &Kernel) -> Option<u16> {
-    let is_unified = object.target().acc_vgprs() == AccVgprs::Unified;
-    let offset = kernel.descriptor.rsrc3.accum_offset().filter(|_| is_unified)?;
-    (offset < kernel.descriptor.rsrc1.vgprs).then_some(offset)
 }

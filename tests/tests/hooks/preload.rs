@@ -11,15 +11,10 @@ use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, MACHINES, Machine, Program, assemble_for, clean, compile_for, examples,
-    hook_compiler, hook_source, instrument, keep_step, scalar, to_values, workload,
+    Instrumented, Machine, Program, assemble_for, clean, compile_for, examples, hook_compiler,
+    hook_source, instrument, keep_step, scalar, to_values, unified_machines, workload,
 };
 use std::path::Path;
-
-/// The machines that can preload.
-fn machines() -> impl Iterator<Item = Machine> {
-    MACHINES.into_iter().filter(|own| ["gfx90a", "gfx942"].contains(&own.target().processor()))
-}
 
 /// How many arguments the compiler may preload at most.
 const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-preload-count=16"];
@@ -38,7 +33,7 @@ fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
 
 #[test]
 fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
-    for machine in machines() {
+    for machine in unified_machines() {
         for file in examples() {
             let plain = workload(machine, &file, &["-O3"]).golden().expect("a golden run");
             for (at, count) in COUNTS.into_iter().enumerate() {
@@ -53,7 +48,7 @@ fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
 
 #[test]
 fn hooks_in_kernels_that_preload_arguments_keep_step() {
-    for machine in machines() {
+    for machine in unified_machines() {
         for (at, file) in examples().into_iter().enumerate().step_by(3) {
             let count = COUNTS[at / 3 % 2];
             println!("{} {machine} {count}", file.display());
@@ -82,7 +77,7 @@ fn preloads(machine: Machine, offset: u32, length: u32) -> Vec<u8> {
 
 #[test]
 fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
-    for machine in machines() {
+    for machine in unified_machines() {
         for (offset, length) in [(0, 2), (0, 1), (1, 1)] {
             let mut program = Program::new(&preloads(machine, offset, length)).strictly();
             let out = program.output(&[0u32; 64]);
@@ -99,7 +94,7 @@ fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
 /// Beyond the arguments there is nothing to preload.
 #[test]
 fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let mut code_object = preloads(machine, 1, 1);
         let object = CodeObject::parse(&code_object).expect("a code object");
         let address = object.kernels()[0].descriptor.address;
@@ -165,7 +160,7 @@ fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
 
 #[test]
 fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let workload = many_arguments(machine);
         let module = workload.dispatches[0].module;
         let object = workload.device.code_object(module).expect("a loaded module");
@@ -193,7 +188,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
 /// Rewritten code whose loads of preloaded arguments come from a dword further on.
 #[test]
 fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let workload = many_arguments(machine);
         let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
         let instrumented = instrument(&workload, watch);
@@ -229,7 +224,7 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
 
 #[test]
 fn tools_see_the_same_executions_as_without_preloading() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let file = examples().into_iter().find(|file| file.ends_with("reduction.yaml"));
         let workload = preloading(machine, &file.expect("an example"), COUNTS[1]);
         let golden = workload.golden().expect("a golden run");

@@ -10,12 +10,9 @@ use flipwave_injector::{
     Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Site, inject,
 };
 use flipwave_tests::{
-    MACHINES, Machine, Program, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
+    Machine, Program, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
+    unified_machines,
 };
-
-fn machines() -> impl Iterator<Item = Machine> {
-    MACHINES.into_iter().filter(|own| ["gfx90a", "gfx942"].contains(&own.target().processor()))
-}
 
 /// Values go in by one name and come out by the other, in tuples that begin below the
 /// `accum_offset` of 32 and end above, too.
@@ -65,7 +62,7 @@ fn program(code_object: &[u8]) -> Program {
 #[test]
 fn a_register_of_two_names_holds_one_value() {
     let wanted: Vec<u32> = (0..64).map(expected).collect();
-    for machine in machines() {
+    for machine in unified_machines() {
         let found: Vec<u32> = to_values(&program(&kernel(machine, 32)).outputs()[0]);
         assert_eq!(found, wanted, "{machine}");
     }
@@ -75,7 +72,7 @@ fn a_register_of_two_names_holds_one_value() {
 /// one register.
 #[test]
 fn registers_of_one_name_each_are_apart() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let mut apart = Program::new(&kernel(machine, 96));
         let out = apart.output(&[7u32; 64]);
         apart.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
@@ -86,7 +83,7 @@ fn registers_of_one_name_each_are_apart() {
 
 #[test]
 fn code_names_registers_of_two_names_as_accvgprs() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
         let code = Code::read(&object).expect("a program");
         assert_eq!(code.accum_offset, Some(32));
@@ -104,7 +101,7 @@ fn code_names_registers_of_two_names_as_accvgprs() {
 
 #[test]
 fn hooks_everywhere_keep_both_names_in_step() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let code_object = kernel(machine, 32);
         let original = CodeObject::parse(&code_object).expect("a code object");
         let rewritten = touched(&original);
@@ -137,7 +134,7 @@ fn ending(injection: Injection) -> (Vec<Vec<u8>>, String) {
 #[test]
 fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
     let compiler = HookCompiler::find().unwrap_or_else(|error| panic!("{error}"));
-    for machine in machines() {
+    for machine in unified_machines() {
         let workload = program(&kernel(machine, 32)).workload();
         let limits = workload.golden().expect("a golden run").instruction_limits();
         let mut hooks = HookInjector::new(&workload, &compiler);
@@ -162,7 +159,7 @@ fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
 /// A value under one name dies where the other is written.
 #[test]
 fn what_is_overwritten_by_the_other_name_is_dead() {
-    for machine in machines() {
+    for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
         let code = Code::read(&object).expect("a program");
         let liveness = flipwave_hooks::liveness::Liveness::new(&code);
