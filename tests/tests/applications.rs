@@ -2,8 +2,8 @@
 //! `applications`, which check themselves, built by each compiler.
 
 use flipwave_tests::{
-    Compiler, Finished, application, application_module, applications, failing_applications,
-    flipwave, flipwave_within, program,
+    Compiler, Finished, RunningProgram, application, application_module, applications,
+    failing_applications, flipwave, flipwave_within, program,
 };
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -252,7 +252,11 @@ fn nothing_that_a_program_started_is_left_when_it_has_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "(setsid sh -c 'echo $$ > part; mv part pid; exec sleep 600' &); \
                   until [ -e pid ]; do sleep 0.01; done; exit 3";
-    for command in [&["exec", "--"][..], &["capture", "--out", "none.capture", "--"]] {
+    for command in [
+        &["exec", "--"][..],
+        &["capture", "--out", "none.capture", "--"],
+        &["tool", "instruction-count", "--"],
+    ] {
         let arguments = [command, &["sh", "-c", script]].concat();
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
         assert_eq!(finished.code, Some(3), "{command:?}: {finished:#?}");
@@ -260,6 +264,25 @@ fn nothing_that_a_program_started_is_left_when_it_has_ended() {
         std::fs::remove_file(folder.path().join("pid")).expect("removed");
         let process = std::path::Path::new("/proc").join(pid.trim());
         assert!(!process.exists(), "{command:?}: process {} is left", pid.trim());
+    }
+}
+
+#[test]
+fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "trap 'touch asked; trap - TERM; kill -TERM $$' TERM; touch started; \
+                  while :; do sleep 0.01; done";
+    for (options, table) in [(&[][..], "there is no table"), (&["--out", "a.csv"], "a.csv")] {
+        let tool = [&["tool", "instruction-count"], options, &["--", "sh", "-c", script]].concat();
+        let mut run = RunningProgram::start(folder.path(), &tool, "stderr");
+        run.wait_until(|| folder.path().join("started").exists());
+        run.send(libc::SIGTERM);
+        assert_eq!(run.end(), Err(libc::SIGTERM));
+        let said = run.stderr();
+        assert!(said.contains("was ended by SIGTERM: ") && said.contains(table), "{said}");
+        for file in ["started", "asked"] {
+            std::fs::remove_file(folder.path().join(file)).expect(file);
+        }
     }
 }
 
