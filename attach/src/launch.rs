@@ -1,11 +1,11 @@
 //! How the library gets into an application: by the environment of its process.
 
-use crate::reaper::{Family, die_by};
+use crate::reaper::{Family, die_by, signals};
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -128,22 +128,7 @@ impl Library {
     }
 }
 
-/// Becomes the application: this process goes on as its program. Returns only if that fails.
-///
-/// Addresses are not randomised, so that runs of a program are alike.
-pub fn become_application(
-    command: &[OsString],
-    environment: &[(&str, OsString)],
-) -> std::io::Error {
-    let Some((program, arguments)) = command.split_first() else {
-        return std::io::Error::from(std::io::ErrorKind::InvalidInput);
-    };
-    same_addresses();
-    let variables = environment.iter().map(|(name, value)| (*name, value));
-    Command::new(program).args(arguments).envs(variables).exec()
-}
-
-/// Lets programs that this process becomes have the same addresses each time.
+/// Lets programs that this process starts have the same addresses each time.
 fn same_addresses() {
     const ONLY_ASKED: libc::c_ulong = 0xffff_ffff;
     // SAFETY: changes a flag of this process. Where that is not allowed addresses differ.
@@ -160,7 +145,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the application, and waits until it and all that it has started have ended: with it, what is
 /// left ends. Calls `look` now and then meanwhile, and when it is over. Signals that are sent to this
-/// process are the application's; so is what the terminal sends to both, Ctrl-C for example.
+/// process are the application's as long as it runs; so is what the terminal sends to both, Ctrl-C
+/// for example. Addresses are not randomised, so that runs of a program are alike.
 ///
 /// # Errors
 /// If it cannot be started, or waited for.
@@ -174,9 +160,17 @@ pub fn run_application(
     same_addresses();
     let mut application = Command::new(program);
     application.args(arguments).envs(environment.iter().map(|(name, value)| (*name, value)));
-    // SAFETY: does nothing.
-    let mut family = unsafe { Family::start(application, || Ok(())) }?;
-    pass_signals_on(family.program);
+    // One that comes now is passed on as soon as there is somebody to get it.
+    let held = Held::new();
+    let before = held.before;
+    let unblock = move || {
+        set_mask(libc::SIG_SETMASK, &before);
+        Ok(())
+    };
+    // SAFETY: `unblock` makes a system call and nothing else.
+    let mut family = unsafe { Family::start(application, unblock) }?;
+    let forwarding = Forwarding::to(family.program);
+    drop(held);
     // SAFETY: makes a new file, or fails.
     let end = unsafe { libc::syscall(libc::SYS_pidfd_open, family.reaper.id(), 0) } as libc::c_int;
     let mut wait = libc::pollfd { fd: end, events: libc::POLLIN, revents: 0 };
@@ -188,41 +182,90 @@ pub fn run_application(
         }
         look();
     };
+    drop(forwarding);
     look();
     Ok(status)
 }
 
-/// Who gets the signals that are sent to this process.
+/// Who gets the signals that are sent to this process; 0 for nobody else.
 static APPLICATION: AtomicI32 = AtomicI32::new(0);
 
-/// Has this process pass signals on, unless it ignores them.
-fn pass_signals_on(application: i32) {
-    APPLICATION.store(application, Ordering::Release);
-    let signals =
-        [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
-    for signal in signals {
-        // SAFETY: both are structures of numbers; the handler makes one system call.
-        unsafe {
-            let (mut own, mut before): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &raw mut before);
-            if before.sa_sigaction == libc::SIG_IGN {
-                continue;
+/// The signals that are the application's.
+const FORWARDED: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// These signals are blocked in this thread until this is dropped.
+struct Held {
+    before: libc::sigset_t,
+}
+
+impl Held {
+    fn new() -> Held {
+        Held { before: set_mask(libc::SIG_BLOCK, &signals(&FORWARDED)) }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        set_mask(libc::SIG_SETMASK, &self.before);
+    }
+}
+
+/// Changes which signals are blocked in this thread; which were.
+fn set_mask(how: libc::c_int, set: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = signals(&[]);
+    // SAFETY: reads one set and writes another.
+    unsafe { libc::pthread_sigmask(how, set, &raw mut before) };
+    before
+}
+
+/// This process passes signals on, but for those that it ignores, until this is dropped.
+struct Forwarding {
+    /// What was done with each before.
+    before: Vec<(libc::c_int, libc::sigaction)>,
+}
+
+impl Forwarding {
+    fn to(application: i32) -> Forwarding {
+        APPLICATION.store(application, Ordering::Release);
+        let mut before = Vec::new();
+        for signal in FORWARDED {
+            // SAFETY: both are structures of numbers; the handler makes one system call.
+            unsafe {
+                let (mut new, mut old): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &raw mut old);
+                if old.sa_sigaction == libc::SIG_IGN {
+                    continue;
+                }
+                new.sa_sigaction = pass_on as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                libc::sigaction(signal, &raw const new, std::ptr::null_mut());
+                before.push((signal, old));
             }
-            own.sa_sigaction = pass_on as *const () as usize;
-            own.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigaction(signal, &raw const own, std::ptr::null_mut());
         }
+        Forwarding { before }
+    }
+}
+
+impl Drop for Forwarding {
+    /// The application's number may be another process's from now on.
+    fn drop(&mut self) {
+        for (signal, before) in &self.before {
+            // SAFETY: what the system has given for this signal.
+            unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
+        }
+        APPLICATION.store(0, Ordering::Release);
     }
 }
 
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     /// From a terminal: the application has it, too.
     const KERNEL: libc::c_int = 0x80;
-    // SAFETY: the kernel gives it; a process that has ended and was waited for gets nothing, as
-    // long as its number is not used again.
+    let application = APPLICATION.load(Ordering::Acquire);
+    // SAFETY: the kernel gives what it says of the signal.
     unsafe {
-        if (*info).si_code != KERNEL {
-            libc::kill(APPLICATION.load(Ordering::Acquire), signal);
+        if application > 0 && (*info).si_code != KERNEL {
+            libc::kill(application, signal);
         }
     }
 }

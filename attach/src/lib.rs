@@ -11,7 +11,7 @@ mod tool;
 
 pub use flipwave_kfd::processors;
 pub use hooked::{HookPlan, HookedSession, PlannedCode};
-pub use launch::{Library, LibraryError, become_application, end_as, exit_code, run_application};
+pub use launch::{Library, LibraryError, end_as, exit_code, run_application};
 pub use reaper::Family;
 pub use report::{Event, Follower, read_report};
 pub use session::{Session, Task};

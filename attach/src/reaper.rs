@@ -7,11 +7,12 @@
 //! It kills nothing else: a number that it has as a child's cannot be another process's, because
 //! nobody but the reaper waits for its children.
 
+use crate::launch::exit_code;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -113,7 +114,7 @@ fn part(held: RawFd, birth: RawFd) -> io::Result<()> {
 }
 
 /// A set of signals.
-fn signals(all: &[libc::c_int]) -> libc::sigset_t {
+pub fn signals(all: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the first call makes a set of it.
     unsafe {
@@ -273,7 +274,7 @@ fn leave(status: libc::c_int) -> ! {
         if libc::WIFSIGNALED(status) {
             die_by(libc::WTERMSIG(status));
         }
-        libc::_exit(libc::WEXITSTATUS(status))
+        libc::_exit(exit_code(ExitStatus::from_raw(status)).into())
     }
 }
 
@@ -293,7 +294,6 @@ pub fn die_by(signal: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::process::ExitStatusExt;
     use std::process::Stdio;
 
     /// Starts a script, and waits for a word that it prints.

@@ -131,12 +131,13 @@ impl Follower {
             file => file?,
         };
         file.seek(SeekFrom::Start(self.read))?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
         // A line that is not complete comes again.
-        let end = text.rfind('\n').map_or(0, |last| last + 1);
+        let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         self.read += end as u64;
-        Ok(text[..end].lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        let lines = text[..end].split(|byte| *byte == b'\n');
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 }
 
@@ -145,11 +146,7 @@ impl Follower {
 /// # Errors
 /// If the file cannot be read. One that is not there has no events.
 pub fn read_report(file: &Path) -> std::io::Result<Vec<Event>> {
-    let text = match std::fs::read_to_string(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text?,
-    };
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    Follower::new(file.to_owned()).news()
 }
 
 #[cfg(test)]
@@ -167,13 +164,16 @@ mod tests {
         report.add(&event("one"));
         assert_eq!(follower.news().expect("read"), [event("one")]);
         assert_eq!(follower.news().expect("read"), []);
-        let mut line = serde_json::to_vec(&event("two")).expect("a line");
+        let mut line = serde_json::to_vec(&event("\u{3b1}")).expect("a line");
         line.push(b'\n');
         let mut file = File::options().append(true).open(&path).expect("the report");
-        file.write_all(&line[..5]).expect("written");
+        // In the middle of a letter.
+        let cut = line.iter().position(|byte| !byte.is_ascii()).expect("a letter") + 1;
+        file.write_all(&line[..cut]).expect("written");
         assert_eq!(follower.news().expect("read"), []);
-        file.write_all(&line[5..]).expect("written");
+        assert_eq!(read_report(&path).expect("read"), [event("one")]);
+        file.write_all(&line[cut..]).expect("written");
         report.add(&event("three"));
-        assert_eq!(follower.news().expect("read"), [event("two"), event("three")]);
+        assert_eq!(follower.news().expect("read"), [event("\u{3b1}"), event("three")]);
     }
 }

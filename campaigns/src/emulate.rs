@@ -15,7 +15,7 @@ use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_hooks::tools::{
     Executions, InstructionCount, Options, Place, ToolError, measure_beside,
 };
-use flipwave_injector::Workload;
+use flipwave_injector::{Attended, Workload};
 use flipwave_isa::Pc;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -85,8 +85,8 @@ impl Executed {
 /// Runs a program with its emulated instructions, and the software version, if there is one.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together, an instruction cannot be emulated, or
-/// a dispatch does not complete.
+/// [`CampaignError`] if the program cannot be put together, an instruction cannot be emulated, a
+/// dispatch does not complete, or all runs were to stop.
 pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     if campaign.instructions.is_empty() {
         return Err(CampaignError::NoInstructions);
@@ -100,14 +100,14 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
     let mut device = workload.device.clone();
     let found = measure_beside::<InstructionCount, _>(
-        &mut device,
+        &mut Attended { device: &mut device, attendance: &campaign.attendance },
         |module| workload.device.code_object(module),
         &workload.dispatches,
         &Options::default(),
         &compiler,
         Some(&emulator),
-    )
-    .map_err(Box::new)?;
+    );
+    let found = campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))?;
     let mut emulation = Emulation {
         instructions: Vec::new(),
         executed: Vec::new(),
@@ -128,7 +128,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         }));
     }
     compare_software(campaign, &prepared, &mut emulation)?;
-    Ok(emulation)
+    campaign.unless_stopped(Ok(emulation))
 }
 
 fn row(

@@ -14,6 +14,7 @@ use flipwave_rocr::{OpenError, RocrDevice};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The file with the addresses of a run's buffers, beside its outputs.
@@ -64,8 +65,12 @@ pub enum LaunchError {
 ///
 /// # Errors
 /// [`CampaignError`] if there is no GPU, if the program cannot be put together or does not complete,
-/// or if files cannot be written.
+/// if files cannot be written, or if all runs were to stop.
 pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
+    campaign.unless_stopped(run(campaign, folder))
+}
+
+fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
     let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
     if device.target().processor() != campaign.target.processor() {
@@ -73,6 +78,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
     }
     // Whoever waits for a campaign's run ends it.
     device.set_time_limit(Duration::MAX);
+    device.set_stopped(Arc::clone(campaign.attendance.stopped()));
     let Placed { dispatches, buffers, outputs, .. } = place(campaign, &mut device)?;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();

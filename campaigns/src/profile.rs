@@ -10,13 +10,13 @@ use flipwave_injector::{PlanError, Profile};
 /// Runs a campaign's program once without faults and counts what its faults can hit.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete, or if there is
-/// nothing to hit.
+/// [`CampaignError`] if the program cannot be put together or does not complete, if there is nothing
+/// to hit, or if all runs were to stop.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     let faults = campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
     golden(campaign, &prepared.workload, &prepared.formats)?;
     let profile = count(&prepared.workload, faults)?;
     profile.check_places().map_err(PlanError::from)?;
-    Ok(profile)
+    campaign.unless_stopped(Ok(profile))
 }

@@ -7,13 +7,14 @@ use crate::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
+use flipwave_injector::Attended;
 
 /// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
 /// are emulated are single instructions to it.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete, or the tool
-/// cannot be put into it.
+/// [`CampaignError`] if the program cannot be put together or does not complete, if the tool cannot
+/// be put into it, or if all runs were to stop.
 pub fn measure<T: Tool>(
     campaign: &Campaign,
     options: &Options,
@@ -24,6 +25,7 @@ pub fn measure<T: Tool>(
         golden(campaign, &workload, &formats)?;
     }
     let mut device = workload.device.clone();
+    let mut device = Attended { device: &mut device, attendance: &campaign.attendance };
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);
     let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
@@ -31,5 +33,5 @@ pub fn measure<T: Tool>(
     let dispatches = &workload.dispatches;
     let found =
         measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);
-    Ok(found.map_err(Box::new)?)
+    campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))
 }

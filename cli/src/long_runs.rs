@@ -27,7 +27,7 @@ impl LongRuns {
                 let now = attendance.running();
                 // What has not gone on may have ended.
                 if let Some(now) = now.as_ref().filter(|_| now != last) {
-                    tell(line(last.as_ref(), now, pause));
+                    tell(line(last.as_ref(), now));
                     pause = (pause * 2).min(LONGEST);
                 }
                 last = now;
@@ -47,11 +47,15 @@ impl Drop for LongRuns {
 }
 
 /// What runs, how far it is, and how fast it was since the last look.
-fn line(last: Option<&Running>, now: &Running, since: Duration) -> String {
-    let before = last.filter(|own| own.kernel == now.kernel).map_or(0, |own| own.wave_instructions);
+fn line(last: Option<&Running>, now: &Running) -> String {
     // A kernel that began anew was at 0 in between.
-    let executed = now.wave_instructions.checked_sub(before).unwrap_or(now.wave_instructions);
-    let rate = executed as f64 / since.as_secs_f64() / 1e6;
+    let since_last = last.filter(|own| own.kernel == now.kernel).and_then(|own| {
+        let executed = now.wave_instructions.checked_sub(own.wave_instructions)?;
+        let elapsed = now.elapsed.checked_sub(own.elapsed)?;
+        (!elapsed.is_zero()).then_some((executed, elapsed))
+    });
+    let (executed, elapsed) = since_last.unwrap_or((now.wave_instructions, now.elapsed));
+    let rate = executed as f64 / elapsed.as_secs_f64() / 1e6;
     format!(
         "running kernel `{}`: {} wave instructions so far, {rate:.1} million a second",
         now.kernel, now.wave_instructions
@@ -64,17 +68,19 @@ mod tests {
 
     #[test]
     fn a_line_says_what_was_executed_since_the_last() {
-        let running = |kernel: &str, wave_instructions| Running {
+        let running = |kernel: &str, wave_instructions, seconds| Running {
             kernel: kernel.to_owned(),
             wave_instructions,
+            elapsed: Duration::from_secs(seconds),
         };
-        let two = Duration::from_secs(2);
-        let line = |last: Option<&Running>, now: &Running| line(last, now, two);
-        let now = running("spin", 10_000_000);
+        let now = running("spin", 10_000_000, 2);
         let all = "running kernel `spin`: 10000000 wave instructions so far, 5.0 million a second";
         assert_eq!(line(None, &now), all);
-        assert_eq!(line(Some(&running("other", 1_000)), &now), all);
-        assert_eq!(line(Some(&running("spin", 20_000_000)), &now), all);
-        assert!(line(Some(&running("spin", 8_000_000)), &now).ends_with("1.0 million a second"));
+        assert_eq!(line(Some(&running("other", 1_000, 1)), &now), all);
+        // Begun anew, be it slower or faster.
+        assert_eq!(line(Some(&running("spin", 20_000_000, 1)), &now), all);
+        assert_eq!(line(Some(&running("spin", 8_000_000, 3)), &now), all);
+        let before = running("spin", 8_000_000, 1);
+        assert!(line(Some(&before), &now).ends_with("2.0 million a second"));
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let campaign = campaign::read_attended(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, arguments.seed)?;
     strict::check(&arguments.strict, &campaign)?;
     let folder = arguments.out.clone();
     let options = RunOptions {

@@ -19,7 +19,8 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 pub fn listen(attendance: &Attendance) -> Result<(), Errno> {
     let ignored = ignored();
     let signals: SigSet = ENDING.into_iter().filter(|own| !ignored.contains(own)).collect();
-    // Blocked in all threads to come, and taken by one. Programs that are started have none blocked.
+    // Blocked in all threads to come, and taken by one. So they are in compilers, whose work is done
+    // before the end; applications get theirs back.
     signals.thread_block()?;
     let attendance = attendance.clone();
     std::thread::spawn(move || {

@@ -5,7 +5,7 @@ use crate::exec::cannot_start;
 use crate::output::{self, say};
 use crate::{Failure, campaign};
 use clap::ValueEnum;
-use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, become_application};
+use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, end_as, run_application};
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
@@ -13,8 +13,10 @@ use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, Measurement,
     MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
 };
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
@@ -46,7 +48,7 @@ fn options(arguments: &ToolArguments) -> Options {
     }
 }
 
-/// Becomes an application with a tool in its kernels. Returns only if that fails.
+/// Runs an application with a tool in its kernels.
 fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     let name = flipwave_attach::ToolName::from(arguments.name);
     if arguments.by == ByArgument::Embedded && !name.is_observed() {
@@ -73,8 +75,26 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
     let session =
         Session { task: Task::Tool(tool), ..Session::new(&arguments.gpu, arguments.gpus) };
     let library = Library::find(&cache_folder())?;
-    let reason = become_application(&arguments.command, &library.environment(&session));
-    Err(cannot_start(&arguments.command, reason))
+    let status = run_application(&arguments.command, &library.environment(&session), || {})
+        .map_err(|reason| cannot_start(&arguments.command, reason))?;
+    if let Some(signal) = status.signal() {
+        let table = match &arguments.out {
+            Some(file) => format!("the table in {} may lack its last dispatches", file.display()),
+            None => "there is no table; with --out there would be one so far".to_owned(),
+        };
+        say(format_args!(
+            "flipwave: the application was ended by {}: {table}",
+            signal_name(signal)
+        ));
+    }
+    match end_as(status) {
+        0 => Ok(()),
+        code => Err(Failure::Ended(code)),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |own| own.to_string())
 }
 
 impl From<ToolName> for flipwave_attach::ToolName {

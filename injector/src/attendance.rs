@@ -1,10 +1,13 @@
 //! Looking after long runs: what runs, and a request to stop.
 
-use flipwave_device::{Completion, DeviceError};
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
+use flipwave_isa::Target;
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Wave instructions after which is looked whether a dispatch is to stop: some milliseconds.
 const SLICE: u64 = 1 << 18;
@@ -19,7 +22,7 @@ pub struct Attendance(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    stopped: AtomicBool,
+    stopped: Arc<AtomicBool>,
     running: Mutex<Option<Running>>,
 }
 
@@ -30,6 +33,8 @@ pub struct Running {
     pub kernel: String,
     /// Wave instructions that it has executed so far.
     pub wave_instructions: u64,
+    /// How long it has been running.
+    pub elapsed: Duration,
 }
 
 /// Who looks after something is no part of what it is.
@@ -46,7 +51,7 @@ impl Attendance {
     }
 
     /// Whether runs are to stop, for those who have to ask again and again.
-    pub fn stopped(&self) -> &AtomicBool {
+    pub fn stopped(&self) -> &Arc<AtomicBool> {
         &self.0.stopped
     }
 
@@ -59,6 +64,11 @@ impl Attendance {
     /// ended since.
     pub fn running(&self) -> Option<Running> {
         self.lock().clone()
+    }
+
+    /// Lets others know of a dispatch that is under way somewhere else.
+    pub fn see(&self, running: Running) {
+        *self.lock() = Some(running);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Running>> {
@@ -123,14 +133,60 @@ impl Attendance {
         execution: &mut Execution,
         mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Completion, DeviceError> {
+        let clock = Instant::now();
         loop {
             let until = execution.statistics().wave_instructions.saturating_add(SLICE);
             if let Progress::Ended(completion) = advance(execution, until)? {
                 return Ok(completion);
             }
             let wave_instructions = execution.statistics().wave_instructions;
-            *self.lock() = Some(Running { kernel: kernel.to_owned(), wave_instructions });
+            let (kernel, elapsed) = (kernel.to_owned(), clock.elapsed());
+            self.see(Running { kernel, wave_instructions, elapsed });
             self.attend(execution);
         }
+    }
+}
+
+/// A GPU whose dispatches are looked after.
+pub struct Attended<'a> {
+    /// The GPU.
+    pub device: &'a mut EmbeddedGpu,
+    /// Who looks after them.
+    pub attendance: &'a Attendance,
+}
+
+impl Device for Attended<'_> {
+    fn target(&self) -> &Target {
+        self.device.target()
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        self.device.allocate(bytes)
+    }
+
+    fn free(&mut self, address: Address) -> Result<(), DeviceError> {
+        self.device.free(address)
+    }
+
+    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.device.write(address, bytes)
+    }
+
+    fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.device.read(address, bytes)
+    }
+
+    fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError> {
+        self.device.load(code_object)
+    }
+
+    fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError> {
+        self.device.address_of(module, address)
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
+        let mut execution = self.device.begin(dispatch)?;
+        let kernel = &dispatch.kernel;
+        self.attendance.finish(kernel, self.device, &mut execution, &mut Unobserved, None)
     }
 }

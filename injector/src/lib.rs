@@ -26,7 +26,7 @@ mod testing;
 mod trace;
 mod workload;
 
-pub use attendance::{Attendance, Running};
+pub use attendance::{Attendance, Attended, Running};
 pub use change::Changes;
 pub use device_side::{
     HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,

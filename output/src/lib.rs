@@ -81,10 +81,7 @@ fn is_descriptor(path: &Path) -> bool {
 /// As [`create`]; the file that was there is there still.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     check(path)?;
-    let target = match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        target => target?,
-    };
+    let target = target(path)?;
     let mode = fs::metadata(&target).map_or(NEW_FILE, |own| own.permissions().mode());
     let mut unfinished = tempfile::Builder::new()
         .prefix(UNFINISHED)
@@ -93,6 +90,17 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     unfinished.write_all(content)?;
     unfinished.persist(&target)?;
     Ok(())
+}
+
+/// Where a path leads to, be there a file or none.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(link) => target(&folder(path).join(link)),
+            Err(_) => Ok(path.to_owned()),
+        },
+        found => found,
+    }
 }
 
 /// Removes an output, if there is one.

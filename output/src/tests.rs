@@ -47,6 +47,23 @@ fn what_is_no_regular_file_is_refused_and_stays() {
     assert_eq!(kinds(&others), before);
 }
 
+#[test]
+fn what_a_link_leads_to_is_written_be_it_there_or_not() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    symlink("second", path("first")).expect("a link");
+    symlink(path("file"), path("second")).expect("a link");
+    for content in [&b"made"[..], b"replaced"] {
+        replace(&path("first"), content).expect("written");
+        assert_eq!(fs::read(path("file")).expect("there"), content);
+        for link in ["first", "second"] {
+            assert!(path(link).is_symlink(), "{link} is no link any more");
+        }
+    }
+    symlink("round", path("round")).expect("a link");
+    assert!(replace(&path("round"), b"text").is_err());
+}
+
 /// The negative control: what is refused above is done where a regular file is, or none.
 #[test]
 fn regular_files_are_made_replaced_and_removed() {

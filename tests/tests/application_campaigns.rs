@@ -509,6 +509,21 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
     }
 }
 
+/// Nobody who waits for a run without a fault is left in the dark.
+#[test]
+fn a_kernel_of_an_application_that_takes_long_is_told_of_before_faults_are_injected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    campaign(folder.path(), "failing/endless", "\"\"", "", STDOUT, ANY);
+    let mut run = RunningProgram::start(folder.path(), &["run", "campaign.yaml"], "stderr");
+    let stderr = folder.path().join("stderr");
+    let said = || std::fs::read_to_string(&stderr).expect("a file");
+    run.wait_until(|| said().contains("running kernel `_Z4waitPVi`: "));
+    assert!(said().contains(" wave instructions so far, "), "{}", said());
+    run.send(libc::SIGINT);
+    assert_eq!(run.end(), Ok(2), "{}", said());
+    assert!(said().contains("ended by SIGINT: interrupted"), "{}", said());
+}
+
 #[test]
 fn mistakes_in_files_are_told_with_their_place() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,7 +2,7 @@
 //! `applications`, which check themselves, built by each compiler.
 
 use flipwave_tests::{
-    Compiler, Finished, Straggler, application, application_module, applications,
+    Compiler, Finished, RunningProgram, Straggler, application, application_module, applications,
     failing_applications, flipwave, flipwave_within, program,
 };
 use std::io::{BufRead, BufReader};
@@ -251,11 +251,34 @@ fn nothing_that_a_program_started_is_left_when_it_has_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let straggler = Straggler::new(folder.path());
     let script = format!("{}; exit 3", straggler.command());
-    for command in [&["exec", "--"][..], &["capture", "--out", "none.capture", "--"]] {
+    for command in [
+        &["exec", "--"][..],
+        &["capture", "--out", "none.capture", "--"],
+        &["tool", "instruction-count", "--"],
+    ] {
         let arguments = [command, &["sh", "-c", &script]].concat();
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
         assert_eq!(finished.code, Some(3), "{command:?}: {finished:#?}");
         straggler.expect_gone();
+    }
+}
+
+#[test]
+fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "trap 'touch asked; trap - TERM; kill -TERM $$' TERM; touch started; \
+                  while :; do sleep 0.01; done";
+    for (options, table) in [(&[][..], "there is no table"), (&["--out", "a.csv"], "a.csv")] {
+        let tool = [&["tool", "instruction-count"], options, &["--", "sh", "-c", script]].concat();
+        let mut run = RunningProgram::start(folder.path(), &tool, "stderr");
+        run.wait_until(|| folder.path().join("started").exists());
+        run.send(libc::SIGTERM);
+        assert_eq!(run.end(), Err(libc::SIGTERM));
+        let said = run.stderr();
+        assert!(said.contains("was ended by SIGTERM: ") && said.contains(table), "{said}");
+        for file in ["started", "asked"] {
+            std::fs::remove_file(folder.path().join(file)).expect(file);
+        }
     }
 }
 

@@ -1,9 +1,14 @@
 //! A campaign that is stopped keeps what it has done, and what it has done is the beginning of
 //! what it would have done.
 
-use flipwave_tests::{Finished, RunningProgram, example, flipwave, program};
-use std::fs::File;
-use std::path::Path;
+use flipwave_codeobj::CodeObject;
+use flipwave_device::{Completion, Device, Dispatch, FaultCause};
+use flipwave_injector::{Attendance, Attended};
+use flipwave_sim::EmbeddedGpu;
+use flipwave_tests::{Finished, RunningProgram, assemble, example, flipwave, gfx90a, program};
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// More than there is memory for, and than anyone waits for.
@@ -128,6 +133,94 @@ fn a_fault_free_run_without_an_end_is_told_of_and_can_be_interrupted() {
     }
 }
 
+/// A program that the runtime has on the embedded GPU.
+#[test]
+fn kernels_that_are_run_once_can_be_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    endless(folder.path(), "");
+    let own = program();
+    let launch = ["exec", "--", own.to_str().expect("text"), "launch", "spin.yaml", "--out", "out"];
+    let mut run = RunningProgram::start(folder.path(), &launch, "stderr");
+    let stderr = folder.path().join("stderr");
+    let said = || std::fs::read_to_string(&stderr).expect("a file");
+    run.wait_until(|| said().contains("kernel spin has been running for "));
+    run.send(libc::SIGTERM);
+    assert_eq!(run.end(), Ok(2), "{}", said());
+    assert!(said().contains("ended by SIGTERM: interrupted"), "{}", said());
+}
+
+/// Tools and emulated programs are run so.
+#[test]
+fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
+    let spin = assemble("again:\n    s_add_u32 s0, s0, 1\n    s_branch again\n");
+    let mut device = EmbeddedGpu::new(gfx90a()).expect("a device");
+    let object = CodeObject::parse(&spin.code_object).expect("a code object");
+    let module = device.load(&object).expect("loaded");
+    let attendance = Attendance::default();
+    attendance.stop();
+    let end = Attended { device: &mut device, attendance: &attendance }.dispatch(&Dispatch {
+        module,
+        kernel: object.kernels()[0].name.to_string(),
+        grid: [64, 1, 1],
+        workgroup: [64, 1, 1],
+        kernarg: vec![0; 1024],
+        dynamic_lds: 0,
+        instruction_limit: 1 << 24,
+        queued: None,
+    });
+    let Ok(Completion::Faulted(fault)) = end else { panic!("{end:?}") };
+    let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };
+    assert!(executed < 1 << 20, "{executed}");
+}
+
+/// The commands that are not done in one go with a campaign, while a compiler writes.
+#[test]
+fn a_signal_leaves_no_unfinished_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    example("vector_add", FAULTS, folder.path());
+    // It gives up when the test has.
+    let script = "#!/bin/sh\nhere=${0%/*}\ncase \" $* \" in *' -o '*)\n    touch $here/started\n    \
+                  while [ -e $here/started -a ! -e $here/go ]; do sleep 0.01; done;;\nesac\n\
+                  exec clang-19 \"$@\"\n";
+    let compiler = executable(folder.path(), script);
+    let path = |name: &str| folder.path().join(name);
+    for command in ["tool", "profile"] {
+        let cache = path(command);
+        let options = if command == "tool" { &["instruction-count"][..] } else { &[] };
+        let mut own = Command::new(program());
+        own.arg(command).args(options).arg("vector_add.yaml");
+        own.env("FLIPWAVE_CLANG", &compiler).env("FLIPWAVE_CACHE", &cache);
+        let mut run = RunningProgram::of(own, folder.path(), "stderr");
+        run.wait_until(|| path("started").exists());
+        run.send(libc::SIGTERM);
+        std::fs::write(path("go"), "").expect("written");
+        assert_eq!(run.end(), Ok(2), "{command}: {}", run.stderr());
+        assert!(run.stderr().contains("ended by SIGTERM: "), "{command}: {}", run.stderr());
+        let is_unfinished = |file: &String| file.starts_with(".tmp");
+        let left: Vec<String> = files_below(&cache).into_iter().filter(is_unfinished).collect();
+        assert_eq!(left, [""; 0], "{command}");
+        ["started", "go"].iter().for_each(|own| std::fs::remove_file(path(own)).expect(own));
+    }
+}
+
+/// The names of all files below a folder.
+fn files_below(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|own| own.expect("an entry"));
+    let below = |entry: std::fs::DirEntry| match entry.path() {
+        path if path.is_dir() => files_below(&path),
+        _ => vec![entry.file_name().into_string().expect("text")],
+    };
+    entries.flat_map(below).collect()
+}
+
+/// A script that can be run.
+fn executable(folder: &Path, script: &str) -> PathBuf {
+    let file = folder.join("compiler");
+    std::fs::write(&file, script).expect("written");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("a mode");
+    file
+}
+
 #[test]
 fn a_fault_free_run_has_a_limit() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -149,10 +242,7 @@ fn a_second_signal_ends_the_program_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     let script = "#!/bin/sh\ntouch started\nexec sleep 30\n";
-    let compiler = folder.path().join("compiler");
-    std::fs::write(&compiler, script).expect("written");
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&compiler, executable).expect("a mode");
+    let compiler = executable(folder.path(), script);
     let mut command = Command::new(program());
     command.args(["run", "vector_add.yaml"]).env("FLIPWAVE_CLANG", &compiler);
     let mut run = RunningProgram::of(command, folder.path(), "stderr");

@@ -141,6 +141,11 @@ impl Driver for Watching {
         self.driver.end(machine, gpu, dispatch, completion)
     }
 
+    fn abandon(&mut self) {
+        *lock(&self.underway) = None;
+        self.driver.abandon();
+    }
+
     fn refuse(&mut self, queue: u64, packet: Option<u64>, refusal: &Refusal) {
         let text = match packet {
             Some(packet) => format!("packet {packet} of queue {queue}: {refusal}"),

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -158,10 +159,21 @@ fn start(
         .map_err(|reason| ApplicationError::Start { program: command.program.clone(), reason })
 }
 
-/// Prepares the new process, in which it runs: it leads a session, leaves no core file, and has the
-/// same addresses each time.
+/// Prepares the new process, in which it runs: it leads a session, no signal is blocked, it leaves no
+/// core file, and has the same addresses each time.
 fn settle() -> io::Result<()> {
     setsid()?;
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: system calls on this process, and a set on its stack.
+    unsafe {
+        // What asks this tool to end came to its whole group, from which this process has parted.
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
     // Where the machine's memory runs out, the kernel is to end the program, not this one. Some
     // containers have no such file.
     if let Ok(file) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty()) {

@@ -72,12 +72,12 @@ pub(super) fn compare_text(
     }
 }
 
-/// The lines that no pattern matches, with their numbers from 1 and their ends.
 /// Whether no line is left of a text without those that match one of `ignore`.
 pub(super) fn is_all_ignored(text: &str, ignore: &[Pattern]) -> bool {
     kept_lines(text, ignore).next().is_none()
 }
 
+/// The lines that no pattern matches, with their numbers from 1 and their ends.
 fn kept_lines<'a>(
     text: &'a str,
     ignore: &'a [Pattern],

@@ -13,14 +13,16 @@ use crate::capture::{CaptureSource, prepare_checked};
 use crate::error::CampaignError;
 use crate::golden::check_application;
 use crate::prepare::Prepared;
-use flipwave_attach::{Event, Library, Session, Task, ToolPath, read_report};
+use flipwave_attach::{Event, Follower, Library, Session, Task, ToolPath, read_report};
 use flipwave_hooks::hook::cache_folder;
-use flipwave_injector::Site;
+use flipwave_injector::{Attendance, Running, Site};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// Variables of this process that programs on this machine's own GPU get, too, by how their names
 /// begin: where AMD's runtime is, and which GPUs it may use.
@@ -29,6 +31,9 @@ const RUNTIME_VARIABLES: [&str; 7] =
 
 /// How many times as long as others a run may take that is recorded.
 const RECORDING: u32 = 20;
+
+/// How often reports of programs under way are looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Why an application cannot be run under AMD's runtime, or came to no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -205,7 +210,9 @@ impl<'a> Attached<'a> {
     ) -> Result<ApplicationGolden, CampaignError> {
         let report = self.run_file("report");
         let environment = environment(&self.session(Task::Run, Some(report.clone())));
-        let golden = self.application.golden(&environment, interrupt);
+        let golden = attended(&campaign.attendance, &report, || {
+            self.application.golden(&environment, interrupt)
+        });
         let events = read_report(&report).map_err(|reason| self.files(reason))?;
         let _ = std::fs::remove_file(&report);
         let golden =
@@ -230,7 +237,9 @@ impl<'a> Attached<'a> {
         let task = Task::Capture { file: file.clone(), command };
         let environment = self.embedded(&self.session(task, Some(report.clone())));
         let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
-        let ran = self.application.run(&environment, &limits, interrupt)?;
+        let ran = attended(&campaign.attendance, &report, || {
+            self.application.run(&environment, &limits, interrupt)
+        })?;
         self.events(&report)?;
         if !file.exists() {
             return Err(AttachError::NoGpu.into());
@@ -281,6 +290,34 @@ impl<'a> Attached<'a> {
         });
         failure.map_or(Ok(events), |reason| Err(AttachError::Failed(reason)))
     }
+}
+
+/// What comes of `run`, during which programs report to a file: whoever attends sees which of their
+/// dispatches take long.
+fn attended<T>(attendance: &Attendance, report: &Path, run: impl FnOnce() -> T) -> T {
+    let (end, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut follower = Follower::new(report.to_owned());
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
+                // A report that cannot be read is an error when all of it is read.
+                let running = follower.news().unwrap_or_default().into_iter().filter_map(running);
+                running.for_each(|own| attendance.see(own));
+            }
+        });
+        let result = run();
+        drop(end);
+        result
+    })
+}
+
+/// What an event says of a dispatch of the application that takes long.
+fn running(event: Event) -> Option<Running> {
+    let Event::Running { dispatch: Some(_), kernel, instructions, milliseconds } = event else {
+        return None;
+    };
+    let elapsed = Duration::from_millis(milliseconds);
+    Some(Running { kernel, wave_instructions: instructions, elapsed })
 }
 
 /// An application as one run of it on the embedded GPU, recorded.

@@ -106,6 +106,10 @@ pub trait Driver: Send {
         Ok(())
     }
 
+    /// The dispatch was made ready and does not end: its queue is gone, or its packet was changed and
+    /// is refused.
+    fn abandon(&mut self) {}
+
     /// A packet of a queue, both by their numbers, is not executed, or not ended as it should be;
     /// no packet is known where the queue itself is not to be read. Nothing of the queue is executed
     /// any more. The runtime learns of it when this returns.

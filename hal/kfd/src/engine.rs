@@ -343,7 +343,10 @@ impl Compute {
         // Others may have changed the packet since it was looked at.
         let mut execution = match gpu.device.begin_queued(queued, self.driver.limit(&dispatch)) {
             Ok(execution) => execution,
-            Err(error) => return refused(error),
+            Err(error) => {
+                self.driver.abandon();
+                return refused(error);
+            }
         };
         self.driver.start(&gpu.device, &execution)?;
         let mut stalls = StallWatch::default();
@@ -354,6 +357,7 @@ impl Compute {
                 Progress::Ended(completion) => break completion,
                 Progress::Paused if queue.is_gone.load(Ordering::Acquire) => {
                     device.abandon(execution)?;
+                    self.driver.abandon();
                     return Ok(End::Abandoned);
                 }
                 Progress::Paused => {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::application::{Ended, Output};
 use std::ffi::OsString;
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -18,6 +19,24 @@ fn a_program_ends_by_itself() {
 fn a_signal_ends_a_program() {
     assert_eq!(run("kill -SEGV $$").ended, Ended::Signalled(11));
     assert_eq!(run("kill -KILL $$").ended, Ended::Signalled(9));
+}
+
+/// The program `flipwave` has them blocked in all its threads.
+#[test]
+fn no_signal_is_blocked_in_a_program() {
+    let own = std::thread::spawn(|| {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: fills a set on the stack, and blocks in this thread what is in it.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+        }
+        ["TERM", "USR1"].map(|signal| run(&format!("kill -{signal} $$; echo on")))
+    });
+    let ran = own.join().expect("two runs");
+    let ended = ran.each_ref().map(|ran| (ran.ended, &ran.stdout[..]));
+    let expected = [libc::SIGTERM, libc::SIGUSR1].map(|own| (Ended::Signalled(own), &b""[..]));
+    assert_eq!(ended, expected);
 }
 
 #[test]

@@ -481,6 +481,66 @@ fn hostile_queues_neither_crash_the_engines_nor_make_them_write_elsewhere() {
     eprintln!("\r{} episodes, {turns} turns, {} s", episode - first, clock.elapsed().as_secs());
 }
 
+/// Notes what it is told, runs nothing, and has a packet changed while it is made ready.
+struct Noting {
+    told: Arc<Mutex<Vec<&'static str>>>,
+    /// Where a word is written, if one is.
+    changed: Option<u64>,
+}
+
+impl Driver for Noting {
+    fn begin(&mut self, _: &Machine, _: &KernelDispatch) -> Result<(), DeviceError> {
+        self.told.lock().unwrap().push("begin");
+        if let Some(place) = self.changed {
+            // SAFETY: in a page of the host's that the GPU may access.
+            unsafe { (host_address(place) as *mut u64).write_volatile(0x1000) };
+        }
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        _: &mut EmbeddedGpu,
+        _: &mut Execution,
+        _: u64,
+    ) -> Result<Progress, DeviceError> {
+        Ok(Progress::Paused)
+    }
+
+    fn abandon(&mut self) {
+        self.told.lock().unwrap().push("abandon");
+    }
+}
+
+#[test]
+fn a_driver_learns_that_a_dispatch_has_no_end() {
+    for is_changed in [false, true] {
+        let mut world = World::new(0);
+        let queue = world.queue(QueueKind::Compute);
+        let (ring, descriptor) = (world.gpu(RINGS[0]), world.gpu(DESCRIPTORS));
+        for offset in (0..64).step_by(8) {
+            world.put(ring + offset, 0);
+            world.put(descriptor + offset, 0);
+        }
+        world.put(descriptor + 16, world.gpu(CODE).wrapping_sub(descriptor));
+        world.put(ring, KernelPacketType::KERNEL | 1 << 16 | 64 << 32 | 1 << 48);
+        world.put(ring + 8, 1 | 64 << 32);
+        world.put(ring + 16, 1 | 1 << 32);
+        world.put(ring + 32, descriptor);
+        let structure = queue.structure().0;
+        world.put(structure + 128, 0);
+        world.put(structure + 56, 1);
+        world.put(structure + 192, 0);
+        let told = Arc::<Mutex<Vec<&'static str>>>::default();
+        let changed = is_changed.then_some(ring + 32);
+        world.compute.driver = Box::new(Noting { told: Arc::clone(&told), changed });
+        let packet = aql::next(&queue).expect("a packet");
+        queue.is_gone.store(true, Ordering::Release);
+        world.compute.take(&queue, &packet).expect("no failure");
+        assert_eq!(*told.lock().unwrap(), ["begin", "abandon"], "changed: {is_changed}");
+    }
+}
+
 /// The variable by which a process is told to check nothing.
 const UNCHECKED: &str = "FLIPWAVE_TEST_UNCHECKED";
 

@@ -19,6 +19,8 @@ use hsa_sys::{Functions, Library, LibraryError};
 use module::Module;
 use queue::{Queue, Waited};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Bytes that are zeroed at once.
@@ -48,6 +50,7 @@ pub struct RocrDevice {
     modules: Vec<Module>,
     queue: Option<Queue>,
     time_limit: Duration,
+    stopped: Arc<AtomicBool>,
 }
 
 /// No device.
@@ -99,6 +102,7 @@ impl RocrDevice {
             modules: Vec::new(),
             queue: None,
             time_limit: RocrDevice::TIME_LIMIT,
+            stopped: Arc::default(),
         })
     }
 
@@ -106,6 +110,11 @@ impl RocrDevice {
     /// dispatch may or may not reach its end.
     pub fn set_time_limit(&mut self, limit: Duration) {
         self.time_limit = limit;
+    }
+
+    /// Says by what dispatches are ended as if they were hung, those that begin later too.
+    pub fn set_stopped(&mut self, stopped: Arc<AtomicBool>) {
+        self.stopped = stopped;
     }
 
     fn check(
@@ -150,7 +159,7 @@ impl RocrDevice {
             self.queue = Some(queue);
         }
         let Some(queue) = &self.queue else { return Ok(Waited::Hung) };
-        let end = queue.run(packet, self.time_limit).map_err(internal)?;
+        let end = queue.run(packet, self.time_limit, &self.stopped).map_err(internal)?;
         if end != Waited::Done {
             // What is left of the dispatch must not meet the next one.
             self.queue = None;

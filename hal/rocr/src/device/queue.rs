@@ -6,7 +6,7 @@ use flipwave_device::{Address, FaultCause, KernelPacket};
 use hsa_sys::*;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Packets that the queue has room for.
@@ -59,7 +59,12 @@ impl Queue {
     }
 
     /// Runs a dispatch.
-    pub fn run(&self, packet: KernelPacket, limit: Duration) -> Result<Waited, HsaError> {
+    pub fn run(
+        &self,
+        packet: KernelPacket,
+        limit: Duration,
+        stopped: &AtomicBool,
+    ) -> Result<Waited, HsaError> {
         let start = Instant::now();
         self.submit(packet);
         loop {
@@ -84,7 +89,7 @@ impl Queue {
             if value < 1 {
                 return Ok(Waited::Done);
             }
-            if start.elapsed() > limit {
+            if start.elapsed() > limit || stopped.load(Ordering::Relaxed) {
                 return Ok(Waited::Hung);
             }
         }
