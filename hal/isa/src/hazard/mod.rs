@@ -120,10 +120,9 @@ impl Hazard {
 /// wait states do not end.
 pub const MOST_WAIT_STATES: u8 = 19;
 
-/// The manual hazards of a target's waves, in families: a trigger of a family replaces those
-/// before it on the same registers. Empty for generations that have no table.
-pub fn hazards(target: &Target, wave_size: u8) -> &'static [&'static [Hazard]] {
-    match target.generation() {
+/// The manual hazards of a target's waves, in families; `None` for generations that have no table.
+pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {
+    Some(match target.generation() {
         Generation::Gfx9 => gfx9::GFX9,
         Generation::Gfx90a => gfx9::GFX90A,
         Generation::Gfx940 => gfx9::GFX940,
@@ -135,8 +134,8 @@ pub fn hazards(target: &Target, wave_size: u8) -> &'static [&'static [Hazard]] {
             (true, 32) => gfx11::GFX11_5_WAVE32,
             (true, _) => gfx11::GFX11_5_WAVE64,
         },
-        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => &[],
-    }
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => return None,
+    })
 }
 
 /// An instruction that was executed before another.
