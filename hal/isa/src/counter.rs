@@ -2,7 +2,7 @@
 //! instructions that wait for them wait for (the ISA documents, "Data dependency resolution").
 //! LLVM's `SIInsertWaitcnts` says what compilers honour of it.
 
-use crate::{Class, Encoding, Generation, Inst, Register, Value};
+use crate::{Class, Encoding, Family, Generation, Inst, Opcode, Register, Value};
 use std::fmt;
 
 /// A counter of operations of a wave that are under way.
@@ -161,10 +161,10 @@ impl Counters {
     pub fn counted(&self, inst: &Inst) -> &'static [(Counter, Queue)] {
         match inst.class() {
             Class::Vmem | Class::Image => self.vector_memory(inst),
-            Class::Lds if inst.operation.name() == "lds_direct_load" => {
+            Class::Lds if inst.operation.opcode() == Opcode::LdsDirectLoad => {
                 &[(Counter::Expcnt, Queue::LdsDirect)]
             }
-            Class::Graphics if inst.operation.name() == "lds_param_load" => {
+            Class::Graphics if inst.operation.opcode() == Opcode::LdsParamLoad => {
                 &[(Counter::Expcnt, Queue::LdsDirect)]
             }
             Class::Lds if inst.modifiers.gds => &[
@@ -173,7 +173,7 @@ impl Counters {
             ],
             Class::Lds => &[(Counter::Lgkmcnt, Queue::Lds)],
             Class::Smem => &[(Counter::Lgkmcnt, Queue::ScalarMemory)],
-            Class::Message if inst.operation.name().starts_with("s_sendmsg") => {
+            Class::Message if inst.operation.is(Family::SendMessage) => {
                 &[(Counter::Lgkmcnt, Queue::Message)]
             }
             _ => &[],
@@ -181,16 +181,8 @@ impl Counters {
     }
 
     fn vector_memory(&self, inst: &Inst) -> &'static [(Counter, Queue)] {
-        // LLVM does not count cache invalidations: nothing waits for them.
-        const UNCOUNTED: [&str; 6] = [
-            "buffer_wbinvl1",
-            "buffer_wbinvl1_vol",
-            "buffer_invl2",
-            "buffer_inv",
-            "buffer_gl0_inv",
-            "buffer_gl1_inv",
-        ];
-        if UNCOUNTED.contains(&inst.operation.name()) {
+        // LLVM does not count them: nothing waits for them.
+        if inst.operation.opcode() == Opcode::CacheInvalidate {
             return &[];
         }
         let counts_stores = self.counts_stores;
@@ -214,8 +206,8 @@ impl Counters {
     /// that it takes from a scalar register is not known, and proves nothing.
     pub fn waits(&self, inst: &Inst) -> Option<WaitCounts> {
         let field = inst.immediate? as u16;
-        let name = inst.operation.name();
-        if name == "s_waitcnt" {
+        let opcode = inst.operation.opcode();
+        if opcode == Opcode::SWaitcnt {
             return Some(WaitCounts {
                 vmcnt: Some(self.vmcnt.of(field)),
                 lgkmcnt: Some(self.lgkmcnt.of(field)),
@@ -224,15 +216,14 @@ impl Counters {
             });
         }
         let null = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::Null);
-        let counter = name.strip_prefix("s_waitcnt_")?;
         let known = inst.operands.first().is_some_and(|operand| null(&operand.value));
         let count = known.then_some(field.min(u8::MAX.into()) as u8);
         let none = WaitCounts::default();
-        Some(match counter {
-            "vmcnt" => WaitCounts { vmcnt: count, ..none },
-            "lgkmcnt" => WaitCounts { lgkmcnt: count, ..none },
-            "expcnt" => WaitCounts { expcnt: count, ..none },
-            "vscnt" => WaitCounts { vscnt: count, ..none },
+        Some(match opcode {
+            Opcode::SWaitcntVmcnt => WaitCounts { vmcnt: count, ..none },
+            Opcode::SWaitcntLgkmcnt => WaitCounts { lgkmcnt: count, ..none },
+            Opcode::SWaitcntExpcnt => WaitCounts { expcnt: count, ..none },
+            Opcode::SWaitcntVscnt => WaitCounts { vscnt: count, ..none },
             _ => return None,
         })
     }

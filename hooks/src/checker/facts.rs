@@ -2,7 +2,7 @@
 
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use flipwave_isa::hazard::wait_states;
-use flipwave_isa::{DecodeError, Inst, Isa, Pc, RegisterSet, Target};
+use flipwave_isa::{DecodeError, Inst, Isa, Opcode, Pc, RegisterSet, Target};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ impl Facts {
         }
     }
 
-    /// The operation's canonical name.
-    pub fn name(&self) -> &'static str {
-        self.inst.operation.name()
+    /// Which operation it is.
+    pub fn opcode(&self) -> Opcode {
+        self.inst.operation.opcode()
     }
 
     /// Length in bytes.

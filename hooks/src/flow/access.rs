@@ -3,7 +3,9 @@
 use super::{
     Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, NoRules, Program, Unresolved,
 };
-use flipwave_isa::{Class, Control, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules};
+use flipwave_isa::{
+    Class, Control, Family, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -165,7 +167,7 @@ impl Program {
         let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&self.target.generation());
         let indexed = |inst: &Inst| {
             // The mode is switched by scalar instructions, and is one of vector arithmetic.
-            let is_mode = has_mode && inst.operation.name().starts_with("s_set_gpr_idx_");
+            let is_mode = has_mode && inst.operation.is(Family::GprIndex);
             match inst.class() {
                 _ if is_mode => self.vectors_indexed(),
                 _ if !inst.indexes_registers() => RegisterSet::EMPTY,

@@ -4,7 +4,8 @@ use super::index_mode::index_mode;
 use super::{Live, always};
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use flipwave_isa::{
-    Class, ExecChange, Inst, LanesWritten, Operand, Register, RegisterRange, RegisterSet, Value,
+    Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
+    RegisterSet, Value,
 };
 
 /// What of an instruction matters, besides the registers it names.
@@ -44,7 +45,7 @@ impl Transfers {
     /// The transfers of all instructions.
     pub fn of(program: &Program) -> Transfers {
         let indexed = index_mode(program);
-        let skips = program.instructions.iter().any(|i| i.operation.name() == "s_setvskip");
+        let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
         let transfer = |inst: &Inst, in_index_mode: bool| {
             let class = inst.class();
             let is_vector = matches!(class, Class::Valu | Class::Matrix);
@@ -181,10 +182,10 @@ impl Transfers {
 /// Whether an instruction leaves lanes of its destination alone, and does nothing else with what
 /// the destination held.
 fn keeps_lanes(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    let moves = name.starts_with("v_writelane_")
-        || name.starts_with("v_permlane")
-        || (name == "v_mov_b32" && inst.modifiers.dpp.is_some());
+    let opcode = inst.operation.opcode();
+    let moves = opcode == Opcode::VWritelane
+        || inst.operation.is(Family::Permlane)
+        || (opcode == Opcode::VMov && inst.modifiers.dpp.is_some());
     let is_source = |operand: &Operand| match operand.value {
         Value::Register(range) => names(inst.sources(), range),
         _ => false,
@@ -220,16 +221,15 @@ impl Lanes {
             .writes
             .iter()
             .any(|range| range.first == Register::ExecLo && range.words == wave_size / 32);
-        let name = inst.operation.name();
-        let begins = |verb: &str| name.starts_with(verb);
+        let opcode = inst.operation.opcode();
         let ones = inst.source(0) == Some(&Value::Integer(-1));
         Some(match change {
             // The other half is not touched.
             ExecChange::Complements if !is_whole => Lanes::By(ExecChange::Replaces),
             change if !is_whole => Lanes::By(change),
-            _ if ones && (begins("s_mov_b") || begins("s_or_saveexec_")) => Lanes::AllOn,
-            _ if ones && begins("s_xor_saveexec_") => Lanes::Exchanged,
-            ExecChange::Narrows if begins("s_mov_b") => Lanes::AllOff,
+            _ if ones && matches!(opcode, Opcode::SMov | Opcode::SOrSaveexec) => Lanes::AllOn,
+            _ if ones && opcode == Opcode::SXorSaveexec => Lanes::Exchanged,
+            ExecChange::Narrows if opcode == Opcode::SMov => Lanes::AllOff,
             change => Lanes::By(change),
         })
     }

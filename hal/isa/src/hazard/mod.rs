@@ -15,12 +15,13 @@ mod roles;
 mod shift;
 
 pub use group::Group;
+pub(crate) use matrix::MatrixShape;
 pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
 pub use roles::{Roles, Rows};
 pub use shift::amount_in_last_register;
 
-use crate::{Generation, Inst, RegisterRange, Target};
+use crate::{Generation, Inst, Opcode, RegisterRange, Target};
 
 /// One hazard: the second instruction must not follow the first too closely.
 #[derive(Debug)]
@@ -262,8 +263,8 @@ impl Hazard {
 
 /// Wait states that an instruction takes in the count of hazards.
 pub fn wait_states(inst: &Inst) -> u8 {
-    match inst.operation.name() {
-        "s_nop" => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
+    match inst.operation.opcode() {
+        Opcode::SNop => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
         _ => 1,
     }
 }
