@@ -8,7 +8,7 @@
 use crate::flow::{BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
 use crate::layout::{Code, Edits, Piece};
 use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Mitigation, Preceding, Roles, Rows};
-use flipwave_isa::{Inst, Isa, Pc, Value};
+use flipwave_isa::{Inst, Isa, Pc, Rules, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,15 +19,17 @@ const MOST_WAYS: usize = 256;
 /// Instructions that are looked back over for hazards that distance does not end.
 const FAR: usize = 64;
 
-/// Pads the code in `edits` that is inserted into `program`.
+/// Pads by the target's `rules` the code in `edits` that is inserted into `program`.
 ///
 /// # Errors
 /// [`SeamError`] for pieces that are no instructions of the target.
-pub fn pad(program: &Program, edits: &mut Edits, isa: &Isa) -> Result<u32, SeamError> {
-    let rows = Rows::new(&program.target, program.wave_size);
-    if rows.families().is_empty() {
-        return Ok(0);
-    }
+pub fn pad(
+    rules: Rules,
+    program: &Program,
+    edits: &mut Edits,
+    isa: &Isa,
+) -> Result<u32, SeamError> {
+    let rows = Rows::new(&rules);
     let mut decoder = Decoder {
         isa,
         rows,

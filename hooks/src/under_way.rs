@@ -9,8 +9,8 @@
 //! of the older operations have come back.
 
 use crate::flow::{BlockIndex, EdgeKind, InstIndex, Program};
-use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
-use flipwave_isa::{Inst, RegisterSet, Target};
+use flipwave_isa::counter::{Counter, Counters, Queue};
+use flipwave_isa::{Inst, RegisterSet};
 use std::collections::BTreeMap;
 
 /// Operations under way at a point.
@@ -67,21 +67,21 @@ impl UnderWay {
     }
 
     /// Whatever a caller or callee may have left.
-    fn anything(program: &Program) -> UnderWay {
-        let unknown = Counter::all(&program.target).collect();
+    fn anything(counters: Counters) -> UnderWay {
+        let unknown = counters.all().collect();
         UnderWay { operations: BTreeMap::new(), unknown }
     }
 
     /// Executes an instruction.
-    fn execute(&mut self, target: &Target, index: InstIndex, inst: &Inst) {
-        if let Some(counts) = WaitCounts::of(target, inst) {
-            for counter in Counter::all(target) {
+    fn execute(&mut self, counters: Counters, index: InstIndex, inst: &Inst) {
+        if let Some(counts) = counters.waits(inst) {
+            for counter in counters.all() {
                 if let Some(count) = counts.at_most(counter) {
                     self.prove(counter, count);
                 }
             }
         }
-        let own = counted(target, inst);
+        let own = counters.counted(inst);
         if own.is_empty() {
             return;
         }
@@ -149,15 +149,17 @@ impl UnderWay {
 /// What may be under way at the beginning of each block.
 #[derive(Clone, Debug)]
 pub struct LoadsUnderWay {
+    counters: Counters,
     entries: Vec<UnderWay>,
 }
 
 impl LoadsUnderWay {
     /// Follows all ways through the program. At the entry of a device function, behind a call, and
     /// in functions that are not understood, anything may be under way.
-    pub fn new(program: &Program) -> LoadsUnderWay {
-        let anything = UnderWay::anything(program);
-        let mut loads = LoadsUnderWay { entries: vec![UnderWay::default(); program.blocks.len()] };
+    pub fn new(program: &Program, counters: Counters) -> LoadsUnderWay {
+        let anything = UnderWay::anything(counters);
+        let entries = vec![UnderWay::default(); program.blocks.len()];
+        let mut loads = LoadsUnderWay { counters, entries };
         for function in program.functions.iter().filter(|function| function.kernel.is_none()) {
             if let Some(entry) = loads.entries.get_mut(function.blocks.start as usize) {
                 *entry = anything.clone();
@@ -194,14 +196,14 @@ impl LoadsUnderWay {
         for index in program.blocks[block.0 as usize].instructions.clone() {
             let index = InstIndex(index);
             if !is_understood {
-                state = UnderWay::anything(program);
+                state = UnderWay::anything(self.counters);
             }
             visit(index, &state);
-            state.execute(&program.target, index, &program.instructions[index.0 as usize]);
+            state.execute(self.counters, index, &program.instructions[index.0 as usize]);
         }
         let successors = &program.blocks[block.0 as usize].successors;
         if successors.iter().any(|edge| edge.kind == EdgeKind::Return) {
-            return UnderWay::anything(program);
+            return UnderWay::anything(self.counters);
         }
         state
     }
@@ -210,7 +212,7 @@ impl LoadsUnderWay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flipwave_isa::{Isa, Pc, RegisterRange};
+    use flipwave_isa::{Isa, Pc, RegisterRange, Rules, Target};
 
     fn vgpr(name: &str) -> RegisterSet {
         [RegisterRange::new(name.parse().expect("a register"), 1)].into_iter().collect()
@@ -220,11 +222,12 @@ mod tests {
     fn needed(lines: &[&str]) -> Vec<[Vec<(Counter, u8)>; 2]> {
         let target: Target = "gfx90a".parse().expect("a target");
         let isa = Isa::new(&target).expect("an ISA");
+        let counters = Rules::of(&target, 64).expect("rules").counters;
         let mut state = UnderWay::default();
         let after = |(index, line): (usize, &&str)| {
             let bytes = isa.assemble(line).expect("an instruction");
             let inst = isa.decode(&bytes, Pc(0)).expect("an instruction");
-            state.execute(&target, InstIndex(index as u32), &inst);
+            state.execute(counters, InstIndex(index as u32), &inst);
             ["v0", "v1"].map(|name| state.needed(vgpr(name)))
         };
         lines.iter().enumerate().map(after).collect()

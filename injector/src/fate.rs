@@ -4,7 +4,7 @@
 //! is the fault-free one.
 
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, LaneMask, LanesWritten, Register, RegisterRange};
+use flipwave_isa::{Family, Inst, LaneMask, LanesWritten, Opcode, Register, RegisterRange};
 use std::collections::HashMap;
 
 /// What becomes of a value.
@@ -107,6 +107,7 @@ fn flags_as_masks(range: RegisterRange) -> RegisterRange {
 /// not name: by an index in M0, in GPR-index mode, or not at all where vector instructions are
 /// skipped.
 fn reaches_unknown_registers(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    inst.indexes_registers() || name.starts_with("s_set_gpr_idx") || name == "s_setvskip"
+    inst.indexes_registers()
+        || inst.operation.is(Family::GprIndex)
+        || inst.operation.opcode() == Opcode::SSetvskip
 }

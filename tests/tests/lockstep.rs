@@ -102,7 +102,14 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
     for (pc, size) in inserted(&isa, rewritten, operation) {
         let broken = without(&rewritten.object, pc, size);
         let wanted = |at| liveness.before(at);
-        let Err(findings) = check(object, &program, &wanted, &broken, &rewritten.claims) else {
+        let Err(findings) = check(
+            program.rules().expect("rules"),
+            object,
+            &program,
+            &wanted,
+            &broken,
+            &rewritten.claims,
+        ) else {
             continue;
         };
         if !findings.iter().any(|finding| finding.rule == rule) {

@@ -1,7 +1,7 @@
 //! Clauses of gfx10 and later: memory instructions that the hardware issues without others of the
 //! wave in between (RDNA ISA documents, "S_CLAUSE"; LLVM's `SIInsertHardClauses`).
 
-use crate::{Class, Encoding, Generation, Inst, Target};
+use crate::{Class, Encoding, Generation, Inst, Opcode, Target};
 use std::fmt;
 
 /// What all instructions of a clause have in common.
@@ -37,7 +37,7 @@ pub enum Access {
 
 /// How many instructions belong to the clause that `inst` begins; `None` if it begins none.
 pub fn length(inst: &Inst) -> Option<u8> {
-    let field = inst.immediate.filter(|_| inst.operation.name() == "s_clause")?;
+    let field = inst.immediate.filter(|_| inst.operation.opcode() == Opcode::SClause)?;
     Some((field & 63) as u8 + 1)
 }
 
@@ -64,7 +64,7 @@ pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
 /// Whether an instruction may stand in a clause of any kind. It counts as one of the clause's.
 /// LLVM lets no wait for counters stand there.
 pub fn is_internal(inst: &Inst) -> bool {
-    matches!(inst.operation.name(), "s_nop" | "s_sleep" | "s_delay_alu")
+    matches!(inst.operation.opcode(), Opcode::SNop | Opcode::SSleep | Opcode::SDelayAlu)
 }
 
 impl fmt::Display for Kind {

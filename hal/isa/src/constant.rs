@@ -6,7 +6,7 @@
 //! constants" and "Literal constants".
 
 use crate::inst::Modifiers;
-use crate::{Operation, Value};
+use crate::{Family, Operation, Value};
 use half::f16;
 
 /// The type that the constants of an operand have.
@@ -81,10 +81,9 @@ impl ConstantType {
         source: usize,
     ) -> ConstantType {
         let name = operation.name();
-        let is_mixed = ["v_fma_mix", "v_mad_mix"].iter().any(|prefix| name.starts_with(prefix));
         match self {
             ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
-            ConstantType::F16 if is_mixed => {
+            ConstantType::F16 if operation.is(Family::Mixed) => {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
                 if halves >> source & 1 != 0 { ConstantType::F16 } else { ConstantType::F32 }
             }

@@ -1,6 +1,6 @@
 //! Where control goes behind an instruction.
 
-use crate::{Generation, Inst};
+use crate::{Generation, Inst, Opcode};
 
 /// Where control goes behind an instruction. Targets of direct branches and calls are
 /// [`Inst::branch_target`].
@@ -44,26 +44,25 @@ impl Control {
 impl Inst {
     /// Where control goes behind it.
     pub fn control(&self, generation: Generation) -> Control {
-        let name = self.operation.name();
-        match (name, self.branch_target) {
-            ("s_setpc_b64", _) => Control::Jump,
-            ("s_swappc_b64" | "s_call_b64", _) => Control::Call,
-            ("s_branch", Some(_)) => Control::Branch,
-            ("s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join", _) => {
+        match (self.operation.opcode(), self.branch_target) {
+            (Opcode::SSetpc, _) => Control::Jump,
+            (Opcode::SSwappc | Opcode::SCall, _) => Control::Call,
+            (Opcode::SBranch, Some(_)) => Control::Branch,
+            (Opcode::SCbranchFork | Opcode::SCbranchJoin, _) => {
                 Control::Unknown("where a fork or join goes depends on the stack of forks")
             }
-            ("s_rfe_b64", _) => Control::Unknown("it returns from a trap handler"),
-            ("s_trap", _) if self.traps_for_good(generation) => Control::End,
+            (Opcode::SRfe, _) => Control::Unknown("it returns from a trap handler"),
+            (Opcode::STrap, _) if self.traps_for_good(generation) => Control::End,
             (_, Some(_)) if self.flags.branch => Control::Conditional,
             _ if self.flags.branch => Control::Unknown("it is no branch that is known"),
-            _ if self.ends_wave() || name == "s_code_end" => Control::End,
+            (Opcode::SEndpgm | Opcode::SCodeEnd, _) => Control::End,
             _ => Control::Next,
         }
     }
 
     /// Whether it is one of the instructions that a wave ends with.
     pub fn ends_wave(&self) -> bool {
-        self.operation.name().starts_with("s_endpgm")
+        self.operation.opcode() == Opcode::SEndpgm
     }
 
     /// Whether it is a trap that the wave does not come back from. From gfx11 on it may not be

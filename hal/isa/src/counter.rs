@@ -2,7 +2,7 @@
 //! instructions that wait for them wait for (the ISA documents, "Data dependency resolution").
 //! LLVM's `SIInsertWaitcnts` says what compilers honour of it.
 
-use crate::{Class, Encoding, Generation, Inst, Register, Target, Value};
+use crate::{Class, Encoding, Family, Generation, Inst, Opcode, Register, Value};
 use std::fmt;
 
 /// A counter of operations of a wave that are under way.
@@ -29,25 +29,8 @@ impl Counter {
         }
     }
 
-    /// The most operations that it counts on a target; hardware issues no further one before one
-    /// has come back. 0 where the target has no such counter.
-    pub fn most(self, target: &Target) -> u8 {
-        let Some(fields) = Fields::of(target.generation()) else { return 0 };
-        match self {
-            Counter::Vmcnt => fields.vmcnt.most(),
-            Counter::Lgkmcnt => fields.lgkmcnt.most(),
-            Counter::Expcnt => fields.expcnt.most(),
-            Counter::Vscnt if fields.counts_stores => 63,
-            Counter::Vscnt => 0,
-        }
-    }
-
-    /// The counters of a target. None for gfx12, whose counters are others.
-    pub fn all(target: &Target) -> impl Iterator<Item = Counter> {
-        let all = [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt];
-        let target = target.clone();
-        all.into_iter().filter(move |counter| counter.most(&target) > 0)
-    }
+    /// All of them.
+    const ALL: [Counter; 4] = [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt];
 }
 
 impl fmt::Display for Counter {
@@ -90,63 +73,9 @@ impl Queue {
 /// The counter of vector memory, and of flat accesses before gfx10 that all go to vector memory.
 pub const VECTOR_MEMORY: &[(Counter, Queue)] = &[(Counter::Vmcnt, Queue::VectorMemory)];
 
-/// The counters that an instruction increments, and the queue it comes back through. A flat
-/// access counts in two, since its addresses decide which way it goes; from gfx10 on it comes back
-/// in order with both.
-pub fn counted(target: &Target, inst: &Inst) -> &'static [(Counter, Queue)] {
-    match inst.class() {
-        Class::Vmem | Class::Image => vector_memory(target, inst),
-        Class::Lds if inst.operation.name() == "lds_direct_load" => {
-            &[(Counter::Expcnt, Queue::LdsDirect)]
-        }
-        Class::Graphics if inst.operation.name() == "lds_param_load" => {
-            &[(Counter::Expcnt, Queue::LdsDirect)]
-        }
-        Class::Lds if inst.modifiers.gds => {
-            &[(Counter::Lgkmcnt, Queue::GlobalDataShare), (Counter::Expcnt, Queue::GlobalDataShare)]
-        }
-        Class::Lds => &[(Counter::Lgkmcnt, Queue::Lds)],
-        Class::Smem => &[(Counter::Lgkmcnt, Queue::ScalarMemory)],
-        Class::Message if inst.operation.name().starts_with("s_sendmsg") => {
-            &[(Counter::Lgkmcnt, Queue::Message)]
-        }
-        _ => &[],
-    }
-}
-
-fn vector_memory(target: &Target, inst: &Inst) -> &'static [(Counter, Queue)] {
-    // LLVM does not count cache invalidations: nothing waits for them.
-    const UNCOUNTED: [&str; 6] = [
-        "buffer_wbinvl1",
-        "buffer_wbinvl1_vol",
-        "buffer_invl2",
-        "buffer_inv",
-        "buffer_gl0_inv",
-        "buffer_gl1_inv",
-    ];
-    if UNCOUNTED.contains(&inst.operation.name()) {
-        return &[];
-    }
-    let counts_stores = Fields::of(target.generation()).is_some_and(|fields| fields.counts_stores);
-    let returns = inst.destinations().next().is_some() || inst.modifiers.lds;
-    let is_store = counts_stores && inst.flags.stores && !returns;
-    match inst.encoding {
-        Encoding::Flat if is_store => {
-            &[(Counter::Vscnt, Queue::Store), (Counter::Lgkmcnt, Queue::Lds)]
-        }
-        Encoding::Flat if counts_stores => {
-            &[(Counter::Vmcnt, Queue::VectorMemory), (Counter::Lgkmcnt, Queue::Lds)]
-        }
-        Encoding::Flat => &[(Counter::Vmcnt, Queue::Flat), (Counter::Lgkmcnt, Queue::Flat)],
-        Encoding::Scratch if is_store => &[(Counter::Vscnt, Queue::PrivateStore)],
-        _ if is_store => &[(Counter::Vscnt, Queue::Store)],
-        _ => VECTOR_MEMORY,
-    }
-}
-
 /// Bits of a counter in the immediate field of `s_waitcnt`: a low part and a high one, each by its
 /// position and its width.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Bits {
     low: (u32, u32),
     high: (u32, u32),
@@ -171,9 +100,10 @@ fn mask(width: u32) -> u8 {
     ((1u16 << width) - 1) as u8
 }
 
-/// Where a generation has its counters in `s_waitcnt` (LLVM, `AMDGPUBaseInfo`, "Waitcnt"; the
-/// tests ask the assembler).
-struct Fields {
+/// The wait counters of a generation: where it has them in `s_waitcnt` (LLVM, `AMDGPUBaseInfo`,
+/// "Waitcnt"; the tests ask the assembler), and what counts in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
     vmcnt: Bits,
     lgkmcnt: Bits,
     expcnt: Bits,
@@ -181,20 +111,23 @@ struct Fields {
     counts_stores: bool,
 }
 
-impl Fields {
-    fn of(generation: Generation) -> Option<Fields> {
+impl Counters {
+    /// Those of a generation. None for gfx12, whose counters are others.
+    pub(crate) fn of(generation: Generation) -> Option<Counters> {
         let expcnt = Bits::new(4, 3);
         let vmcnt = Bits { low: (0, 4), high: (14, 2) };
         let counts_stores = generation >= Generation::Gfx10;
         Some(match generation {
             Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => {
-                Fields { vmcnt: Bits::new(0, 4), lgkmcnt: Bits::new(8, 4), expcnt, counts_stores }
+                Counters { vmcnt: Bits::new(0, 4), lgkmcnt: Bits::new(8, 4), expcnt, counts_stores }
             }
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-                Fields { vmcnt, lgkmcnt: Bits::new(8, 4), expcnt, counts_stores }
+                Counters { vmcnt, lgkmcnt: Bits::new(8, 4), expcnt, counts_stores }
             }
-            Generation::Gfx10 => Fields { vmcnt, lgkmcnt: Bits::new(8, 6), expcnt, counts_stores },
-            Generation::Gfx11 => Fields {
+            Generation::Gfx10 => {
+                Counters { vmcnt, lgkmcnt: Bits::new(8, 6), expcnt, counts_stores }
+            }
+            Generation::Gfx11 => Counters {
                 vmcnt: Bits::new(10, 6),
                 lgkmcnt: Bits::new(4, 6),
                 expcnt: Bits::new(0, 3),
@@ -202,6 +135,120 @@ impl Fields {
             },
             Generation::Gfx12 => return None,
         })
+    }
+
+    /// The counters that there are.
+    pub fn all(&self) -> impl Iterator<Item = Counter> + use<> {
+        let own = *self;
+        Counter::ALL.into_iter().filter(move |counter| own.most(*counter) > 0)
+    }
+
+    /// The most operations that a counter counts; hardware issues no further one before one has come
+    /// back. 0 where there is no such counter.
+    pub fn most(&self, counter: Counter) -> u8 {
+        match counter {
+            Counter::Vmcnt => self.vmcnt.most(),
+            Counter::Lgkmcnt => self.lgkmcnt.most(),
+            Counter::Expcnt => self.expcnt.most(),
+            Counter::Vscnt if self.counts_stores => 63,
+            Counter::Vscnt => 0,
+        }
+    }
+
+    /// The counters that an instruction increments, and the queue it comes back through. A flat
+    /// access counts in two, since its addresses decide which way it goes; from gfx10 on it comes back
+    /// in order with both.
+    pub fn counted(&self, inst: &Inst) -> &'static [(Counter, Queue)] {
+        match inst.class() {
+            Class::Vmem | Class::Image => self.vector_memory(inst),
+            Class::Lds if inst.operation.opcode() == Opcode::LdsDirectLoad => {
+                &[(Counter::Expcnt, Queue::LdsDirect)]
+            }
+            Class::Graphics if inst.operation.opcode() == Opcode::LdsParamLoad => {
+                &[(Counter::Expcnt, Queue::LdsDirect)]
+            }
+            Class::Lds if inst.modifiers.gds => &[
+                (Counter::Lgkmcnt, Queue::GlobalDataShare),
+                (Counter::Expcnt, Queue::GlobalDataShare),
+            ],
+            Class::Lds => &[(Counter::Lgkmcnt, Queue::Lds)],
+            Class::Smem => &[(Counter::Lgkmcnt, Queue::ScalarMemory)],
+            Class::Message if inst.operation.is(Family::SendMessage) => {
+                &[(Counter::Lgkmcnt, Queue::Message)]
+            }
+            _ => &[],
+        }
+    }
+
+    fn vector_memory(&self, inst: &Inst) -> &'static [(Counter, Queue)] {
+        // LLVM does not count them: nothing waits for them.
+        if inst.operation.opcode() == Opcode::CacheInvalidate {
+            return &[];
+        }
+        let counts_stores = self.counts_stores;
+        let returns = inst.destinations().next().is_some() || inst.modifiers.lds;
+        let is_store = counts_stores && inst.flags.stores && !returns;
+        match inst.encoding {
+            Encoding::Flat if is_store => {
+                &[(Counter::Vscnt, Queue::Store), (Counter::Lgkmcnt, Queue::Lds)]
+            }
+            Encoding::Flat if counts_stores => {
+                &[(Counter::Vmcnt, Queue::VectorMemory), (Counter::Lgkmcnt, Queue::Lds)]
+            }
+            Encoding::Flat => &[(Counter::Vmcnt, Queue::Flat), (Counter::Lgkmcnt, Queue::Flat)],
+            Encoding::Scratch if is_store => &[(Counter::Vscnt, Queue::PrivateStore)],
+            _ if is_store => &[(Counter::Vscnt, Queue::Store)],
+            _ => VECTOR_MEMORY,
+        }
+    }
+
+    /// The counts that an instruction waits for, if it is one that waits for counters. A count
+    /// that it takes from a scalar register is not known, and proves nothing.
+    pub fn waits(&self, inst: &Inst) -> Option<WaitCounts> {
+        let field = inst.immediate? as u16;
+        let opcode = inst.operation.opcode();
+        if opcode == Opcode::SWaitcnt {
+            return Some(WaitCounts {
+                vmcnt: Some(self.vmcnt.of(field)),
+                lgkmcnt: Some(self.lgkmcnt.of(field)),
+                expcnt: Some(self.expcnt.of(field)),
+                vscnt: None,
+            });
+        }
+        let null = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::Null);
+        let known = inst.operands.first().is_some_and(|operand| null(&operand.value));
+        let count = known.then_some(field.min(u8::MAX.into()) as u8);
+        let none = WaitCounts::default();
+        Some(match opcode {
+            Opcode::SWaitcntVmcnt => WaitCounts { vmcnt: count, ..none },
+            Opcode::SWaitcntLgkmcnt => WaitCounts { lgkmcnt: count, ..none },
+            Opcode::SWaitcntExpcnt => WaitCounts { expcnt: count, ..none },
+            Opcode::SWaitcntVscnt => WaitCounts { vscnt: count, ..none },
+            _ => return None,
+        })
+    }
+
+    /// The assembler's text that waits until each of these counters is at most its count: no line, one
+    /// or two. Counters that there are not are left out, since what would count in them
+    /// counts in others; so are counts that a counter never exceeds. Of a counter named twice the
+    /// lower count holds.
+    pub fn wait_for(&self, counts: &[(Counter, u8)]) -> String {
+        let wanted = |counter: Counter| {
+            let own = counts.iter().filter(|(own, _)| *own == counter).map(|(_, count)| *count);
+            own.min().filter(|count| *count < self.most(counter))
+        };
+        let named = [Counter::Vmcnt, Counter::Expcnt, Counter::Lgkmcnt]
+            .into_iter()
+            .filter_map(|counter| Some(format!(" {counter}({})", wanted(counter)?)));
+        let named: String = named.collect();
+        let mut lines = Vec::new();
+        if !named.is_empty() {
+            lines.push(format!("s_waitcnt{named}"));
+        }
+        if let Some(count) = wanted(Counter::Vscnt) {
+            lines.push(format!("s_waitcnt_vscnt null, {count:#x}"));
+        }
+        lines.join("\n")
     }
 }
 
@@ -215,34 +262,6 @@ pub struct WaitCounts {
 }
 
 impl WaitCounts {
-    /// The counts that an instruction waits for, if it is one that waits for counters. A count
-    /// that it takes from a scalar register is not known, and proves nothing.
-    pub fn of(target: &Target, inst: &Inst) -> Option<WaitCounts> {
-        let fields = Fields::of(target.generation())?;
-        let field = inst.immediate? as u16;
-        let name = inst.operation.name();
-        if name == "s_waitcnt" {
-            return Some(WaitCounts {
-                vmcnt: Some(fields.vmcnt.of(field)),
-                lgkmcnt: Some(fields.lgkmcnt.of(field)),
-                expcnt: Some(fields.expcnt.of(field)),
-                vscnt: None,
-            });
-        }
-        let null = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::Null);
-        let counter = name.strip_prefix("s_waitcnt_")?;
-        let known = inst.operands.first().is_some_and(|operand| null(&operand.value));
-        let count = known.then_some(field.min(u8::MAX.into()) as u8);
-        let none = WaitCounts::default();
-        Some(match counter {
-            "vmcnt" => WaitCounts { vmcnt: count, ..none },
-            "lgkmcnt" => WaitCounts { lgkmcnt: count, ..none },
-            "expcnt" => WaitCounts { expcnt: count, ..none },
-            "vscnt" => WaitCounts { vscnt: count, ..none },
-            _ => return None,
-        })
-    }
-
     /// The most that `counter` may be afterwards; `None` if the instruction does not say.
     pub fn at_most(self, counter: Counter) -> Option<u8> {
         match counter {
@@ -252,29 +271,6 @@ impl WaitCounts {
             Counter::Vscnt => self.vscnt,
         }
     }
-}
-
-/// The assembler's text that waits until each of these counters is at most its count: no line, one
-/// or two. Counters that the target does not have are left out, since what would count in them
-/// counts in others; so are counts that a counter never exceeds. Of a counter named twice the
-/// lower count holds.
-pub fn waits(target: &Target, counts: &[(Counter, u8)]) -> String {
-    let wanted = |counter: Counter| {
-        let own = counts.iter().filter(|(own, _)| *own == counter).map(|(_, count)| *count);
-        own.min().filter(|count| *count < counter.most(target))
-    };
-    let named = [Counter::Vmcnt, Counter::Expcnt, Counter::Lgkmcnt]
-        .into_iter()
-        .filter_map(|counter| Some(format!(" {counter}({})", wanted(counter)?)));
-    let named: String = named.collect();
-    let mut lines = Vec::new();
-    if !named.is_empty() {
-        lines.push(format!("s_waitcnt{named}"));
-    }
-    if let Some(count) = wanted(Counter::Vscnt) {
-        lines.push(format!("s_waitcnt_vscnt null, {count:#x}"));
-    }
-    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -288,6 +284,10 @@ mod tests {
         Isa::new(&target.parse().unwrap()).unwrap()
     }
 
+    fn counters(isa: &Isa) -> Counters {
+        Counters::of(isa.target().generation()).unwrap()
+    }
+
     /// What the instructions of a text wait for, taken together.
     fn waited(isa: &Isa, text: &str) -> [Option<u8>; 4] {
         let bytes = isa.assemble(text).unwrap();
@@ -296,7 +296,7 @@ mod tests {
         while at < bytes.len() {
             let inst = isa.decode(&bytes[at..], Pc(0)).unwrap();
             at += usize::from(inst.size);
-            let own = WaitCounts::of(isa.target(), &inst).unwrap();
+            let own = counters(isa).waits(&inst).unwrap();
             let all = [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt];
             for (count, counter) in counts.iter_mut().zip(all) {
                 *count = [*count, own.at_most(counter)].into_iter().flatten().min();
@@ -320,12 +320,12 @@ mod tests {
                 let expected = [vmcnt, lgkmcnt, expcnt, None];
                 assert_eq!(waited(&isa, line), expected, "{target} {line}");
             }
-            let most = |counter: Counter| counter.most(isa.target());
+            let most = |counter: Counter| counters(&isa).most(counter);
             assert_eq!(most(Counter::Vmcnt), 63);
             assert_eq!(most(Counter::Expcnt), 7);
         }
         let nop = isa("gfx90a").decode(&[0, 0, 0x80, 0xbf], Pc(0)).unwrap();
-        assert_eq!(WaitCounts::of(isa("gfx90a").target(), &nop), None);
+        assert_eq!(counters(&isa("gfx90a")).waits(&nop), None);
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         use Counter::{Expcnt, Lgkmcnt, Vmcnt, Vscnt};
         for target in TARGETS {
             let isa = isa(target);
-            let has_stores = Vscnt.most(isa.target()) > 0;
+            let has_stores = counters(&isa).most(Vscnt) > 0;
             for counts in [
                 vec![(Vmcnt, 0)],
                 vec![(Lgkmcnt, 3), (Vmcnt, 40)],
@@ -358,7 +358,7 @@ mod tests {
                 vec![(Vmcnt, 0), (Lgkmcnt, 0), (Expcnt, 0), (Vscnt, 0)],
                 vec![(Lgkmcnt, 5), (Lgkmcnt, 2)],
             ] {
-                let text = waits(isa.target(), &counts);
+                let text = counters(&isa).wait_for(&counts);
                 let found = waited(&isa, &text);
                 for (counter, count) in counts {
                     let all = [Vmcnt, Lgkmcnt, Expcnt, Vscnt];
@@ -370,15 +370,15 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(waits(isa.target(), &[(Vmcnt, 63), (Expcnt, 7)]), "");
+            assert_eq!(counters(&isa).wait_for(&[(Vmcnt, 63), (Expcnt, 7)]), "");
         }
     }
 
-    fn counters(target: &str, line: &str) -> Vec<Counter> {
+    fn counted(target: &str, line: &str) -> Vec<Counter> {
         let isa = isa(target);
         let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
         let inst = isa.decode(&bytes, Pc(0)).unwrap();
-        counted(isa.target(), &inst).iter().map(|own| own.0).collect()
+        counters(&isa).counted(&inst).iter().map(|own| own.0).collect()
     }
 
     #[test]
@@ -396,14 +396,14 @@ mod tests {
             ("s_sendmsg sendmsg(MSG_INTERRUPT)", &[Lgkmcnt]),
             ("v_mov_b32 v0, v1", &[]),
         ] {
-            assert_eq!(counters("gfx90a", line), expected, "{line}");
+            assert_eq!(counted("gfx90a", line), expected, "{line}");
         }
         for (line, expected) in [
             ("global_store_dword v1, v0, s[2:3]", &[Vmcnt][..]),
             ("buffer_wbl2 sc0 sc1", &[Vmcnt]),
             ("buffer_inv sc0 sc1", &[]),
         ] {
-            assert_eq!(counters("gfx942", line), expected, "{line}");
+            assert_eq!(counted("gfx942", line), expected, "{line}");
         }
     }
 
@@ -429,14 +429,14 @@ mod tests {
             ("lds_param_load v0, attr0.x", &[Expcnt]),
             ("image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D", &[Vmcnt]),
         ] {
-            assert_eq!(counters("gfx1100", line), expected, "{line}");
+            assert_eq!(counted("gfx1100", line), expected, "{line}");
         }
         for (line, expected) in [
             ("buffer_load_dword v0, s[4:7], 0 offen lds", &[Vmcnt][..]),
             ("buffer_gl1_inv", &[]),
             ("global_store_dword v1, v0, s[2:3]", &[Vscnt]),
         ] {
-            assert_eq!(counters("gfx1030", line), expected, "{line}");
+            assert_eq!(counted("gfx1030", line), expected, "{line}");
         }
     }
 }

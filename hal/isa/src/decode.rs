@@ -3,7 +3,7 @@
 use crate::ffi::{Description, McOperand, flag};
 use crate::inst::{Encoding, Flags, Inst, Operand, Pc, Role, SdwaUnused, Value};
 use crate::text::{self, Printed};
-use crate::{Class, ConstantType, Generation, Operation, Register, RegisterRange};
+use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
 
 /// The instruction that `description` describes.
 pub(crate) fn inst(
@@ -29,7 +29,7 @@ pub(crate) fn inst(
             _ => None,
         })
     };
-    if operation.name() == "ds_swizzle_b32" {
+    if operation.opcode() == Opcode::DsSwizzle {
         let pattern = immediates().next().map(|offset| offset as u16);
         printed.modifiers.swizzle = pattern;
         printed.modifiers.offset = i64::from(pattern.unwrap_or_default());
@@ -67,7 +67,7 @@ pub(crate) fn inst(
         reads.retain(|range| !range.first.is_per_lane() || printed(*range));
     }
     let lds_size_in_m0 = generation < Generation::Gfx9 || printed.modifiers.gds;
-    if encoding == Encoding::Ds && !lds_size_in_m0 && !operation.addresses_through_m0() {
+    if encoding == Encoding::Ds && !lds_size_in_m0 && !operation.is(Family::LdsThroughM0) {
         // gfx9 dropped M0 as the limit of LDS; LLVM shares the description with gfx8.
         reads.retain(|range| range.first != Register::M0);
     }
@@ -115,10 +115,10 @@ fn fix_immediate_fields(
 ) {
     for operand in &mut printed.operands {
         operand.value = match (&operand.value, encoding, field) {
-            (Value::Integer(literal), ..) if operation.name() == "s_setreg_imm32_b32" => {
+            (Value::Integer(literal), ..) if operation.opcode() == Opcode::SSetregImm32 => {
                 Value::Literal(*literal as u32)
             }
-            (Value::Literal(_), ..) if operation.name() == "s_setreg_imm32_b32" => continue,
+            (Value::Literal(_), ..) if operation.opcode() == Opcode::SSetregImm32 => continue,
             (Value::Literal(offset), Encoding::Smem, _) => Value::Integer(i64::from(*offset)),
             (Value::Literal(_) | Value::Integer(_), Encoding::Sopp, Some(field)) => {
                 Value::Integer(field)
@@ -220,7 +220,7 @@ fn flags(description: &Description, operation: Operation) -> Flags {
         stores: has(flag::STORES),
         // LLVM does not mark forks, joins and returns from exceptions.
         branch: (has(flag::BRANCH) || operation.class() == Class::Branch)
-            && !operation.name().starts_with("s_endpgm"),
+            && operation.opcode() != Opcode::SEndpgm,
         conditional: has(flag::CONDITIONAL),
         call: has(flag::CALL),
         terminator: has(flag::TERMINATOR),

@@ -1,7 +1,7 @@
 //! What instructions do to EXEC, and which lanes they read and write (the ISA documents, "Program
 //! flow control" and the description of each operation).
 
-use crate::{Class, Inst, Operand, Register, RegisterRange, Role, Value};
+use crate::{Class, Family, Inst, Opcode, Operand, Register, RegisterRange, Role, Value};
 
 /// How the lanes that EXEC selects behind an instruction relate to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,29 +31,28 @@ impl Inst {
     /// How it changes EXEC; `None` where it does not.
     pub fn exec_change(&self) -> Option<ExecChange> {
         let exec = *self.writes.iter().find(|range| is_exec(**range))?;
-        if self.class() == Class::Valu {
-            // v_cmpx: lanes that were off stay off.
+        if self.operation.is(Family::Compare) {
+            // Lanes that were off give zero.
             return Some(ExecChange::Narrows);
         }
-        let name = self.operation.name();
-        let (verb, _) = name.rsplit_once('_').unwrap_or((name, ""));
         let sources: Vec<&Operand> = self.sources().collect();
         let is_old = |index: usize| {
             sources.get(index).is_some_and(|operand| operand.value == Value::Register(exec))
         };
         let is_number =
             |number| sources.first().is_some_and(|operand| operand.value == Value::Integer(number));
-        Some(match verb {
-            "s_and_saveexec" | "s_andn1_saveexec" | "s_andn1_wrexec" => ExecChange::Narrows,
-            "s_or_saveexec" | "s_orn1_saveexec" => ExecChange::Widens,
-            "s_andn2_saveexec" | "s_andn2_wrexec" => ExecChange::Complements,
-            "s_and" if is_old(0) || is_old(1) => ExecChange::Narrows,
-            "s_andn2" if is_old(0) => ExecChange::Narrows,
-            "s_andn2" if is_old(1) => ExecChange::Complements,
-            "s_or" if is_old(0) || is_old(1) => ExecChange::Widens,
-            "s_orn2" | "s_wqm" if is_old(0) => ExecChange::Widens,
-            "s_mov" if is_number(-1) => ExecChange::Widens,
-            "s_mov" if is_number(0) => ExecChange::Narrows,
+        use Opcode::*;
+        Some(match self.operation.opcode() {
+            SAndSaveexec | SAndn1Saveexec | SAndn1Wrexec => ExecChange::Narrows,
+            SOrSaveexec | SOrn1Saveexec => ExecChange::Widens,
+            SAndn2Saveexec | SAndn2Wrexec => ExecChange::Complements,
+            SAnd if is_old(0) || is_old(1) => ExecChange::Narrows,
+            SAndn2 if is_old(0) => ExecChange::Narrows,
+            SAndn2 if is_old(1) => ExecChange::Complements,
+            SOr if is_old(0) || is_old(1) => ExecChange::Widens,
+            SOrn2 | SWqm if is_old(0) => ExecChange::Widens,
+            SMov if is_number(-1) => ExecChange::Widens,
+            SMov if is_number(0) => ExecChange::Narrows,
             _ => ExecChange::Replaces,
         })
     }
@@ -61,34 +60,21 @@ impl Inst {
     /// Whether a lane of the result may come from other lanes of the sources, or from lanes that
     /// EXEC does not select. Where not even the ISA documents are clear, the answer is yes.
     pub fn reads_other_lanes(&self) -> bool {
-        const NAMES: [&str; 6] = [
-            "v_readlane_",
-            "v_readfirstlane_",
-            "v_permlane",
-            "ds_permute_",
-            "ds_bpermute_",
-            "ds_swizzle_",
-        ];
-        let name = self.operation.name();
         self.modifiers.dpp.is_some()
             || matches!(self.class(), Class::Matrix | Class::Image | Class::Graphics)
-            || NAMES.iter().any(|prefix| name.starts_with(prefix))
-            || name.contains("_load_tr_")
-            || name.starts_with("ds_read_tr")
-            || name.starts_with("ds_load_tr")
-            || name.starts_with("ds_gws_")
+            || self.operation.is(Family::OtherLanes)
     }
 
     /// Which lanes of its vector destinations it writes.
     pub fn lanes_written(&self) -> LanesWritten {
-        let name = self.operation.name();
-        if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
+        let operation = self.operation;
+        if operation.is(Family::Mfma) || operation.is(Family::SparseMfma) {
             // MI200 ISA, "Matrix arithmetic instructions": EXEC is ignored.
             LanesWritten::All
-        } else if name.starts_with("v_writelane_")
+        } else if operation.opcode() == Opcode::VWritelane
             // Lanes whose source is off keep what they have; v_permlane64 does nothing at all in
             // waves of 32 lanes.
-            || name.starts_with("v_permlane")
+            || operation.is(Family::Permlane)
             || self.modifiers.dpp.is_some()
         {
             LanesWritten::Some
@@ -100,8 +86,7 @@ impl Inst {
     /// Whether it reaches registers that it does not name, through an index in M0: `v_movrels`,
     /// `s_movreld` and the like. In GPR-index mode all vector arithmetic does.
     pub fn indexes_registers(&self) -> bool {
-        let name = self.operation.name();
-        name.contains("_movrel") || name.contains("_swaprel")
+        self.operation.is(Family::Movrel)
     }
 
     /// The operand that an instruction reads at a place among its sources.
@@ -174,6 +159,10 @@ mod tests {
             ("gfx90a", "s_wqm_b64 exec, exec", Some(ExecChange::Widens)),
             ("gfx90a", "v_cmpx_eq_u32 vcc, v0, v1", Some(ExecChange::Narrows)),
             ("gfx1100", "v_cmpx_eq_u32 v0, v1", Some(ExecChange::Narrows)),
+            // Whatever lanes the value of a lane names.
+            ("gfx90a", "v_readfirstlane_b32 exec_lo, v0", Some(ExecChange::Replaces)),
+            ("gfx90a", "v_readlane_b32 exec_hi, v0, 3", Some(ExecChange::Replaces)),
+            ("gfx90a", "v_cmp_eq_u32 exec, v0, v1", Some(ExecChange::Narrows)),
             ("gfx1100", "s_and_saveexec_b32 s0, vcc_lo", Some(ExecChange::Narrows)),
             ("gfx1100", "s_and_not1_b32 exec_lo, exec_lo, s0", Some(ExecChange::Narrows)),
             ("gfx90a", "s_and_b64 s[0:1], exec, s[2:3]", None),

@@ -1,7 +1,5 @@
 //! The memory side of an operation, from its canonical name.
 
-use crate::Operation;
-
 /// Where a memory instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemorySpace {
@@ -41,39 +39,32 @@ pub struct MemoryAccess {
     pub bytes: u8,
 }
 
-impl Operation {
-    /// What the operation does to memory; `None` where it touches none, such as cache
-    /// maintenance or the LDS permutes. The width is that of the data, per lane: both elements
-    /// of a two-address LDS operation, the compared value alone of a compare-and-swap, and the
-    /// register's width for formatted buffer accesses, whose width in memory the resource
-    /// decides.
-    pub fn memory(self) -> Option<MemoryAccess> {
-        const SPACES: [(&str, MemorySpace); 8] = [
-            ("tbuffer_", MemorySpace::Buffer),
-            ("buffer_", MemorySpace::Buffer),
-            ("flat_", MemorySpace::Flat),
-            ("global_", MemorySpace::Global),
-            ("scratch_", MemorySpace::Scratch),
-            ("s_buffer_", MemorySpace::Scalar),
-            ("s_scratch_", MemorySpace::Scalar),
-            ("s_", MemorySpace::Scalar),
-        ];
-        let name = self.name();
-        if let Some(rest) = name.strip_prefix("ds_") {
-            let (kind, bytes) = lds(rest)?;
-            return Some(MemoryAccess { space: MemorySpace::Lds, kind, bytes });
-        }
-        let (space, rest) =
-            SPACES.iter().find_map(|(prefix, space)| Some((*space, name.strip_prefix(prefix)?)))?;
-        let (verb, rest) = rest.split_once('_')?;
-        let (kind, bytes) = match verb {
-            "load" => (MemoryKind::Load, width(rest)?),
-            "store" => (MemoryKind::Store, width(rest)?),
-            "atomic" => (MemoryKind::Atomic, atomic_width(rest)),
-            _ => return None,
-        };
-        Some(MemoryAccess { space, kind, bytes })
+/// The access of [`Operation::memory`](crate::Operation::memory), from the canonical name.
+pub(crate) fn of(name: &str) -> Option<MemoryAccess> {
+    const SPACES: [(&str, MemorySpace); 8] = [
+        ("tbuffer_", MemorySpace::Buffer),
+        ("buffer_", MemorySpace::Buffer),
+        ("flat_", MemorySpace::Flat),
+        ("global_", MemorySpace::Global),
+        ("scratch_", MemorySpace::Scratch),
+        ("s_buffer_", MemorySpace::Scalar),
+        ("s_scratch_", MemorySpace::Scalar),
+        ("s_", MemorySpace::Scalar),
+    ];
+    if let Some(rest) = name.strip_prefix("ds_") {
+        let (kind, bytes) = lds(rest)?;
+        return Some(MemoryAccess { space: MemorySpace::Lds, kind, bytes });
     }
+    let (space, rest) =
+        SPACES.iter().find_map(|(prefix, space)| Some((*space, name.strip_prefix(prefix)?)))?;
+    let (verb, rest) = rest.split_once('_')?;
+    let (kind, bytes) = match verb {
+        "load" => (MemoryKind::Load, width(rest)?),
+        "store" => (MemoryKind::Store, width(rest)?),
+        "atomic" => (MemoryKind::Atomic, atomic_width(rest)),
+        _ => return None,
+    };
+    Some(MemoryAccess { space, kind, bytes })
 }
 
 /// Bytes of what follows `load_` or `store_`.
@@ -134,6 +125,7 @@ fn lds(rest: &str) -> Option<(MemoryKind, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Operation;
 
     #[test]
     fn spaces_kinds_and_widths() {

@@ -1,7 +1,8 @@
 //! Where a memory instruction finds its address and its data.
 
 use crate::{
-    Encoding, Inst, MemoryAccess, MemoryKind, MemorySpace, Register, RegisterRange, Role, Value,
+    Encoding, Family, Inst, MemoryAccess, MemoryKind, MemorySpace, Operation, Register,
+    RegisterRange, Role, Value,
 };
 
 /// The memory side of an instruction with the registers that take part.
@@ -53,9 +54,8 @@ impl Inst {
     /// Where it finds address and data; `None` where [`Inst::memory`] is, and for images.
     pub fn memory_operand(&self) -> Option<MemoryOperand> {
         let access = self.memory()?;
-        let name = self.operation.name();
-        let adds_lane = name.contains("addtid");
-        let to_lds = self.modifiers.lds || name.contains("_load_lds_");
+        let adds_lane = self.operation.is(Family::AddsLane);
+        let to_lds = self.modifiers.lds || self.operation.is(Family::LoadToLds);
         let loaded = self.destinations().find_map(|operand| register(&operand.value));
         let mut operand = MemoryOperand {
             access,
@@ -82,8 +82,12 @@ impl Inst {
             Encoding::Mubuf | Encoding::Mtbuf => operand.buffer(&sources)?,
             Encoding::Smem => operand.scalar(&sources)?,
             Encoding::Ds => {
-                operand.in_m0 = self.operation.addresses_through_m0();
-                operand.lds(&sources, name, self.modifiers.offset0, self.modifiers.offset1);
+                operand.in_m0 = self.operation.is(Family::LdsThroughM0);
+                operand.lds(
+                    &sources,
+                    self.operation,
+                    [self.modifiers.offset0, self.modifiers.offset1],
+                );
             }
             Encoding::Flat | Encoding::Global | Encoding::Scratch => operand.flat(&sources),
             _ => return None,
@@ -137,16 +141,16 @@ impl MemoryOperand {
     }
 
     /// `[vaddr,] [data,] [data]`.
-    fn lds(&mut self, sources: &[&Value], name: &str, offset0: u8, offset1: u8) {
+    fn lds(&mut self, sources: &[&Value], operation: Operation, offsets: [u8; 2]) {
         let mut registers = sources.iter().copied().filter_map(register);
         if !self.in_m0 {
             self.vaddr = registers.next();
         }
         self.stored.extend(registers);
-        if ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|verb| name.starts_with(verb)) {
-            let stride = if name.contains("st64") { 64 } else { 1 };
+        if operation.is(Family::TwoAddresses) {
+            let stride = if operation.is(Family::Stride64) { 64 } else { 1 };
             let element = i64::from(self.access.bytes / 2) * stride;
-            self.offsets = vec![i64::from(offset0) * element, i64::from(offset1) * element];
+            self.offsets = offsets.map(|offset| i64::from(offset) * element).to_vec();
         }
     }
 

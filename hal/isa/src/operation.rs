@@ -2,19 +2,56 @@
 //! the data type, the memory space and width. All derive from the mnemonic, whose parts are
 //! the ISA manuals' own naming scheme.
 
-use crate::{Generation, canonical};
+use crate::hazard::MatrixShape;
+use crate::opcode::Families;
+use crate::{Family, Generation, MemoryAccess, Opcode, canonical, memory};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, OnceLock};
 
 /// An operation under its canonical name: the gfx9 mnemonic without the encoding suffix.
 /// `v_add_f32_e64`, `v_add_f32_dpp` and `v_add_f32` are one operation, `global_load_b32`
 /// (gfx11) and `global_load_dword` are one operation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Operation {
+#[derive(Clone, Copy)]
+pub struct Operation(&'static Row);
+
+/// The facts of an operation. There is one row of each, made when its name is first met.
+struct Row {
     name: &'static str,
-    /// Follows from the name; it is asked for again and again.
+    opcode: Opcode,
+    families: Families,
     class: Class,
+    data_type: DataType,
+    memory: Option<MemoryAccess>,
+    matrix: Option<MatrixShape>,
+    keeps_destination: Since,
+}
+
+impl Row {
+    fn new(name: &'static str) -> Row {
+        let class = class_of(name);
+        Row {
+            name,
+            opcode: Opcode::named(name),
+            families: Families::named(name),
+            class,
+            data_type: data_type_of(name),
+            memory: memory::of(name),
+            matrix: MatrixShape::of(name),
+            keeps_destination: keeps_destination(name, class),
+        }
+    }
+}
+
+/// The generations for which something holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    Always,
+    Gfx9,
+    Gfx10,
+    Never,
 }
 
 impl Operation {
@@ -30,7 +67,7 @@ impl Operation {
         }
         // The names come from LLVM's finite opcode tables, so what is kept is bounded.
         let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        let operation = Operation { name: kept, class: class_of(kept) };
+        let operation = Operation(Box::leak(Box::new(Row::new(kept))));
         known.insert(kept, operation);
         operation
     }
@@ -40,35 +77,40 @@ impl Operation {
         Operation::named(&canonical::name(mnemonic, generation))
     }
 
+    /// Which operation it is, of those that something recognises.
+    pub fn opcode(self) -> Opcode {
+        self.0.opcode
+    }
+
+    /// Whether it belongs to a family.
+    pub fn is(self, family: Family) -> bool {
+        self.0.families.contains(family)
+    }
+
     /// The unit the operation runs on.
     pub fn class(self) -> Class {
-        self.class
+        self.0.class
     }
 
     /// The element type of the result, or of what a comparison compares: the first type that
     /// the name names (`v_cvt_f32_f64` is [`DataType::F32`]). Memory operations other than
     /// floating-point atomics move untyped bits.
     pub fn data_type(self) -> DataType {
-        let mut types = self.name.split('_').filter_map(|part| match part {
-            "f16" => Some(DataType::F16),
-            "bf16" => Some(DataType::Bf16),
-            "f32" => Some(DataType::F32),
-            "f64" => Some(DataType::F64),
-            // Bytes in a dword, as far as this list goes.
-            "fp8" | "bf8" => Some(DataType::Integer),
-            _ if is_integer_type(part) => Some(DataType::Integer),
-            _ => None,
-        });
-        types.next().unwrap_or(DataType::Integer)
+        self.0.data_type
     }
 
-    /// Whether a DS operation takes an address or a size from M0 on every generation.
-    pub(crate) fn addresses_through_m0(self) -> bool {
-        let name = self.name;
-        name.contains("addtid")
-            || ["ds_append", "ds_consume", "ds_gws_", "ds_ordered_"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
+    /// What the operation does to memory; `None` where it touches none, such as cache
+    /// maintenance or the LDS permutes. The width is that of the data, per lane: both elements
+    /// of a two-address LDS operation, the compared value alone of a compare-and-swap, and the
+    /// register's width for formatted buffer accesses, whose width in memory the resource
+    /// decides.
+    pub fn memory(self) -> Option<MemoryAccess> {
+        self.0.memory
+    }
+
+    /// The shape of an MFMA operation.
+    pub(crate) fn matrix(self) -> Option<MatrixShape> {
+        self.0.matrix
     }
 
     /// Whether part of the destination keeps its old value although LLVM's description does not
@@ -76,43 +118,91 @@ impl Operation {
     /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
     /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all.
     pub fn keeps_destination(self, generation: Generation) -> bool {
-        let name = self.name;
-        if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
-            return true;
-        }
-        if self.class() != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
-            return false;
-        }
-        let result = name
-            .split('_')
-            .find(|part| matches!(*part, "f16" | "bf16" | "f32" | "f64") || is_integer_type(part));
-        if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
-            return false;
-        }
-        const SINCE_GFX9: [&str; 9] = [
-            "v_mad_",
-            "v_fma_",
-            "v_div_fixup_",
-            "v_interp_p2_",
-            "v_add_i16",
-            "v_sub_i16",
-            "v_med3_",
-            "v_min3_",
-            "v_max3_",
-        ];
-        match generation {
-            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => false,
-            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-                !name.contains("_legacy_")
-                    && SINCE_GFX9.iter().any(|prefix| name.starts_with(prefix))
-            }
-            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => true,
+        match self.0.keeps_destination {
+            Since::Always => true,
+            Since::Gfx9 => generation >= Generation::Gfx9,
+            Since::Gfx10 => generation >= Generation::Gfx10,
+            Since::Never => false,
         }
     }
 
     /// The canonical name.
     pub fn name(self) -> &'static str {
-        self.name
+        self.0.name
+    }
+}
+
+impl PartialEq for Operation {
+    fn eq(&self, other: &Operation) -> bool {
+        // There is one row of each name.
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Operation {}
+
+impl Hash for Operation {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // By name: what is kept by operation comes in the same order in every process.
+        self.0.name.hash(state);
+    }
+}
+
+impl PartialOrd for Operation {
+    fn partial_cmp(&self, other: &Operation) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Operation {
+    fn cmp(&self, other: &Operation) -> Ordering {
+        self.0.name.cmp(other.0.name)
+    }
+}
+
+/// The type of [`Operation::data_type`].
+fn data_type_of(name: &str) -> DataType {
+    let mut types = name.split('_').filter_map(|part| match part {
+        "f16" => Some(DataType::F16),
+        "bf16" => Some(DataType::Bf16),
+        "f32" => Some(DataType::F32),
+        "f64" => Some(DataType::F64),
+        // Bytes in a dword, as far as this list goes.
+        "fp8" | "bf8" => Some(DataType::Integer),
+        _ if is_integer_type(part) => Some(DataType::Integer),
+        _ => None,
+    });
+    types.next().unwrap_or(DataType::Integer)
+}
+
+/// Since when [`Operation::keeps_destination`] holds.
+fn keeps_destination(name: &str, class: Class) -> Since {
+    if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
+        return Since::Always;
+    }
+    if class != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
+        return Since::Never;
+    }
+    let result = name
+        .split('_')
+        .find(|part| matches!(*part, "f16" | "bf16" | "f32" | "f64") || is_integer_type(part));
+    if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
+        return Since::Never;
+    }
+    const SINCE_GFX9: [&str; 9] = [
+        "v_mad_",
+        "v_fma_",
+        "v_div_fixup_",
+        "v_interp_p2_",
+        "v_add_i16",
+        "v_sub_i16",
+        "v_med3_",
+        "v_min3_",
+        "v_max3_",
+    ];
+    match SINCE_GFX9.iter().any(|prefix| name.starts_with(prefix)) {
+        true if !name.contains("_legacy_") => Since::Gfx9,
+        _ => Since::Gfx10,
     }
 }
 
@@ -207,13 +297,13 @@ fn is_integer_type(part: &str) -> bool {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.0.name)
     }
 }
 
 impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.0.name)
     }
 }
 

@@ -81,7 +81,7 @@ use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, ModuleId,
 };
-use flipwave_isa::{Isa, Pc, Residency, Target};
+use flipwave_isa::{Isa, Pc, Residency, Rules, Target};
 use global_sync::GlobalSync;
 use launch::Launch;
 use noting::Noting;
@@ -361,14 +361,15 @@ impl EmbeddedGpu {
     /// # Errors
     /// [`DeviceError::NoStrictLevel`] for a processor whose rules are not known here.
     pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
-        if !strict::PROCESSORS.contains(&self.target.processor()) {
-            return Err(DeviceError::NoStrictLevel {
-                target: self.target.to_string(),
-                known: strict::PROCESSORS.to_vec(),
-            });
-        }
+        let machine = execution.launch.machine;
+        let is_known = strict::PROCESSORS.contains(&self.target.processor());
+        let rules = Rules::of(&self.target, machine.lanes).filter(|_| is_known);
+        let rules = rules.ok_or_else(|| DeviceError::NoStrictLevel {
+            target: self.target.to_string(),
+            known: strict::PROCESSORS.to_vec(),
+        })?;
         let programs = self.programs_of(execution);
-        Ok(StrictCheck(Strict::new(&self.target, execution.launch.machine, programs)))
+        Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs)))
     }
 
     /// Like [`EmbeddedGpu::advance`], checked; and much slower.

@@ -6,7 +6,7 @@ use crate::translate::translate;
 use crate::vector::Level;
 use crate::wave::RowIndex;
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{DecodeError, Inst, Isa, Pc};
+use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -213,7 +213,7 @@ impl Program {
 /// How many rows of each half of the vector registers, from the first on, an instruction can write:
 /// all where an index says which.
 fn rows_reached(inst: &Inst, machine: Machine) -> [u16; 2] {
-    if inst.indexes_registers() || inst.operation.name().starts_with("s_set_gpr_idx") {
+    if inst.indexes_registers() || inst.operation.is(Family::GprIndex) {
         return [256; 2];
     }
     let written = inst.writes.iter().filter_map(|range| {

@@ -17,7 +17,7 @@ use crate::wave_copy::WaveCopy;
 use crate::wave_state::WaveState;
 use crate::workgroup::Workgroup;
 use flipwave_device::{DeviceFault, FaultCause, ModuleId, Place, Stall, Wait, Waiting, WaveId};
-use flipwave_isa::{Inst, MemoryKind, MemorySpace};
+use flipwave_isa::{Family, Inst, MemoryKind, MemorySpace, Opcode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -281,12 +281,10 @@ impl Observer for LoopFinder {
 /// Whether what an instruction does depends on more than the wave and memory: on time, or on what
 /// waves of other workgroups have asked for.
 fn reads_more_than_state(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    name.starts_with("s_memtime")
-        || name.starts_with("s_memrealtime")
-        || name.starts_with("s_getreg")
-        || name.starts_with("s_sendmsg_rtn")
-        || name.starts_with("ds_gws")
+    const FAMILIES: [Family; 3] =
+        [Family::GetRegister, Family::SendMessageReturning, Family::GlobalWaveSync];
+    matches!(inst.operation.opcode(), Opcode::SMemtime | Opcode::SMemrealtime)
+        || FAMILIES.into_iter().any(|family| inst.operation.is(family))
 }
 
 /// Another memory, which notes what is written and which pages are looked at.

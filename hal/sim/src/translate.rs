@@ -12,7 +12,7 @@ use crate::{
     vector_memory,
 };
 use flipwave_isa::{
-    AccVgpr, Dpp, DppControl, Encoding, Generation, Inst, Operand, Operation, OutputScale,
+    AccVgpr, Dpp, DppControl, Encoding, Family, Generation, Inst, Operand, Operation, OutputScale,
     Register, RegisterRange, Role, SdwaSelect, SdwaUnused, Value, Vgpr,
 };
 
@@ -441,7 +441,7 @@ fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Ma
         op.mask_destination = machine.mask_destination(low);
     }
     // From gfx10 on EXEC is all that it writes, and no destination is named.
-    op.writes_exec = inst.operation.name().starts_with("v_cmpx_");
+    op.writes_exec = inst.operation.is(Family::CompareToExec);
 }
 
 /// What the modifiers make of one source.

@@ -1,8 +1,8 @@
 //! Instructions with what the rules ask of them, decoded once for each encoding.
 
-use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
+use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use flipwave_isa::hazard::wait_states;
-use flipwave_isa::{DecodeError, Inst, Isa, Pc, RegisterSet, Target};
+use flipwave_isa::{DecodeError, Inst, Isa, Opcode, Pc, RegisterSet, Target};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -29,22 +29,22 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of an instruction of a target.
-    pub fn of(target: &Target, inst: Inst) -> Facts {
+    pub fn of(target: &Target, counters: Counters, inst: Inst) -> Facts {
         Facts {
             reads: inst.reads.iter().copied().collect(),
             writes: inst.writes.iter().copied().collect(),
             branch: inst.branch_target.map(|target| target.0.wrapping_sub(inst.pc.0).cast_signed()),
             falls_through: inst.control(target.generation()).may_go_on(),
-            counted: counted(target, &inst),
-            waits: WaitCounts::of(target, &inst),
+            counted: counters.counted(&inst),
+            waits: counters.waits(&inst),
             wait_states: wait_states(&inst),
             inst,
         }
     }
 
-    /// The operation's canonical name.
-    pub fn name(&self) -> &'static str {
-        self.inst.operation.name()
+    /// Which operation it is.
+    pub fn opcode(&self) -> Opcode {
+        self.inst.operation.opcode()
     }
 
     /// Length in bytes.
@@ -64,14 +64,15 @@ impl Facts {
 /// first word whatever follows, and one of eight by its first two.
 pub struct Decoder {
     isa: Isa,
+    counters: Counters,
     short: FxHashMap<[u8; 4], Arc<Facts>>,
     long: FxHashMap<[u8; 8], Arc<Facts>>,
 }
 
 impl Decoder {
     /// A decoder that remembers nothing yet.
-    pub fn new(isa: Isa) -> Decoder {
-        Decoder { isa, short: FxHashMap::default(), long: FxHashMap::default() }
+    pub fn new(isa: Isa, counters: Counters) -> Decoder {
+        Decoder { isa, counters, short: FxHashMap::default(), long: FxHashMap::default() }
     }
 
     /// The instruction at the beginning of `bytes`, which lie at `pc`.
@@ -81,7 +82,8 @@ impl Decoder {
         if let Some(facts) = known {
             return Ok(Arc::clone(facts));
         }
-        let facts = Arc::new(Facts::of(self.isa.target(), self.isa.decode(bytes, Pc(pc))?));
+        let facts =
+            Arc::new(Facts::of(self.isa.target(), self.counters, self.isa.decode(bytes, Pc(pc))?));
         match (facts.inst.size, bytes.first_chunk(), bytes.first_chunk()) {
             (4, Some(word), _) => _ = self.short.insert(*word, Arc::clone(&facts)),
             (8, _, Some(words)) => _ = self.long.insert(*words, Arc::clone(&facts)),

@@ -5,6 +5,7 @@ use super::code::{Code, Owner};
 use super::originals::{Origin, Seam};
 use super::seam::Jump;
 use crate::flow::InstIndex;
+use flipwave_isa::Opcode;
 use std::collections::{BTreeSet, HashSet};
 
 /// Successors and predecessors of the instructions of the new code, by their indices.
@@ -98,7 +99,7 @@ impl Flow {
             let Some((from, item)) = item.and_then(|at| Some((at, code.items().get(at)?))) else {
                 continue;
             };
-            if item.facts.name() != "s_setpc_b64" {
+            if item.facts.opcode() != Opcode::SSetpc {
                 continue;
             }
             for edge in &block.successors {

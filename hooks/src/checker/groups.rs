@@ -4,14 +4,14 @@ use super::Question;
 use super::code::{Code, Item};
 use super::finding::{Finding, Rule};
 use super::flow::original;
-use flipwave_isa::Class;
+use flipwave_isa::{Class, Opcode};
 
 /// Checks the groups of the new code, original and inserted.
 pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
     for (at, item) in code.items().iter().enumerate() {
-        let (length, what) = match item.facts.name() {
-            "s_clause" => (clause_length(item), "a clause"),
-            "s_delay_alu" => (delay_length(item), "what a delay hint is about"),
+        let (length, what) = match item.facts.opcode() {
+            Opcode::SClause => (clause_length(item), "a clause"),
+            Opcode::SDelayAlu => (delay_length(item), "what a delay hint is about"),
             _ => continue,
         };
         let members = code.items().iter().skip(at + 1).take(length);
@@ -22,7 +22,7 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
                 // round.
                 let follows = member.pc == end && member.is_inserted() == item.is_inserted();
                 end = member.end();
-                follows && (item.facts.name() != "s_clause" || is_memory(member))
+                follows && (item.facts.opcode() != Opcode::SClause || is_memory(member))
             });
         if !is_whole {
             let what = format!("{what} of {length} instructions is not whole");

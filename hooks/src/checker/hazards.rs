@@ -24,10 +24,7 @@ pub fn check(
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) -> usize {
-    let mut rows = Rows::new(&question.program.target, question.program.wave_size);
-    if rows.families().is_empty() {
-        return 0;
-    }
+    let mut rows = Rows::new(&question.rules);
     let mut known: FxHashMap<*const Facts, Roles> = FxHashMap::default();
     let roles: Vec<Roles> = code
         .items()

@@ -50,7 +50,7 @@ use crate::liveness::Live;
 use code::{Code, Owner};
 use facts::Decoder;
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{Pc, RegisterSet};
+use flipwave_isa::{Pc, RegisterSet, Rules};
 use flow::Flow;
 use std::ops::Range;
 use std::time::Instant;
@@ -87,6 +87,7 @@ pub struct Inserted {
 
 /// What the checker is asked about.
 pub(crate) struct Question<'a> {
+    rules: Rules,
     original: &'a CodeObject,
     program: &'a Program,
     /// What is wanted before each original instruction.
@@ -127,12 +128,13 @@ impl Question<'_> {
     }
 }
 
-/// Checks `new` against the `original` that it was made from, with the original's `program` and
-/// what is wanted before each of its instructions ([`crate::liveness`]).
+/// Checks by the target's `rules` `new` against the `original` that it was made from, with the
+/// original's `program` and what is wanted before each of its instructions ([`crate::liveness`]).
 ///
 /// # Errors
 /// Everything that is wrong, by ascending address and rule.
 pub fn check(
+    rules: Rules,
     original: &CodeObject,
     program: &Program,
     wanted: &dyn Fn(InstIndex) -> Live,
@@ -140,11 +142,11 @@ pub fn check(
     claims: &Claims,
 ) -> Result<Proof, Vec<Finding>> {
     let start = Instant::now();
-    let question = Question { original, program, wanted, new, claims };
+    let question = Question { rules, original, program, wanted, new, claims };
     let isa =
         program.isa().map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;
     let mut findings = Vec::new();
-    let mut decoder = Decoder::new(isa);
+    let mut decoder = Decoder::new(isa, rules.counters);
     let code = Code::read(&question, &mut decoder, &mut findings);
     code::check_gaps(&question, &code, &mut findings);
     let seams = originals::check(&question, &code, &mut findings);

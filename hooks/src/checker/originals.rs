@@ -6,7 +6,7 @@ use super::code::{Code, Item, Owner};
 use super::finding::{Finding, Rule};
 use crate::flow::{AddressChain, InstIndex};
 use flipwave_codeobj::{Relocation, RelocationKind};
-use flipwave_isa::{Encoding, Inst, Pc, Value};
+use flipwave_isa::{Encoding, Inst, Opcode, Pc, Value};
 use std::collections::{BTreeSet, HashMap};
 
 /// A way that control takes through inserted code.
@@ -135,7 +135,7 @@ fn check_chain(
         return;
     };
     let distance = u64::from(high_half) << 32 | u64::from(low_half);
-    let new = if low.facts.name().starts_with("s_sub") {
+    let new = if low.facts.opcode() == Opcode::SSub {
         getpc.end().wrapping_sub(distance)
     } else {
         getpc.end().wrapping_add(distance)

@@ -11,8 +11,8 @@ use super::Question;
 use super::code::{Code, Item};
 use super::finding::{Finding, Rule};
 use super::flow::{Flow, original};
-use flipwave_isa::counter::{Counter, Queue, counted};
-use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet, Target};
+use flipwave_isa::counter::{Counter, Counters, Queue};
+use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet};
 use std::collections::BTreeMap;
 
 /// What is under way at a point.
@@ -35,9 +35,9 @@ struct Count {
 
 /// Follows all paths and checks each instruction.
 pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut Vec<Finding>) {
-    let target = &question.program.target;
+    let counters = question.rules.counters;
     let items = code.items();
-    let anything = Pending { anything: Counter::all(target).collect(), ..Pending::default() };
+    let anything = Pending { anything: counters.all().collect(), ..Pending::default() };
     // What is known where paths meet; elsewhere it follows from the instruction before.
     let mut known: BTreeMap<u32, Pending> = BTreeMap::new();
     let mut waiting: Vec<u32> = flow.kernels.iter().map(|(_, first)| *first).collect();
@@ -51,7 +51,7 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
         let Some(mut pending) = known.get(&start).cloned() else { continue };
         let mut at = start;
         while let Some(item) = items.get(at as usize) {
-            pending.execute(target, at, item);
+            pending.execute(counters, at, item);
             let next = match flow.successors(at) {
                 [next] if flow.predecessors(*next).len() == 1 && !known.contains_key(next) => *next,
                 successors => {
@@ -73,7 +73,7 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
         let mut at = *start;
         while let Some(item) = items.get(at as usize) {
             pending.check(question, code, at, item, deliverable, findings);
-            pending.execute(target, at, item);
+            pending.execute(counters, at, item);
             match flow.successors(at) {
                 [next] if !known.contains_key(next) => at = *next,
                 _ => break,
@@ -83,10 +83,10 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
 }
 
 impl Pending {
-    fn execute(&mut self, target: &Target, at: u32, item: &Item) {
+    fn execute(&mut self, counters: Counters, at: u32, item: &Item) {
         let facts = &item.facts;
         if let Some(counts) = facts.waits {
-            for counter in Counter::all(target) {
+            for counter in counters.all() {
                 if let Some(count) = counts.at_most(counter) {
                     self.prove(counter, count);
                 }
@@ -101,7 +101,7 @@ impl Pending {
                 count.younger = count.younger.saturating_add(1);
             }
             // A counter that is full lets no further operation be issued.
-            self.prove(*counter, counter.most(target));
+            self.prove(*counter, counters.most(*counter));
         }
         let count = |(counter, queue): &(Counter, Queue)| Count {
             counter: *counter,
@@ -217,8 +217,8 @@ impl Pending {
 
 /// Registers that operations of a caller or callee may deliver to, or have yet to read.
 fn deliverable(question: &Question<'_>, code: &Code) -> RegisterSet {
-    let target = &question.program.target;
-    let counts = |inst: &&Inst| !counted(target, inst).is_empty();
+    let counters = question.rules.counters;
+    let counts = |inst: &&Inst| !counters.counted(inst).is_empty();
     let old = question.program.instructions.iter().filter(counts);
     let new = code.items().iter().map(|item| &item.facts.inst).filter(counts);
     let delivered: RegisterSet =

@@ -1,7 +1,11 @@
 //! Questions to a program.
 
-use super::{Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, Program, Unresolved};
-use flipwave_isa::{Class, Control, Generation, Inst, Isa, IsaError, Pc, RegisterSet};
+use super::{
+    Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, NoRules, Program, Unresolved,
+};
+use flipwave_isa::{
+    Class, Control, Family, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -14,6 +18,16 @@ impl Program {
     pub fn isa(&self) -> Result<Isa, IsaError> {
         let isa = Isa::with_wave_size(&self.target, self.wave_size)?;
         Ok(isa.with_accum_offset(self.accum_offset))
+    }
+
+    /// The rules that code beside the program's must keep.
+    ///
+    /// # Errors
+    /// [`NoRules`] if they are not known.
+    pub fn rules(&self) -> Result<Rules, NoRules> {
+        let Program { target, wave_size, .. } = self;
+        let missing = || NoRules { target: target.to_string(), wave_size: *wave_size };
+        Rules::of(target, *wave_size).ok_or_else(missing)
     }
 
     /// An instruction.
@@ -153,7 +167,7 @@ impl Program {
         let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&self.target.generation());
         let indexed = |inst: &Inst| {
             // The mode is switched by scalar instructions, and is one of vector arithmetic.
-            let is_mode = has_mode && inst.operation.name().starts_with("s_set_gpr_idx_");
+            let is_mode = has_mode && inst.operation.is(Family::GprIndex);
             match inst.class() {
                 _ if is_mode => self.vectors_indexed(),
                 _ if !inst.indexes_registers() => RegisterSet::EMPTY,

@@ -2,7 +2,7 @@
 
 use super::extent::Extent;
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{Control, Generation, Inst, Isa, Pc};
+use flipwave_isa::{Control, Generation, Inst, Isa, Opcode, Pc};
 
 /// A function on the way to being understood.
 #[derive(Clone, Debug)]
@@ -52,7 +52,8 @@ impl Draft {
     fn trim(&mut self, object: &CodeObject, generation: Generation) {
         let is_padding = |inst: &Inst| {
             let bytes = object.bytes_at(inst.pc, inst.size.into()).unwrap_or_default();
-            matches!(inst.operation.name(), "s_code_end" | "s_nop") || bytes.iter().all(|b| *b == 0)
+            matches!(inst.operation.opcode(), Opcode::SCodeEnd | Opcode::SNop)
+                || bytes.iter().all(|b| *b == 0)
         };
         let padding = self.insts.iter().rev().take_while(|inst| is_padding(inst)).count();
         let kept = self.insts.len() - padding;

@@ -57,3 +57,17 @@ pub enum FlowError {
         limit: u32,
     },
 }
+
+/// A target whose code may not be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "code for {target} with waves of {wave_size} lanes can be read, and not be changed: not all its \
+     wait counters and manual hazards are known here, and nothing could be proven of new code; \
+     expected a target of gfx9, gfx10 or gfx11"
+)]
+pub struct NoRules {
+    /// The target.
+    pub target: String,
+    /// Lanes of the waves.
+    pub wave_size: u8,
+}

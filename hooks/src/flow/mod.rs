@@ -15,7 +15,7 @@ mod value;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use error::FlowError;
+pub use error::{FlowError, NoRules};
 
 use flipwave_isa::{Inst, Pc, Register, Target};
 use std::ops::Range;

@@ -10,7 +10,7 @@ use super::{
     Loop, Program, Unresolved,
 };
 use flipwave_codeobj::{CodeObject, Definition, RelocationKind};
-use flipwave_isa::{Isa, Pc, RegisterSet, Sgpr};
+use flipwave_isa::{Isa, Opcode, Pc, RegisterSet, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often the functions are looked at again, as long as what is known of one tells more of
@@ -399,8 +399,8 @@ fn mark_taken_labels(program: &mut Program, relocated: &BTreeMap<u64, u64>) {
         let Some(at) = program.at(target) else { continue };
         let is_jump = |block: &Block| {
             let last = InstIndex(block.instructions.end.saturating_sub(1));
-            let name = program.inst(last).map(|inst| inst.operation.name());
-            name == Some("s_setpc_b64")
+            let opcode = program.inst(last).map(|inst| inst.operation.opcode());
+            opcode == Some(Opcode::SSetpc)
                 && block.successors.iter().any(|edge| {
                     program.block(edge.to).is_some_and(|to| to.instructions.start == at.0)
                 })

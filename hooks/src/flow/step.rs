@@ -1,7 +1,7 @@
 //! What instructions do to the values that are followed.
 
 use super::value::Vector;
-use flipwave_isa::{Inst, Register, RegisterRange, Value};
+use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
 
 /// What an instruction does to what is known.
 #[derive(Clone, Copy)]
@@ -49,9 +49,9 @@ pub enum Followed {
 impl Step {
     /// What `inst` does.
     pub fn of(inst: &Inst) -> Step {
-        let name = inst.operation.name();
+        let opcode = inst.operation.opcode();
         let all_lanes = inst.exec_change().is_some().then(|| {
-            let widens = name.contains("_or_saveexec_") || name.starts_with("s_mov_");
+            let widens = matches!(opcode, Opcode::SOrSaveexec | Opcode::SMov);
             widens && inst.source(0) == Some(&Value::Integer(-1))
         });
         Step { followed: Followed::of(inst), writes_scc: writes(inst, Register::Scc), all_lanes }
@@ -60,18 +60,15 @@ impl Step {
 
 impl Followed {
     fn of(inst: &Inst) -> Followed {
-        match (inst.operation.name(), destination(inst)) {
-            ("s_getpc_b64", Some(pair)) => Followed::GetPc(pair),
-            ("s_mov_b32" | "s_mov_b64" | "s_movk_i32", Some(to)) => Followed::Copy(to),
-            ("s_add_u32" | "s_sub_u32", Some(to)) => Followed::AddLow(to),
-            ("s_addc_u32" | "s_subb_u32", Some(to)) => Followed::AddHigh(to),
-            (
-                "s_load_dwordx2" | "s_load_dwordx4" | "s_load_dwordx8" | "s_load_dwordx16",
-                Some(to),
-            ) => Followed::Load(to),
-            ("v_writelane_b32", Some(to)) => Followed::WriteLane(to),
-            ("v_readlane_b32", Some(to)) => Followed::ReadLane(to),
-            ("v_mov_b32" | "v_accvgpr_write_b32" | "v_accvgpr_read_b32", Some(to)) => {
+        match (inst.operation.opcode(), destination(inst)) {
+            (Opcode::SGetpc, Some(pair)) => Followed::GetPc(pair),
+            (Opcode::SMov | Opcode::SMovk, Some(to)) => Followed::Copy(to),
+            (Opcode::SAdd | Opcode::SSub, Some(to)) => Followed::AddLow(to),
+            (Opcode::SAddc | Opcode::SSubb, Some(to)) => Followed::AddHigh(to),
+            (Opcode::SLoad, Some(to)) if to.words > 1 => Followed::Load(to),
+            (Opcode::VWritelane, Some(to)) => Followed::WriteLane(to),
+            (Opcode::VReadlane, Some(to)) => Followed::ReadLane(to),
+            (Opcode::VMov | Opcode::VAccvgprWrite | Opcode::VAccvgprRead, Some(to)) => {
                 let from = inst.source(0).and_then(register);
                 match from.filter(|own| own.is_per_lane() && inst.modifiers.dpp.is_none()) {
                     Some(from) => {
@@ -81,13 +78,13 @@ impl Followed {
                     None => Followed::Nothing,
                 }
             }
-            ("s_swappc_b64" | "s_call_b64", to) => Followed::Call(to),
-            ("s_setpc_b64", _) => Followed::Jump,
-            ("scratch_store_dword" | "buffer_store_dword", _) => match slot(inst) {
+            (Opcode::SSwappc | Opcode::SCall, to) => Followed::Call(to),
+            (Opcode::SSetpc, _) => Followed::Jump,
+            (Opcode::StoreDword, _) => match slot(inst) {
                 Some((from, to)) => Followed::Lanes { from, to },
                 None => Followed::Nothing,
             },
-            ("scratch_load_dword" | "buffer_load_dword", _) => match slot(inst) {
+            (Opcode::LoadDword, _) => match slot(inst) {
                 Some((to, from)) => Followed::Lanes { from, to },
                 None => Followed::Nothing,
             },

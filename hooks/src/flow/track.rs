@@ -4,7 +4,9 @@ use super::block::{Blocks, Jump, LocalBlock};
 use super::draft::Draft;
 use super::step::{Followed, Step, destination, register};
 use super::value::{Half, Origin, Part, State, Vector, constant};
-use flipwave_isa::{Generation, Inst, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr};
+use flipwave_isa::{
+    Generation, Inst, Opcode, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the rest of the program.
@@ -249,7 +251,7 @@ impl Tracker<'_> {
     /// The register and the number of an addition or subtraction, and whether the number is part
     /// of the instruction.
     fn sum(state: &State, inst: &Inst) -> Option<(Half, u32, bool)> {
-        let subtracts = inst.operation.name().starts_with("s_sub");
+        let subtracts = matches!(inst.operation.opcode(), Opcode::SSub | Opcode::SSubb);
         let is_literal = |index| inst.source(index).and_then(constant).is_some();
         match (state.source(inst, 0), state.source(inst, 1)) {
             (half, Half::Constant(number)) => Some((half, number, is_literal(1))),
@@ -453,7 +455,7 @@ impl Tracker<'_> {
 
 /// What an addition makes of its operands, or a subtraction.
 fn add(inst: &Inst, sum: u64, number: u64) -> u64 {
-    if inst.operation.name().starts_with("s_sub") {
+    if matches!(inst.operation.opcode(), Opcode::SSub | Opcode::SSubb) {
         sum.wrapping_sub(number)
     } else {
         sum.wrapping_add(number)

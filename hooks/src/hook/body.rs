@@ -4,7 +4,8 @@ use super::object::{Code, Reference};
 use super::wrapper::{BEGIN, END, Pins};
 use super::{Body, BodyInst, HookError, Indexed, IndexedFile, flow, group};
 use flipwave_isa::{
-    Class, Encoding, Inst, Isa, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value,
+    Class, Encoding, Family, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Sgpr,
+    Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -199,7 +200,7 @@ impl Builder<'_> {
                         self.leave()?;
                     }
                 }
-                None if inst.operation.name() == "s_getpc_b64" => {
+                None if inst.operation.opcode() == Opcode::SGetpc => {
                     rest = self.address(inst, rest)?;
                 }
                 None => self.push(inst),
@@ -310,23 +311,22 @@ impl Builder<'_> {
 fn marker(inst: &Inst) -> Option<u16> {
     let number = inst.immediate? as u16;
     let known = matches!(number, BEGIN | END | 0xf110..=0xf112 | 0xf120..=0xf122);
-    (inst.operation.name() == "s_trap" && known).then_some(number)
+    (inst.operation.opcode() == Opcode::STrap && known).then_some(number)
 }
 
 fn is_wait(inst: &Inst) -> bool {
-    inst.operation.name().starts_with("s_wait")
+    inst.operation.is(Family::Wait)
 }
 
 /// What only makes code faster, for as long as nothing is put in between.
 fn is_hint(inst: &Inst) -> bool {
-    ["s_clause", "s_delay_alu", "s_inst_prefetch", "s_set_inst_prefetch_distance"]
-        .contains(&inst.operation.name())
+    matches!(inst.operation.opcode(), Opcode::SClause | Opcode::SDelayAlu | Opcode::SInstPrefetch)
 }
 
 /// Whether it is a return: functions have their return address in s[30:31].
 fn is_return(inst: &Inst) -> bool {
     let address = RegisterRange::new(Register::Sgpr(Sgpr(30)), 2);
-    inst.operation.name() == "s_setpc_b64"
+    inst.operation.opcode() == Opcode::SSetpc
         && inst.sources().all(|source| source.value == Value::Register(address))
 }
 
@@ -358,7 +358,7 @@ fn refusal(inst: &Inst) -> Option<&'static str> {
              one into LDS",
         );
     }
-    if name.contains("_movrel") || name.starts_with("s_set_gpr_idx") {
+    if inst.indexes_registers() || inst.operation.is(Family::GprIndex) {
         return Some("has an array indexed at run time, in registers that cannot be renamed");
     }
     match inst.class() {

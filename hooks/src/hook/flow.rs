@@ -1,7 +1,7 @@
 //! What is true along all ways through a body.
 
 use super::BodyInst;
-use flipwave_isa::{Class, Inst, Register, RegisterRange, RegisterSet, Value};
+use flipwave_isa::{Family, Inst, Opcode, Register, RegisterRange, RegisterSet, Value};
 
 /// Indices of the instructions that may run behind the one at `at`; their number for the end.
 fn successors(instructions: &[BodyInst], at: usize) -> impl Iterator<Item = usize> {
@@ -70,8 +70,7 @@ fn masks_after(inst: &Inst, masks: RegisterSet) -> RegisterSet {
     for range in &inst.writes {
         range.iter().for_each(|register| after.remove(register));
     }
-    let name = inst.operation.name();
-    if inst.class() == Class::Valu && name.starts_with("v_cmp") {
+    if inst.operation.is(Family::Compare) {
         // Lanes that EXEC masks give zero; v_cmpx leaves EXEC no others either.
         inst.writes.iter().for_each(|range| after.insert_range(*range));
         return after;
@@ -83,18 +82,17 @@ fn masks_after(inst: &Inst, masks: RegisterSet) -> RegisterSet {
     };
     let mut sources = inst.sources().map(|operand| &operand.value);
     let (first, second) = (within(sources.next()), within(sources.next()));
-    let (verb, _) = name.rsplit_once('_').unwrap_or((name, ""));
     // Whether the destination is a mask inside, and whether EXEC then is.
-    let (result, exec) = match verb {
-        "s_mov" => (first, first),
-        "s_and" => (first || second, first || second),
-        "s_or" | "s_xor" => (first && second, first && second),
-        "s_andn2" => (first, first),
-        "s_cselect" => (first && second, first && second),
-        "s_and_saveexec" | "s_andn1_saveexec" => (true, true),
-        "s_or_saveexec" | "s_xor_saveexec" | "s_andn2_saveexec" => (true, first),
-        "s_andn1_wrexec" => (true, true),
-        "s_andn2_wrexec" => (first, first),
+    let (result, exec) = match inst.operation.opcode() {
+        Opcode::SMov => (first, first),
+        Opcode::SAnd => (first || second, first || second),
+        Opcode::SOr | Opcode::SXor => (first && second, first && second),
+        Opcode::SAndn2 => (first, first),
+        Opcode::SCselect => (first && second, first && second),
+        Opcode::SAndSaveexec | Opcode::SAndn1Saveexec => (true, true),
+        Opcode::SOrSaveexec | Opcode::SXorSaveexec | Opcode::SAndn2Saveexec => (true, first),
+        Opcode::SAndn1Wrexec => (true, true),
+        Opcode::SAndn2Wrexec => (first, first),
         _ => (false, false),
     };
     let is_exec = |range: &RegisterRange| range.contains(Register::ExecLo);

@@ -5,7 +5,7 @@ use super::LayoutError;
 use super::lookup::Lookup;
 use super::stream::Label;
 use crate::flow::{AddressChain, FunctionIndex, InstIndex, Program};
-use flipwave_isa::{Encoding, Inst, Operand, Value};
+use flipwave_isa::{Encoding, Inst, Opcode, Operand, Value};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -36,16 +36,17 @@ impl Chains {
         let mut members = BTreeMap::new();
         for chain in &program.addresses {
             let wrong = |reason: &str| error(program, chain, reason);
-            let constant = |index: InstIndex, names: [&str; 2]| {
+            let constant = |index: InstIndex, opcodes: [Opcode; 2]| {
                 let inst = program.instructions.get(index.0 as usize)?;
-                let subtracts = names.iter().position(|name| inst.operation.name() == *name)? == 1;
+                let opcode = inst.operation.opcode();
+                let subtracts = opcodes.iter().position(|own| opcode == *own)? == 1;
                 let (source, value) = constant_source(inst)?;
                 (!subtracts || source == 1).then_some((subtracts, source, value))
             };
-            let (subtracts, low_source, low) = constant(chain.low, ["s_add_u32", "s_sub_u32"])
+            let (subtracts, low_source, low) = constant(chain.low, [Opcode::SAdd, Opcode::SSub])
                 .ok_or_else(|| wrong("its lower half is no sum with a constant"))?;
             let (high_subtracts, high_source, high) =
-                constant(chain.high, ["s_addc_u32", "s_subb_u32"])
+                constant(chain.high, [Opcode::SAddc, Opcode::SSubb])
                     .ok_or_else(|| wrong("its upper half is no sum with a constant"))?;
             if subtracts != high_subtracts {
                 return Err(wrong("one half is added, the other subtracted"));

@@ -9,7 +9,7 @@
 
 use super::{Edits, Placement};
 use crate::flow::{InstIndex, Program};
-use flipwave_isa::{Encoding, Generation, Inst};
+use flipwave_isa::{Encoding, Generation, Inst, Opcode};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ pub(super) fn group(inst: &Inst) -> u32 {
         return 0;
     }
     let field = inst.immediate.unwrap_or_default() as u16;
-    match inst.operation.name() {
+    match inst.operation.opcode() {
         // SIMM16[5:0] is the length less one.
-        "s_clause" => u32::from(field & 0x3f) + 1,
+        Opcode::SClause => u32::from(field & 0x3f) + 1,
         // SIMM16[6:4]: the second instruction is the first itself, the next, or one further on;
         // SIMM16[10:7] is zero where there is no second.
-        "s_delay_alu" => match field >> 7 & 0xf {
+        Opcode::SDelayAlu => match field >> 7 & 0xf {
             0 => 1,
             _ => u32::from(field >> 4 & 7) + 1,
         },
@@ -87,7 +87,7 @@ pub(super) fn dropped(
 
 fn gives_registers_back(inst: &Inst, program: &Program) -> bool {
     inst.encoding == Encoding::Sopp
-        && inst.operation.name() == "s_sendmsg"
+        && inst.operation.opcode() == Opcode::SSendmsg
         && program.target.generation() >= Generation::Gfx11
         && inst.immediate.is_some_and(|field| field & 0xff == DEALLOC_VGPRS)
 }

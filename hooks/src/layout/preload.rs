@@ -5,7 +5,7 @@
 use super::LayoutError;
 use crate::flow::{Function, Program};
 use flipwave_codeobj::{CodeObject, KernargPreload, Kernel};
-use flipwave_isa::{Control, Isa, Pc};
+use flipwave_isa::{Control, Isa, Opcode, Pc};
 
 /// The address that stands for a function in symbols and descriptors: of a kernel its entry, of
 /// another its first instruction.
@@ -38,7 +38,7 @@ pub(super) fn prologue<'a>(
         let size = match isa.decode(rest, pc) {
             Ok(inst) => {
                 let control = inst.control(object.target().generation());
-                let knows_where = inst.operation.name() == "s_getpc_b64";
+                let knows_where = inst.operation.opcode() == Opcode::SGetpc;
                 if knows_where || !stays(kernel, control, inst.branch_target) {
                     return Err(refused(pc));
                 }

@@ -2,7 +2,7 @@
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
 use crate::flow::{Function, Program};
-use flipwave_isa::{Generation, Inst};
+use flipwave_isa::{Generation, Inst, Opcode};
 
 /// By instruction: whether the mode may be on when it runs. It is off where functions begin; in
 /// those that are not understood it may be on anywhere.
@@ -53,11 +53,11 @@ fn switch(inst: &Inst) -> Option<bool> {
     /// `hwreg` of MODE, and the bit of it that is the mode.
     const MODE: i64 = 1;
     const ENABLE: i64 = 27;
-    match (inst.operation.name(), inst.immediate) {
-        ("s_set_gpr_idx_on", _) => Some(true),
-        ("s_set_gpr_idx_off", _) => Some(false),
-        ("s_set_gpr_idx_mode", Some(bits)) => Some(bits & 0xf != 0),
-        ("s_setreg_b32" | "s_setreg_imm32_b32", Some(field)) => {
+    match (inst.operation.opcode(), inst.immediate) {
+        (Opcode::SSetGprIdxOn, _) => Some(true),
+        (Opcode::SSetGprIdxOff, _) => Some(false),
+        (Opcode::SSetGprIdxMode, Some(bits)) => Some(bits & 0xf != 0),
+        (Opcode::SSetreg | Opcode::SSetregImm32, Some(field)) => {
             let (register, offset, size) = (field & 63, field >> 6 & 31, (field >> 11 & 31) + 1);
             let covers = register == MODE && (offset..offset + size).contains(&ENABLE);
             covers.then_some(true)

@@ -7,8 +7,8 @@
 
 mod entry;
 mod index_mode;
-mod rule;
 mod solve;
+mod transfer;
 mod usage;
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ pub use usage::RegisterUse;
 
 use crate::flow::{BlockEnd, BlockIndex, InstIndex, Program};
 use flipwave_isa::{Register, RegisterSet};
-use rule::Rules;
+use transfer::Transfers;
 
 /// Registers whose values are wanted at a point between two instructions.
 ///
@@ -57,7 +57,7 @@ impl Live {
 #[derive(Clone, Debug)]
 pub struct Liveness<'a> {
     program: &'a Program,
-    rules: Rules,
+    transfers: Transfers,
     /// By block: before its first instruction.
     entries: Vec<Live>,
     /// By function: behind its returns.
@@ -72,9 +72,9 @@ const STRIDE: u32 = 4;
 impl<'a> Liveness<'a> {
     /// Analyses a program.
     pub fn new(program: &'a Program) -> Liveness<'a> {
-        let rules = Rules::of(program);
-        let (entries, exits) = solve::solve(program, &rules);
-        let mut liveness = Liveness { program, rules, entries, exits, kept: Vec::new() };
+        let transfers = Transfers::of(program);
+        let (entries, exits) = solve::solve(program, &transfers);
+        let mut liveness = Liveness { program, transfers, entries, exits, kept: Vec::new() };
         liveness.keep();
         liveness
     }
@@ -83,7 +83,7 @@ impl<'a> Liveness<'a> {
     pub fn before(&self, inst: InstIndex) -> Live {
         let Some(block) = self.program.block_of(inst).and_then(|own| self.program.block(own))
         else {
-            return self.rules.everything();
+            return self.transfers.everything();
         };
         let next = inst.0.next_multiple_of(STRIDE);
         let (end, mut live) = if next < block.instructions.end {
@@ -92,7 +92,7 @@ impl<'a> Liveness<'a> {
             (block.instructions.end, self.leaving(inst))
         };
         for index in (inst.0..end).rev() {
-            self.rules.step(self.program, InstIndex(index), &mut live);
+            self.transfers.step(self.program, InstIndex(index), &mut live);
         }
         live
     }
@@ -102,7 +102,7 @@ impl<'a> Liveness<'a> {
     pub fn after(&self, inst: InstIndex) -> Live {
         let at = self.program.block_of(inst);
         let Some(block) = at.and_then(|own| self.program.block(own)) else {
-            return self.rules.everything();
+            return self.transfers.everything();
         };
         if inst.0 + 1 < block.instructions.end {
             return self.before(InstIndex(inst.0 + 1));
@@ -112,7 +112,7 @@ impl<'a> Liveness<'a> {
                 .successors
                 .iter()
                 .map(|edge| self.entry(edge.to))
-                .fold(self.rules.nothing(), Live::union),
+                .fold(self.transfers.nothing(), Live::union),
             _ => self.leaving(inst),
         }
     }
@@ -124,21 +124,21 @@ impl<'a> Liveness<'a> {
 
     /// What is wanted where control enters a block.
     pub fn entry(&self, block: BlockIndex) -> Live {
-        self.entries.get(block.0 as usize).copied().unwrap_or_else(|| self.rules.everything())
+        self.entries.get(block.0 as usize).copied().unwrap_or_else(|| self.transfers.everything())
     }
 
     fn kept(&self, inst: u32) -> Live {
         let kept = self.kept.get((inst / STRIDE) as usize).copied();
-        kept.unwrap_or_else(|| self.rules.everything())
+        kept.unwrap_or_else(|| self.transfers.everything())
     }
 
     /// What is wanted behind the last instruction of the block of `inst`.
     fn leaving(&self, inst: InstIndex) -> Live {
         match self.program.block_of(inst) {
             Some(block) => {
-                solve::leaving(self.program, &self.rules, &self.entries, &self.exits, block)
+                solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, block)
             }
-            None => self.rules.everything(),
+            None => self.transfers.everything(),
         }
     }
 
@@ -147,9 +147,9 @@ impl<'a> Liveness<'a> {
         let mut kept = vec![Live::default(); count];
         for (at, block) in (0..).map(BlockIndex).zip(&self.program.blocks) {
             let mut live =
-                solve::leaving(self.program, &self.rules, &self.entries, &self.exits, at);
+                solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, at);
             for index in block.instructions.clone().rev() {
-                self.rules.step(self.program, InstIndex(index), &mut live);
+                self.transfers.step(self.program, InstIndex(index), &mut live);
                 if index % STRIDE == 0
                     && let Some(own) = kept.get_mut((index / STRIDE) as usize)
                 {

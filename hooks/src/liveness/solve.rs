@@ -1,14 +1,14 @@
 //! The fixed point: what is wanted at every block's entry and at every function's return.
 
 use super::Live;
-use super::rule::Rules;
+use super::transfer::Transfers;
 use crate::flow::{BlockEnd, BlockIndex, Call, FunctionIndex, InstIndex, Program};
 use std::collections::BTreeMap;
 
 /// What is wanted before the first instruction of each block, and behind the returns of each
 /// function.
-pub fn solve(program: &Program, rules: &Rules) -> (Vec<Live>, Vec<Live>) {
-    let mut entries = vec![rules.nothing(); program.blocks.len()];
+pub fn solve(program: &Program, transfers: &Transfers) -> (Vec<Live>, Vec<Live>) {
+    let mut entries = vec![transfers.nothing(); program.blocks.len()];
     let callers = Callers::of(program);
     let mut exits: Vec<Live> = (0..)
         .map(FunctionIndex)
@@ -17,7 +17,7 @@ pub fn solve(program: &Program, rules: &Rules) -> (Vec<Live>, Vec<Live>) {
             let is_known = function.kernel.is_none()
                 && !function.address_taken
                 && callers.callers.contains_key(&index);
-            if is_known { rules.nothing() } else { rules.everything() }
+            if is_known { transfers.nothing() } else { transfers.everything() }
         })
         .collect();
     // Last in, first out: blocks near the end first.
@@ -29,9 +29,9 @@ pub fn solve(program: &Program, rules: &Rules) -> (Vec<Live>, Vec<Live>) {
         if let Some(own) = is_open.get_mut(index) {
             *own = false;
         }
-        let mut live = leaving(program, rules, &entries, &exits, at);
+        let mut live = leaving(program, transfers, &entries, &exits, at);
         for inst in block.instructions.clone().rev() {
-            rules.step(program, InstIndex(inst), &mut live);
+            transfers.step(program, InstIndex(inst), &mut live);
         }
         let Some(entry) = entries.get_mut(index) else { continue };
         if *entry == live {
@@ -112,31 +112,33 @@ impl Callers {
 /// What is wanted behind the last instruction of a block.
 pub fn leaving(
     program: &Program,
-    rules: &Rules,
+    transfers: &Transfers,
     entries: &[Live],
     exits: &[Live],
     at: BlockIndex,
 ) -> Live {
-    let Some(block) = program.block(at) else { return rules.everything() };
+    let Some(block) = program.block(at) else { return transfers.everything() };
     let entry = |block: BlockIndex| {
-        entries.get(block.0 as usize).copied().unwrap_or_else(|| rules.everything())
+        entries.get(block.0 as usize).copied().unwrap_or_else(|| transfers.everything())
     };
     match block.end {
-        BlockEnd::Edges => {
-            block.successors.iter().map(|edge| entry(edge.to)).fold(rules.nothing(), Live::union)
-        }
-        BlockEnd::EndOfProgram => rules.nothing(),
-        BlockEnd::Unknown => rules.everything(),
+        BlockEnd::Edges => block
+            .successors
+            .iter()
+            .map(|edge| entry(edge.to))
+            .fold(transfers.nothing(), Live::union),
+        BlockEnd::EndOfProgram => transfers.nothing(),
+        BlockEnd::Unknown => transfers.everything(),
         BlockEnd::Return => {
             let exit = exits.get(block.function.0 as usize).copied();
-            exit.unwrap_or_else(|| rules.everything())
+            exit.unwrap_or_else(|| transfers.everything())
         }
         BlockEnd::Call | BlockEnd::TailCall => {
             let last = InstIndex(block.instructions.end.saturating_sub(1));
             let callee = call_at(program, block.function, last).and_then(|call| call.callee);
             match callee.and_then(|callee| program.function(callee)) {
                 Some(callee) => entry(BlockIndex(callee.blocks.start)),
-                None => rules.everything(),
+                None => transfers.everything(),
             }
         }
     }

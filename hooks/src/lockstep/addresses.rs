@@ -3,7 +3,7 @@
 use super::{Lockstep, LockstepError};
 use crate::flow::InstIndex;
 use flipwave_device::{Device, ModuleId};
-use flipwave_isa::{Inst, Pc};
+use flipwave_isa::{Inst, Opcode, Pc};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -63,8 +63,7 @@ impl Addresses {
                 addresses.places.insert(pc.0, index);
                 addresses.moved.insert(pc.0, inst.pc.0);
                 // Where calls return to, and what s_getpc gives.
-                let name = inst.operation.name();
-                if inst.flags.call || name == "s_getpc_b64" {
+                if inst.flags.call || inst.operation.opcode() == Opcode::SGetpc {
                     let behind = inst.pc.0.wrapping_add(inst.size.into());
                     addresses.moved.insert(pc.0.wrapping_add(size(inst, *pc)), behind);
                 }

@@ -10,7 +10,7 @@ use crate::allocation::Allocation;
 use crate::checker::{self, Claims, Inserted};
 use crate::component::Component;
 use crate::entry;
-use crate::flow::{BlockIndex, FunctionIndex, InstIndex, Program};
+use crate::flow::{BlockIndex, FunctionIndex, InstIndex};
 use crate::hook::{
     self, Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData,
     HookError, InputValue,
@@ -21,7 +21,7 @@ use crate::seams;
 use crate::site::{self, Call, Site, Weaver};
 use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
-use flipwave_isa::counter;
+use flipwave_isa::counter::Counters;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,7 @@ impl<'a> Build<'a> {
     pub fn finish(mut self) -> Result<Rewritten, RewriteError> {
         let start = Instant::now();
         let instrumentation = self.instrumentation;
-        let (object, program) = (instrumentation.object, &instrumentation.program);
+        let Instrumentation { rules, object, ref program, .. } = *instrumentation;
         let mut editor = Editor::new(object);
         let data = self.add_data(&mut editor)?;
         let liveness = Liveness::new(program);
@@ -193,7 +193,7 @@ impl<'a> Build<'a> {
         self.report.rewriting += start.elapsed();
         if instrumentation.is_checked {
             let start = Instant::now();
-            match checker::check(object, program, &|at| liveness.before(at), &new, &claims) {
+            match checker::check(rules, object, program, &|at| liveness.before(at), &new, &claims) {
                 Ok(proof) => self.report.proof = Some(proof),
                 Err(findings) => return Err(RewriteError::Wrong(findings)),
             }
@@ -242,8 +242,9 @@ impl<'a> Build<'a> {
     ) -> Result<Woven<'a>, RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
-        let state =
-            State { liveness, loads: LoadsUnderWay::new(program), index_mode: index_mode(program) };
+        let counters = instrumentation.rules.counters;
+        let loads = LoadsUnderWay::new(program, counters);
+        let state = State { liveness, loads, index_mode: index_mode(program) };
         let mut assembler = Assembler::new(program.isa()?);
         let mut woven = Woven::default();
         woven.edits.placements = placements::choose(program, &instrumentation.placements);
@@ -284,10 +285,9 @@ impl<'a> Build<'a> {
                 data: first.unwrap_or(Pc(0)),
             };
             let kept = search.homes(&wants);
-            let mut weaver =
-                Weaver::new(component, &mut assembler, &program.target, program.wave_size);
+            let mut weaver = Weaver::new(component, &mut assembler, program, counters);
             let mut used = self.component(&sites, &state, &kept, &mut weaver, data, &mut woven);
-            slide(&kept, program, &mut assembler, &mut woven)?;
+            slide(&kept, counters, &mut assembler, &mut woven)?;
             let far = far.iter().copied().filter(|own| component.functions.contains(own));
             let search =
                 jumps::Search::new(program, liveness, &state.loads, component, kept.registers());
@@ -444,7 +444,7 @@ impl<'a> Build<'a> {
 
     /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
     fn lay_out(&mut self, woven: &mut Woven<'_>, address: Pc) -> Result<Layout, RewriteError> {
-        let Instrumentation { object, program, .. } = self.instrumentation;
+        let Instrumentation { rules, object, program, .. } = self.instrumentation;
         let isa = program.isa()?;
         loop {
             let stays = woven.edits.placements.values().any(|own| *own == Placement::Trampoline);
@@ -453,7 +453,7 @@ impl<'a> Build<'a> {
                 true => woven.edits.clone(),
                 false => std::mem::take(&mut woven.edits),
             };
-            let padding = seams::pad(program, &mut edits, &isa)?;
+            let padding = seams::pad(*rules, program, &mut edits, &isa)?;
             match layout::relayout(object, program, &edits, address) {
                 Err(LayoutError::Sites(refused)) if stays => {
                     let sites: BTreeMap<InstIndex, String> = refused
@@ -612,12 +612,12 @@ fn calls(requests: &Requests) -> impl Iterator<Item = (When, &HookCall)> {
 /// The moves of state, behind all hooks before the same instruction.
 fn slide(
     kept: &Kept,
-    program: &Program,
+    counters: Counters,
     assembler: &mut Assembler,
     woven: &mut Woven<'_>,
 ) -> Result<(), HookError> {
     for (at, own) in kept.moves() {
-        let mut text = counter::waits(&program.target, &own.waits);
+        let mut text = counters.wait_for(&own.waits);
         for step in &own.moves {
             text = text + "\n" + &step.text();
         }

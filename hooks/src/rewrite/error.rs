@@ -2,7 +2,7 @@
 
 use crate::checker::Finding;
 use crate::entry::EntryError;
-use crate::flow::FlowError;
+use crate::flow::{FlowError, NoRules};
 use crate::hook::HookError;
 use crate::layout::LayoutError;
 use crate::seams::SeamError;
@@ -15,6 +15,9 @@ pub enum RewriteError {
     /// Its code.
     #[error(transparent)]
     Flow(#[from] FlowError),
+    /// Its target.
+    #[error(transparent)]
+    NoRules(#[from] NoRules),
     /// A source that was not added.
     #[error("a hook is asked for of source {index}, which was not added")]
     NoSource {

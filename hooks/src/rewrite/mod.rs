@@ -25,7 +25,7 @@ use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
 use crate::layout::{Layout, Placement};
 use flipwave_codeobj::{CodeObject, LineTable};
-use flipwave_isa::{Pc, RegisterRange};
+use flipwave_isa::{Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
 
 /// When a hook runs.
@@ -76,6 +76,8 @@ enum Instead {
 
 /// A code object being instrumented.
 pub struct Instrumentation<'a> {
+    /// What new code must keep.
+    rules: Rules,
     object: &'a CodeObject,
     program: Program,
     lines: LineTable,
@@ -107,10 +109,12 @@ impl<'a> Instrumentation<'a> {
     /// Reads a code object's code.
     ///
     /// # Errors
-    /// [`RewriteError::Flow`] for code that cannot be read.
+    /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for code that may
+    /// not be changed since the rules that it must keep are not known.
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
         let program = Program::read(object)?;
         Ok(Instrumentation {
+            rules: program.rules()?,
             components: components(object, &program),
             lines: object.lines().unwrap_or_default(),
             sources: Vec::new(),

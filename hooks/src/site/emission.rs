@@ -9,8 +9,8 @@ use super::weave::{Call, Refusal};
 use crate::component::Component;
 use crate::hook::{Assembler, Body, Mask, Renaming};
 use crate::layout::{Code, Piece, Reference};
-use flipwave_isa::counter::{self, Counter};
-use flipwave_isa::{Register, RegisterRange, Target};
+use flipwave_isa::counter::{Counter, Counters};
+use flipwave_isa::{Register, RegisterRange};
 use std::ops::Range;
 
 /// All that the code of a call in a component depends on, but for the numbers that it is given: in
@@ -66,8 +66,8 @@ impl Template {
 
 /// What the code of a pattern is made with.
 pub struct Emission<'a> {
-    /// The target.
-    pub target: &'a Target,
+    /// The target's wait counters.
+    pub counters: Counters,
     /// How it spells lane masks.
     pub dialect: Dialect,
     /// The functions that the site belongs to.
@@ -95,7 +95,7 @@ impl Emission<'_> {
     fn whole(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
         let pattern = self.pattern;
         if !pattern.waits.is_empty() {
-            for wait in counter::waits(self.target, &pattern.waits).lines() {
+            for wait in self.counters.wait_for(&pattern.waits).lines() {
                 out.text(wait)?;
             }
         }
@@ -267,7 +267,7 @@ impl Emission<'_> {
                 }
             }
             if plan.address.is_some() {
-                for wait in counter::waits(self.target, &[(Counter::Vmcnt, 0)]).lines() {
+                for wait in self.counters.wait_for(&[(Counter::Vmcnt, 0)]).lines() {
                     out.text(wait)?;
                 }
             }

@@ -12,11 +12,13 @@ use super::plan::{Plan, Reached};
 use super::pool::Pool;
 use super::value::{Value, resolve};
 use crate::component::Component;
+use crate::flow::Program;
 use crate::hook::{Assembler, Body, HookData, HookError, InputValue, Mask, Renaming};
 use crate::layout::Code;
 use crate::liveness::Live;
 use crate::under_way::UnderWay;
-use flipwave_isa::{Pc, RegisterRange, RegisterSet, Target};
+use flipwave_isa::counter::Counters;
+use flipwave_isa::{Pc, RegisterRange, RegisterSet};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -83,7 +85,7 @@ pub enum Refusal {
 
 /// Makes code for sites of one component.
 pub struct Weaver<'a> {
-    target: &'a Target,
+    counters: Counters,
     dialect: Dialect,
     component: &'a Component,
     assembler: &'a mut Assembler,
@@ -92,16 +94,17 @@ pub struct Weaver<'a> {
 }
 
 impl<'a> Weaver<'a> {
-    /// A weaver for sites of the functions of `component`, with `assembler` for text of the
-    /// target.
+    /// A weaver for sites of the functions of `component`, which are of `program`, with `assembler` for
+    /// text of its target and the target's `counters`.
     pub fn new(
         component: &'a Component,
         assembler: &'a mut Assembler,
-        target: &'a Target,
-        wave_size: u8,
+        program: &Program,
+        counters: Counters,
     ) -> Weaver<'a> {
+        let Program { wave_size, ref target, .. } = *program;
         let dialect = Dialect { wave_size, generation: target.generation() };
-        Weaver { target, dialect, component, assembler, templates: FxHashMap::default() }
+        Weaver { counters, dialect, component, assembler, templates: FxHashMap::default() }
     }
 
     /// The functions.
@@ -146,7 +149,7 @@ impl<'a> Weaver<'a> {
             Entry::Vacant(free) => {
                 let pattern = free.key();
                 let emission = Emission {
-                    target: self.target,
+                    counters: self.counters,
                     dialect: self.dialect,
                     component: self.component,
                     call,

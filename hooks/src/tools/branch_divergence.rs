@@ -6,7 +6,7 @@ use crate::flow::InstIndex;
 use crate::hook::{Argument, Mask};
 use crate::rewrite::When;
 use crate::variables::Variables;
-use flipwave_isa::{Inst, Register, RegisterRange, Role, Value};
+use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Role, Value};
 use serde::Serialize;
 
 /// Counts how often a new EXEC divides the lanes that run.
@@ -39,8 +39,6 @@ type NewExec = (&'static str, [Argument; 2]);
 /// How an instruction makes its EXEC, where this tool looks at it.
 fn new_exec(inst: &Inst) -> Option<NewExec> {
     let exec = inst.writes.iter().find(|range| range.first == Register::ExecLo)?;
-    let name = inst.operation.name();
-    let (verb, _) = name.strip_prefix("s_")?.rsplit_once('_')?;
     let mut sources = (0..).zip(&inst.operands).filter(|(_, own)| own.role == Role::Source);
     let mut source = || {
         let (index, operand) = sources.next()?;
@@ -53,12 +51,12 @@ fn new_exec(inst: &Inst) -> Option<NewExec> {
         is_mask.then_some(Argument::Operand(index))
     };
     let running = Argument::Register(RegisterRange::new(Register::ExecLo, exec.words));
-    Some(match verb {
-        "and_saveexec" => ("branch_and", [running, source()?]),
-        "andn1_saveexec" | "andn1_wrexec" => ("branch_and_not", [running, source()?]),
-        "and" => ("branch_and", [source()?, source()?]),
-        "andn2" => ("branch_and_not", [source()?, source()?]),
-        "mov" => {
+    Some(match inst.operation.opcode() {
+        Opcode::SAndSaveexec => ("branch_and", [running, source()?]),
+        Opcode::SAndn1Saveexec | Opcode::SAndn1Wrexec => ("branch_and_not", [running, source()?]),
+        Opcode::SAnd => ("branch_and", [source()?, source()?]),
+        Opcode::SAndn2 => ("branch_and_not", [source()?, source()?]),
+        Opcode::SMov => {
             let mask = source()?;
             ("branch_and", [mask.clone(), mask])
         }

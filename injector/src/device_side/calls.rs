@@ -7,7 +7,7 @@ use crate::site::Place;
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, SourceIndex, When};
-use flipwave_isa::{Class, Control, Inst, LanesWritten, Pc, Register, RegisterRange};
+use flipwave_isa::{Class, Control, Inst, LanesWritten, Opcode, Pc, Register, RegisterRange};
 
 /// A call, and where it is to be.
 pub(super) type Call = (InstIndex, When, HookCall);
@@ -151,13 +151,13 @@ impl Calls<'_> {
             return Err(refused());
         }
         let words = if self.program.wave_size == 64 { 2 } else { 1 };
-        let (first, words, takes_zero) = match inst.operation.name() {
-            "s_cbranch_scc0" => (Register::Scc, 1, true),
-            "s_cbranch_scc1" => (Register::Scc, 1, false),
-            "s_cbranch_vccz" => (Register::VccLo, words, true),
-            "s_cbranch_vccnz" => (Register::VccLo, words, false),
-            "s_cbranch_execz" => (Register::ExecLo, words, true),
-            "s_cbranch_execnz" => (Register::ExecLo, words, false),
+        let (first, words, takes_zero) = match inst.operation.opcode() {
+            Opcode::SCbranchScc0 => (Register::Scc, 1, true),
+            Opcode::SCbranchScc1 => (Register::Scc, 1, false),
+            Opcode::SCbranchVccz => (Register::VccLo, words, true),
+            Opcode::SCbranchVccnz => (Register::VccLo, words, false),
+            Opcode::SCbranchExecz => (Register::ExecLo, words, true),
+            Opcode::SCbranchExecnz => (Register::ExecLo, words, false),
             _ => return Err(refused()),
         };
         let tested = RegisterRange::new(first, words);
@@ -206,7 +206,7 @@ impl Calls<'_> {
         let of_code =
             |own: &flipwave_hooks::flow::AddressChain| [own.getpc, own.low, own.high].contains(&at);
         let is_of_code =
-            inst.operation.name() == "s_getpc_b64" || self.program.addresses.iter().any(of_code);
+            inst.operation.opcode() == Opcode::SGetpc || self.program.addresses.iter().any(of_code);
         let mut touched = inst.reads.iter().chain(&inst.writes);
         if is_of_code && touched.any(|own| own.contains(register)) {
             return Err(Refusal::CodeAddress { instruction: inst.text.clone() });

@@ -1,7 +1,7 @@
 //! Instruction groups: the parts of a program that a campaign can be confined to.
 
 use super::destination_registers;
-use flipwave_isa::{Class, DataType, Inst, MemoryKind, Register};
+use flipwave_isa::{Class, DataType, Family, Inst, MemoryKind, Register};
 use std::fmt;
 use std::str::FromStr;
 
@@ -143,7 +143,7 @@ fn writes_conditions_only(inst: &Inst) -> bool {
     };
     let mut destinations = destination_registers(inst).peekable();
     destinations.peek().is_some()
-        && (inst.operation.name().starts_with("v_cmp") || destinations.all(is_condition))
+        && (inst.operation.is(Family::Compare) || destinations.all(is_condition))
 }
 
 impl fmt::Display for Group {

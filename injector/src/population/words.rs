@@ -3,7 +3,8 @@
 use crate::fault::{Fault, FaultModel, FaultTarget, FloatFormat};
 use crate::site::Place;
 use flipwave_isa::{
-    Class, DataType, Encoding, Inst, MemoryKind, Register, RegisterRange, RegisterSet, Role, Value,
+    Class, DataType, Encoding, Family, Inst, MemoryKind, Register, RegisterRange, RegisterSet,
+    Role, Value,
 };
 
 /// Consecutive places of one kind.
@@ -176,17 +177,17 @@ pub(crate) fn can_be_struck(register: Register) -> bool {
 /// The formats of the floating-point numbers that begin in a register of `inst`, by its data type:
 /// results, and operands of what is no conversion. Words of what is no such number have none.
 fn formats(inst: &Inst, register: Register, target: FaultTarget) -> Vec<Option<FloatFormat>> {
-    let name = inst.operation.name();
-    let other_operands = ["v_cvt", "v_ldexp", "v_frexp_exp", "v_cmp_class", "v_cmpx_class"];
+    const OTHER_OPERANDS: [Family; 4] =
+        [Family::Convert, Family::ScaleByExponent, Family::TakeExponent, Family::CompareClass];
     let is_arithmetic = matches!(inst.class(), Class::Valu | Class::Matrix)
         && register.is_per_lane()
         && (target == FaultTarget::DestinationRegister
-            || !other_operands.iter().any(|prefix| name.starts_with(prefix)));
+            || !OTHER_OPERANDS.into_iter().any(|family| inst.operation.is(family)));
     if !is_arithmetic {
         return Vec::new();
     }
     let halves = |[low, high]: [FloatFormat; 2]| {
-        let packed = inst.encoding == Encoding::Vop3p && name.starts_with("v_pk_");
+        let packed = inst.encoding == Encoding::Vop3p && inst.operation.is(Family::Packed);
         let to_high = inst.modifiers.op_sel.is_some_and(|bits| {
             let sources = inst.sources().count();
             bits >> sources & 1 != 0 && target == FaultTarget::DestinationRegister

@@ -214,7 +214,15 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
         let broken = CodeObject::parse(&bytes).expect("a code object");
         let wanted = |at| liveness.before(at);
         let check = |new_object| {
-            flipwave_hooks::checker::check(object, &program, &wanted, new_object, &new.claims)
+            let rules = program.rules().expect("rules");
+            flipwave_hooks::checker::check(
+                rules,
+                object,
+                &program,
+                &wanted,
+                new_object,
+                &new.claims,
+            )
         };
         assert!(check(&new.object).is_ok());
         let findings = check(&broken).expect_err("another argument is loaded");

@@ -154,13 +154,16 @@ fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
     let liveness = Liveness::new(&program);
     let wanted = |at| liveness.before(at);
     let (_, rewritten) = pair.rewritten[&module.0].clone();
-    check(&object, &program, &wanted, &rewritten.object, &rewritten.claims).expect("all is well");
+    let rules = program.rules().expect("rules");
+    check(rules, &object, &program, &wanted, &rewritten.object, &rewritten.claims)
+        .expect("all is well");
     let [mut proven, mut seen] = [0; 2];
     for patch in &rewritten.layout.patches {
         let original = object.bytes_at(Pc(patch.address), 4).expect("the instruction");
         let broken = with_word(&rewritten, patch.address, original);
-        proven +=
-            usize::from(check(&object, &program, &wanted, &broken, &rewritten.claims).is_err());
+        proven += usize::from(
+            check(rules, &object, &program, &wanted, &broken, &rewritten.claims).is_err(),
+        );
         pair.workload.dispatches[0].module = pair.original.device.load(&broken).expect("loads");
         let twins = pair.twins().next().expect("a launch");
         seen += usize::from(!twins.side_by_side(&pair.original.device, false).is_clean());

@@ -1,6 +1,8 @@
 //! Kinds of instructions that hazards are about.
 
-use crate::{Class, DataType, Encoding, Inst, MemoryKind, Modifiers, Register, SdwaSelect};
+use crate::{
+    Class, DataType, Encoding, Family, Inst, MemoryKind, Modifiers, Opcode, Register, SdwaSelect,
+};
 use std::fmt;
 
 /// A kind of instruction.
@@ -63,13 +65,13 @@ pub(super) const WRITES_PART: Group =
     group("VALU that writes a part of a register, or is packed", writes_part);
 pub(super) const LANE_READ: Group = group("v_readlane or v_readfirstlane", reads_lane);
 pub(super) const SINGLE_LANE: Group = group("v_readlane, v_readfirstlane or v_writelane", |inst| {
-    reads_lane(inst) || inst.operation.name() == "v_writelane_b32"
+    reads_lane(inst) || inst.operation.opcode() == Opcode::VWritelane
 });
 pub(super) const DPP: Group = group("DPP", |inst| inst.encoding == Encoding::Dpp);
 pub(super) const DIV_FMAS: Group =
-    group("v_div_fmas", |inst| inst.operation.name().starts_with("v_div_fmas_"));
+    group("v_div_fmas", |inst| inst.operation.opcode() == Opcode::VDivFmas);
 pub(super) const LANE_ACCESS: Group = group("v_readlane or v_writelane", |inst| {
-    matches!(inst.operation.name(), "v_readlane_b32" | "v_writelane_b32")
+    matches!(inst.operation.opcode(), Opcode::VReadlane | Opcode::VWritelane)
 });
 pub(super) const VMEM: Group = group("VMEM", is_vmem);
 pub(super) const MEMORY: Group = group("VMEM or LDS", is_memory);
@@ -80,9 +82,9 @@ pub(super) const MEMORY_OR_VALU: Group = group("VALU other than MFMA, VMEM or LD
 });
 pub(super) const WIDE_STORE: Group = group("store of more than 64 bits", is_wide_store);
 pub(super) const SET_REGISTER: Group =
-    group("s_setreg", |inst| inst.operation.name().starts_with("s_setreg"));
+    group("s_setreg", |inst| inst.operation.is(Family::SetRegister));
 pub(super) const GET_REGISTER: Group =
-    group("s_getreg", |inst| inst.operation.name().starts_with("s_getreg"));
+    group("s_getreg", |inst| inst.operation.is(Family::GetRegister));
 pub(super) const SALU_WRITES_M0: Group =
     group("SALU that writes M0", |inst| inst.class() == Class::Salu && writes(inst, Register::M0));
 pub(super) const USES_M0: Group = group(
@@ -90,16 +92,14 @@ pub(super) const USES_M0: Group = group(
     uses_m0,
 );
 pub(super) const DOT: Group = group("DOT", is_dot);
-pub(super) const FMA_F64: Group = group("v_fma_f64 or v_fmac_f64", |inst| {
-    matches!(inst.operation.name(), "v_fma_f64" | "v_fmac_f64")
-});
+pub(super) const FMA_F64: Group =
+    group("v_fma_f64 or v_fmac_f64", |inst| inst.operation.opcode() == Opcode::VFmaF64);
 pub(super) const COMPARE_WRITES_EXEC: Group = group("v_cmpx", |inst| {
-    inst.operation.name().starts_with("v_cmpx_") && writes(inst, Register::ExecLo)
+    inst.operation.is(Family::CompareToExec) && writes(inst, Register::ExecLo)
 });
-pub(super) const PERMLANE: Group =
-    group("v_permlane", |inst| inst.operation.name().starts_with("v_permlane"));
+pub(super) const PERMLANE: Group = group("v_permlane", |inst| inst.operation.is(Family::Permlane));
 pub(super) const VALU_NOT_NOP: Group =
-    group("VALU other than v_nop", |inst| is_valu(inst) && inst.operation.name() != "v_nop");
+    group("VALU other than v_nop", |inst| is_valu(inst) && inst.operation.opcode() != Opcode::VNop);
 pub(super) const VALU_WRITES_SCALAR: Group = group("VALU that writes a scalar register", |inst| {
     is_valu(inst) && !reads_lane(inst) && inst.writes.iter().any(|range| !range.first.is_per_lane())
 });
@@ -108,21 +108,21 @@ pub(super) const READS_SCALAR: Group =
         inst.reads.iter().any(|range| !range.first.is_per_lane())
     });
 pub(super) const READS_MASK: Group = group("VALU that reads a scalar register as a mask", |inst| {
-    const OPERATIONS: [&str; 7] = [
-        "v_addc_co_u32",
-        "v_subb_co_u32",
-        "v_subbrev_co_u32",
-        "v_cndmask_b16",
-        "v_cndmask_b32",
-        "v_div_fmas_f32",
-        "v_div_fmas_f64",
-    ];
-    OPERATIONS.contains(&inst.operation.name())
+    matches!(
+        inst.operation.opcode(),
+        Opcode::VAddcCo
+            | Opcode::VSubbCo
+            | Opcode::VSubbrevCo
+            | Opcode::VCndmask
+            | Opcode::VDivFmas
+    )
 });
 pub(super) const LDS_OR_SEGMENT: Group =
     group("LDS, or VMEM other than flat", |inst| is_lds(inst) || is_segment(inst));
 pub(super) const WAITS_FOR_STORES: Group = group("s_waitcnt_vscnt null, 0", |inst| {
-    inst.operation.name() == "s_waitcnt_vscnt" && inst.immediate == Some(0) && names_null(inst)
+    inst.operation.opcode() == Opcode::SWaitcntVscnt
+        && inst.immediate == Some(0)
+        && names_null(inst)
 });
 pub(super) const SMEM: Group = group("SMEM", |inst| inst.class() == Class::Smem);
 pub(super) const SCALAR: Group =
@@ -137,13 +137,21 @@ pub(super) const FP_ATOMIC: Group = group("floating-point atomic", |inst| {
         && inst.data_type() != DataType::Integer
 });
 pub(super) const DENORM_MODE: Group =
-    group("s_denorm_mode", |inst| inst.operation.name() == "s_denorm_mode");
+    group("s_denorm_mode", |inst| inst.operation.opcode() == Opcode::SDenormMode);
 pub(super) const WAITS: Group = group("a wait for counters", |inst| {
-    let name = inst.operation.name();
-    name.starts_with("s_waitcnt") && name != "s_waitcnt_depctr" || name == "s_wait_idle"
+    matches!(
+        inst.operation.opcode(),
+        Opcode::SWaitcnt
+            | Opcode::SWaitcntVmcnt
+            | Opcode::SWaitcntLgkmcnt
+            | Opcode::SWaitcntExpcnt
+            | Opcode::SWaitcntVscnt
+            | Opcode::SWaitIdle
+    )
 });
-pub(super) const WAITS_FOR_ALL: Group =
-    group("s_waitcnt 0", |inst| inst.operation.name() == "s_waitcnt" && inst.immediate == Some(0));
+pub(super) const WAITS_FOR_ALL: Group = group("s_waitcnt 0", |inst| {
+    inst.operation.opcode() == Opcode::SWaitcnt && inst.immediate == Some(0)
+});
 /// What ends the risk that a scalar load still reads a register that a vector operation writes.
 pub(super) const BEHIND_SMEM: Group =
     group("SALU that computes, or a wait for scalar memory", ends_behind_smem);
@@ -155,14 +163,14 @@ pub(super) const VA_VDST_0: Group =
 pub(super) const SA_SDST_0: Group =
     group("s_waitcnt_depctr depctr_sa_sdst(0)", |inst| depctr(inst, 0, 1) == Some(0));
 pub(super) const NOT_NOP: Group =
-    group("an instruction other than s_nop", |inst| inst.operation.name() != "s_nop");
+    group("an instruction other than s_nop", |inst| inst.operation.opcode() != Opcode::SNop);
 pub(super) const DEALLOCATES: Group = group("s_sendmsg MSG_DEALLOC_VGPRS", |inst| {
-    inst.operation.name() == "s_sendmsg" && inst.immediate == Some(3)
+    inst.operation.opcode() == Opcode::SSendmsg && inst.immediate == Some(3)
 });
 
 /// A field of `s_waitcnt_depctr`.
 fn depctr(inst: &Inst, position: u32, mask: i64) -> Option<i64> {
-    let field = inst.immediate.filter(|_| inst.operation.name() == "s_waitcnt_depctr")?;
+    let field = inst.immediate.filter(|_| inst.operation.opcode() == Opcode::SWaitcntDepctr)?;
     Some(field >> position & mask)
 }
 
@@ -182,12 +190,14 @@ pub(super) fn is_segment(inst: &Inst) -> bool {
 }
 
 fn ends_behind_smem(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    match name {
+    match inst.operation.opcode() {
         // Bits 13:8 of gfx10.
-        "s_waitcnt" => inst.immediate.is_some_and(|field| field >> 8 & 63 == 0),
-        "s_waitcnt_lgkmcnt" => inst.immediate == Some(0) && names_null(inst),
-        "s_waitcnt_vscnt" | "s_waitcnt_vmcnt" | "s_waitcnt_expcnt" | "s_version" => false,
+        Opcode::SWaitcnt => inst.immediate.is_some_and(|field| field >> 8 & 63 == 0),
+        Opcode::SWaitcntLgkmcnt => inst.immediate == Some(0) && names_null(inst),
+        Opcode::SWaitcntVscnt
+        | Opcode::SWaitcntVmcnt
+        | Opcode::SWaitcntExpcnt
+        | Opcode::SVersion => false,
         _ => is_salu(inst) && inst.encoding != Encoding::Sopp,
     }
 }
@@ -202,13 +212,11 @@ pub(super) fn is_salu(inst: &Inst) -> bool {
 
 /// The operations that LLVM marks as `TRANS`.
 fn is_trans(inst: &Inst) -> bool {
-    const FUNCTIONS: [&str; 8] =
-        ["v_rcp_", "v_rsq_", "v_sqrt_", "v_exp_", "v_log_", "v_sin_", "v_cos_", "v_prng_"];
-    FUNCTIONS.iter().any(|function| inst.operation.name().starts_with(function))
+    inst.operation.is(Family::Transcendental)
 }
 
 fn reads_lane(inst: &Inst) -> bool {
-    matches!(inst.operation.name(), "v_readlane_b32" | "v_readfirstlane_b32")
+    matches!(inst.operation.opcode(), Opcode::VReadlane | Opcode::VReadfirstlane)
 }
 
 /// LLVM takes a packed operation whose first source is not taken from its low half alone for one
@@ -219,7 +227,7 @@ fn writes_part(inst: &Inst) -> bool {
     let selects = match (sdwa, inst.encoding) {
         (Some(sdwa), _) => sdwa.destination != SdwaSelect::Dword,
         (None, Encoding::Vop3p) => {
-            let has_halves = !inst.operation.name().starts_with("v_accvgpr_");
+            let has_halves = !inst.operation.is(Family::AccVgprMove);
             inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|own| own & 1 != 0)
         }
         (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),
@@ -244,7 +252,7 @@ fn is_vmem(inst: &Inst) -> bool {
 }
 
 fn is_dot(inst: &Inst) -> bool {
-    inst.operation.name().starts_with("v_dot")
+    inst.operation.is(Family::Dot)
 }
 
 /// Buffer stores with a scalar offset register read their data in time.
@@ -261,12 +269,17 @@ fn is_wide_store(inst: &Inst) -> bool {
 }
 
 fn uses_m0(inst: &Inst) -> bool {
-    let name = inst.operation.name();
+    const FAMILIES: [Family; 6] = [
+        Family::SendMessage,
+        Family::ScalarMovrel,
+        Family::Interpolate,
+        Family::GlobalWaveSync,
+        Family::OrderedCount,
+        Family::AddsLane,
+    ];
     inst.modifiers.gds
         || inst.modifiers.lds
         || inst.reads.iter().any(|range| range.first == Register::LdsDirect)
-        || name.contains("_addtid")
-        || ["s_sendmsg", "s_ttracedata", "s_movrel", "v_interp_", "ds_gws_", "ds_ordered_count"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+        || inst.operation.opcode() == Opcode::STtracedata
+        || FAMILIES.into_iter().any(|family| inst.operation.is(family))
 }

@@ -15,12 +15,13 @@ mod roles;
 mod shift;
 
 pub use group::Group;
+pub(crate) use matrix::MatrixShape;
 pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
 pub use roles::{Roles, Rows};
 pub use shift::amount_in_last_register;
 
-use crate::{Generation, Inst, RegisterRange, Target};
+use crate::{Generation, Inst, Opcode, RegisterRange, Target};
 
 /// One hazard: the second instruction must not follow the first too closely.
 #[derive(Debug)]
@@ -120,10 +121,9 @@ impl Hazard {
 /// wait states do not end.
 pub const MOST_WAIT_STATES: u8 = 19;
 
-/// The manual hazards of a target's waves, in families: a trigger of a family replaces those
-/// before it on the same registers. Empty for generations that have no table.
-pub fn hazards(target: &Target, wave_size: u8) -> &'static [&'static [Hazard]] {
-    match target.generation() {
+/// The manual hazards of a target's waves, in families; `None` for generations that have no table.
+pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {
+    Some(match target.generation() {
         Generation::Gfx9 => gfx9::GFX9,
         Generation::Gfx90a => gfx9::GFX90A,
         Generation::Gfx940 => gfx9::GFX940,
@@ -135,8 +135,8 @@ pub fn hazards(target: &Target, wave_size: u8) -> &'static [&'static [Hazard]] {
             (true, 32) => gfx11::GFX11_5_WAVE32,
             (true, _) => gfx11::GFX11_5_WAVE64,
         },
-        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => &[],
-    }
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => return None,
+    })
 }
 
 /// An instruction that was executed before another.
@@ -263,8 +263,8 @@ impl Hazard {
 
 /// Wait states that an instruction takes in the count of hazards.
 pub fn wait_states(inst: &Inst) -> u8 {
-    match inst.operation.name() {
-        "s_nop" => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
+    match inst.operation.opcode() {
+        Opcode::SNop => (inst.immediate.unwrap_or_default() & 0xf) as u8 + 1,
         _ => 1,
     }
 }

@@ -1,6 +1,6 @@
 //! The registers of an instruction that a hazard is about.
 
-use crate::{Class, Encoding, Inst, Register, RegisterRange, Value};
+use crate::{Class, Encoding, Family, Inst, Register, RegisterRange, Value};
 
 /// Which registers of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(super) fn register(value: &Value) -> Option<RegisterRange> {
 }
 
 fn is_sparse(inst: &Inst) -> bool {
-    inst.operation.name().starts_with("v_smfmac_")
+    inst.operation.is(Family::SparseMfma)
 }
 
 /// The third source, or the destination of operations that add to it.

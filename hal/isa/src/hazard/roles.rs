@@ -1,7 +1,7 @@
 //! What an instruction can be in hazards, as a quick look before the exact one.
 
-use super::{Hazard, MOST_WAIT_STATES, Meeting, Part, hazards};
-use crate::{Inst, RegisterSet, Target};
+use super::{Hazard, MOST_WAIT_STATES, Meeting, Part};
+use crate::{Inst, RegisterSet, Rules};
 
 /// The hazards of a target's waves, numbered through as rows. Rows beyond the last number share
 /// it.
@@ -32,9 +32,9 @@ pub struct Roles {
 }
 
 impl Rows {
-    /// Those of [`hazards`].
-    pub fn new(target: &Target, wave_size: u8) -> Rows {
-        let families = hazards(target, wave_size);
+    /// Those of a set of rules.
+    pub fn new(rules: &Rules) -> Rows {
+        let families = rules.hazards;
         let reaching = [0; MOST_WAIT_STATES as usize + 1];
         let mut rows = Rows { families, anywhere: 0, vectors: 0, far: 0, across: 0, reaching };
         for (bit, hazard) in numbered(families) {
@@ -164,7 +164,7 @@ mod tests {
     fn the_quick_look_rules_out_other_registers_and_what_is_far_apart() {
         let target = "gfx90a".parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
-        let rows = Rows::new(&target, 64);
+        let rows = Rows::new(&Rules::of(&target, 64).unwrap());
         let roles = |text| {
             let bytes = isa.assemble(text).expect(text);
             rows.roles(&isa.decode(&bytes, Pc(0)).expect(text))
@@ -181,7 +181,7 @@ mod tests {
     fn a_hazard_across_an_instruction_that_is_nowhere_is_ruled_out() {
         let target = "gfx90a".parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
-        let mut rows = Rows::new(&target, 64);
+        let mut rows = Rows::new(&Rules::of(&target, 64).unwrap());
         let all = [
             "v_mov_b32 v2, 0",
             "v_mfma_f64_16x16x4f64 a[0:7], v[4:5], v[6:7], a[0:7]",

@@ -2,14 +2,13 @@
 //! allocation block of eight.
 
 use super::part::register;
-use crate::{Generation, Inst, Register, Target, Vgpr};
+use crate::{Generation, Inst, Opcode, Register, Target, Vgpr};
 
 /// The register from which a shift takes its amount wrongly unless the next register is allocated
 /// too (LLVM, `fixShift64HighRegBug`): any that is the last of eight, on gfx90a.
 pub fn amount_in_last_register(target: &Target, inst: &Inst) -> Option<Vgpr> {
-    const SHIFTS: [&str; 3] = ["v_lshlrev_b64", "v_lshrrev_b64", "v_ashrrev_i64"];
     let is_shift =
-        target.generation() == Generation::Gfx90a && SHIFTS.contains(&inst.operation.name());
+        target.generation() == Generation::Gfx90a && inst.operation.opcode() == Opcode::VShift64;
     let amount = inst.sources().next().filter(|_| is_shift)?;
     match register(&amount.value)?.first {
         Register::Vgpr(Vgpr(n)) if n % 8 == 7 => Some(Vgpr(n)),

@@ -3,8 +3,7 @@
 use crate::common::isa;
 use crate::llc::{Recognized, recognized};
 use crate::{Families, agree, all_reached, each_family_matters, pairs};
-use flipwave_isa::Isa;
-use flipwave_isa::hazard::hazards;
+use flipwave_isa::{Isa, Rules};
 
 const POOL: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $vgpr4, implicit $exec",
@@ -90,7 +89,7 @@ fn around_branches() -> Vec<Vec<&'static str>> {
 
 fn table(processor: &str) -> (Isa, Families, Vec<Recognized>) {
     let isa = isa(processor);
-    let families = hazards(isa.target(), 32).to_vec();
+    let families = Rules::of(isa.target(), 32).expect("rules").hazards.to_vec();
     let mut sequences = pairs(POOL);
     // Instructions that begin a hazard, and those that run into one.
     for first in POOL.iter().filter(|line| BEGIN.iter().any(|begin| line.contains(begin))) {

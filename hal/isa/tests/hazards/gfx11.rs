@@ -3,8 +3,7 @@
 use crate::common::isa_of_waves;
 use crate::llc::{Recognized, recognized};
 use crate::{Families, agree, all_reached, each_family_matters, pairs};
-use flipwave_isa::Isa;
-use flipwave_isa::hazard::hazards;
+use flipwave_isa::{Isa, Rules};
 
 /// Instructions whatever the wave size.
 const POOL: &[&str] = &[
@@ -158,7 +157,7 @@ fn masks() -> Vec<Vec<&'static str>> {
 
 fn table(processor: &str, wave_size: u8) -> (Isa, Families, Vec<Recognized>) {
     let isa = isa_of_waves(processor, wave_size);
-    let families = hazards(isa.target(), wave_size).to_vec();
+    let families = Rules::of(isa.target(), wave_size).expect("rules").hazards.to_vec();
     let pool: Vec<&str> =
         POOL.iter().chain(if wave_size == 32 { WMMA_OF_32 } else { WMMA_OF_64 }).copied().collect();
     let mut sequences = [pairs(&pool), transcendental()].concat();

@@ -3,8 +3,8 @@
 use crate::common::isa;
 use crate::llc::{Recognized, compiled, recognized};
 use crate::{Families, agree, all_reached, each_family_matters, pairs};
-use flipwave_isa::Isa;
-use flipwave_isa::hazard::{amount_in_last_register, hazards};
+use flipwave_isa::hazard::amount_in_last_register;
+use flipwave_isa::{Isa, Rules};
 
 /// Instructions in LLVM's machine representation, on few registers so that they meet often.
 pub const POOL: &[&str] = &[
@@ -83,7 +83,7 @@ const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EX
 
 fn table() -> (Isa, Families, Vec<Recognized>) {
     let isa = isa("gfx90a");
-    let families = hazards(isa.target(), 64).to_vec();
+    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     let sequences = [pairs(POOL), TRIPLES.iter().map(|triple| triple.to_vec()).collect()].concat();
     let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
     (isa, families, recognized)

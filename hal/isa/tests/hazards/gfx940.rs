@@ -3,8 +3,7 @@
 use crate::common::isa;
 use crate::llc::{Recognized, recognized};
 use crate::{Families, agree, all_reached, each_family_matters, gfx9, pairs};
-use flipwave_isa::Isa;
-use flipwave_isa::hazard::hazards;
+use flipwave_isa::{Isa, Rules};
 
 /// Beside gfx90a's.
 const POOL: &[&str] = &[
@@ -86,7 +85,7 @@ fn vgprs(first: u8, count: u8) -> String {
 
 fn table() -> (Isa, Families, Vec<Recognized>) {
     let isa = isa("gfx942");
-    let families = hazards(isa.target(), 64).to_vec();
+    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     // One operation of gfx90a is gone.
     let shared = gfx9::POOL.iter().filter(|line| !line.contains("16X16X16I8"));
     let pool: Vec<&str> = shared.chain(POOL).copied().collect();
@@ -111,7 +110,7 @@ fn a_table_without_one_of_its_families_differs_from_llvm() {
 #[test]
 fn every_matrix_operation_has_the_passes_that_llvm_gives_it() {
     let isa = isa("gfx942");
-    let families: Families = hazards(isa.target(), 64).to_vec();
+    let families: Families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     let mut lines = Vec::new();
     let followers: Vec<String> = vec![
         "$vgpr60 = V_MOV_B32_e32 $vgpr0, implicit $exec".into(),

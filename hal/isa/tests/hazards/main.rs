@@ -9,8 +9,8 @@ mod gfx9;
 mod gfx940;
 mod llc;
 
-use flipwave_isa::Isa;
 use flipwave_isa::hazard::{Hazard, Mitigation, Rows, breaches, mitigations, preceding};
+use flipwave_isa::{Isa, Rules};
 use llc::{Recognized, assembled};
 use std::collections::HashSet;
 
@@ -67,7 +67,7 @@ fn agree(isa: &Isa, families: &Families, recognized: &[Recognized]) -> HashSet<&
 /// Demands that what the table says of two instructions is never ruled out by the quick look at
 /// them.
 fn quick_look_misses_none(isa: &Isa, families: &Families, recognized: &[Recognized]) {
-    let rows = Rows::new(isa.target(), isa.wave_size());
+    let rows = Rows::new(&Rules::of(isa.target(), isa.wave_size()).expect("rules"));
     for own in recognized {
         let before = preceding(own.before.iter().rev());
         let victim = rows.roles(&own.last);

@@ -5,10 +5,10 @@ use super::violation::Instruction;
 use crate::machine::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
-use flipwave_isa::counter::{Counter, Queue, WaitCounts, counted};
-use flipwave_isa::hazard::{Hazard, amount_in_last_register, wait_states};
+use flipwave_isa::counter::{Counter, Queue, WaitCounts};
+use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
-use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Target, Vgpr};
+use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Rules, Target, Vgpr};
 
 /// What the rules need to know of an instruction.
 #[derive(Debug)]
@@ -53,12 +53,12 @@ pub struct InClause {
 }
 
 impl Facts {
-    /// The facts of an instruction on a target with these hazards.
+    /// The facts of an instruction on a target with these rules.
     pub fn of(
         target: &Target,
+        rules: &Rules,
         inst: &Inst,
         module: ModuleId,
-        families: &[&'static [Hazard]],
         machine: Machine,
     ) -> Facts {
         let slots = |ranges: &[RegisterRange]| {
@@ -69,8 +69,8 @@ impl Facts {
             module,
             reads: slots(&inst.reads),
             writes: slots(&inst.writes),
-            counted: counted(target, inst),
-            waits: WaitCounts::of(target, inst),
+            counted: rules.counters.counted(inst),
+            waits: rules.counters.waits(inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,
@@ -86,7 +86,7 @@ impl Facts {
                 && inst.flags.loads
                 && !inst.flags.stores,
         };
-        for (number, hazard) in families.iter().copied().flatten().enumerate() {
+        for (number, hazard) in rules.hazards.iter().copied().flatten().enumerate() {
             facts.triggers |= u64::from(hazard.trigger.group.contains(inst)) << number;
             facts.runs_into |= u64::from(hazard.victim.group.contains(inst)) << number;
         }

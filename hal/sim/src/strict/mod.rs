@@ -34,8 +34,7 @@ use clause::Clause;
 use facts::Facts;
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
 use flipwave_isa::counter::{Queue, VECTOR_MEMORY};
-use flipwave_isa::hazard::{Hazard, hazards};
-use flipwave_isa::{LaneMask, Target};
+use flipwave_isa::{LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
 use shadow::Shadow;
@@ -53,7 +52,7 @@ pub struct Strict {
     target: Target,
     programs: Vec<Arc<Program>>,
     machine: Machine,
-    families: &'static [&'static [Hazard]],
+    rules: Rules,
     /// By device address.
     facts: HashMap<u64, Arc<Facts>>,
     waves: HashMap<WaveId, WaveState>,
@@ -80,13 +79,18 @@ struct WaveState {
 
 impl Strict {
     /// A checker for code of these programs.
-    pub(crate) fn new(target: &Target, machine: Machine, programs: Vec<Arc<Program>>) -> Strict {
+    pub(crate) fn new(
+        rules: Rules,
+        target: &Target,
+        machine: Machine,
+        programs: Vec<Arc<Program>>,
+    ) -> Strict {
         let level = programs.first().map_or_else(crate::vector::Level::detect, |p| p.level());
         Strict {
             target: target.clone(),
             programs,
             machine,
-            families: hazards(target, machine.lanes),
+            rules,
             facts: HashMap::new(),
             waves: HashMap::new(),
             lds: HashMap::new(),
@@ -106,7 +110,7 @@ impl Strict {
             Entry::Vacant(unknown) => {
                 let module = self.programs.iter().position(|program| program.contains(pc));
                 let module = ModuleId(module.unwrap_or_default() as u32);
-                let facts = Facts::of(&self.target, &op.inst, module, self.families, self.machine);
+                let facts = Facts::of(&self.target, &self.rules, &op.inst, module, self.machine);
                 unknown.insert(Arc::new(facts))
             }
         };
@@ -156,7 +160,7 @@ impl Checker for Strict {
             state.is_deallocated = true;
         }
         found.extend(state.under_way.check(&facts).into_iter().map(wide));
-        found.extend(state.recent.check(&facts, self.families).map(wide));
+        found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
         found.extend(undefined::check(&state.shadow, wave, op));
         found.extend(bounds::check(wave, op, memory));
         self.follow(&mut state, wave, op, &facts, memory, &mut found);
@@ -226,12 +230,12 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { target, ghost, waves, lds, families, .. } = self;
+        let Strict { rules, ghost, waves, lds, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(counts);
         }
-        state.recent.push(facts, families);
+        state.recent.push(facts, rules.hazards);
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
@@ -279,7 +283,7 @@ impl Strict {
             }
             Run::NotCompute(_) | Run::Gap(_) => {}
         }
-        state.under_way.issue(target, facts, counted, touched);
+        state.under_way.issue(rules.counters, facts, counted, touched);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
+use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{Breach, Hazard, MOST_WAIT_STATES, Mitigation, Preceding, breaches};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Recent {
             self.executed.pop_back();
         }
         // LLVM's recognizer looks no further back than the beginning of a function.
-        if facts.inst.flags.call || facts.inst.operation.name().starts_with("s_setpc") {
+        if facts.inst.flags.call || facts.inst.operation.opcode() == Opcode::SSetpc {
             self.executed.clear();
         } else {
             self.executed.push_front((Arc::clone(facts), self.clock));

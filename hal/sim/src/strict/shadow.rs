@@ -91,8 +91,7 @@ impl Shadow {
     /// Follows an operation that touches no memory. `ghost` is a wave to execute it on.
     pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, facts: &Facts) {
         // Registers that an index selects are not named.
-        let is_indexed =
-            wave.mode.indexes_vgprs() || facts.inst.operation.name().contains("movrel");
+        let is_indexed = wave.mode.indexes_vgprs() || facts.inst.indexes_registers();
         let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual)
             && op.adapt.as_ref().is_none_or(|adapt| adapt.lane_move.is_none());
         if !is_indexed

@@ -116,7 +116,7 @@ fn vcc_is_undecided(shadow: &Shadow, wave: &Wave) -> bool {
 
 fn is_indexed(wave: &Wave, op: &Op) -> bool {
     let moves = matches!(op.run, Run::Vector(_) | Run::Whole(_)) && wave.mode.indexes_vgprs();
-    moves || op.inst.operation.name().contains("movrel")
+    moves || op.inst.indexes_registers()
 }
 
 /// The register that a word of a source names.

@@ -8,8 +8,7 @@
 use super::facts::Facts;
 use super::slot::Slots;
 use super::violation::Finding;
-use flipwave_isa::Target;
-use flipwave_isa::counter::{Counter, Queue, WaitCounts};
+use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +39,7 @@ impl UnderWay {
     /// Issues an operation.
     pub fn issue(
         &mut self,
-        target: &Target,
+        counters: Counters,
         facts: &Arc<Facts>,
         counted: &[(Counter, Queue)],
         lds: Vec<Range<u32>>,
@@ -58,7 +57,7 @@ impl UnderWay {
         });
         // A counter that is full lets no further operation be issued.
         for (counter, _) in counted {
-            self.prove(*counter, counter.most(target).into());
+            self.prove(*counter, counters.most(*counter).into());
         }
     }
 

@@ -4,7 +4,7 @@ use super::content::Content;
 use super::state::{Indexing, State};
 use super::{scalar, vector};
 use crate::checker::facts::Facts;
-use flipwave_isa::{Class, LanesWritten, Register};
+use flipwave_isa::{Class, LanesWritten, Opcode, Register};
 
 /// Executes an instruction at `pc`; gives what must not be inserted here.
 pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static str> {
@@ -12,10 +12,10 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static
     if is_vector && state.indexing == Indexing::Guest {
         return Err("a vector instruction where the guest may be in GPR-index mode");
     }
-    match facts.name() {
-        "s_barrier" => return Err("inserted code meets a barrier"),
+    match facts.opcode() {
+        Opcode::SBarrier => return Err("inserted code meets a barrier"),
         _ if facts.inst.ends_wave() => return Err("inserted code ends the wave"),
-        "s_setpc_b64" | "s_cbranch_g_fork" | "s_cbranch_i_fork" | "s_cbranch_join" => {
+        Opcode::SSetpc | Opcode::SCbranchFork | Opcode::SCbranchJoin => {
             return Err("inserted code goes somewhere that cannot be followed");
         }
         _ => {}

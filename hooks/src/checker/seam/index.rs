@@ -2,7 +2,7 @@
 //! there would go to other registers than they name.
 
 use crate::flow::Program;
-use flipwave_isa::Inst;
+use flipwave_isa::{Family, Inst, Opcode};
 
 /// For each instruction, whether the mode may be on before it.
 pub fn may_be_indexed(program: &Program) -> Vec<bool> {
@@ -26,8 +26,8 @@ pub fn may_be_indexed(program: &Program) -> Vec<bool> {
                 continue;
             };
             *known |= on;
-            on = match inst.operation.name() {
-                "s_set_gpr_idx_off" => false,
+            on = match inst.operation.opcode() {
+                Opcode::SSetGprIdxOff => false,
                 _ => *known || switches_on(inst),
             };
         }
@@ -51,9 +51,8 @@ const MODE: u32 = 1;
 /// `s_set_gpr_idx_on`, or a write of the bit of MODE that says so (Vega ISA, "MODE register",
 /// GPR_IDX_EN, bit 27).
 fn switches_on(inst: &Inst) -> bool {
-    let name = inst.operation.name();
     let field = inst.immediate.unwrap_or_default() as u32;
     let (register, offset, size) = (field & 0x3f, field >> 6 & 0x1f, (field >> 11 & 0x1f) + 1);
-    name == "s_set_gpr_idx_on"
-        || (name.starts_with("s_setreg") && register == MODE && offset + size > 27)
+    inst.operation.opcode() == Opcode::SSetGprIdxOn
+        || (inst.operation.is(Family::SetRegister) && register == MODE && offset + size > 27)
 }

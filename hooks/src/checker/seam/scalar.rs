@@ -3,48 +3,51 @@
 use super::content::Content;
 use super::state::State;
 use crate::checker::facts::Facts;
-use flipwave_isa::{Inst, Register, RegisterRange, Value};
+use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
 
 /// Executes an instruction, if it is one that is followed more closely than by what it writes.
 pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
     let inst = &facts.inst;
-    let (operation, kind) = facts.name().rsplit_once('_')?;
-    match (operation, kind) {
-        ("s_mov", "b32" | "b64") => map(inst, state, |value, _| value, false),
-        ("s_not", "b32" | "b64") => map(inst, state, |value, _| value.not(), true),
-        ("s_and", "b32" | "b64") => map(inst, state, Content::and, true),
-        ("s_or", "b32" | "b64") => map(inst, state, Content::or, true),
-        ("s_xor", "b32" | "b64") => map(inst, state, Content::xor, true),
-        ("s_andn2", "b32" | "b64") => map(inst, state, Content::without, true),
-        ("s_and_saveexec", _) => save_exec(inst, state, |exec, value| value.and(exec)),
-        ("s_or_saveexec", _) => save_exec(inst, state, |exec, value| value.or(exec)),
-        ("s_xor_saveexec", _) => save_exec(inst, state, |exec, value| value.xor(exec)),
-        ("s_andn2_saveexec", _) => save_exec(inst, state, |exec, value| value.without(exec)),
-        ("s_andn1_saveexec", _) => save_exec(inst, state, |exec, value| exec.without(value)),
-        ("s_movk", "i32") => {
+    match facts.opcode() {
+        Opcode::SMov => map(inst, state, |value, _| value, false),
+        Opcode::SNot => map(inst, state, |value, _| value.not(), true),
+        Opcode::SAnd => map(inst, state, Content::and, true),
+        Opcode::SOr => map(inst, state, Content::or, true),
+        Opcode::SXor => map(inst, state, Content::xor, true),
+        Opcode::SAndn2 => map(inst, state, Content::without, true),
+        Opcode::SAndSaveexec => save_exec(inst, state, |exec, value| value.and(exec)),
+        Opcode::SOrSaveexec => save_exec(inst, state, |exec, value| value.or(exec)),
+        Opcode::SXorSaveexec => save_exec(inst, state, |exec, value| value.xor(exec)),
+        Opcode::SAndn2Saveexec => save_exec(inst, state, |exec, value| value.without(exec)),
+        Opcode::SAndn1Saveexec => save_exec(inst, state, |exec, value| exec.without(value)),
+        Opcode::SMovk => {
             let value = source(inst, 0, 0, state);
             write(destination(inst)?, 0, value, state);
             Some(())
         }
-        ("s_cselect", "b32" | "b64") => select(inst, state),
-        ("s_cmp_lg" | "s_cmpk_lg", "u32" | "i32") => compare(inst, 0, state),
-        ("s_cmp_eq" | "s_cmpk_eq", "u32" | "i32") => compare(inst, 1, state),
-        ("s_bitcmp1", "b32") => compare(inst, 0, state),
-        ("s_getpc", "b64") => {
+        Opcode::SCselect => select(inst, state),
+        Opcode::SCmpLg => compare(inst, 0, state),
+        Opcode::SCmpEq => compare(inst, 1, state),
+        Opcode::SBitcmp1 => compare(inst, 0, state),
+        Opcode::SGetpc => {
             let address = pc.wrapping_add(facts.size());
             write_address(destination(inst)?, address, state);
             Some(())
         }
-        ("s_swappc" | "s_call", "b64") => {
+        Opcode::SSwappc | Opcode::SCall => {
             write_address(destination(inst)?, pc.wrapping_add(facts.size()), state);
             Some(())
         }
-        ("s_add", "u32") => add_low(inst, state),
-        ("s_addc", "u32") => add_high(inst, state),
-        ("s_getreg", "b32") => read_mode(inst, state),
-        ("s_setreg" | "s_setreg_imm32", "b32") => write_mode(inst, state),
-        ("s_round" | "s_denorm", "mode") => {
-            state.mode_changed |= if operation == "s_round" { 0xf } else { 0xf0 };
+        Opcode::SAdd => add_low(inst, state),
+        Opcode::SAddc => add_high(inst, state),
+        Opcode::SGetreg => read_mode(inst, state),
+        Opcode::SSetreg | Opcode::SSetregImm32 => write_mode(inst, state),
+        Opcode::SRoundMode => {
+            state.mode_changed |= 0xf;
+            Some(())
+        }
+        Opcode::SDenormMode => {
+            state.mode_changed |= 0xf0;
             Some(())
         }
         _ => None,
@@ -56,7 +59,7 @@ pub fn load_arguments(inst: &Inst, state: &mut State) -> Option<()> {
     let arguments = state.arguments?;
     let memory = inst.memory_operand()?;
     let (to, base) = (memory.loaded?, memory.saddr?);
-    if !inst.operation.name().starts_with("s_load_dword") || memory.soffset.is_some() {
+    if inst.operation.opcode() != Opcode::SLoad || memory.soffset.is_some() {
         return None;
     }
     let pointer = [base.first, base.first.offset(1)?].map(|register| state.scalar(register));

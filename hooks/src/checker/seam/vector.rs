@@ -5,19 +5,19 @@ use super::scalar;
 use super::state::{Indexing, Location, Plane, Reach, Slot, State};
 use crate::checker::facts::Facts;
 use flipwave_isa::{
-    Class, Encoding, Inst, MemoryKind, MemoryOperand, MemorySpace, Operand, OutputScale, Register,
-    RegisterRange, RegisterSet, Sgpr, Value,
+    Class, Encoding, Family, Inst, MemoryKind, MemoryOperand, MemorySpace, Opcode, Operand,
+    OutputScale, Register, RegisterRange, RegisterSet, Sgpr, Value,
 };
 
 /// Executes an instruction, if it is one that is followed more closely than by what it writes.
 pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
     let inst = &facts.inst;
-    match facts.name() {
-        "v_mov_b32"
-        | "v_mov_b64"
-        | "v_accvgpr_read_b32"
-        | "v_accvgpr_write_b32"
-        | "v_accvgpr_mov_b32"
+    match facts.opcode() {
+        Opcode::VMov
+        | Opcode::VMov64
+        | Opcode::VAccvgprRead
+        | Opcode::VAccvgprWrite
+        | Opcode::VAccvgprMov
             if moves(inst) && state.indexing == Indexing::Off =>
         {
             let to = destination(inst)?;
@@ -27,7 +27,7 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
             }
             Some(())
         }
-        "v_swap_b32" if state.indexing == Indexing::Off => {
+        Opcode::VSwap if state.indexing == Indexing::Off => {
             let mut registers = inst.destinations().filter_map(|operand| range(&operand.value));
             let (one, two) = (registers.next()?.first, registers.next()?.first);
             let (first, second) = (state.vector(one), state.vector(two));
@@ -35,20 +35,20 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
             state.write_vector(two, first);
             Some(())
         }
-        "v_and_b32" if moves(inst) && state.indexing == Indexing::Off => {
+        Opcode::VAnd if moves(inst) && state.indexing == Indexing::Off => {
             let mask = scalar::source(inst, 0, 0, state);
             let from = range(&inst.sources().nth(1)?.value)?.first;
             let contents = state.vector(from).map(|content| content.masked(mask));
             state.write_vector(destination(inst)?.first, contents);
             Some(())
         }
-        "v_writelane_b32" => {
+        Opcode::VWritelane => {
             let (value, lane) =
                 (scalar::source(inst, 0, 0, state), scalar::source(inst, 1, 0, state));
             state.write_lane(destination(inst)?.first, lane, value);
             Some(())
         }
-        "v_readlane_b32" => {
+        Opcode::VReadlane => {
             let from = range(&inst.sources().next()?.value)?.first;
             let value = match state.lane(from, scalar::source(inst, 1, 0, state)) {
                 Content::Unknown => state.uniform(from),
@@ -57,13 +57,13 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
             state.set_scalar(destination(inst)?.first, value);
             Some(())
         }
-        "v_readfirstlane_b32" => {
+        Opcode::VReadfirstlane => {
             let from = range(&inst.sources().next()?.value)?.first;
             let value = state.uniform(from);
             state.set_scalar(destination(inst)?.first, value);
             Some(())
         }
-        name if name.starts_with("v_cmp") => {
+        _ if inst.operation.is(Family::Compare) => {
             compare(facts, state);
             Some(())
         }
@@ -208,17 +208,17 @@ impl Slot {
 
 /// What an instruction changes besides the registers it names: through an index in M0.
 pub fn indexed_writes(facts: &Facts, state: &mut State) {
-    let name = facts.name();
-    match name {
-        "s_set_gpr_idx_on" | "s_set_gpr_idx_mode" => state.indexing = Indexing::On,
-        "s_set_gpr_idx_off" => state.indexing = Indexing::Off,
+    let operation = facts.inst.operation;
+    match operation.opcode() {
+        Opcode::SSetGprIdxOn | Opcode::SSetGprIdxMode => state.indexing = Indexing::On,
+        Opcode::SSetGprIdxOff => state.indexing = Indexing::Off,
         _ => {}
     }
-    let moves_vectors = name.starts_with("v_movrel")
+    let moves_vectors = operation.is(Family::VectorMovrel)
         || (state.indexing == Indexing::On && facts.inst.class() == Class::Valu);
     let written = if moves_vectors {
         RegisterSet::VGPRS
-    } else if name.starts_with("s_movreld") {
+    } else if operation.is(Family::ScalarMovrelDestination) {
         (0..106).map(|n| Register::Sgpr(Sgpr(n))).collect()
     } else {
         return;

@@ -7,7 +7,7 @@ use crate::checker::Question;
 use crate::checker::code::{Code, Item, Owner};
 use crate::checker::finding::{Finding, Rule};
 use crate::checker::originals::Seam;
-use flipwave_isa::{Inst, Register, RegisterRange, RegisterSet, Value};
+use flipwave_isa::{Inst, Opcode, Register, RegisterRange, RegisterSet, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place of a seam: an address, and where the routines that are under way return to.
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
             };
             match self.step(item, node.1, state) {
                 Ok(next) => {
-                    if item.facts.name() == "s_setpc_b64" || item.facts.inst.flags.call {
+                    if item.facts.opcode() == Opcode::SSetpc || item.facts.inst.flags.call {
                         jumps.extend(next.iter().map(|((to, _), _)| (item.pc, *to)));
                         jumped_to.extend(next.iter().map(|((to, _), _)| *to));
                     }
@@ -115,9 +115,8 @@ impl<'a> Walk<'a> {
         mut state: State,
     ) -> Result<Vec<(Node, State)>, &'static str> {
         let facts = &item.facts;
-        let name = facts.name();
         let pair = |state: &State| jump_target(&facts.inst, state);
-        if name == "s_setpc_b64" {
+        if facts.opcode() == Opcode::SSetpc {
             let target = pair(&state).ok_or("control goes to an address that is not known")?;
             if returns.last() == Some(&target) {
                 returns.pop();

@@ -116,7 +116,8 @@ impl Pair {
             active: self.wanted,
             masked: self.wanted.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS)),
         };
-        check(&original, &program, &|_| live, &new, &claims)
+        let rules = program.rules().unwrap();
+        check(rules, &original, &program, &|_| live, &new, &claims)
     }
 
     /// The pair keeps all rules.

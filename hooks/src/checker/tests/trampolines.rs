@@ -78,7 +78,9 @@ impl Stay {
         let liveness = Liveness::new(&self.program);
         let wanted = |at| liveness.before(at);
         let object = &self.sample.object;
-        check(object, &self.program, &wanted, &self.new, &self.claims).err().unwrap_or_default()
+        let rules = self.program.rules().expect("rules");
+        let checked = check(rules, object, &self.program, &wanted, &self.new, &self.claims);
+        checked.err().unwrap_or_default()
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use crate::flow::InstIndex;
 use crate::layout::encoding::{first_word, with_literal_source};
 use crate::layout::stream::{Label, Unit};
 use crate::layout::{LayoutError, Purpose, hints};
-use flipwave_isa::{Inst, Pc};
+use flipwave_isa::{Inst, Opcode, Pc};
 use std::ops::Range;
 
 impl<'a> Emitter<'a> {
@@ -171,16 +171,14 @@ impl<'a> Emitter<'a> {
 
     /// Why an instruction must stay where it is.
     pub(super) fn tie(&self, index: InstIndex, inst: &Inst) -> Option<&'static str> {
-        match inst.operation.name() {
-            "s_getpc_b64" if !self.source.chains.has(index) => {
+        match inst.operation.opcode() {
+            Opcode::SGetpc if !self.source.chains.has(index) => {
                 Some("what is done with its own address is not known")
             }
-            "s_cbranch_i_fork" | "s_cbranch_g_fork" | "s_cbranch_join" => {
+            Opcode::SCbranchFork | Opcode::SCbranchJoin => {
                 Some("forks keep addresses of code in registers")
             }
-            "s_prefetch_inst_pc_rel" | "s_prefetch_data_pc_rel" => {
-                Some("it names memory relative to its own address")
-            }
+            Opcode::SPrefetchPcRel => Some("it names memory relative to its own address"),
             _ => None,
         }
     }

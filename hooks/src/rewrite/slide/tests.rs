@@ -59,7 +59,7 @@ fn slide(program: &Program, words: usize) -> Option<Slide> {
         program,
         functions: &functions,
         liveness: &Liveness::new(program),
-        loads: &LoadsUnderWay::new(program),
+        loads: &LoadsUnderWay::new(program, program.rules().expect("rules").counters),
         registers: named.intersection(RegisterSet::SGPRS),
     };
     Slide::find(&ground, words)

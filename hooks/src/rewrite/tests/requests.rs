@@ -1,11 +1,11 @@
 //! Requests that cannot be fulfilled.
 
 use super::{add, call, compiler};
-use crate::flow::InstIndex;
+use crate::flow::{InstIndex, Program};
 use crate::hook::Argument;
 use crate::layout::Placement;
 use crate::layout::tests::sample::Sample;
-use crate::rewrite::{HookCall, Instrumentation, Report, SourceIndex, When};
+use crate::rewrite::{HookCall, Instrumentation, Report, RewriteError, SourceIndex, When};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Register, RegisterRange};
 
@@ -39,6 +39,22 @@ fn reason(report: Result<Report, String>) -> String {
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.placed, report.refused.len()), (0, 1));
     report.refused[0].reason.clone()
+}
+
+/// Empty tables would pad nothing, and prove everything.
+#[test]
+fn code_of_targets_without_rules_is_read_and_not_changed() {
+    for processor in ["gfx803", "gfx1200"] {
+        let object = sample(processor, KERNEL);
+        assert_eq!(Program::read(&object).expect("code").instructions.len(), 3);
+        let error = Instrumentation::new(&object).err().expect("refused");
+        assert!(matches!(error, RewriteError::NoRules(_)), "{error}");
+        for words in [processor, "of 64 lanes", "can be read", "gfx9, gfx10 or gfx11"] {
+            let words =
+                if processor == "gfx1200" { words.replace("64", "32") } else { words.into() };
+            assert!(error.to_string().contains(&words), "`{words}`: {error}");
+        }
+    }
 }
 
 #[test]

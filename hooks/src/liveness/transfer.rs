@@ -4,12 +4,13 @@ use super::index_mode::index_mode;
 use super::{Live, always};
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use flipwave_isa::{
-    Class, ExecChange, Inst, LanesWritten, Operand, Register, RegisterRange, RegisterSet, Value,
+    Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
+    RegisterSet, Value,
 };
 
 /// What of an instruction matters, besides the registers it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rule {
+struct Transfer {
     lanes: Option<Lanes>,
     written: LanesWritten,
     reads_other_lanes: bool,
@@ -25,10 +26,10 @@ enum Indexed {
     Scalar,
 }
 
-/// The rules of a program's instructions.
+/// The transfers of a program's instructions.
 #[derive(Clone, Debug)]
-pub struct Rules {
-    rules: Vec<Rule>,
+pub struct Transfers {
+    transfers: Vec<Transfer>,
     lanes: u8,
     always: RegisterSet,
     /// Registers that anything of the code object can want.
@@ -40,12 +41,12 @@ fn numbered() -> RegisterSet {
     RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS)
 }
 
-impl Rules {
-    /// The rules of all instructions.
-    pub fn of(program: &Program) -> Rules {
+impl Transfers {
+    /// The transfers of all instructions.
+    pub fn of(program: &Program) -> Transfers {
         let indexed = index_mode(program);
-        let skips = program.instructions.iter().any(|i| i.operation.name() == "s_setvskip");
-        let rule = |inst: &Inst, in_index_mode: bool| {
+        let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
+        let transfer = |inst: &Inst, in_index_mode: bool| {
             let class = inst.class();
             let is_vector = matches!(class, Class::Valu | Class::Matrix);
             let by_name = inst.indexes_registers();
@@ -56,7 +57,7 @@ impl Rules {
             };
             // After s_setvskip a vector instruction may be none at all.
             let written = if skips { LanesWritten::Some } else { inst.lanes_written() };
-            Rule {
+            Transfer {
                 lanes: Lanes::of(inst, program.wave_size),
                 written,
                 reads_other_lanes: inst.reads_other_lanes(),
@@ -66,19 +67,19 @@ impl Rules {
         };
         let mut everywhere = RegisterSet::EMPTY;
         always(&mut everywhere);
-        let rules: Vec<Rule> = program
+        let transfers: Vec<Transfer> = program
             .instructions
             .iter()
             .zip(indexed)
-            .map(|(inst, in_index_mode)| rule(inst, in_index_mode))
+            .map(|(inst, in_index_mode)| transfer(inst, in_index_mode))
             .collect();
         let all: Vec<_> = (0..program.functions.len() as u32).map(FunctionIndex).collect();
         let knows_all = program.unresolved().next().is_none()
-            && rules.iter().all(|rule| rule.indexes.is_none());
-        Rules {
+            && transfers.iter().all(|transfer| transfer.indexes.is_none());
+        Transfers {
             // What no instruction names nobody wants, whoever calls whom.
             reachable: if knows_all { program.registers_named(&all) } else { numbered() },
-            rules,
+            transfers,
             lanes: program.wave_size,
             always: everywhere,
         }
@@ -111,39 +112,40 @@ impl Rules {
     /// From what is wanted behind an instruction to what is wanted before it.
     pub fn step(&self, program: &Program, index: InstIndex, live: &mut Live) {
         let at = index.0 as usize;
-        let Some((inst, rule)) = program.instructions.get(at).zip(self.rules.get(at)) else {
+        let Some((inst, transfer)) = program.instructions.get(at).zip(self.transfers.get(at))
+        else {
             *live = self.everything();
             return;
         };
         // First the lanes, since those behind the instruction are told apart by its new EXEC, and
         // it writes and reads under the old one.
-        if let Some(lanes) = rule.lanes {
+        if let Some(lanes) = transfer.lanes {
             *live = lanes.before(*live);
         }
         for range in &inst.writes {
-            self.write(rule, *range, live);
+            self.write(transfer, *range, live);
         }
         for range in &inst.reads {
-            if !(rule.keeps_lanes && names(inst.destinations(), *range)) {
-                self.read(rule, *range, live);
+            if !(transfer.keeps_lanes && names(inst.destinations(), *range)) {
+                self.read(transfer, *range, live);
             }
         }
-        match rule.indexes {
+        match transfer.indexes {
             Some(Indexed::Vector) => {
                 live.active = live.active.union(program.vectors_indexed());
                 live.active.insert(Register::M0);
             }
             Some(Indexed::Scalar) => {
                 live.active = live.active.union(RegisterSet::SGPRS);
-                self.read(rule, RegisterRange::new(Register::VccLo, 2), live);
+                self.read(transfer, RegisterRange::new(Register::VccLo, 2), live);
             }
             None => {}
         }
     }
 
-    fn write(&self, rule: &Rule, range: RegisterRange, live: &mut Live) {
+    fn write(&self, transfer: &Transfer, range: RegisterRange, live: &mut Live) {
         let is_per_lane = range.first.is_per_lane();
-        let kills = match (rule.indexes, rule.written) {
+        let kills = match (transfer.indexes, transfer.written) {
             (Some(Indexed::Vector), _) => !is_per_lane,
             (Some(Indexed::Scalar), _) => {
                 !matches!(range.first, Register::Sgpr(_) | Register::VccLo | Register::VccHi)
@@ -156,13 +158,13 @@ impl Rules {
         }
         for register in range.iter().filter(|own| !self.always.contains(*own)) {
             live.active.remove(register);
-            if is_per_lane && rule.written == LanesWritten::All {
+            if is_per_lane && transfer.written == LanesWritten::All {
                 live.masked.remove(register);
             }
         }
     }
 
-    fn read(&self, rule: &Rule, range: RegisterRange, live: &mut Live) {
+    fn read(&self, transfer: &Transfer, range: RegisterRange, live: &mut Live) {
         // Flags that are made of a mask read the mask.
         let (first, words) = match range.first {
             Register::Vccz => (Register::VccLo, self.lanes / 32),
@@ -171,7 +173,7 @@ impl Rules {
         };
         let range = RegisterRange::new(first, words);
         live.active.insert_range(range);
-        if first.is_per_lane() && rule.reads_other_lanes {
+        if first.is_per_lane() && transfer.reads_other_lanes {
             live.masked.insert_range(range);
         }
     }
@@ -180,10 +182,10 @@ impl Rules {
 /// Whether an instruction leaves lanes of its destination alone, and does nothing else with what
 /// the destination held.
 fn keeps_lanes(inst: &Inst) -> bool {
-    let name = inst.operation.name();
-    let moves = name.starts_with("v_writelane_")
-        || name.starts_with("v_permlane")
-        || (name == "v_mov_b32" && inst.modifiers.dpp.is_some());
+    let opcode = inst.operation.opcode();
+    let moves = opcode == Opcode::VWritelane
+        || inst.operation.is(Family::Permlane)
+        || (opcode == Opcode::VMov && inst.modifiers.dpp.is_some());
     let is_source = |operand: &Operand| match operand.value {
         Value::Register(range) => names(inst.sources(), range),
         _ => false,
@@ -219,16 +221,15 @@ impl Lanes {
             .writes
             .iter()
             .any(|range| range.first == Register::ExecLo && range.words == wave_size / 32);
-        let name = inst.operation.name();
-        let begins = |verb: &str| name.starts_with(verb);
+        let opcode = inst.operation.opcode();
         let ones = inst.source(0) == Some(&Value::Integer(-1));
         Some(match change {
             // The other half is not touched.
             ExecChange::Complements if !is_whole => Lanes::By(ExecChange::Replaces),
             change if !is_whole => Lanes::By(change),
-            _ if ones && (begins("s_mov_b") || begins("s_or_saveexec_")) => Lanes::AllOn,
-            _ if ones && begins("s_xor_saveexec_") => Lanes::Exchanged,
-            ExecChange::Narrows if begins("s_mov_b") => Lanes::AllOff,
+            _ if ones && matches!(opcode, Opcode::SMov | Opcode::SOrSaveexec) => Lanes::AllOn,
+            _ if ones && opcode == Opcode::SXorSaveexec => Lanes::Exchanged,
+            ExecChange::Narrows if opcode == Opcode::SMov => Lanes::AllOff,
             change => Lanes::By(change),
         })
     }

@@ -1,0 +1,408 @@
+//! Which operation an operation is, for those that something has to recognise: single ones, and
+//! families of them. A name is looked at once, when its operation is first met; everything after that
+//! compares numbers.
+
+/// Operations that something recognises by themselves. One covers all widths of its operands, where
+/// that is all that tells them apart.
+macro_rules! opcodes {
+    ($($opcode:ident = $($name:literal)|+,)*) => {
+        /// An operation that something recognises, whatever the width of its operands.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum Opcode {
+            $($opcode,)*
+            /// One that nothing recognises.
+            Other,
+        }
+
+        impl Opcode {
+            /// All but [`Opcode::Other`], with the canonical names of their operations.
+            #[cfg(test)]
+            const ALL: &[(Opcode, &[&str])] = &[$((Opcode::$opcode, &[$($name),+])),*];
+
+            /// The opcode of a canonical name.
+            pub(crate) fn named(name: &str) -> Opcode {
+                match name {
+                    $($($name)|+ => Opcode::$opcode,)*
+                    _ => Opcode::Other,
+                }
+            }
+        }
+    };
+}
+
+opcodes! {
+    // Scalar moves and logic, conditions, arithmetic.
+    SMov = "s_mov_b32" | "s_mov_b64",
+    SMovk = "s_movk_i32",
+    SNot = "s_not_b32" | "s_not_b64",
+    SAnd = "s_and_b32" | "s_and_b64",
+    SAndn2 = "s_andn2_b32" | "s_andn2_b64",
+    SOr = "s_or_b32" | "s_or_b64",
+    SOrn2 = "s_orn2_b32" | "s_orn2_b64",
+    SXor = "s_xor_b32" | "s_xor_b64",
+    SWqm = "s_wqm_b32" | "s_wqm_b64",
+    SCselect = "s_cselect_b32" | "s_cselect_b64",
+    SCmpEq = "s_cmp_eq_u32" | "s_cmp_eq_i32" | "s_cmpk_eq_u32" | "s_cmpk_eq_i32",
+    SCmpLg = "s_cmp_lg_u32" | "s_cmp_lg_i32" | "s_cmpk_lg_u32" | "s_cmpk_lg_i32",
+    SBitcmp1 = "s_bitcmp1_b32",
+    SAdd = "s_add_u32",
+    SAddc = "s_addc_u32",
+    SSub = "s_sub_u32",
+    SSubb = "s_subb_u32",
+
+    // EXEC changed, its old value kept.
+    SAndSaveexec = "s_and_saveexec_b32" | "s_and_saveexec_b64",
+    SAndn1Saveexec = "s_andn1_saveexec_b32" | "s_andn1_saveexec_b64",
+    SAndn2Saveexec = "s_andn2_saveexec_b32" | "s_andn2_saveexec_b64",
+    SOrSaveexec = "s_or_saveexec_b32" | "s_or_saveexec_b64",
+    SOrn1Saveexec = "s_orn1_saveexec_b32" | "s_orn1_saveexec_b64",
+    SXorSaveexec = "s_xor_saveexec_b32" | "s_xor_saveexec_b64",
+    SAndn1Wrexec = "s_andn1_wrexec_b32" | "s_andn1_wrexec_b64",
+    SAndn2Wrexec = "s_andn2_wrexec_b32" | "s_andn2_wrexec_b64",
+
+    // Hardware registers, and what they switch.
+    SGetreg = "s_getreg_b32",
+    SSetreg = "s_setreg_b32",
+    SSetregImm32 = "s_setreg_imm32_b32",
+    SRoundMode = "s_round_mode",
+    SDenormMode = "s_denorm_mode",
+    SSetvskip = "s_setvskip",
+    SSetGprIdxOn = "s_set_gpr_idx_on",
+    SSetGprIdxOff = "s_set_gpr_idx_off",
+    SSetGprIdxMode = "s_set_gpr_idx_mode",
+    SSetGprIdxIdx = "s_set_gpr_idx_idx",
+
+    // Control.
+    SBranch = "s_branch",
+    SCbranchScc0 = "s_cbranch_scc0",
+    SCbranchScc1 = "s_cbranch_scc1",
+    SCbranchVccz = "s_cbranch_vccz",
+    SCbranchVccnz = "s_cbranch_vccnz",
+    SCbranchExecz = "s_cbranch_execz",
+    SCbranchExecnz = "s_cbranch_execnz",
+    SCbranchFork = "s_cbranch_i_fork" | "s_cbranch_g_fork",
+    SCbranchJoin = "s_cbranch_join",
+    SGetpc = "s_getpc_b64",
+    SSetpc = "s_setpc_b64",
+    SSwappc = "s_swappc_b64",
+    SCall = "s_call_b64",
+    SRfe = "s_rfe_b64",
+    STrap = "s_trap",
+    SSethalt = "s_sethalt",
+    SEndpgm = "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done",
+    SCodeEnd = "s_code_end",
+    SBarrier = "s_barrier",
+
+    // Waits, hints, messages.
+    SNop = "s_nop",
+    SSleep = "s_sleep",
+    SClause = "s_clause",
+    SDelayAlu = "s_delay_alu",
+    SVersion = "s_version",
+    SInstPrefetch = "s_inst_prefetch" | "s_set_inst_prefetch_distance",
+    SPrefetchPcRel = "s_prefetch_inst_pc_rel" | "s_prefetch_data_pc_rel",
+    SWaitcnt = "s_waitcnt",
+    SWaitcntVmcnt = "s_waitcnt_vmcnt",
+    SWaitcntLgkmcnt = "s_waitcnt_lgkmcnt",
+    SWaitcntExpcnt = "s_waitcnt_expcnt",
+    SWaitcntVscnt = "s_waitcnt_vscnt",
+    SWaitcntDepctr = "s_waitcnt_depctr",
+    SWaitIdle = "s_wait_idle",
+    SSendmsg = "s_sendmsg",
+    STtracedata = "s_ttracedata" | "s_ttracedata_imm",
+
+    // Vector moves.
+    VNop = "v_nop",
+    VMov = "v_mov_b32",
+    VMov64 = "v_mov_b64",
+    VSwap = "v_swap_b32",
+    VAnd = "v_and_b32",
+    VReadlane = "v_readlane_b32",
+    VReadfirstlane = "v_readfirstlane_b32",
+    VWritelane = "v_writelane_b32",
+    VAccvgprRead = "v_accvgpr_read_b32",
+    VAccvgprWrite = "v_accvgpr_write_b32",
+    VAccvgprMov = "v_accvgpr_mov_b32",
+    VCndmask = "v_cndmask_b16" | "v_cndmask_b32",
+    VAddcCo = "v_addc_co_u32",
+    VSubbCo = "v_subb_co_u32",
+    VSubbrevCo = "v_subbrev_co_u32",
+    VDivFmas = "v_div_fmas_f32" | "v_div_fmas_f64",
+    VFmaF64 = "v_fma_f64" | "v_fmac_f64",
+    VShift64 = "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64",
+
+    // Memory, as far as its kind, space and width do not say all.
+    DsSwizzle = "ds_swizzle_b32",
+    LdsDirectLoad = "lds_direct_load",
+    LdsParamLoad = "lds_param_load",
+    SLoad = "s_load_dword" | "s_load_dwordx2" | "s_load_dwordx3" | "s_load_dwordx4"
+        | "s_load_dwordx8" | "s_load_dwordx16",
+    LoadDword = "scratch_load_dword" | "buffer_load_dword",
+    StoreDword = "scratch_store_dword" | "buffer_store_dword",
+    SMemtime = "s_memtime",
+    SMemrealtime = "s_memrealtime",
+    CacheInvalidate = "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_invl2" | "buffer_inv"
+        | "buffer_gl0_inv" | "buffer_gl1_inv",
+}
+
+/// A set of operations that have something in common, which their names show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// `v_cmp` and `v_cmpx`.
+    Compare,
+    /// `v_cmpx`.
+    CompareToExec,
+    /// `v_cmp_class` and `v_cmpx_class`.
+    CompareClass,
+    /// `v_cvt`.
+    Convert,
+    /// `v_ldexp`.
+    ScaleByExponent,
+    /// `v_frexp_exp`.
+    TakeExponent,
+    /// `v_pk`.
+    Packed,
+    /// `v_fma_mix` and `v_mad_mix`.
+    Mixed,
+    /// `v_dot`.
+    Dot,
+    /// What LLVM marks as `TRANS`.
+    Transcendental,
+    /// `v_permlane`.
+    Permlane,
+    /// `v_accvgpr`.
+    AccVgprMove,
+    /// `v_mfma`.
+    Mfma,
+    /// `v_mfma_f64`.
+    MfmaF64,
+    /// `v_smfmac`.
+    SparseMfma,
+    /// `v_wmma`.
+    Wmma,
+    /// `v_interp`.
+    Interpolate,
+    /// `v_movrel`, `v_swaprel` and `s_movrel`: registers by an index in M0.
+    Movrel,
+    /// `v_movrel` alone.
+    VectorMovrel,
+    /// `s_movrel` alone.
+    ScalarMovrel,
+    /// `s_movreld`.
+    ScalarMovrelDestination,
+    /// `s_set_gpr_idx`.
+    GprIndex,
+    /// `s_getreg`.
+    GetRegister,
+    /// `s_setreg`.
+    SetRegister,
+    /// `s_sendmsg`, those that return something too.
+    SendMessage,
+    /// `s_sendmsg_rtn`.
+    SendMessageReturning,
+    /// Waits for counters.
+    Wait,
+    /// A lane of the result comes from other lanes.
+    OtherLanes,
+    /// `ds_gws`.
+    GlobalWaveSync,
+    /// LDS takes an address or a size from M0 on every generation.
+    LdsThroughM0,
+    /// The address has the lane's number added.
+    AddsLane,
+    /// `ds_ordered_count`.
+    OrderedCount,
+    /// LDS accesses of two addresses.
+    TwoAddresses,
+    /// Those of them whose offsets count 64 elements.
+    Stride64,
+    /// Loads from memory to LDS by name.
+    LoadToLds,
+}
+
+impl Family {
+    /// What names look like.
+    fn names(self) -> &'static [Name] {
+        use Name::{Contains, Prefix};
+        match self {
+            Family::Compare => &[Prefix("v_cmp")],
+            Family::CompareToExec => &[Prefix("v_cmpx_")],
+            Family::CompareClass => &[Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
+            Family::Convert => &[Prefix("v_cvt")],
+            Family::ScaleByExponent => &[Prefix("v_ldexp")],
+            Family::TakeExponent => &[Prefix("v_frexp_exp")],
+            Family::Packed => &[Prefix("v_pk_")],
+            Family::Mixed => &[Prefix("v_fma_mix"), Prefix("v_mad_mix")],
+            Family::Dot => &[Prefix("v_dot")],
+            Family::Transcendental => &[
+                Prefix("v_rcp_"),
+                Prefix("v_rsq_"),
+                Prefix("v_sqrt_"),
+                Prefix("v_exp_"),
+                Prefix("v_log_"),
+                Prefix("v_sin_"),
+                Prefix("v_cos_"),
+                Prefix("v_prng_"),
+            ],
+            Family::Permlane => &[Prefix("v_permlane")],
+            Family::AccVgprMove => &[Prefix("v_accvgpr_")],
+            Family::Mfma => &[Prefix("v_mfma_")],
+            Family::MfmaF64 => &[Prefix("v_mfma_f64_")],
+            Family::SparseMfma => &[Prefix("v_smfmac_")],
+            Family::Wmma => &[Prefix("v_wmma_")],
+            Family::Interpolate => &[Prefix("v_interp_")],
+            Family::Movrel => &[Contains("_movrel"), Contains("_swaprel")],
+            Family::VectorMovrel => &[Prefix("v_movrel")],
+            Family::ScalarMovrel => &[Prefix("s_movrel")],
+            Family::ScalarMovrelDestination => &[Prefix("s_movreld")],
+            Family::GprIndex => &[Prefix("s_set_gpr_idx")],
+            Family::GetRegister => &[Prefix("s_getreg")],
+            Family::SetRegister => &[Prefix("s_setreg")],
+            Family::SendMessage => &[Prefix("s_sendmsg")],
+            Family::SendMessageReturning => &[Prefix("s_sendmsg_rtn")],
+            Family::Wait => &[Prefix("s_wait")],
+            Family::OtherLanes => &[
+                Prefix("v_readlane_"),
+                Prefix("v_readfirstlane_"),
+                Prefix("v_permlane"),
+                Prefix("ds_permute_"),
+                Prefix("ds_bpermute_"),
+                Prefix("ds_swizzle_"),
+                Contains("_load_tr_"),
+                Prefix("ds_read_tr"),
+                Prefix("ds_load_tr"),
+                Prefix("ds_gws_"),
+            ],
+            Family::GlobalWaveSync => &[Prefix("ds_gws_")],
+            Family::LdsThroughM0 => &[
+                Contains("addtid"),
+                Prefix("ds_append"),
+                Prefix("ds_consume"),
+                Prefix("ds_gws_"),
+                Prefix("ds_ordered_"),
+            ],
+            Family::AddsLane => &[Contains("addtid")],
+            Family::OrderedCount => &[Prefix("ds_ordered_count")],
+            Family::TwoAddresses => {
+                &[Prefix("ds_read2"), Prefix("ds_write2"), Prefix("ds_wrxchg2")]
+            }
+            Family::Stride64 => &[Contains("st64")],
+            Family::LoadToLds => &[Contains("_load_lds_")],
+        }
+    }
+
+    const ALL: [Family; 35] = [
+        Family::Compare,
+        Family::CompareToExec,
+        Family::CompareClass,
+        Family::Convert,
+        Family::ScaleByExponent,
+        Family::TakeExponent,
+        Family::Packed,
+        Family::Mixed,
+        Family::Dot,
+        Family::Transcendental,
+        Family::Permlane,
+        Family::AccVgprMove,
+        Family::Mfma,
+        Family::MfmaF64,
+        Family::SparseMfma,
+        Family::Wmma,
+        Family::Interpolate,
+        Family::Movrel,
+        Family::VectorMovrel,
+        Family::ScalarMovrel,
+        Family::ScalarMovrelDestination,
+        Family::GprIndex,
+        Family::GetRegister,
+        Family::SetRegister,
+        Family::SendMessage,
+        Family::SendMessageReturning,
+        Family::Wait,
+        Family::OtherLanes,
+        Family::GlobalWaveSync,
+        Family::LdsThroughM0,
+        Family::AddsLane,
+        Family::OrderedCount,
+        Family::TwoAddresses,
+        Family::Stride64,
+        Family::LoadToLds,
+    ];
+}
+
+/// What the name of a member looks like.
+#[derive(Clone, Copy)]
+enum Name {
+    Prefix(&'static str),
+    Contains(&'static str),
+}
+
+impl Name {
+    fn matches(self, name: &str) -> bool {
+        match self {
+            Name::Prefix(prefix) => name.starts_with(prefix),
+            Name::Contains(part) => name.contains(part),
+        }
+    }
+}
+
+/// The families that an operation belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Families(u64);
+
+impl Families {
+    /// Those of a canonical name.
+    pub fn named(name: &str) -> Families {
+        let member = |family: &Family| family.names().iter().any(|own| own.matches(name));
+        let bits = Family::ALL.into_iter().filter(member).map(|family| 1u64 << family as u32);
+        Families(bits.sum())
+    }
+
+    /// Whether a family is among them.
+    pub fn contains(self, family: Family) -> bool {
+        self.0 >> family as u32 & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operation;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_has_one_opcode() {
+        let names: Vec<&str> = Opcode::ALL.iter().flat_map(|(_, names)| *names).copied().collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        for (opcode, names) in Opcode::ALL {
+            for name in *names {
+                assert_eq!(Operation::named(name).opcode(), *opcode, "{name}");
+            }
+        }
+        assert_eq!(Operation::named("v_add_f32").opcode(), Opcode::Other);
+    }
+
+    #[test]
+    fn families_are_told_by_names() {
+        for (name, families) in [
+            (
+                "v_cmpx_class_f32",
+                &[Family::Compare, Family::CompareToExec, Family::CompareClass][..],
+            ),
+            ("v_mfma_f64_16x16x4f64", &[Family::Mfma, Family::MfmaF64]),
+            ("v_readlane_b32", &[Family::OtherLanes]),
+            (
+                "s_movreld_b32",
+                &[Family::Movrel, Family::ScalarMovrel, Family::ScalarMovrelDestination],
+            ),
+            ("s_sendmsg_rtn_b32", &[Family::SendMessage, Family::SendMessageReturning]),
+            ("ds_read2st64_b32", &[Family::TwoAddresses, Family::Stride64]),
+            ("v_add_f32", &[]),
+        ] {
+            let operation = Operation::named(name);
+            let found = Family::ALL.into_iter().filter(|family| operation.is(*family));
+            assert_eq!(found.collect::<Vec<_>>(), families, "{name}");
+        }
+    }
+}
