@@ -176,19 +176,40 @@ fn nearest<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> 
     let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
     let result = F::Result::collect(&computed);
     if F::NUMERICS.nans != Nans::Own && F::Result::any_nan(&result) {
-        settled(computed)
+        settled::<F::Arguments, F::Result>(rows, &result, F::NUMERICS.nans == Nans::Negative)
     } else {
         result
     }
 }
 
-/// What an operation gives when it rounds as MODE says otherwise.
+/// What an operation gives when it rounds as MODE says otherwise. The loop over lanes is not made
+/// anew for each operation: this is rare, and operations are many.
 #[cold]
 #[inline(never)]
 fn by_mode<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
     let round = ByMode(mode);
     let computed = Computed::<F, ByMode> { rows, mode, round, operation: PhantomData };
-    if F::NUMERICS.nans == Nans::Own { F::Result::collect(&computed) } else { settled(computed) }
+    let result = collected(&computed);
+    if F::NUMERICS.nans == Nans::Own {
+        result
+    } else {
+        settled::<F::Arguments, F::Result>(rows, &result, F::NUMERICS.nans == Nans::Negative)
+    }
+}
+
+/// What something gives in each lane, one call a lane.
+#[inline(never)]
+fn collected<R: LaneResult>(each: &dyn PerLane<R>) -> R::Lanes {
+    struct Each<'a, R>(&'a dyn PerLane<R>);
+
+    impl<R> PerLane<R> for Each<'_, R> {
+        #[inline(always)]
+        fn of(&self, lane: usize) -> R {
+            self.0.of(lane)
+        }
+    }
+
+    R::collect(&Each(each))
 }
 
 /// The result of an operation in all lanes.
@@ -229,21 +250,31 @@ impl<F: LaneOperation, R: Rounder> PerLane<F::Result> for Computed<'_, F, R> {
     }
 }
 
-/// What an operation gives, with regard to which NaN comes out.
-struct Settled<'a, F, R>(Computed<'a, F, R>);
+/// Results with regard to which NaN comes out: it depends on the sources, and on nothing else of the
+/// operation.
+struct Settled<'a, A, R: LaneResult> {
+    rows: [SourceRows<'a>; 4],
+    lanes: &'a R::Lanes,
+    negative: bool,
+    arguments: PhantomData<A>,
+}
 
-impl<F: LaneOperation, R: Rounder> PerLane<F::Result> for Settled<'_, F, R> {
+impl<A: Arguments, R: LaneResult> PerLane<R> for Settled<'_, A, R> {
     #[inline(always)]
-    fn of(&self, lane: usize) -> F::Result {
-        let first_nan = F::Arguments::load(&self.0.rows, lane).first_nan();
-        self.0.of(lane).settle(first_nan, F::NUMERICS.nans == Nans::Negative)
+    fn of(&self, lane: usize) -> R {
+        let first_nan = A::load(&self.rows, lane).first_nan();
+        R::lane(self.lanes, lane).settle(first_nan, self.negative)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn settled<F: LaneOperation, R: Rounder>(computed: Computed<'_, F, R>) -> Lanes<F> {
-    F::Result::collect(&Settled(computed))
+fn settled<A: Arguments, R: LaneResult>(
+    rows: [SourceRows<'_>; 4],
+    lanes: &R::Lanes,
+    negative: bool,
+) -> R::Lanes {
+    R::collect(&Settled::<A, R> { rows, lanes, negative, arguments: PhantomData })
 }
 
 /// Results scaled, clamped and flushed.
