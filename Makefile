@@ -24,7 +24,7 @@ test: lint
 # is not optimised. About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved --test tools
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- hooks:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check

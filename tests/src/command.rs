@@ -105,7 +105,7 @@ fn text(mut file: File) -> String {
 /// tests of the workspace, with the features that all of its crates together ask for.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| built("test", "debug", &["--workspace", "--test", "determinism"]))
+    PROGRAM.get_or_init(|| built("test", "debug", &["--workspace", "--test", "end_to_end"]))
 }
 
 /// The program as users have it, for benchmarks.

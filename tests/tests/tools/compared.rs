@@ -1,6 +1,6 @@
 //! A tool and the observer on the same program.
 
-use crate::observer::{Blind, Clocks, Look, Reading, Site, Sites};
+use super::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::flow::{InstIndex, Program};
