@@ -38,8 +38,8 @@ use flipwave_isa::hazard::{Hazard, hazards};
 use flipwave_isa::{LaneMask, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
+use rustc_hash::FxHashMap;
 use shadow::Shadow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use violation::Report;
@@ -55,10 +55,11 @@ pub struct Strict {
     machine: Machine,
     families: &'static [&'static [Hazard]],
     /// By device address.
-    facts: HashMap<u64, Arc<Facts>>,
-    waves: HashMap<WaveId, WaveState>,
+    facts: FxHashMap<u64, Arc<Facts>>,
+    /// In boxes, as the state of the wave that is looked at is taken out.
+    waves: FxHashMap<WaveId, Box<WaveState>>,
     /// By position of the workgroup.
-    lds: HashMap<Dim3, LdsState>,
+    lds: FxHashMap<Dim3, LdsState>,
     /// A wave on which operations are tried.
     ghost: Wave,
     report: Report,
@@ -87,9 +88,9 @@ impl Strict {
             programs,
             machine,
             families: hazards(target, machine.lanes),
-            facts: HashMap::new(),
-            waves: HashMap::new(),
-            lds: HashMap::new(),
+            facts: FxHashMap::default(),
+            waves: FxHashMap::default(),
+            lds: FxHashMap::default(),
             ghost: Wave::new(level),
             report: Report::default(),
         }
@@ -125,14 +126,14 @@ impl Checker for Strict {
         }
         let state = WaveState {
             under_way: UnderWay::default(),
-            recent: Recent::default(),
+            recent: Recent::new(self.families),
             shadow,
             sgprs: launch.sgprs(),
             clause: Clause::default(),
             is_deallocated: false,
             barrier: None,
         };
-        self.waves.insert(wave.id, state);
+        self.waves.insert(wave.id, Box::new(state));
         let lds = || LdsState::new(launch.lds_bytes);
         self.lds.entry(wave.id.workgroup).or_insert_with(lds);
     }
@@ -226,12 +227,12 @@ impl Strict {
         memory: &mut dyn Memory,
         found: &mut Vec<(Finding, LaneMask)>,
     ) {
-        let Strict { target, ghost, waves, lds, families, .. } = self;
+        let Strict { target, ghost, waves, lds, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
             state.under_way.wait(counts);
         }
-        state.recent.push(facts, families);
+        state.recent.push(facts);
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
