@@ -119,6 +119,8 @@ fn built(profile: &str, folder: &str, packages: &[&str]) -> PathBuf {
     // <target folder>/<profile>/deps/<test>
     let target = test.ancestors().nth(3).expect("the target folder");
     let status = Command::new(env!("CARGO"))
+        // `make test` sets it for the tests; cargo would take it for another compiler.
+        .env_remove("RUSTC_BOOTSTRAP")
         .args(["build", "--quiet", "--profile", profile, "--bin", "flipwave"])
         .args(packages)
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
