@@ -1,5 +1,9 @@
 # Each target is one thing a person does. `make quickstart` is where to begin.
 
+# A pipe fails where any of its commands does.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
 .PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz fuzz-code-objects fuzz-queues
 
 quickstart: dependencies build
@@ -15,16 +19,21 @@ test-dependencies:
 build:
 	cargo build --release --package flipwave-cli
 
-# Examples are in the book, whose commands a test runs, and none in the documentation of items.
+# Examples are in the book, whose commands a test runs, and none in the documentation of items. That
+# tests tell their times is unstable, so each of their programs is asked for it by the variable; with
+# it, cargo would build everything anew.
 test: lint
-	cargo test --workspace --lib --bins --tests
+	cargo test --workspace --lib --bins --tests --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"' \
+		-- -Z unstable-options --report-time | tee target/tests.txt
+	@echo; echo "The slowest tests, in seconds:"
+	@sed -n 's/^test \(.*\) \.\.\. .*<\(.*\)s>$$/\2 \1/p' target/tests.txt | sort -rn | sed -n 1,10p
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; hooks everywhere in code that
 # is not optimised. About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test hooks --test moved --test tools
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- hooks:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check

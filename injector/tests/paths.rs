@@ -1,9 +1,7 @@
 //! The two ways to inject a fault, inside of the embedded GPU and by a hook in rewritten code, give
 //! the same: what was struck, and how the run ended.
 
-mod common;
-
-use common::{WORDS, planned};
+use crate::common::{WORDS, planned};
 use flipwave_device::{Device, FaultCause};
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
@@ -31,8 +29,8 @@ const GFX942_PRELOADING: Machine = Machine { processor: "gfx942", options: &PREL
 const GFX1100: Machine = Machine { processor: "gfx1100", options: &[] };
 
 fn workload(machine: &Machine) -> Workload {
-    let object = common::compile("paths.cl", machine.processor, machine.options);
-    common::paths(&object, machine.processor)
+    let object = crate::common::compile("paths.cl", machine.processor, machine.options);
+    crate::common::paths(&object, machine.processor)
 }
 
 fn models() -> Vec<FaultModel> {

@@ -1,9 +1,7 @@
 //! Dispatches that stand in a queue, with code and arguments where a runtime has put them, are the
 //! dispatches that a device places by itself: the same population, and the same results.
 
-mod common;
-
-use common::{compile, paths, planned};
+use crate::common::{compile, paths, planned};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Change, Device, Dispatch, KernelPacket, Patch, QueuedPacket};
 use flipwave_hooks::hook::HookCompiler;

@@ -1,9 +1,7 @@
 //! Code with hooks has the variables of the code that it stands for: what dispatches before have
 //! written is there, and what it writes is there for those behind.
 
-mod common;
-
-use common::{compile, planned};
+use crate::common::{compile, planned};
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{

@@ -1,6 +1,7 @@
 //! HIP programs as their users have them: built by a vendor's compiler, with nothing of Flipwave in
 //! them.
 
+use crate::Once;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -47,6 +48,13 @@ impl Compiler {
             command.args(["-Xclang", "amdgpu-no-completion-action"]);
         }
         command
+    }
+
+    /// Its own words for its version.
+    fn version(self) -> Vec<u8> {
+        static VERSIONS: Once<&str, Vec<u8>> = Once::new();
+        let (program, _) = self.program();
+        VERSIONS.get(program, || self.run(Command::new(program).arg("--version")).stdout)
     }
 
     fn run(self, command: &mut Command) -> Output {
@@ -145,8 +153,7 @@ fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
     }
     command.get_program().hash(&mut hasher);
     command.get_args().for_each(|argument| argument.hash(&mut hasher));
-    let mut version = Command::new(compiler.program().0);
-    compiler.run(version.arg("--version")).stdout.hash(&mut hasher);
+    compiler.version().hash(&mut hasher);
     hasher.finish()
 }
 

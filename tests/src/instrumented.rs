@@ -1,6 +1,6 @@
 //! Workloads whose kernels are instrumented.
 
-use crate::Twins;
+use crate::{Once, Twins};
 use flipwave_device::{Device, ModuleId};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Source};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
@@ -21,11 +21,15 @@ pub struct Instrumented {
 
 /// Hooks of a source text, read for the code of a device.
 pub fn hook_source(name: &str, text: &str, instrumentation: &Instrumentation<'_>) -> HookSource {
-    let source = Source { name: name.to_owned(), text: text.to_owned(), ..Source::default() };
+    static READ: Once<[String; 4], HookSource> = Once::new();
     let program = instrumentation.program();
-    hook_compiler()
-        .read(&source, &program.target, program.wave_size)
-        .unwrap_or_else(|error| panic!("{error}"))
+    let (target, lanes) = (&program.target, program.wave_size);
+    let key = [name.to_owned(), text.to_owned(), target.to_string(), lanes.to_string()];
+    READ.get(key, || {
+        let source = Source { name: name.to_owned(), text: text.to_owned(), ..Source::default() };
+        let read = hook_compiler().read(&source, target, lanes);
+        read.unwrap_or_else(|error| panic!("{error}"))
+    })
 }
 
 /// The compiler of hooks.

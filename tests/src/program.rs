@@ -1,6 +1,6 @@
 //! Programs put together by hand: buffers and launches on the embedded GPU.
 
-use crate::{Element, Machine, Overwrites, scribbled, to_bytes};
+use crate::{Element, Machine, Once, Overwrites, scribbled, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
@@ -9,6 +9,7 @@ use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_sim::strict::Violation;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Wave instructions after which a fault-free launch of these tests counts as hung.
 const INSTRUCTION_LIMIT: u64 = 1_000_000_000;
@@ -38,9 +39,17 @@ fn kernel_file(file: &str) -> PathBuf {
 }
 
 fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
+    // The compiler keeps what it made, too, but preprocesses each time to know whether it may.
+    static COMPILED: Once<(PathBuf, Vec<String>, String), Vec<u8>> = Once::new();
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-    let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
-    compiler.compile(source, &options, target).unwrap_or_else(|error| panic!("{error}"))
+    COMPILED.get((source.to_owned(), options.clone(), target.to_string()), || {
+        static COMPILER: OnceLock<Compiler> = OnceLock::new();
+        let find = || Compiler::find().unwrap_or_else(|error| panic!("{error}"));
+        COMPILER
+            .get_or_init(find)
+            .compile(source, &options, target)
+            .unwrap_or_else(|error| panic!("{error}"))
+    })
 }
 
 /// Runs a workload at the strict level, and demands that it breaks no rule.

@@ -2,31 +2,26 @@
 //! into their kernels is what the embedded GPU sees in code as it is, and applications notice
 //! nothing.
 
-use flipwave_tests::{Finished, flipwave};
+use flipwave_tests::{Compiler, Finished, application, flipwave};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// An application, built by AMD's compiler.
+/// An application, built by AMD's compiler, and a folder that it runs in.
 struct Application {
     folder: TempDir,
     path: PathBuf,
+    /// How it runs without a tool.
+    plain: OnceCell<Finished>,
 }
 
 impl Application {
     fn build(name: &str) -> Application {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attached");
-        let output = Command::new("hipcc")
-            .args(["--offload-arch=gfx90a", "-O2", "-w", "-o"])
-            .arg(&path)
-            .arg(source.join(format!("{name}.hip")))
-            .output()
-            .expect("hipcc (Debian's package of this name) is needed by these tests");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Application { folder, path }
+        let path = application(&format!("attached/{name}"), Compiler::Hipcc, "gfx90a");
+        Application { folder, path, plain: OnceCell::new() }
     }
 
     fn run(&self, before: &[&str]) -> Finished {
@@ -34,12 +29,16 @@ impl Application {
         flipwave(self.folder.path(), &[before, &["--", path]].concat(), &[])
     }
 
+    fn plain(&self) -> &Finished {
+        self.plain.get_or_init(|| self.run(&["exec"]))
+    }
+
     /// The table of a tool. The application must not notice that there is one.
     fn table(&self, tool: &str, options: &[&str]) -> String {
         let finished = self.run(&[&["tool", tool, "--out", "table.csv"], options].concat());
-        let plain = self.run(&["exec"]);
+        let plain = self.plain();
         let of = |one: &Finished| (one.code, one.stdout.clone(), one.stderr.clone());
-        assert_eq!(of(&finished), of(&plain), "{tool} {options:?}");
+        assert_eq!(of(&finished), of(plain), "{tool} {options:?}");
         assert!(plain.code.is_some() && !plain.stdout.is_empty(), "{plain:?}");
         std::fs::read_to_string(self.folder.path().join("table.csv")).expect("the table")
     }
@@ -309,9 +308,9 @@ fn a_table_without_a_file_follows_on_standard_error() {
     let application = Application::build("variables");
     let expected = application.table("opcode-histogram", &[]);
     let finished = application.run(&["tool", "opcode-histogram"]);
-    let plain = application.run(&["exec"]);
+    let plain = application.plain();
     assert_eq!((finished.code, &finished.stdout), (plain.code, &plain.stdout));
-    assert_eq!(finished.stderr, plain.stderr + &expected);
+    assert_eq!(finished.stderr, plain.stderr.clone() + &expected);
 }
 
 #[test]

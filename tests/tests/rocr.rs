@@ -28,7 +28,8 @@ fn is_inside(test: &str) -> bool {
     let own = std::env::current_exe().expect("the path of this test");
     let own = own.to_str().expect("text");
     let folder = std::env::temp_dir();
-    let line = ["exec", "--", own, test, "--exact", "--nocapture", "--test-threads=1"];
+    let name = format!("rocr::{test}");
+    let line = ["exec", "--", own, &name, "--exact", "--nocapture", "--test-threads=1"];
     let finished = flipwave(&folder, &line, &[(INSIDE, test)]);
     assert_eq!(finished.code, Some(0), "{}{}", finished.stdout, finished.stderr);
     assert!(finished.stdout.contains("1 passed"), "{}", finished.stdout);

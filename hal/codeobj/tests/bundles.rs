@@ -1,8 +1,6 @@
 //! Code objects in offload bundles, compressed bundles and host files.
 
-mod common;
-
-use common::{Compiled, compile, llvm, run, source};
+use crate::common::{Compiled, compile, llvm, run, source};
 use flipwave_codeobj::{CodeObjectError, entries, open, open_all, replace_code_objects};
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! Descriptors against the directives they were assembled from.
 
-mod common;
-
-use common::{assemble, source};
+use crate::common::{assemble, source};
 use flipwave_codeobj::{
     CodeObject, CodeProperties, Denormals, Descriptor, Exceptions, FieldError, FloatMode,
     KernargPreload, Kernel, Rounding, Rsrc1, Rsrc2, Rsrc3,

@@ -1,8 +1,6 @@
 //! Memory images: segments in their places, relocations applied.
 
-mod common;
-
-use common::{compile, llvm, run};
+use crate::common::{compile, llvm, run};
 use flipwave_codeobj::{CodeObject, CodeObjectError, RelocationKind};
 
 const BASE: u64 = 0x7f12_3450_0000;

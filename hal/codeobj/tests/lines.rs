@@ -1,8 +1,6 @@
 //! Line tables against llvm-symbolizer, for every instruction address.
 
-mod common;
-
-use common::{Compiled, TARGETS, compile, llvm, run, symbolize};
+use crate::common::{Compiled, TARGETS, compile, llvm, run, symbolize};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 

@@ -1,8 +1,6 @@
 //! Damaged files: whatever the damage, reading ends with a result or an error.
 
-mod common;
-
-use common::{compile, llvm, run};
+use crate::common::{compile, llvm, run};
 use flipwave_codeobj::{
     CodeObject, DataSymbol, Editor, MetadataChange, MovedCode, entries, open_all,
     replace_code_objects,

@@ -1,8 +1,6 @@
 //! What is read from code objects that clang makes, against LLVM's own readers.
 
-mod common;
-
-use common::{Compiled, TARGETS, compile, llvm, run};
+use crate::common::{Compiled, TARGETS, compile, llvm, run};
 use flipwave_codeobj::{Argument, CodeObject, CodeObjectError, Definition, SymbolKind};
 use flipwave_isa::{Pc, Setting};
 use serde_json::Value as Json;

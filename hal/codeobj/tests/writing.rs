@@ -1,9 +1,7 @@
 //! Changed code objects, read by LLVM's tools and by ourselves.
 
-mod common;
-
-use common::change::{GAP, Moved, change, moved_code, shifted};
-use common::{Compiled, TARGETS, assemble, compile, llvm, run, silent, source};
+use crate::common::change::{GAP, Moved, change, moved_code, shifted};
+use crate::common::{Compiled, TARGETS, assemble, compile, llvm, run, silent, source};
 use flipwave_codeobj::{
     CodeObject, DataSymbol, Definition, Descriptor, Editor, MetadataChange, MovedCode, Rsrc3,
     WriteError,

@@ -1,9 +1,7 @@
 //! DWARF of code that moved, read by LLVM's tools and by ourselves.
 
-mod common;
-
-use common::change::{GAP, Moved, change, moved_code, shifted};
-use common::{Compiled, TARGETS, compile, llvm, run, silent, symbolize};
+use crate::common::change::{GAP, Moved, change, moved_code, shifted};
+use crate::common::{Compiled, TARGETS, compile, llvm, run, silent, symbolize};
 use flipwave_codeobj::{CodeObject, Editor, MovedCode};
 use flipwave_isa::Pc;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! What decoding says of single instructions.
 
-mod common;
-
-use common::isa;
+use crate::common::isa;
 use flipwave_isa::{
     BufferFormat, Class, ConstantType, DppControl, Encoding, Inst, Isa, Modifiers, OutputScale, Pc,
     RegisterRange, Role, SdwaSelect, SdwaUnused, Value,

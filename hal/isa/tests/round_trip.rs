@@ -1,8 +1,6 @@
 //! Decode, print, assemble: the same bytes, on texts and on random words.
 
-mod common;
-
-use common::isa;
+use crate::common::isa;
 use flipwave_isa::{DecodeError, Encoding, Inst, Isa, Pc, Role, Value};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,6 @@
 //! Fields that operations do not use, and bits that LLVM does not decode.
 
-mod common;
-
-use common::isa;
+use crate::common::isa;
 use flipwave_isa::{DecodeError, Isa, Pc};
 
 /// An instruction with other bits set.

@@ -1,5 +1,4 @@
 //! What the tests share: code, sites and injections.
-#![allow(dead_code, reason = "no test needs all of it")]
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};

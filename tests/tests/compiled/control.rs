@@ -1,6 +1,6 @@
 //! Branches, loops, switches and calls.
 
-use crate::at_every_level;
+use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes};
 
 #[test]

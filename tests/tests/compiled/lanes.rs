@@ -1,6 +1,6 @@
 //! Operations across the lanes of a wave, and floating-point atomics, in HIP.
 
-use crate::at_every_level;
+use super::at_every_level;
 use flipwave_tests::{random_words, to_bytes, to_values};
 
 const COUNT: usize = 256;

@@ -1,6 +1,6 @@
 //! Local, global and private memory of every width; atomics, barriers, the shape of the grid.
 
-use crate::at_every_level;
+use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes, to_values};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Arithmetic that takes many instructions: divisions, roots, conversions, wide integers.
 
-use crate::at_every_level;
+use super::at_every_level;
 use flipwave_tests::{random_words, to_values};
 use std::fmt::Debug;
 

@@ -1,7 +1,7 @@
 //! Registers that do not suffice, and calls through pointers: values wait in lanes of vector
 //! registers, in accumulation registers and in private memory.
 
-use crate::at_every_level;
+use super::at_every_level;
 use flipwave_tests::{random_words, to_values};
 
 const ITEMS: usize = 128;

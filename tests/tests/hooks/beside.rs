@@ -1,6 +1,6 @@
 //! Rewritten kernels beside the original ones in one code object.
 
-use crate::everywhere::touch_one_in;
+use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
 use flipwave_hooks::flow::Program;

@@ -4,9 +4,10 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Rewritten, Selection, When};
 use flipwave_tests::{
-    MACHINES, clean, examples, hook_compiler, hook_source, instrument, keep_step, rewritten_levels,
-    workload,
+    MACHINES, Once, clean, examples, hook_compiler, hook_source, instrument, keep_step,
+    rewritten_levels, workload,
 };
+use std::sync::Arc;
 
 /// Hooks that leave nothing as it was, as far as they are free to.
 const TOUCH: &str = r#"
@@ -84,13 +85,17 @@ fn assert_complete(report: &Report) {
 }
 
 /// A code object with hooks everywhere.
-pub fn touched(object: &CodeObject) -> Rewritten {
-    let mut instrumentation =
-        Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
-    touch(&mut instrumentation);
-    let new = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
-    assert_complete(&new.report);
-    new
+pub fn touched(object: &CodeObject) -> Arc<Rewritten> {
+    static TOUCHED: Once<Vec<u8>, Arc<Rewritten>> = Once::new();
+    TOUCHED.get(object.bytes().to_vec(), || {
+        let mut instrumentation =
+            Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
+        touch(&mut instrumentation);
+        let new = instrumentation.rewrite(hook_compiler());
+        let new = new.unwrap_or_else(|error| panic!("{error}"));
+        assert_complete(&new.report);
+        Arc::new(new)
+    })
 }
 
 #[test]

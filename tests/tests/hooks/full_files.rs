@@ -1,6 +1,6 @@
 //! Kernels that leave no register free are instrumented all the same, at every site.
 
-use crate::everywhere::touched;
+use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_tests::{Program, assemble};
 use std::fmt::Write;

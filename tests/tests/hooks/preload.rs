@@ -1,7 +1,7 @@
 //! Kernels whose arguments are preloaded into scalar registers, as current compilers make them for
 //! gfx90a and gfx942: whatever is done with them comes to what it comes to without.
 
-use crate::everywhere::touch_one_in;
+use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device};
 use flipwave_hooks::hook::{Argument, EntryValue, Mask};

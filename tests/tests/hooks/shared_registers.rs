@@ -1,7 +1,7 @@
 //! Kernels that name AccVGPRs as VGPRs, as assembly for gfx90a and gfx942 does: from the
 //! `accum_offset` on the two are the same registers.
 
-use crate::everywhere::touched;
+use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::flow::Program as Code;

@@ -1,7 +1,7 @@
 //! Kernels whose code stays where it is, with hooks in trampolines: they compute what they
 //! computed, register by register, and break no rule.
 
-use crate::everywhere::touch_one_in;
+use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
 use flipwave_hooks::checker::check;

@@ -1,6 +1,6 @@
 //! Where functions are compared.
 
-use crate::precision::Precision;
+use super::precision::Precision;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

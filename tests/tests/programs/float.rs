@@ -1,8 +1,8 @@
 //! Floating-point programs: random expressions, branches and loops over half, single and double
 //! precision, with contraction off, on random operands.
 
-use crate::case::{Buffer, Case};
-use crate::{LEVELS, compare, host_output};
+use super::case::{Buffer, Case};
+use super::{LEVELS, compare, host_output};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Integer programs by csmith: the checksum and every global variable, lane by lane.
 
-use crate::case::{Buffer, Case};
-use crate::csmith::{Globals, program};
-use crate::{LEVELS, compare, host_output};
+use super::case::{Buffer, Case};
+use super::csmith::{Globals, program};
+use super::{LEVELS, compare, host_output};
 
 /// 64-bit words that a lane reports, and bytes it has for its globals (`csmith_entry.h`).
 const REPORT_WORDS: usize = 1024;

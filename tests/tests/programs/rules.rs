@@ -3,8 +3,8 @@
 //! A wrong rule is played by rewriting the assembly: wherever the compiler wrote one instruction,
 //! another one executes, whose result is what the wrong rule would give.
 
-use crate::case::Case;
-use crate::{LEVELS, float, in_parallel, integer};
+use super::case::Case;
+use super::{LEVELS, float, in_parallel, integer};
 use regex_lite::Regex;
 use std::ops::Range;
 

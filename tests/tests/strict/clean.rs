@@ -1,6 +1,6 @@
 //! What a compiler emits breaks no rule, at any level of optimisation.
 
-use crate::hazards;
+use super::hazards;
 use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples, scalar, workload};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];

@@ -1,7 +1,7 @@
 //! The negative control of waits and hazards: each `s_waitcnt` and `s_nop` that a compiler put
 //! into a kernel is taken out in turn, and the strict level must miss it.
 
-use crate::hazards;
+use super::hazards;
 use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_injector::Workload;

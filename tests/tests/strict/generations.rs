@@ -1,6 +1,6 @@
 //! The rules that other generations have, or have otherwise.
 
-use crate::planted::{breaks, keeps};
+use super::planted::{breaks, keeps};
 use flipwave_sim::strict::{Finding, Rule};
 use flipwave_tests::{MACHINES, Machine};
 

@@ -1,6 +1,6 @@
 //! Each rule on gfx90a.
 
-use crate::planted::{self, run};
+use super::planted::{self, run};
 use flipwave_device::{Completion, DeviceFault, FaultCause};
 use flipwave_isa::hazard::Mitigation;
 use flipwave_sim::strict::{Finding, Purpose, Rule, Violation};

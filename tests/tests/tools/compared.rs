@@ -1,10 +1,9 @@
 //! A tool and the observer on the same program.
 
-use crate::observer::{Blind, Clocks, Look, Reading, Site, Sites};
+use super::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::flow::{InstIndex, Program};
-use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::tools::{
     AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, InstructionCount,
     KernelClock, Lines, MemoryTrace, Observed, ObservedAccesses, ObservedExecutions, OpcodeCount,
@@ -13,6 +12,7 @@ use flipwave_hooks::tools::{
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Observer, Policy, Unobserved};
+use flipwave_tests::hook_compiler;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
@@ -167,8 +167,7 @@ pub fn run<T: Compared>(
     let gpu = workload.device.clone();
     let mut device = Watched::<T> { gpu, originals, blind, seen: Vec::new(), executed: 0 };
     let code_of = |module| workload.device.code_object(module);
-    let compiler = HookCompiler::find().unwrap_or_else(|error| panic!("{error}"));
-    let found = measure::<T, _>(&mut device, code_of, &dispatches, options, &compiler)
+    let found = measure::<T, _>(&mut device, code_of, &dispatches, options, hook_compiler())
         .unwrap_or_else(|error| panic!("{error}"));
     let refused: Vec<_> =
         found.instrumented.iter().flat_map(|own| &own.rewritten.report.refused).collect();

@@ -1,6 +1,6 @@
 //! Which dispatches run instrumented code.
 
-use crate::example;
+use super::example;
 use flipwave_device::{Completion, Device};
 use flipwave_hooks::control::{Control, Rule, Versions};
 use flipwave_hooks::hook::{Argument, Mask};

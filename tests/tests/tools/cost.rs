@@ -1,8 +1,8 @@
 //! What counting costs: instructions executed with the hooks and without, on the tiled matrix
 //! multiplication.
 
-use crate::compared::run;
-use crate::example;
+use super::compared::run;
+use super::example;
 use flipwave_hooks::tools::{InstructionCount, Options, Per};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Records and counters from dispatch to dispatch.
 
-use crate::compared::run;
-use crate::example;
+use super::compared::run;
+use super::example;
 use flipwave_hooks::tools::{Access, InstructionCount, MemoryTrace, Options, Place, Wave};
 
 #[test]

@@ -1,5 +1,4 @@
 //! Compiles test kernels with clang-19 and runs LLVM's own readers on them.
-#![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod change;
 

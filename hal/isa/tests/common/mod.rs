@@ -8,7 +8,6 @@ pub fn isa(target: &str) -> Isa {
 }
 
 /// The decoder of a target by name, for waves of a size.
-#[allow(dead_code, reason = "not all tests are about sizes of waves")]
 pub fn isa_of_waves(target: &str, wave_size: u8) -> Isa {
     Isa::with_wave_size(&target.parse().expect("a target"), wave_size).expect("a decodable target")
 }

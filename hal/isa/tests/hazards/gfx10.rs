@@ -1,8 +1,8 @@
 //! gfx1010, whose defects many instructions must mitigate, and gfx1030, which has few.
 
+use super::llc::{Recognized, recognized};
+use super::{Families, agree, all_reached, each_family_matters, pairs};
 use crate::common::isa;
-use crate::llc::{Recognized, recognized};
-use crate::{Families, agree, all_reached, each_family_matters, pairs};
 use flipwave_isa::{Isa, Rules};
 
 const POOL: &[&str] = &[

@@ -1,8 +1,8 @@
 //! gfx1100 and gfx1150, waves of 32 and of 64 lanes.
 
+use super::llc::{Recognized, recognized};
+use super::{Families, agree, all_reached, each_family_matters, pairs};
 use crate::common::isa_of_waves;
-use crate::llc::{Recognized, recognized};
-use crate::{Families, agree, all_reached, each_family_matters, pairs};
 use flipwave_isa::{Isa, Rules};
 
 /// Instructions whatever the wave size.

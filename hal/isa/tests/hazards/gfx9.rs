@@ -1,8 +1,8 @@
 //! gfx90a.
 
+use super::llc::{Recognized, compiled, recognized};
+use super::{Families, agree, all_reached, each_family_matters, pairs};
 use crate::common::isa;
-use crate::llc::{Recognized, compiled, recognized};
-use crate::{Families, agree, all_reached, each_family_matters, pairs};
 use flipwave_isa::hazard::amount_in_last_register;
 use flipwave_isa::{Isa, Rules};
 

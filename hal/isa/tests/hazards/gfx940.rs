@@ -1,8 +1,8 @@
 //! gfx940 to gfx942: what gfx90a has in its set, and what is new.
 
+use super::llc::{Recognized, recognized};
+use super::{Families, agree, all_reached, each_family_matters, gfx9, pairs};
 use crate::common::isa;
-use crate::llc::{Recognized, recognized};
-use crate::{Families, agree, all_reached, each_family_matters, gfx9, pairs};
 use flipwave_isa::{Isa, Rules};
 
 /// Beside gfx90a's.

@@ -37,8 +37,8 @@ use flipwave_isa::counter::{Queue, VECTOR_MEMORY};
 use flipwave_isa::{LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
+use rustc_hash::FxHashMap;
 use shadow::Shadow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use violation::Report;
@@ -54,10 +54,11 @@ pub struct Strict {
     machine: Machine,
     rules: Rules,
     /// By device address.
-    facts: HashMap<u64, Arc<Facts>>,
-    waves: HashMap<WaveId, WaveState>,
+    facts: FxHashMap<u64, Arc<Facts>>,
+    /// In boxes, as the state of the wave that is looked at is taken out.
+    waves: FxHashMap<WaveId, Box<WaveState>>,
     /// By position of the workgroup.
-    lds: HashMap<Dim3, LdsState>,
+    lds: FxHashMap<Dim3, LdsState>,
     /// A wave on which operations are tried.
     ghost: Wave,
     report: Report,
@@ -91,9 +92,9 @@ impl Strict {
             programs,
             machine,
             rules,
-            facts: HashMap::new(),
-            waves: HashMap::new(),
-            lds: HashMap::new(),
+            facts: FxHashMap::default(),
+            waves: FxHashMap::default(),
+            lds: FxHashMap::default(),
             ghost: Wave::new(level),
             report: Report::default(),
         }
@@ -129,14 +130,14 @@ impl Checker for Strict {
         }
         let state = WaveState {
             under_way: UnderWay::default(),
-            recent: Recent::default(),
+            recent: Recent::new(self.rules.hazards),
             shadow,
             sgprs: launch.sgprs(),
             clause: Clause::default(),
             is_deallocated: false,
             barrier: None,
         };
-        self.waves.insert(wave.id, state);
+        self.waves.insert(wave.id, Box::new(state));
         let lds = || LdsState::new(launch.lds_bytes);
         self.lds.entry(wave.id.workgroup).or_insert_with(lds);
     }
@@ -235,7 +236,7 @@ impl Strict {
         if let Some(counts) = facts.waits {
             state.under_way.wait(counts);
         }
-        state.recent.push(facts, rules.hazards);
+        state.recent.push(facts);
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {

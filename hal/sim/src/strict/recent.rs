@@ -11,13 +11,22 @@ use std::sync::Arc;
 const REMEMBERED: usize = 64;
 
 /// Instructions executed, the nearest first, each with the wait states counted up to its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recent {
     executed: VecDeque<(Arc<Facts>, u64)>,
     clock: u64,
+    /// Instructions that are remembered however long ago they were executed.
+    least: usize,
 }
 
 impl Recent {
+    /// Nothing is executed yet.
+    pub fn new(families: &[&'static [Hazard]]) -> Recent {
+        let is_bounded = families.iter().copied().flatten().all(|own| own.reach().is_some());
+        let least = if is_bounded { 0 } else { REMEMBERED };
+        Recent { executed: VecDeque::new(), clock: 0, least }
+    }
+
     /// The worst hazard that an instruction runs into.
     pub fn check(&self, facts: &Facts, families: &[&'static [Hazard]]) -> Option<Finding> {
         if !self.may_run_into(facts, families) {
@@ -52,6 +61,9 @@ impl Recent {
 
     /// Whether a trigger of one of the instruction's hazards is near enough.
     fn may_run_into(&self, facts: &Facts, families: &[&'static [Hazard]]) -> bool {
+        if facts.runs_into == 0 {
+            return false;
+        }
         let hazards = families.iter().copied().flatten().enumerate();
         let mut possible = hazards.filter(|(number, _)| facts.runs_into >> number & 1 != 0);
         possible.any(|(number, hazard)| {
@@ -65,11 +77,9 @@ impl Recent {
     }
 
     /// Notes that an instruction is executed.
-    pub fn push(&mut self, facts: &Arc<Facts>, families: &[&'static [Hazard]]) {
-        let is_bounded = families.iter().copied().flatten().all(|own| own.reach().is_some());
-        let most = if is_bounded { 0 } else { REMEMBERED };
+    pub fn push(&mut self, facts: &Arc<Facts>) {
         self.clock += u64::from(facts.wait_states);
-        while self.executed.len() > most
+        while self.executed.len() > self.least
             && self
                 .executed
                 .back()

@@ -9,7 +9,6 @@ use super::facts::Facts;
 use super::slot::Slots;
 use super::violation::Finding;
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -72,13 +71,21 @@ impl UnderWay {
 
     /// Takes out what must have come back if `counter` is at most `count`.
     fn prove(&mut self, counter: Counter, count: usize) {
-        let mut later: HashMap<Queue, usize> = HashMap::new();
+        if count > 0 && self.operations.len() <= count {
+            return;
+        }
+        // So many later ones of each queue; there are few queues.
+        let mut later: Vec<(Queue, usize)> = Vec::new();
         for operation in self.operations.iter_mut().rev() {
             operation.counted.retain(|(own, queue)| {
                 if *own != counter {
                     return true;
                 }
-                let later = later.entry(*queue).or_default();
+                let known = later.iter().position(|(own, _)| own == queue).unwrap_or(later.len());
+                if known == later.len() {
+                    later.push((*queue, 0));
+                }
+                let later = &mut later[known].1;
                 let is_back = count == 0 || (queue.is_ordered() && *later >= count);
                 *later += 1;
                 !is_back
@@ -142,14 +149,18 @@ impl UnderWay {
     /// Vector sources that `expcnt` guards and the instruction overwrites.
     fn sources_overwritten(&self, facts: &Facts) -> impl Iterator<Item = Finding> {
         self.operations.iter().enumerate().filter_map(|(index, operation)| {
-            let (counter, most) =
-                self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
+            // Most are not, and what they need is not for nothing.
+            if !operation.counted.iter().any(|(counter, _)| *counter == Counter::Expcnt) {
+                return None;
+            }
             let is_source = |slots: &Slots| {
                 let mut sources =
                     operation.facts.reads.iter().filter(|(_, own)| !own.rows().is_empty());
                 sources.any(|(_, own)| own.overlap(slots))
             };
             let (registers, _) = facts.writes.iter().find(|(_, slots)| is_source(slots))?;
+            let (counter, most) =
+                self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
             Some(Finding::StillASource {
                 registers: *registers,
                 count: (counter, most),

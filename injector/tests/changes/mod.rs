@@ -2,11 +2,9 @@
 //! and in traces.
 
 mod chain;
-#[path = "../common/mod.rs"]
-mod common;
 
+use crate::common::planned;
 use chain::{FIRST, NOTE, THIRD, WORDS, bytes, without, words, workload};
-use common::planned;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Ending, Fault, FaultModel, FaultTarget, Golden, Gone, HookInjector, Injection,

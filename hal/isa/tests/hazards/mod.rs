@@ -1,8 +1,6 @@
 //! The tables of manual hazards against LLVM's hazard recognizer: for every ordered pair of a set
 //! of instructions, what `llc` inserts between the two is what the table asks for.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod gfx10;
 mod gfx11;
 mod gfx9;

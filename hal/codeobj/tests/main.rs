@@ -1,0 +1,11 @@
+//! Code objects read and written, against LLVM's own tools.
+
+mod bundles;
+mod common;
+mod descriptor;
+mod image;
+mod lines;
+mod mutations;
+mod reading;
+mod writing;
+mod writing_debug;

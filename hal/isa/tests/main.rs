@@ -1,0 +1,8 @@
+//! Decoding, assembling and the tables of hazards, against LLVM.
+
+mod common;
+mod facts;
+mod hazards;
+mod round_trip;
+mod threads;
+mod unused;

@@ -1,0 +1,53 @@
+//! Everything together, by topic.
+//!
+//! They are one program: each program that tests are in is linked with everything below them, and
+//! is waited for to the end of its longest test before the next one starts.
+
+#![allow(clippy::duplicate_mod, reason = "the tests of compiled kernels are run in several ways")]
+
+mod accelerations;
+mod alone;
+mod application_campaigns;
+mod applications;
+mod attached;
+mod book;
+mod compiled;
+mod defects;
+mod determinism;
+mod emulated;
+mod emulator;
+mod errors;
+mod exchange;
+mod exhaustive;
+mod faults;
+mod generations;
+mod golden;
+mod hooks;
+mod host_calls;
+mod inspect;
+mod instructions;
+mod interrupt;
+mod liveness;
+mod lockstep;
+mod math;
+mod moved;
+mod outcomes;
+mod outputs;
+mod profile;
+mod programs;
+mod proxies;
+mod replay;
+mod residency;
+mod results_folder;
+mod retargeted;
+mod rocr;
+mod round_trip;
+mod schedule;
+mod state;
+mod statistics;
+mod strict;
+mod tools;
+mod trace;
+mod wave_state;
+mod workloads;
+mod writing;
