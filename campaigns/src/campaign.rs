@@ -5,6 +5,7 @@ use crate::buffers::Init;
 use crate::capture::CaptureSource;
 use crate::check::check;
 use crate::compare::Tolerance;
+use crate::device::CampaignDevice;
 use crate::element::ElementType;
 use crate::error::CampaignError;
 use crate::golden::Suspicion;
@@ -15,7 +16,6 @@ use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
 use flipwave_injector::{Allocation, Attendance, Counting, Fault, Selection, Stratification};
 use flipwave_isa::Target;
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::io::Read;
@@ -33,43 +33,44 @@ pub struct Campaign {
     pub seed: u64,
     /// The file.
     pub file: PathBuf,
-    /// The GPU that kernels are compiled for and run on.
+    /// The GPU that code is compiled for and run on.
     pub target: Target,
-    /// What they run on while faults are injected.
-    pub device: CampaignDevice,
-    /// The application, if that is the workload; buffers and launches are empty then.
-    pub application: Option<Application>,
-    /// The recorded run, if that is the workload.
-    pub capture: Option<CaptureSource>,
-    /// The buffers of all launches, in the order of their definition.
-    pub buffers: Vec<Buffer>,
-    /// What to launch, in order.
-    pub launches: Vec<Launch>,
+    /// What faults are injected into.
+    pub workload: CampaignWorkload,
     /// What to inject; nothing where the file says nothing of faults.
     pub faults: Option<Faults>,
     /// What the fault-free run may do though it is suspicious.
     pub allow: Vec<Suspicion>,
-    /// Instructions that the target lacks.
-    pub instructions: Vec<Instruction>,
-    /// The same work without them, to be compared.
-    pub software: Vec<Launch>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
     /// Who looks after its runs; nobody as it comes from the file.
     pub attendance: Attendance,
 }
 
-/// What a campaign's program runs on while faults are injected. Faults are always planned on the
-/// embedded GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`embedded` or `rocr`")]
-pub enum CampaignDevice {
-    /// The embedded GPU.
-    #[default]
-    Embedded,
-    /// The GPU that AMD's runtime, ROCr, has on this machine.
-    Rocr,
+/// What faults are injected into.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CampaignWorkload {
+    /// Kernels, and the buffers that they work on.
+    Kernels(Kernels),
+    /// An application.
+    Application(Application),
+    /// The recorded run of an application. It is replayed on the embedded GPU.
+    Capture(CaptureSource),
+}
+
+/// Kernels, and the buffers that they work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernels {
+    /// What they run on while faults are injected.
+    pub device: CampaignDevice,
+    /// The buffers of all launches, in the order of their definition.
+    pub buffers: Vec<Buffer>,
+    /// What to launch, in order.
+    pub launches: Vec<Launch>,
+    /// Instructions that the target lacks.
+    pub instructions: Vec<Instruction>,
+    /// The same work without them, to be compared.
+    pub software: Vec<Launch>,
 }
 
 /// Device memory of the workload.
@@ -142,7 +143,7 @@ pub enum Code {
 /// An explicit kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// Pointer to a buffer, by its index in [`Campaign::buffers`].
+    /// Pointer to a buffer, by its index in [`Kernels::buffers`].
     Buffer(usize),
     /// Pointer to nothing.
     Null,
@@ -239,6 +240,28 @@ impl Campaign {
             true => Err(CampaignError::Interrupted),
             false => result,
         }
+    }
+
+    /// What the program runs on while faults are injected.
+    pub fn device(&self) -> CampaignDevice {
+        match &self.workload {
+            CampaignWorkload::Kernels(kernels) => kernels.device,
+            CampaignWorkload::Application(application) => application.device,
+            CampaignWorkload::Capture(_) => CampaignDevice::Embedded,
+        }
+    }
+
+    /// The kernels, if that is the workload.
+    pub fn kernels(&self) -> Option<&Kernels> {
+        match &self.workload {
+            CampaignWorkload::Kernels(kernels) => Some(kernels),
+            CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => None,
+        }
+    }
+
+    /// The instructions that the target lacks.
+    pub(crate) fn instructions(&self) -> &[Instruction] {
+        self.kernels().map_or(&[], |kernels| &kernels.instructions)
     }
 
     /// What to inject.
@@ -339,11 +362,12 @@ compare: {sum: {relative: 1.0e-5}}
         let campaign = parse(GOOD).expect("good");
         assert_eq!((campaign.name.as_str(), campaign.seed), ("add", 7));
         assert_eq!(campaign.target.to_string(), "gfx90a");
-        assert_eq!(campaign.buffers.len(), 2);
-        assert_eq!(campaign.buffers[0].role, BufferRole::Data);
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers.len(), 2);
+        assert_eq!(kernels.buffers[0].role, BufferRole::Data);
         let tolerance = Tolerance { relative: Some(1.0e-5), ..Tolerance::default() };
-        assert_eq!(campaign.buffers[1].role, BufferRole::Output(tolerance));
-        let launch = &campaign.launches[0];
+        assert_eq!(kernels.buffers[1].role, BufferRole::Output(tolerance));
+        let launch = &kernels.launches[0];
         assert_eq!((launch.grid, launch.workgroup), ([256, 1, 1], [64, 1, 1]));
         let path = PathBuf::from("campaigns/kernels/add.cl");
         assert_eq!(launch.code, Code::Source { path, options: vec!["-O3".to_owned()] });
@@ -373,11 +397,12 @@ compare: {sum: {relative: 1.0e-5}}
         let end = GOOD.find("faults:").expect("faults");
         let text = format!("{}{again}{}", &GOOD[..start], &GOOD[end..]).replace("sum:", "x:");
         let campaign = parse(&text).expect("good");
-        assert_eq!(campaign.buffers.len(), 1);
-        assert_eq!(campaign.launches.len(), 2);
-        assert_eq!(campaign.launches[0].grid, [64, 2, 1]);
-        assert_eq!(campaign.launches[1].arguments, [Argument::Buffer(0)]);
-        assert_eq!(campaign.launches[1].code, Code::Object { path: "campaigns/add.co".into() });
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers.len(), 1);
+        assert_eq!(kernels.launches.len(), 2);
+        assert_eq!(kernels.launches[0].grid, [64, 2, 1]);
+        assert_eq!(kernels.launches[1].arguments, [Argument::Buffer(0)]);
+        assert_eq!(kernels.launches[1].code, Code::Object { path: "campaigns/add.co".into() });
     }
 
     #[test]
@@ -504,7 +529,9 @@ compare: {sum: {relative: 1.0e-5}}
             "a, type: f32, count: 256, detector: true",
             1,
         );
-        assert_eq!(parse(&text).expect("good").buffers[0].role, BufferRole::Detector);
+        let campaign = parse(&text).expect("good");
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers[0].role, BufferRole::Detector);
         let both = "output: true, detector: true";
         assert_error("output: true", both, "true}", &["either an output or a detector"]);
     }

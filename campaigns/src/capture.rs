@@ -4,7 +4,7 @@ use crate::campaign::Campaign;
 use crate::compare::Tolerance;
 use crate::element::ElementType;
 use crate::error::CampaignError;
-use crate::prepare::{OutputFormat, OutputRole, Prepared};
+use crate::prepare::{Origin, OutputFormat, OutputRole, Prepared};
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
@@ -149,15 +149,15 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
     if let Some(range) = range {
         builder.compare_what_was_written(range);
     }
-    let mut replayed = builder.finish()?;
+    let mut warnings = Vec::new();
     if !is_complete {
-        replayed.prepared.warnings.push(format!(
+        warnings.push(format!(
             "{} is not whole: the application was ended while it was recorded; what it would have \
              done afterwards is not in it",
             file.display()
         ));
     }
-    Ok(replayed)
+    builder.finish(warnings)
 }
 
 impl Replayed {
@@ -284,7 +284,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Replayed, ReplayError> {
+    fn finish(mut self, warnings: Vec<String>) -> Result<Replayed, ReplayError> {
         let bytes = self.next_output - OUTPUTS;
         if bytes == 0 {
             return Err(ReplayError::NoOutput { file: self.file.to_owned() });
@@ -305,8 +305,7 @@ impl<'a> Builder<'a> {
             guests: BTreeMap::new(),
             attendance: Attendance::default(),
         };
-        let (software, compiler, warnings) = Default::default();
-        let prepared = Prepared { workload, software, formats, compiler, warnings };
+        let prepared = Prepared { workload, formats, origin: Origin::Recording { warnings } };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

@@ -15,6 +15,7 @@ mod check;
 mod check_faults;
 mod compare;
 mod compile;
+mod device;
 mod device_libraries;
 mod digest;
 mod element;
@@ -54,12 +55,13 @@ pub use application::{
 pub use attached::AttachError;
 pub use buffers::Init;
 pub use campaign::{
-    Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, Faults, FileError, Launch,
-    SampleSize,
+    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, Code, Faults, FileError, Kernels,
+    Launch, SampleSize,
 };
 pub use capture::{CaptureSource, ReplayError};
 pub use compare::{Difference, Tolerance, compare};
 pub use compile::{CompileError, Compiler, Language};
+pub use device::CampaignDevice;
 pub use element::{ElementType, Number};
 pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
 pub use error::CampaignError;
@@ -70,7 +72,7 @@ pub use launch::{LaunchError, Launched, launch};
 pub use lock::LockError;
 pub use object_file::{ObjectFileError, read_code_object};
 pub use outcome::{CompletedRun, MaskedCause, Rules, Verdict};
-pub use prepare::{OutputFormat, OutputRole, PrepareError, Prepared, prepare};
+pub use prepare::{Origin, OutputFormat, OutputRole, PrepareError, Prepared, prepare};
 pub use profile::profile;
 pub use progress::{Phase, Progress, Silent};
 pub use record::{Record, Status, Timings, Versions};

@@ -2,7 +2,7 @@
 //! go together, is checked in [`crate::check`].
 
 use crate::application::schema::{Application, Comparison};
-use crate::campaign::CampaignDevice;
+use crate::device::CampaignDevice;
 use crate::element::{ElementType, Number};
 use crate::golden::Suspicion;
 use serde::Deserialize;

@@ -8,6 +8,7 @@ use super::text::Pattern;
 use super::{Application, Nondeterminism};
 use crate::check::{Wrong, wrong};
 use crate::compare::Tolerance;
+use crate::device::CampaignDevice;
 use crate::element::ElementType;
 use crate::location::Field;
 use std::path::{Component, Path, PathBuf};
@@ -25,12 +26,13 @@ const GOLDEN_RUNS: u32 = 3;
 const MAX_GOLDEN_RUNS: u32 = 1000;
 
 /// Checks `own`, which stands at `field` of a file in `directory`, and its comparisons, which
-/// stand under `compare`.
+/// stand under `compare`; `device` is what it runs on.
 ///
 /// # Errors
 /// The first field whose value cannot be.
 pub(crate) fn check(
     own: schema::Application,
+    device: CampaignDevice,
     comparisons: Vec<schema::Comparison>,
     directory: &Path,
     field: &Field,
@@ -67,6 +69,7 @@ pub(crate) fn check(
     }
     let comparisons = check_comparisons(comparisons, &directory)?;
     Ok(Application {
+        device,
         command,
         environment: own.environment,
         input: own.input,

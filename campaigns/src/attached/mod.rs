@@ -8,11 +8,12 @@ mod injection;
 pub(crate) use injection::ApplicationRuns;
 
 use crate::application::{Application, ApplicationError, ApplicationGolden, Limits, Ran};
-use crate::campaign::{Campaign, CampaignDevice};
+use crate::campaign::Campaign;
 use crate::capture::{CaptureSource, prepare_checked};
+use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::golden::check_application;
-use crate::prepare::Prepared;
+use crate::prepare::{Origin, Prepared};
 use flipwave_attach::{Event, Follower, Library, Session, Task, ToolPath, read_report};
 use flipwave_hooks::hook::cache_folder;
 use flipwave_injector::{Attendance, Running, Site};
@@ -127,7 +128,6 @@ impl AttachError {
 /// A program and where its runs leave what they tell.
 pub(crate) struct Attached<'a> {
     application: Cow<'a, Application>,
-    device: CampaignDevice,
     gpu: String,
     library: Library,
     folder: tempfile::TempDir,
@@ -144,7 +144,6 @@ impl<'a> Attached<'a> {
         let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
         Ok(Attached {
             application,
-            device: campaign.device,
             gpu: campaign.target.processor().to_owned(),
             library,
             folder: tempfile::tempdir().map_err(failed)?,
@@ -158,7 +157,7 @@ impl<'a> Attached<'a> {
 
     /// How the tools library sees what a program does.
     fn tool_path(&self) -> ToolPath {
-        match self.device {
+        match self.application.device {
             CampaignDevice::Embedded => ToolPath::Hook,
             CampaignDevice::Rocr => ToolPath::Hardware,
         }
@@ -166,7 +165,7 @@ impl<'a> Attached<'a> {
 
     /// What a program needs to run on the campaign's device.
     fn environment(&self, session: &Session) -> BTreeMap<OsString, OsString> {
-        if self.device == CampaignDevice::Embedded {
+        if self.application.device == CampaignDevice::Embedded {
             return self.embedded(session);
         }
         let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
@@ -249,12 +248,12 @@ impl<'a> Attached<'a> {
             return Err(AttachError::Failed(reason).into());
         }
         // One more run without a fault, on the same device.
-        if self.device == CampaignDevice::Embedded {
+        if self.application.device == CampaignDevice::Embedded {
             self.application.confirm(golden, &ran, interrupt)?;
         }
         let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;
         // It ended as the others did, be that without an orderly end.
-        Ok(Prepared { warnings: Vec::new(), ..prepared })
+        Ok(Prepared { origin: Origin::Recording { warnings: Vec::new() }, ..prepared })
     }
 
     /// One run with a fault, and what the library told in it.
