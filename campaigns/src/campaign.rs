@@ -119,10 +119,6 @@ pub struct Launch {
     pub instruction_limit: u64,
 }
 
-/// The instruction limit of a launch for which the file says none: an hour or more on the embedded
-/// GPU.
-pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
-
 /// Where a kernel's code comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Code {

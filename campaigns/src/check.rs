@@ -3,15 +3,14 @@
 use crate::application::{self, Application, Nondeterminism};
 use crate::buffers::Init;
 use crate::campaign::{
-    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, Code, GOLDEN_INSTRUCTION_LIMIT,
-    Kernels, Launch,
+    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, Code, Kernels, Launch,
 };
 use crate::capture::CaptureSource;
 use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
 use crate::location::Field;
-use crate::schema::{self, Compare};
+use crate::schema::{self, Compare, GOLDEN_INSTRUCTION_LIMIT, OPTIONS};
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
@@ -499,7 +498,8 @@ fn refuse_keys(
 fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Result<Code, Wrong> {
     match (&launch.source, &launch.code_object) {
         (Some(source), None) => {
-            let options = launch.options.clone().unwrap_or_else(|| vec!["-O3".to_owned()]);
+            let options = launch.options.clone();
+            let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
             Ok(Code::Source { path: directory.join(source), options })
         }
         (None, Some(_)) if launch.options.is_some() => {

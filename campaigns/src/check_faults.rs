@@ -31,7 +31,7 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
     if let Err(error) = fault.check() {
         return wrong(&field, error.to_string());
     }
-    let threshold = faults.timing_threshold.unwrap_or(0.0);
+    let threshold = faults.timing_threshold.unwrap_or(schema::TIMING_THRESHOLD);
     if !(threshold >= 0.0 && threshold.is_finite()) {
         return wrong(
             &field.key("timing_threshold"),

@@ -1,10 +1,11 @@
 //! What a campaign's program runs on.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What a campaign's program runs on while faults are injected. Faults are always planned on the
 /// embedded GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`embedded` or `rocr`")]
 pub enum CampaignDevice {

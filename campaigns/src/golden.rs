@@ -7,10 +7,11 @@ use crate::error::CampaignError;
 use crate::prepare::{OutputFormat, OutputRole};
 use flipwave_injector::{Golden, Workload};
 use flipwave_sim::strict::Violation;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What a fault-free run may do only if the campaign file says so, under `allow`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "the name of what is allowed, for example `unwritten_output`")]
 pub enum Suspicion {

@@ -5,39 +5,58 @@ use crate::application::schema::{Application, Comparison};
 use crate::device::CampaignDevice;
 use crate::element::{ElementType, Number};
 use crate::golden::Suspicion;
-use serde::Deserialize;
+use flipwave_analysis::Confidence;
+use flipwave_injector::{FaultTarget, Group, Scope};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-#[derive(Debug, Deserialize)]
+/// A campaign of `flipwave`. Paths in it are relative to the file.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a campaign: a mapping with `name`, `workload` and others")]
+#[schemars(title = "Flipwave campaign")]
 pub(crate) struct File {
+    /// The campaign's name: letters, digits, `-`, `_` and `.`. Results go to `NAME.results/`.
     pub name: String,
+    /// Seed of buffer contents and of the fault sites.
     #[serde(default)]
     pub seed: u64,
+    /// The GPU that code is compiled for and run on, as LLVM calls it.
     #[serde(default = "default_target")]
     pub target: String,
+    /// What the program runs on while faults are injected.
     #[serde(default)]
     pub device: CampaignDevice,
+    /// What faults are injected into.
     pub workload: Workload,
+    /// What to inject. `flipwave tool` and `flipwave emulate` need none.
     pub faults: Option<Faults>,
+    /// What the fault-free run may do though it is suspicious.
     #[serde(default)]
     pub allow: Vec<Suspicion>,
+    /// Instructions that the target lacks.
     #[serde(default)]
     pub instructions: Vec<Instruction>,
+    /// The same work without the instructions that the target lacks, to be compared.
     pub software: Option<Workload>,
+    /// How outputs are compared; exactly, where nothing is said of one.
     pub compare: Option<Compare>,
 }
 
 /// How outputs are compared: buffers by their names, or a list for an application.
-#[derive(Debug)]
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
 pub(crate) enum Compare {
+    /// Of kernels: how far the elements of an output may be off, by the buffer's name.
     Buffers(BTreeMap<String, Tolerance>),
+    /// Of an application: what is compared. Standard output exactly, if nothing is listed.
     Application(Vec<Comparison>),
 }
 
@@ -70,217 +89,367 @@ fn default_target() -> String {
     "gfx90a".to_owned()
 }
 
-#[derive(Debug, Deserialize)]
+/// Kernels, an application, or the recorded run of one.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `kernel`, `dispatches`, `app` and `capture`")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub(crate) struct Workload {
+    /// One launch of a kernel.
     pub kernel: Option<Launch>,
+    /// Launches of kernels, one after the other. They share buffers by name.
     pub dispatches: Option<Vec<Launch>>,
+    /// An application, run in a process of its own for each fault.
     pub app: Option<Application>,
+    /// A run of an application that `flipwave capture` has recorded.
     pub capture: Option<Capture>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A run of an application that `flipwave capture` has recorded.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `file` and `dispatches`")]
 pub(crate) struct Capture {
+    /// The file that `flipwave capture` has written.
     pub file: PathBuf,
+    /// The first and the last of the dispatches that count, from 0: faults strike in them, and what
+    /// they have written is compared. All, and what the host reads, if not said.
     pub dispatches: Option<Ends<u32>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A launch of a kernel.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(
     expecting = "a launch: a mapping with `source` or `code_object`, `name`, `grid`, `workgroup`, `args`"
 )]
+#[schemars(extend("oneOf" = [{"required": ["source"]}, {"required": ["code_object"]}]))]
 pub(crate) struct Launch {
+    /// OpenCL C (`.cl`) or HIP (`.hip`), compiled on the fly.
     pub source: Option<PathBuf>,
+    /// Compiled code: an ELF file, an offload bundle or a HIP program.
     pub code_object: Option<PathBuf>,
+    /// The compiler's flags.
+    #[schemars(extend("default" = OPTIONS))]
     pub options: Option<Vec<String>>,
+    /// The kernel; of C++ functions the mangled name.
     pub name: String,
+    /// Work-items in each dimension.
     pub grid: Extent,
+    /// Work-items of a workgroup in each dimension, as many dimensions as the grid has.
     pub workgroup: Extent,
+    /// Bytes of dynamic LDS to which no argument points, as HIP's `extern __shared__` and Triton's
+    /// `shared`.
     pub local_memory: Option<u32>,
+    /// Wave instructions after which the launch is said not to end without a fault.
+    #[schemars(extend("default" = GOLDEN_INSTRUCTION_LIMIT))]
     pub instruction_limit: Option<u64>,
-    /// `null` is the null pointer.
+    /// The kernel's parameters, in order, without those that the compiler adds; `null` is the null
+    /// pointer.
     #[serde(default)]
     pub args: Vec<Option<Argument>>,
 }
 
-/// A buffer, a scalar or dynamic LDS, told apart by which of `buffer`, `scalar` and
-/// `local_memory` is there. One flat mapping instead of an untagged choice, because the parser
-/// loses the position of errors inside the latter.
-#[derive(Debug, Deserialize)]
+/// The compiler's flags where a file names none.
+pub(crate) const OPTIONS: [&str; 1] = ["-O3"];
+
+/// The instruction limit of a launch for which the file says none: an hour or more on the embedded
+/// GPU.
+pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
+
+/// A parameter of a kernel: a buffer, a scalar, or dynamic LDS.
+// Told apart by which of `buffer`, `scalar` and `local_memory` is there. One flat mapping instead of
+// an untagged choice, because the parser loses the position of errors inside the latter.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]
+#[schemars(extend("oneOf" = [
+    {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]}
+]))]
 pub(crate) struct Argument {
+    /// Pointer to the buffer of this name: defined here, or, with no other key, where it was used
+    /// first.
     pub buffer: Option<String>,
+    /// A value.
     pub scalar: Option<Number>,
+    /// Pointer to this many bytes of dynamic LDS.
     pub local_memory: Option<u32>,
+    /// Type of the scalar or of the buffer's elements.
     #[serde(rename = "type")]
     pub element: Option<ElementType>,
+    /// Number of elements.
     pub count: Option<u64>,
+    /// What the buffer holds before the first launch.
     #[serde(default, deserialize_with = "some_singleton")]
+    #[schemars(with = "Init", extend("default" = "zeros"))]
     pub init: Option<Init>,
+    /// Whether it holds results, which are compared.
     pub output: Option<bool>,
+    /// Whether it holds the verdict of the program's own check.
     pub detector: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// What a buffer holds before the first launch.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Init {
+    /// Zero bytes.
     Zeros,
+    /// The same number everywhere.
     Value(Number),
+    /// Evenly spaced numbers.
     Range(Range),
+    /// Random numbers from the first to the second, which is included for integers.
     Uniform(Number, Number),
+    /// The bytes of a regular file of the buffer's size, elements little-endian.
     File(PathBuf),
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Evenly spaced numbers.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `start` and `step`")]
 pub(crate) struct Range {
+    /// Element 0.
     pub start: Number,
+    /// How much each element is more than the one before.
     pub step: Number,
 }
 
-#[derive(Debug, Deserialize)]
+/// An instruction that the target lacks.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an instruction: a mapping with `name`, `proxy`, `hook` and others")]
 pub(crate) struct Instruction {
+    /// Its name, in reports: letters, digits and `_`.
     pub name: String,
+    /// What stands in its place, as the assembler writes it, with names of operands in place of
+    /// registers.
     pub proxy: String,
+    /// The operands that have names, and the registers that each takes: for example `vgpr`, or
+    /// `vgpr x2`.
     #[serde(default, deserialize_with = "unique_keys")]
     pub operands: BTreeMap<String, String>,
+    /// What it does.
     pub hook: Hook,
+    /// The lanes that the hook runs in.
     #[serde(default)]
     pub lanes: Lanes,
+    /// Which instructions that fit the proxy are meant.
     #[serde(default, rename = "match")]
     pub matching: Matching,
 }
 
-#[derive(Debug, Deserialize)]
+/// What an instruction does, in C.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `source` and `function`")]
 pub(crate) struct Hook {
+    /// The file.
     pub source: PathBuf,
+    /// The function, whose parameters are called as the operands that it reads.
     pub function: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// The lanes that a hook runs in.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`active` or `all`")]
 pub(crate) enum Lanes {
+    /// Those that EXEC selects.
     #[default]
     Active,
+    /// All of the wave.
     All,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// Which instructions that fit a proxy are meant.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`marked` or `all`")]
 pub(crate) enum Matching {
+    /// Those that `FLIPWAVE_PROXY` has written.
     #[default]
     Marked,
+    /// All.
     All,
 }
 
-#[derive(Debug, Deserialize)]
+/// What to inject. A place is struck if all that is said of it holds.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `model`, `count` and others")]
+#[schemars(extend("anyOf" = [
+    {"required": ["count"]}, {"required": ["margin", "confidence"]}, {"required": ["exhaustive"]}
+]))]
 pub(crate) struct Faults {
+    /// What a fault does to the value that it strikes.
     #[serde(deserialize_with = "singleton")]
     pub model: Model,
+    /// What a fault strikes.
+    #[schemars(extend(
+        "enum" = words(FaultTarget::ALL.map(FaultTarget::name)),
+        "default" = FaultTarget::DestinationRegister.name()
+    ))]
     pub target: Option<String>,
+    /// How much a fault strikes at once.
+    #[schemars(extend(
+        "enum" = words(Scope::ALL.map(Scope::name)),
+        "default" = Scope::Lane.name()
+    ))]
     pub scope: Option<String>,
+    /// For how long a fault strikes.
     #[serde(default, deserialize_with = "some_singleton")]
+    #[schemars(with = "Duration", extend("default" = "transient"))]
     pub duration: Option<Duration>,
 
+    /// Kernels, by name.
     pub kernels: Option<Vec<String>>,
+    /// Also kernels that AMD's runtime launches by itself, for copies and the like.
     #[serde(default)]
     pub runtime_kernels: bool,
+    /// The first and the last launch, from 0.
     pub dispatches: Option<Ends<u32>>,
+    /// Positions of workgroups in the grid.
     pub workgroups: Option<Vec<[u32; 3]>>,
+    /// The first and the last wave of workgroups, from 0.
     pub waves: Option<Ends<u32>>,
+    /// Lanes, from 0.
     pub lanes: Option<Vec<u8>>,
+    /// Groups of instructions, one of which is enough.
+    #[schemars(extend("items" = {"enum": Group::ALL.map(Group::name)}, "default" = ["all"]))]
     pub groups: Option<Vec<String>>,
+    /// Operations, for example `v_fma_f32`.
     pub opcodes: Option<Vec<String>>,
+    /// Addresses of instructions in the ELF file, as disassemblers print them.
     pub pcs: Option<Vec<u64>>,
+    /// Source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
     pub lines: Option<Vec<String>>,
+    /// Registers, of targets that are registers: for example `v4`, `s[0:3]`, `vcc`.
     pub registers: Option<Vec<String>>,
+    /// The first and the last execution of an instruction by its wave, from 0.
     pub occurrences: Option<Ends<u64>>,
+    /// The first and the last time, in instructions that the wave has executed before.
     pub window: Option<Ends<u64>>,
 
+    /// How the places that can be struck are counted.
     #[serde(default)]
     pub profile: Counting,
+    /// How many faults.
     pub count: Option<u64>,
+    /// How far rates may be from the true ones: faults are injected until they are within this,
+    /// with the probability `confidence`. 5 percentage points are 0.05.
     pub margin: Option<f64>,
+    /// Probability with which the intervals that are reported hold the rates.
+    #[schemars(extend("default" = Confidence::P95.probability()))]
     pub confidence: Option<f64>,
+    /// Inject every place once.
     pub exhaustive: Option<bool>,
+    /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
     pub stratify: Option<String>,
+    /// How many of the faults each part gets that is sampled by itself.
     pub allocation: Option<Allocation>,
+    /// By which part of the fault-free run's wave instructions a run with right outputs may differ
+    /// before its timing counts as changed.
+    #[schemars(extend("default" = TIMING_THRESHOLD))]
     pub timing_threshold: Option<f64>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// The timing threshold where a file says none.
+pub(crate) const TIMING_THRESHOLD: f64 = 0.0;
+
+/// Words, or nothing, as of a key that is left out.
+fn words<const N: usize>(names: [&'static str; N]) -> Vec<Option<&'static str>> {
+    names.into_iter().map(Some).chain([None]).collect()
+}
+
+/// What a fault does to the value that it strikes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
 pub(crate) enum Model {
+    /// Flips one bit.
     FlipOneBit,
+    /// Flips two bits beside each other.
     FlipTwoAdjacentBits,
+    /// Flips this many bits beside each other.
     FlipAdjacentBits(u8),
+    /// Flips this many bits of a word.
     FlipRandomBits(u8),
+    /// Flips the bits that are set.
     FlipMask(u64),
+    /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
     FlipDrawnMask(PathBuf),
+    /// Puts a random value in its place.
     RandomValue,
+    /// Puts zero in its place.
     ZeroValue,
+    /// Sets all bits.
     OnesValue,
+    /// Clears a bit.
     StuckAtZero,
+    /// Sets a bit.
     StuckAtOne,
+    /// Multiplies a floating-point number by 1 and this.
     RelativeError(f64),
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// For how long a fault strikes.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
 pub(crate) enum Duration {
+    /// Once.
     Transient,
+    /// Some of the executions of an instruction by a wave, from one of them on.
     Intermittent(Intermittent),
+    /// Every execution of an operation on one lane slot of a compute unit.
     Permanent(Permanent),
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// Some of the executions of an instruction by a wave.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `window` and `rate`")]
 pub(crate) struct Intermittent {
+    /// Executions from the first that is struck to the last that may be.
     pub window: u64,
+    /// The part of them that is struck, above 0, up to 1.
     pub rate: f64,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// Every execution of an operation on one lane slot of a compute unit.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `units`")]
 pub(crate) struct Permanent {
+    /// Compute units of the device.
     pub units: u32,
 }
 
 /// The first and the last of a range.
 pub(crate) type Ends<T> = [T; 2];
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// How the places that can be struck are counted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`exact` or `approximate`")]
 pub(crate) enum Counting {
+    /// In all dispatches.
     #[default]
     Exact,
+    /// In the first dispatch of each kernel with each grid.
     Approximate,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// How many of the faults each part gets that is sampled by itself.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`proportional` or `equal`")]
 pub(crate) enum Allocation {
+    /// In proportion to its places.
     Proportional,
+    /// All the same number.
     Equal,
 }
 
@@ -297,19 +466,38 @@ fn some_singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
     singleton(deserializer).map(Some)
 }
 
-#[derive(Debug, Deserialize)]
+/// How far elements may be off. Of several limits an element need meet one.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `exact`, `absolute`, `relative` or `ulp`")]
 pub(crate) struct Tolerance {
+    /// Not at all.
     pub exact: Option<bool>,
+    /// By this.
     pub absolute: Option<f64>,
+    /// By this part of the fault-free element.
     pub relative: Option<f64>,
+    /// By this many units in the last place.
     pub ulp: Option<u64>,
 }
 
 /// One to three dimensions, as written: `256` or `[256, 4]`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Extent(pub Vec<u32>);
+
+impl JsonSchema for Extent {
+    fn schema_name() -> Cow<'static, str> {
+        "Extent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<u32>();
+        json_schema!({
+            "description": "One to three dimensions: `256` or `[256, 4]`.",
+            "anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]
+        })
+    }
+}
 
 impl<'de> Deserialize<'de> for Extent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extent, D::Error> {
