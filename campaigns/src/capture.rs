@@ -1,10 +1,10 @@
 //! Workloads that are recorded runs of applications.
 
-use crate::campaign::Campaign;
-use crate::compare::Tolerance;
+use crate::campaign::{Campaign, CaptureSource};
+use crate::compare::{OutputFormat, OutputRole, Tolerance};
 use crate::element::ElementType;
 use crate::error::CampaignError;
-use crate::prepare::{Origin, OutputFormat, OutputRole, Prepared};
+use crate::prepare::{Origin, Prepared};
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
@@ -20,16 +20,6 @@ use std::path::{Path, PathBuf};
 /// Where copies of what the host reads are kept: where no program has memory, and no pointer leads
 /// that has one bit flipped.
 const OUTPUTS: u64 = 0x6000_0000_0000;
-
-/// A recorded run as a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaptureSource {
-    /// The file.
-    pub file: PathBuf,
-    /// The dispatches that count, by number: faults strike in them, and what they have written is
-    /// compared when the last of them has ended. All, and what the host read, if not said.
-    pub dispatches: Option<RangeInclusive<u32>>,
-}
 
 /// A capture that cannot be run.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,12 @@
 use crate::application::{self, Application, Nondeterminism};
 use crate::buffers::Init;
 use crate::campaign::{
-    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, Code, Kernels, Launch,
+    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, CaptureSource, Code, Kernels, Launch,
 };
-use crate::capture::CaptureSource;
-use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
-use crate::location::Field;
+use crate::faults::{check_faults, range};
+use crate::location::{Field, Wrong, wrong};
 use crate::schema::{self, Compare, GOLDEN_INSTRUCTION_LIMIT, OPTIONS};
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
@@ -27,19 +26,6 @@ const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
 
 /// Bytes of one buffer at most: buffers are filled and compared on the host.
 const MAX_BUFFER_BYTES: u64 = 1 << 32;
-
-/// A field whose value cannot be.
-#[derive(Debug)]
-pub(crate) struct Wrong {
-    pub field: Field,
-    /// What is wrong, what was expected, what to do.
-    pub message: String,
-}
-
-/// Fails with `message` about `field`.
-pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { field: field.clone(), message: message.into() })
-}
 
 /// Checks what the campaign file at `path` says; `digest` is the file's.
 ///

@@ -1,10 +1,10 @@
 //! A program with instructions that its target lacks.
 
 use crate::campaign::Campaign;
-use crate::compare::{Difference, Tolerance, compare};
+use crate::compare::{Difference, OutputRole, Tolerance, compare};
 use crate::error::CampaignError;
 use crate::golden::golden;
-use crate::prepare::{OutputRole, Prepared, prepare_beside_software, prepare_emulated};
+use crate::prepare::{Prepared, prepare, prepare_beside_software};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, Instruction, NearMiss, Scan};
@@ -92,7 +92,8 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     if instructions.is_empty() {
         return Err(CampaignError::NoInstructions);
     }
-    let emulated = prepare_emulated(campaign)?;
+    let mut emulated = prepare(campaign)?;
+    install(instructions, &mut emulated.workload)?;
     golden(campaign, &emulated.workload, &emulated.formats)?;
     let (prepared, software) = prepare_beside_software(campaign)?;
     let workload = &prepared.workload;

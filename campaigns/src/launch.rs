@@ -2,7 +2,7 @@
 //! campaigns treat like an application.
 
 use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
-use crate::attached::AttachError;
+use crate::attached::error::AttachError;
 use crate::campaign::{BufferRole, Campaign, Kernels};
 use crate::error::CampaignError;
 use crate::folder::FolderError;

@@ -1,13 +1,9 @@
 //! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
 //! arguments laid out.
 
-use crate::attached::recorded;
-use crate::campaign::{Argument, BufferRole, Campaign, CampaignWorkload, Code, Kernels, Launch};
-use crate::capture;
-use crate::compare::Tolerance;
+use crate::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
+use crate::compare::{OutputFormat, OutputRole};
 use crate::compile::{CompileError, Compiler};
-use crate::element::ElementType;
-use crate::error::CampaignError;
 use crate::object_file::{ObjectFileError, read_code_object};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
@@ -43,24 +39,6 @@ pub enum Origin {
         /// What people should know of what results will mean.
         warnings: Vec<String>,
     },
-}
-
-/// How an output is read and compared.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutputFormat {
-    /// Type of the elements.
-    pub element: ElementType,
-    /// What it is looked at for.
-    pub role: OutputRole,
-}
-
-/// What an output is looked at for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OutputRole {
-    /// Results, and how far their elements may be off.
-    Result(Tolerance),
-    /// The verdict of the program's own check, and the buffer's name.
-    Detector(String),
 }
 
 /// A campaign whose program cannot be put together.
@@ -205,25 +183,6 @@ pub(crate) fn place<D: Device>(
     let (dispatches, software) = (dispatches(&kernels.launches)?, dispatches(&kernels.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
     Ok(Placed { dispatches, software, buffers, outputs, formats, compiler })
-}
-
-/// Puts a campaign's program together: its instructions that the target lacks replaced by what
-/// emulates them; an application as one run of it that is recorded.
-///
-/// # Errors
-/// [`CampaignError`].
-pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
-    match &campaign.workload {
-        CampaignWorkload::Application(application) => recorded(campaign, application),
-        CampaignWorkload::Capture(source) => capture::prepare_checked(campaign, source),
-        CampaignWorkload::Kernels(kernels) => {
-            let mut prepared = prepare(campaign)?;
-            if !kernels.instructions.is_empty() {
-                crate::emulate::install(&kernels.instructions, &mut prepared.workload)?;
-            }
-            Ok(prepared)
-        }
-    }
 }
 
 /// The code objects loaded so far.

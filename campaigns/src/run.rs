@@ -1,15 +1,17 @@
 //! A campaign from its file to its results.
 
 use crate::attached::ApplicationRuns;
-use crate::campaign::{Campaign, Faults, SampleSize};
+use crate::campaign::Campaign;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
+use crate::faults::{Faults, SampleSize};
 use crate::folder::{self, FolderError};
 use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
 use crate::lock::FolderLock;
 use crate::outcome::{Rules, Verdict};
-use crate::prepare::{Origin, Prepared, prepare_emulated};
+use crate::prepare::{Origin, Prepared};
+use crate::program::prepare_emulated;
 use crate::progress::{Phase, Progress};
 use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,

@@ -4,9 +4,10 @@
 use crate::application::schema::{Application, Comparison};
 use crate::device::CampaignDevice;
 use crate::element::{ElementType, Number};
-use crate::golden::Suspicion;
-use flipwave_analysis::Confidence;
-use flipwave_injector::{FaultTarget, Group, Scope};
+use crate::faults::Ends;
+use crate::faults::written::Faults;
+use crate::suspicion::Suspicion;
+use crate::yaml::{some_singleton, unique_entries, unique_keys};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
 /// A campaign of `flipwave`. Paths in it are relative to the file.
@@ -275,197 +275,6 @@ pub(crate) enum Matching {
     All,
 }
 
-/// What to inject. A place is struck if all that is said of it holds.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `model`, `count` and others")]
-#[schemars(extend("anyOf" = [
-    {"required": ["count"]}, {"required": ["margin", "confidence"]}, {"required": ["exhaustive"]}
-]))]
-pub(crate) struct Faults {
-    /// What a fault does to the value that it strikes.
-    #[serde(deserialize_with = "singleton")]
-    pub model: Model,
-    /// What a fault strikes.
-    #[schemars(extend(
-        "enum" = words(FaultTarget::ALL.map(FaultTarget::name)),
-        "default" = FaultTarget::DestinationRegister.name()
-    ))]
-    pub target: Option<String>,
-    /// How much a fault strikes at once.
-    #[schemars(extend(
-        "enum" = words(Scope::ALL.map(Scope::name)),
-        "default" = Scope::Lane.name()
-    ))]
-    pub scope: Option<String>,
-    /// For how long a fault strikes.
-    #[serde(default, deserialize_with = "some_singleton")]
-    #[schemars(with = "Duration", extend("default" = "transient"))]
-    pub duration: Option<Duration>,
-
-    /// Kernels, by name.
-    pub kernels: Option<Vec<String>>,
-    /// Also kernels that AMD's runtime launches by itself, for copies and the like.
-    #[serde(default)]
-    pub runtime_kernels: bool,
-    /// The first and the last launch, from 0.
-    pub dispatches: Option<Ends<u32>>,
-    /// Positions of workgroups in the grid.
-    pub workgroups: Option<Vec<[u32; 3]>>,
-    /// The first and the last wave of workgroups, from 0.
-    pub waves: Option<Ends<u32>>,
-    /// Lanes, from 0.
-    pub lanes: Option<Vec<u8>>,
-    /// Groups of instructions, one of which is enough.
-    #[schemars(extend("items" = {"enum": Group::ALL.map(Group::name)}, "default" = ["all"]))]
-    pub groups: Option<Vec<String>>,
-    /// Operations, for example `v_fma_f32`.
-    pub opcodes: Option<Vec<String>>,
-    /// Addresses of instructions in the ELF file, as disassemblers print them.
-    pub pcs: Option<Vec<u64>>,
-    /// Source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
-    pub lines: Option<Vec<String>>,
-    /// Registers, of targets that are registers: for example `v4`, `s[0:3]`, `vcc`.
-    pub registers: Option<Vec<String>>,
-    /// The first and the last execution of an instruction by its wave, from 0.
-    pub occurrences: Option<Ends<u64>>,
-    /// The first and the last time, in instructions that the wave has executed before.
-    pub window: Option<Ends<u64>>,
-
-    /// How the places that can be struck are counted.
-    #[serde(default)]
-    pub profile: Counting,
-    /// How many faults.
-    pub count: Option<u64>,
-    /// How far rates may be from the true ones: faults are injected until they are within this,
-    /// with the probability `confidence`. 5 percentage points are 0.05.
-    pub margin: Option<f64>,
-    /// Probability with which the intervals that are reported hold the rates.
-    #[schemars(extend("default" = Confidence::P95.probability()))]
-    pub confidence: Option<f64>,
-    /// Inject every place once.
-    pub exhaustive: Option<bool>,
-    /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
-    pub stratify: Option<String>,
-    /// How many of the faults each part gets that is sampled by itself.
-    pub allocation: Option<Allocation>,
-    /// By which part of the fault-free run's wave instructions a run with right outputs may differ
-    /// before its timing counts as changed.
-    #[schemars(extend("default" = TIMING_THRESHOLD))]
-    pub timing_threshold: Option<f64>,
-}
-
-/// The timing threshold where a file says none.
-pub(crate) const TIMING_THRESHOLD: f64 = 0.0;
-
-/// Words, or nothing, as of a key that is left out.
-fn words<const N: usize>(names: [&'static str; N]) -> Vec<Option<&'static str>> {
-    names.into_iter().map(Some).chain([None]).collect()
-}
-
-/// What a fault does to the value that it strikes.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
-pub(crate) enum Model {
-    /// Flips one bit.
-    FlipOneBit,
-    /// Flips two bits beside each other.
-    FlipTwoAdjacentBits,
-    /// Flips this many bits beside each other.
-    FlipAdjacentBits(u8),
-    /// Flips this many bits of a word.
-    FlipRandomBits(u8),
-    /// Flips the bits that are set.
-    FlipMask(u64),
-    /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
-    FlipDrawnMask(PathBuf),
-    /// Puts a random value in its place.
-    RandomValue,
-    /// Puts zero in its place.
-    ZeroValue,
-    /// Sets all bits.
-    OnesValue,
-    /// Clears a bit.
-    StuckAtZero,
-    /// Sets a bit.
-    StuckAtOne,
-    /// Multiplies a floating-point number by 1 and this.
-    RelativeError(f64),
-}
-
-/// For how long a fault strikes.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
-pub(crate) enum Duration {
-    /// Once.
-    Transient,
-    /// Some of the executions of an instruction by a wave, from one of them on.
-    Intermittent(Intermittent),
-    /// Every execution of an operation on one lane slot of a compute unit.
-    Permanent(Permanent),
-}
-
-/// Some of the executions of an instruction by a wave.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `window` and `rate`")]
-pub(crate) struct Intermittent {
-    /// Executions from the first that is struck to the last that may be.
-    pub window: u64,
-    /// The part of them that is struck, above 0, up to 1.
-    pub rate: f64,
-}
-
-/// Every execution of an operation on one lane slot of a compute unit.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `units`")]
-pub(crate) struct Permanent {
-    /// Compute units of the device.
-    pub units: u32,
-}
-
-/// The first and the last of a range.
-pub(crate) type Ends<T> = [T; 2];
-
-/// How the places that can be struck are counted.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`exact` or `approximate`")]
-pub(crate) enum Counting {
-    /// In all dispatches.
-    #[default]
-    Exact,
-    /// In the first dispatch of each kernel with each grid.
-    Approximate,
-}
-
-/// How many of the faults each part gets that is sampled by itself.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`proportional` or `equal`")]
-pub(crate) enum Allocation {
-    /// In proportion to its places.
-    Proportional,
-    /// All the same number.
-    Equal,
-}
-
-/// A choice written as its name, or as a mapping from its name to what belongs to it.
-fn singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    serde_yaml::with::singleton_map::deserialize(deserializer)
-}
-
-fn some_singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    singleton(deserializer).map(Some)
-}
-
 /// How far elements may be off. Of several limits an element need meet one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -528,40 +337,4 @@ impl<'de> Deserialize<'de> for Extent {
 
         deserializer.deserialize_any(ExtentVisitor)
     }
-}
-
-/// A mapping in which no key may stand twice; by itself the parser would keep the last.
-pub(crate) fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    struct UniqueKeys<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
-        type Value = BTreeMap<String, T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a mapping")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            unique_entries(map)
-        }
-    }
-
-    deserializer.deserialize_map(UniqueKeys(PhantomData))
-}
-
-fn unique_entries<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
-    mut map: A,
-) -> Result<BTreeMap<String, T>, A::Error> {
-    let mut entries = BTreeMap::new();
-    while let Some((key, value)) = map.next_entry::<String, T>()? {
-        if entries.contains_key(&key) {
-            return Err(de::Error::custom(format!("`{key}` is there twice")));
-        }
-        entries.insert(key, value);
-    }
-    Ok(entries)
 }

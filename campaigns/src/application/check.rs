@@ -6,11 +6,10 @@ use super::quantity;
 use super::schema::{self, MEMORY, OUTPUT};
 use super::text::Pattern;
 use super::{Application, Nondeterminism};
-use crate::check::{Wrong, wrong};
 use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
 use crate::element::ElementType;
-use crate::location::Field;
+use crate::location::{Field, Wrong, wrong};
 use std::path::{Component, Path, PathBuf};
 
 /// The most runs without a fault that make sense.

@@ -1,7 +1,8 @@
 //! An application and its comparisons as the campaign file writes them.
 
 use crate::element::ElementType;
-use crate::schema::{Tolerance, unique_keys};
+use crate::schema::Tolerance;
+use crate::yaml::unique_keys;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Serialize};

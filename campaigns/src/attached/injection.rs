@@ -9,7 +9,7 @@ use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::launch;
 use crate::outcome::{CompletedRun, MaskedCause, Rules, Verdict};
-use crate::prepare::{Prepared, prepare_emulated};
+use crate::prepare::{Prepared, prepare};
 use flipwave_attach::{Event, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{
@@ -81,7 +81,8 @@ impl<'a> ApplicationRuns<'a> {
     ) -> Result<Prepared, CampaignError> {
         match &self.outputs {
             None => self.attached.record(campaign, &self.golden, interrupt),
-            Some(_) => prepare_emulated(campaign),
+            // Hardware takes no instructions that are to be emulated.
+            Some(_) => Ok(prepare(campaign)?),
         }
     }
 
