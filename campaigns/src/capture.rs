@@ -1,10 +1,10 @@
 //! Workloads that are recorded runs of applications.
 
-use crate::campaign::Campaign;
-use crate::compare::Tolerance;
+use crate::campaign::{Campaign, CaptureSource};
+use crate::compare::{OutputFormat, OutputRole, Tolerance};
 use crate::element::ElementType;
 use crate::error::CampaignError;
-use crate::prepare::{OutputFormat, OutputRole, Prepared};
+use crate::prepare::{Origin, Prepared};
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
@@ -20,16 +20,6 @@ use std::path::{Path, PathBuf};
 /// Where copies of what the host reads are kept: where no program has memory, and no pointer leads
 /// that has one bit flipped.
 const OUTPUTS: u64 = 0x6000_0000_0000;
-
-/// A recorded run as a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaptureSource {
-    /// The file.
-    pub file: PathBuf,
-    /// The dispatches that count, by number: faults strike in them, and what they have written is
-    /// compared when the last of them has ended. All, and what the host read, if not said.
-    pub dispatches: Option<RangeInclusive<u32>>,
-}
 
 /// A capture that cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -149,15 +139,15 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
     if let Some(range) = range {
         builder.compare_what_was_written(range);
     }
-    let mut replayed = builder.finish()?;
+    let mut warnings = Vec::new();
     if !is_complete {
-        replayed.prepared.warnings.push(format!(
+        warnings.push(format!(
             "{} is not whole: the application was ended while it was recorded; what it would have \
              done afterwards is not in it",
             file.display()
         ));
     }
-    Ok(replayed)
+    builder.finish(warnings)
 }
 
 impl Replayed {
@@ -284,7 +274,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Replayed, ReplayError> {
+    fn finish(mut self, warnings: Vec<String>) -> Result<Replayed, ReplayError> {
         let bytes = self.next_output - OUTPUTS;
         if bytes == 0 {
             return Err(ReplayError::NoOutput { file: self.file.to_owned() });
@@ -305,8 +295,7 @@ impl<'a> Builder<'a> {
             guests: BTreeMap::new(),
             attendance: Attendance::default(),
         };
-        let (software, compiler, warnings) = Default::default();
-        let prepared = Prepared { workload, software, formats, compiler, warnings };
+        let prepared = Prepared { workload, formats, origin: Origin::Recording { warnings } };
         Ok(Replayed { prepared, recorded: self.recorded, outputs: self.read })
     }
 }

@@ -1,15 +1,15 @@
 //! Checking a campaign file: every value in range, every name known, nothing missing.
 
-use crate::application::{self, Nondeterminism};
+use crate::application::{self, Application, Nondeterminism};
 use crate::buffers::Init;
 use crate::campaign::{
-    Argument, Buffer, BufferRole, Campaign, CampaignDevice, Code, GOLDEN_INSTRUCTION_LIMIT, Launch,
+    Argument, Buffer, BufferRole, Campaign, CampaignWorkload, CaptureSource, Code, Kernels, Launch,
 };
-use crate::capture::CaptureSource;
-use crate::check_faults::{check_faults, range};
 use crate::compare::Tolerance;
-use crate::location::Field;
-use crate::schema::{self, Compare};
+use crate::device::CampaignDevice;
+use crate::faults::{check_faults, range};
+use crate::location::{Field, Wrong, wrong};
+use crate::schema::{self, Compare, GOLDEN_INSTRUCTION_LIMIT, OPTIONS};
 use flipwave_device::Dim3;
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
@@ -26,19 +26,6 @@ const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
 
 /// Bytes of one buffer at most: buffers are filled and compared on the host.
 const MAX_BUFFER_BYTES: u64 = 1 << 32;
-
-/// A field whose value cannot be.
-#[derive(Debug)]
-pub(crate) struct Wrong {
-    pub field: Field,
-    /// What is wrong, what was expected, what to do.
-    pub message: String,
-}
-
-/// Fails with `message` about `field`.
-pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { field: field.clone(), message: message.into() })
-}
 
 /// Checks what the campaign file at `path` says; `digest` is the file's.
 ///
@@ -65,94 +52,107 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
         Ok(target) => target,
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
-    let faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
-    let campaign = Campaign {
-        name: file.name,
-        seed: file.seed,
-        file: path.to_owned(),
-        target,
-        device: file.device,
-        application: None,
-        capture: None,
-        buffers: Vec::new(),
-        launches: Vec::new(),
-        faults,
-        allow: file.allow,
-        instructions: Vec::new(),
-        software: Vec::new(),
-        digest,
-        attendance: Attendance::default(),
-    };
-    let workload = root.key("workload");
-    match file.workload {
+    let mut faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
+    let workload = match file.workload {
         schema::Workload { app: Some(own), kernel: None, dispatches: None, capture: None } => {
             refuse_beside("app", "software", file.software.is_some())?;
             refuse_beside("app", "instructions", !file.instructions.is_empty())?;
-            let comparisons = match file.compare {
-                None => Vec::new(),
-                Some(Compare::Application(comparisons)) => comparisons,
-                Some(Compare::Buffers(_)) => {
-                    let message = "is a mapping, as for kernels; for an `app` expected a list, \
-                                   for example `[{stdout: exact}]`";
-                    return wrong(&root.key("compare"), message);
-                }
-            };
-            let field = workload.key("app");
-            let application = application::check(own, comparisons, directory, &field)?;
-            let is_compared =
-                application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
-            if file.device == CampaignDevice::Rocr && !is_compared {
-                let message = "1 run on hardware does not show that all are the same; expected 2 or \
-                               more, or `nondeterminism: allow`";
-                return wrong(&field.key("golden_runs"), message);
-            }
-            return Ok(Campaign { application: Some(application), ..campaign });
+            let application = check_application(own, file.device, file.compare, directory)?;
+            CampaignWorkload::Application(application)
         }
         schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {
             refuse_on_hardware(file.device, "a capture replays at addresses of its own")?;
             refuse_beside("capture", "software", file.software.is_some())?;
             refuse_beside("capture", "instructions", !file.instructions.is_empty())?;
             refuse_beside("capture", "compare", file.compare.is_some())?;
-            let field = workload.key("capture");
-            let dispatches = range(own.dispatches, &field.key("dispatches"))?;
-            let file = directory.join(own.file);
-            let mut faults = campaign.faults;
+            let field = root.key("workload").key("capture").key("dispatches");
+            let dispatches = range(own.dispatches, &field)?;
             if let Some(faults) = &mut faults {
                 let own = &mut faults.selection.dispatches;
                 *own = own.take().or(dispatches.clone());
             }
-            let capture = Some(CaptureSource { file, dispatches });
-            return Ok(Campaign { capture, faults, ..campaign });
+            CampaignWorkload::Capture(CaptureSource { file: directory.join(own.file), dispatches })
         }
-        _ => {}
+        own => {
+            if !file.instructions.is_empty() {
+                let what = "instructions that the target lacks are emulated";
+                refuse_on_hardware(file.device, what)?;
+            }
+            let (program, software) = check_launches(own, file.software, file.compare, directory)?;
+            CampaignWorkload::Kernels(Kernels {
+                device: file.device,
+                buffers: program.buffers,
+                launches: program.launches,
+                instructions: check_instructions(file.instructions, directory)?,
+                software,
+            })
+        }
+    };
+    Ok(Campaign {
+        name: file.name,
+        seed: file.seed,
+        file: path.to_owned(),
+        target,
+        workload,
+        faults,
+        allow: file.allow,
+        digest,
+        attendance: Attendance::default(),
+    })
+}
+
+fn check_application(
+    own: application::schema::Application,
+    device: CampaignDevice,
+    compare: Option<Compare>,
+    directory: &Path,
+) -> Result<Application, Wrong> {
+    let comparisons = match compare {
+        None => Vec::new(),
+        Some(Compare::Application(comparisons)) => comparisons,
+        Some(Compare::Buffers(_)) => {
+            let message = "is a mapping, as for kernels; for an `app` expected a list, for example \
+                           `[{stdout: exact}]`";
+            return wrong(&Field::root().key("compare"), message);
+        }
+    };
+    let field = Field::root().key("workload").key("app");
+    let application = application::check(own, device, comparisons, directory, &field)?;
+    let is_compared =
+        application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
+    if device == CampaignDevice::Rocr && !is_compared {
+        let message = "1 run on hardware does not show that all are the same; expected 2 or more, \
+                       or `nondeterminism: allow`";
+        return wrong(&field.key("golden_runs"), message);
     }
-    if !file.instructions.is_empty() {
-        refuse_on_hardware(file.device, "instructions that the target lacks are emulated")?;
-    }
+    Ok(application)
+}
+
+/// The program, and the launches of the same work in software.
+fn check_launches(
+    workload: schema::Workload,
+    software: Option<schema::Workload>,
+    compare: Option<Compare>,
+    directory: &Path,
+) -> Result<(Program, Vec<Launch>), Wrong> {
     let mut program = Program::default();
-    program.check(file.workload, directory, &workload)?;
-    let tolerances = match file.compare {
+    program.check(workload, directory, &Field::root().key("workload"))?;
+    let tolerances = match compare {
         None => BTreeMap::new(),
         Some(Compare::Buffers(tolerances)) => tolerances,
         Some(Compare::Application(_)) => {
             let message = "is a list, as for an `app`; for kernels expected a mapping from outputs \
                            to tolerances";
-            return wrong(&root.key("compare"), message);
+            return wrong(&Field::root().key("compare"), message);
         }
     };
     program.check_outputs(tolerances)?;
     let own = program.launches.len();
-    if let Some(software) = file.software {
-        program.check(software, directory, &root.key("software"))?;
+    if let Some(software) = software {
+        program.check(software, directory, &Field::root().key("software"))?;
     }
     let software = program.launches.split_off(own);
-    Ok(Campaign {
-        buffers: program.buffers,
-        launches: program.launches,
-        instructions: check_instructions(file.instructions, directory)?,
-        software,
-        ..campaign
-    })
+    Ok((program, software))
 }
 
 /// Refuses what only the embedded GPU can run.
@@ -484,7 +484,8 @@ fn refuse_keys(
 fn check_code(launch: &schema::Launch, directory: &Path, field: &Field) -> Result<Code, Wrong> {
     match (&launch.source, &launch.code_object) {
         (Some(source), None) => {
-            let options = launch.options.clone().unwrap_or_else(|| vec!["-O3".to_owned()]);
+            let options = launch.options.clone();
+            let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
             Ok(Code::Source { path: directory.join(source), options })
         }
         (None, Some(_)) if launch.options.is_some() => {

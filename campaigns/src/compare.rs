@@ -6,7 +6,6 @@
 //! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
 
 use crate::element::ElementType;
-use crate::prepare::{OutputFormat, OutputRole};
 use crate::schema;
 use half::f16;
 
@@ -20,6 +19,24 @@ pub struct Tolerance {
     pub relative: Option<f64>,
     /// Limit in units in the last place: how many numbers of the type lie between, plus one.
     pub ulp: Option<u64>,
+}
+
+/// How an output is read and compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputFormat {
+    /// Type of the elements.
+    pub element: ElementType,
+    /// What it is looked at for.
+    pub role: OutputRole,
+}
+
+/// What an output is looked at for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputRole {
+    /// Results, and how far their elements may be off.
+    Result(Tolerance),
+    /// The verdict of the program's own check, and the buffer's name.
+    Detector(String),
 }
 
 impl Tolerance {

@@ -1,12 +1,14 @@
 //! Types of buffer elements and scalars, and numbers as a campaign file writes them.
 
 use half::f16;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Type of a buffer's elements or of a scalar argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[serde(expecting = "the name of a type, for example `f32`")]
 #[allow(missing_docs)]
@@ -127,6 +129,20 @@ pub enum Number {
     Integer(i128),
     /// Any other number, `.inf` and `.nan` included.
     Float(f64),
+}
+
+impl JsonSchema for Number {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number"})
+    }
 }
 
 impl Number {

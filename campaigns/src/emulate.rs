@@ -1,13 +1,13 @@
 //! A program with instructions that its target lacks.
 
 use crate::campaign::Campaign;
-use crate::compare::{Difference, Tolerance, compare};
+use crate::compare::{Difference, OutputRole, Tolerance, compare};
 use crate::error::CampaignError;
 use crate::golden::golden;
-use crate::prepare::{OutputRole, Prepared, prepare, prepare_emulated};
+use crate::prepare::{Prepared, prepare, prepare_beside_software};
 use flipwave_codeobj::{CodeObject, LineTable};
-use flipwave_device::{Device, ModuleId};
-use flipwave_emulator::{EmulateError, Emulator, NearMiss, Scan};
+use flipwave_device::{Device, Dispatch, ModuleId};
+use flipwave_emulator::{EmulateError, Emulator, Instruction, NearMiss, Scan};
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::guest::Guest;
 use flipwave_hooks::hook::HookCompiler;
@@ -88,16 +88,18 @@ impl Executed {
 /// [`CampaignError`] if the program cannot be put together, an instruction cannot be emulated, a
 /// dispatch does not complete, or all runs were to stop.
 pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
-    if campaign.instructions.is_empty() {
+    let instructions = campaign.instructions();
+    if instructions.is_empty() {
         return Err(CampaignError::NoInstructions);
     }
-    let emulated = prepare_emulated(campaign)?;
+    let mut emulated = prepare(campaign)?;
+    install(instructions, &mut emulated.workload)?;
     golden(campaign, &emulated.workload, &emulated.formats)?;
-    let prepared = prepare(campaign)?;
+    let (prepared, software) = prepare_beside_software(campaign)?;
     let workload = &prepared.workload;
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-    let places = scan(campaign, workload, &compiler).map_err(Box::new)?;
-    let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
+    let places = scan(instructions, workload, &compiler).map_err(Box::new)?;
+    let emulator = Emulator { instructions, compiler: &compiler };
     let mut device = workload.device.clone();
     let found = measure_beside::<InstructionCount, _>(
         &mut Attended { device: &mut device, attendance: &campaign.attendance },
@@ -127,7 +129,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
             Some(row((instruction, line), of, place, *own))
         }));
     }
-    compare_software(campaign, &prepared, &mut emulation)?;
+    compare_software(campaign, &prepared, software, &mut emulation)?;
     campaign.unless_stopped(Ok(emulation))
 }
 
@@ -153,7 +155,7 @@ type Proxies = BTreeMap<Pc, (String, String)>;
 
 /// Finds the proxies of all code, by module; each instruction must be somewhere.
 fn scan(
-    campaign: &Campaign,
+    instructions: &[Instruction],
     workload: &Workload,
     compiler: &HookCompiler,
 ) -> Result<BTreeMap<u32, Proxies>, EmulateError> {
@@ -166,10 +168,10 @@ fn scan(
             continue;
         }
         let program = Program::read(object).map_err(|error| Box::new(RewriteError::from(error)))?;
-        let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
+        let scan = Scan::new(object, &program, instructions, compiler)?;
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();
-        fits.add(campaign, &scan);
+        fits.add(instructions, &scan);
         for own in scan.emulated() {
             if let Some(inst) = program.inst(own.at) {
                 let line = line(&lines, inst.pc);
@@ -178,7 +180,7 @@ fn scan(
         }
         found.insert(module.0, proxies);
     }
-    fits.demand(campaign)?;
+    fits.demand(instructions)?;
     Ok(found)
 }
 
@@ -191,11 +193,11 @@ struct Fits {
 
 impl Fits {
     /// Takes in what was found in a code object.
-    fn add(&mut self, campaign: &Campaign, scan: &Scan<'_>) {
+    fn add(&mut self, instructions: &[Instruction], scan: &Scan<'_>) {
         for own in scan.emulated() {
             self.nearest.insert(own.instruction.name.clone(), None);
         }
-        for instruction in &campaign.instructions {
+        for instruction in instructions {
             let near = scan.nearest(&instruction.name).cloned();
             let near = near.unwrap_or(NearMiss::NoOperation);
             let known = self.nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
@@ -206,8 +208,8 @@ impl Fits {
     }
 
     /// Demands that each instruction fits something.
-    fn demand(mut self, campaign: &Campaign) -> Result<(), EmulateError> {
-        for instruction in &campaign.instructions {
+    fn demand(mut self, instructions: &[Instruction]) -> Result<(), EmulateError> {
+        for instruction in instructions {
             if let Some(Some(nearest)) = self.nearest.remove(&instruction.name) {
                 return Err(EmulateError::NothingFits {
                     instruction: instruction.name.clone(),
@@ -229,7 +231,10 @@ fn line(lines: &LineTable, pc: Pc) -> String {
 ///
 /// # Errors
 /// [`CampaignError`] where an instruction cannot be emulated.
-pub(crate) fn install(campaign: &Campaign, workload: &mut Workload) -> Result<(), CampaignError> {
+pub(crate) fn install(
+    instructions: &[Instruction],
+    workload: &mut Workload,
+) -> Result<(), CampaignError> {
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
     let mut fits = Fits::default();
@@ -241,28 +246,28 @@ pub(crate) fn install(campaign: &Campaign, workload: &mut Workload) -> Result<()
         }
         let Some(object) = workload.device.code_object(module) else { continue };
         let (rewritten, guest) =
-            replaced(campaign, object, &compiler, &mut fits).map_err(Box::new)?;
+            replaced(instructions, object, &compiler, &mut fits).map_err(Box::new)?;
         let loaded = workload.device.load(&rewritten.object);
         let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
         workload.guests.insert(loaded.0, Arc::new(guest));
         modules.insert(module.0, loaded);
         workload.dispatches[index].module = loaded;
     }
-    fits.demand(campaign).map_err(Box::new)?;
+    fits.demand(instructions).map_err(Box::new)?;
     Ok(())
 }
 
 /// A code object with its proxies replaced, and what it was.
 fn replaced(
-    campaign: &Campaign,
+    instructions: &[Instruction],
     object: &CodeObject,
     compiler: &HookCompiler,
     fits: &mut Fits,
 ) -> Result<(Rewritten, Guest), EmulateError> {
     let mut instrumentation = Instrumentation::new(object).map_err(Box::new)?;
     let program = instrumentation.program().clone();
-    let scan = Scan::new(object, &program, &campaign.instructions, compiler)?;
-    fits.add(campaign, &scan);
+    let scan = Scan::new(object, &program, instructions, compiler)?;
+    fits.add(instructions, &scan);
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
     scan.demand(&program, &rewritten.report)?;
@@ -271,17 +276,17 @@ fn replaced(
     Ok((rewritten, guest))
 }
 
-/// Runs the software version and compares its outputs.
+/// Runs the version in software, if there is one, and compares its outputs.
 fn compare_software(
     campaign: &Campaign,
     prepared: &Prepared,
+    software: Vec<Dispatch>,
     emulation: &mut Emulation,
 ) -> Result<(), CampaignError> {
-    if prepared.software.is_empty() {
+    if software.is_empty() {
         return Ok(());
     }
-    let dispatches = prepared.software.clone();
-    let software = Workload { dispatches, ..prepared.workload.clone() };
+    let software = Workload { dispatches: software, ..prepared.workload.clone() };
     let golden = golden(campaign, &software, &prepared.formats)?;
     for (index, (dispatch, own)) in software.dispatches.iter().zip(&golden.statistics).enumerate() {
         let of = (index, dispatch.kernel.as_str());

@@ -1,14 +1,16 @@
 //! Why a campaign cannot be run, or was not run to its end.
 
 use crate::application::ApplicationError;
-use crate::attached::AttachError;
-use crate::campaign::FileError;
+use crate::attached::error::AttachError;
+use crate::campaign::Campaign;
 use crate::capture::ReplayError;
+use crate::faults::Faults;
 use crate::folder::FolderError;
-use crate::golden::SuspicionError;
 use crate::launch::LaunchError;
+use crate::location::FileError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
+use crate::suspicion::SuspicionError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_hooks::tools::ToolError;
@@ -140,5 +142,29 @@ pub enum CampaignError {
 impl From<PlanError> for CampaignError {
     fn from(error: PlanError) -> CampaignError {
         CampaignError::Plan(Arc::new(error))
+    }
+}
+
+impl Campaign {
+    /// What came of something, unless all runs were to stop meanwhile: it means nothing then.
+    ///
+    /// # Errors
+    /// [`CampaignError::Interrupted`].
+    pub(crate) fn unless_stopped<T>(
+        &self,
+        result: Result<T, CampaignError>,
+    ) -> Result<T, CampaignError> {
+        match self.attendance.is_stopped() {
+            true => Err(CampaignError::Interrupted),
+            false => result,
+        }
+    }
+
+    /// What to inject.
+    ///
+    /// # Errors
+    /// [`CampaignError::NoFaults`].
+    pub fn faults(&self) -> Result<&Faults, CampaignError> {
+        self.faults.as_ref().ok_or(CampaignError::NoFaults)
     }
 }

@@ -2,8 +2,8 @@
 //! campaigns treat like an application.
 
 use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
-use crate::attached::AttachError;
-use crate::campaign::{BufferRole, Campaign};
+use crate::attached::error::AttachError;
+use crate::campaign::{BufferRole, Campaign, Kernels};
 use crate::error::CampaignError;
 use crate::folder::FolderError;
 use crate::prepare::{Placed, PrepareError, place};
@@ -71,6 +71,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
 }
 
 fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
+    let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
     let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
     if device.target().processor() != campaign.target.processor() {
@@ -79,7 +80,7 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     // Whoever waits for a campaign's run ends it.
     device.set_time_limit(Duration::MAX);
     device.set_stopped(Arc::clone(campaign.attendance.stopped()));
-    let Placed { dispatches, buffers, outputs, .. } = place(campaign, &mut device)?;
+    let Placed { dispatches, buffers, outputs, .. } = place(campaign, kernels, &mut device)?;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();
     // Numbers are always JSON.
@@ -116,17 +117,20 @@ fn output_file(number: usize) -> String {
     format!("output-{number}.bin")
 }
 
-/// The outputs of a campaign's program, as [`launch`] leaves them in the folder that it runs in.
-pub(crate) fn outputs(campaign: &Campaign) -> Vec<Output> {
-    let all = campaign.buffers.iter().filter(|buffer| buffer.role != BufferRole::Data);
+/// The outputs of a campaign's kernels, as [`launch`] leaves them in the folder that it runs in.
+pub(crate) fn outputs(kernels: &Kernels) -> Vec<Output> {
+    let all = kernels.buffers.iter().filter(|buffer| buffer.role != BufferRole::Data);
     all.enumerate().map(|(number, _)| Output::File(output_file(number).into())).collect()
 }
 
-/// The program that runs a campaign's kernels, `flipwave launch`.
+/// The program that runs a campaign's `kernels`, `flipwave launch`.
 ///
 /// # Errors
 /// [`AttachError::NoProgram`].
-pub(crate) fn application(campaign: &Campaign) -> Result<Application, AttachError> {
+pub(crate) fn application(
+    campaign: &Campaign,
+    kernels: &Kernels,
+) -> Result<Application, AttachError> {
     let program = std::env::current_exe().unwrap_or_default();
     if program.file_name() != Some(OsStr::new("flipwave")) {
         return Err(AttachError::NoProgram { found: program });
@@ -138,6 +142,7 @@ pub(crate) fn application(campaign: &Campaign) -> Result<Application, AttachErro
     // What is compiled once is kept for all runs.
     let cache = cache_folder().to_string_lossy().into_owned();
     Ok(Application {
+        device: kernels.device,
         command: CommandLine { program, arguments: arguments.map(str::to_owned).to_vec() },
         directory: std::env::current_dir().unwrap_or_default(),
         environment: BTreeMap::from([("FLIPWAVE_CACHE".to_owned(), cache)]),
@@ -149,6 +154,6 @@ pub(crate) fn application(campaign: &Campaign) -> Result<Application, AttachErro
         output: u64::MAX,
         golden_runs: GOLDEN_RUNS,
         nondeterminism: Nondeterminism::Error,
-        comparisons: outputs(campaign).into_iter().map(same).collect(),
+        comparisons: outputs(kernels).into_iter().map(same).collect(),
     })
 }

@@ -1,7 +1,8 @@
-//! Where in a YAML text a field stands.
+//! Where in a YAML text a field stands, and errors that say so.
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
+use std::path::PathBuf;
 
 /// One step from a YAML value to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,42 @@ impl<'de> Visitor<'de> for Walk<'_> {
         }
         Err(de::Error::custom("here"))
     }
+}
+
+/// A campaign file that is wrong, or cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// Line and column, both from 1, where it is wrong.
+    pub position: Option<(usize, usize)>,
+    /// What is wrong, what was expected, what to do.
+    pub message: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some((line, column)) = self.position {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// A field whose value cannot be.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub field: Field,
+    /// What is wrong, what was expected, what to do.
+    pub message: String,
+}
+
+/// Fails with `message` about `field`.
+pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { field: field.clone(), message: message.into() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What a fault did to the program: the outcome of an injection.
 
-use crate::compare::{Difference, compare};
-use crate::prepare::{OutputFormat, OutputRole};
+use crate::compare::{Difference, OutputFormat, OutputRole, compare};
 use flipwave_analysis::Outcome;
 use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
 

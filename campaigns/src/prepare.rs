@@ -1,13 +1,9 @@
 //! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
 //! arguments laid out.
 
-use crate::attached::recorded;
-use crate::campaign::{Argument, BufferRole, Campaign, Code, Launch};
-use crate::capture;
-use crate::compare::Tolerance;
+use crate::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
+use crate::compare::{OutputFormat, OutputRole};
 use crate::compile::{CompileError, Compiler};
-use crate::element::ElementType;
-use crate::error::CampaignError;
 use crate::object_file::{ObjectFileError, read_code_object};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
@@ -24,32 +20,25 @@ use std::path::PathBuf;
 pub struct Prepared {
     /// The device with everything in place, and the launches.
     pub workload: Workload,
-    /// The launches of the same work without emulated instructions, on the same device.
-    pub software: Vec<Dispatch>,
     /// How each of the workload's outputs is read and compared, in their order.
     pub formats: Vec<OutputFormat>,
-    /// The compiler's version, if one was needed.
-    pub compiler: Option<String>,
-    /// What people should know of what results will mean.
-    pub warnings: Vec<String>,
+    /// What it was made from.
+    pub origin: Origin,
 }
 
-/// How an output is read and compared.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutputFormat {
-    /// Type of the elements.
-    pub element: ElementType,
-    /// What it is looked at for.
-    pub role: OutputRole,
-}
-
-/// What an output is looked at for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OutputRole {
-    /// Results, and how far their elements may be off.
-    Result(Tolerance),
-    /// The verdict of the program's own check, and the buffer's name.
-    Detector(String),
+/// What a program that is ready to run was made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Kernels.
+    Kernels {
+        /// The compiler's version, if one was needed.
+        compiler: Option<String>,
+    },
+    /// A recorded run.
+    Recording {
+        /// What people should know of what results will mean.
+        warnings: Vec<String>,
+    },
 }
 
 /// A campaign whose program cannot be put together.
@@ -118,16 +107,25 @@ fn kernel_list(present: &[String]) -> String {
 /// # Errors
 /// [`PrepareError`].
 pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
-    if campaign.application.is_some() || campaign.capture.is_some() {
-        return Err(PrepareError::Application);
-    }
+    Ok(prepare_beside_software(campaign)?.0)
+}
+
+/// Puts a campaign's program together, and beside it the launches of the same work without emulated
+/// instructions, on the same device.
+///
+/// # Errors
+/// [`PrepareError`].
+pub(crate) fn prepare_beside_software(
+    campaign: &Campaign,
+) -> Result<(Prepared, Vec<Dispatch>), PrepareError> {
+    let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
     let Placed { dispatches, software, buffers, outputs, formats, compiler } =
-        place(campaign, &mut device)?;
+        place(campaign, kernels, &mut device)?;
     let (changes, guests) = (Changes::default(), BTreeMap::new());
     let attendance = campaign.attendance.clone();
     let workload = Workload { device, dispatches, changes, buffers, outputs, guests, attendance };
-    Ok(Prepared { workload, software, formats, compiler, warnings: Vec::new() })
+    Ok((Prepared { workload, formats, origin: Origin::Kernels { compiler } }, software))
 }
 
 /// A campaign's kernels and buffers on a device.
@@ -140,23 +138,24 @@ pub(crate) struct Placed {
     pub compiler: Option<String>,
 }
 
-/// Loads the code of a campaign's kernels into a device, and fills the buffers.
+/// Loads the code of a campaign's `kernels` into a device, and fills the buffers.
 ///
 /// # Errors
 /// [`PrepareError`].
 pub(crate) fn place<D: Device>(
     campaign: &Campaign,
+    kernels: &Kernels,
     device: &mut D,
 ) -> Result<Placed, PrepareError> {
     let mut modules = Modules::default();
-    for launch in campaign.launches.iter().chain(&campaign.software) {
+    for launch in kernels.launches.iter().chain(&kernels.software) {
         modules.load(&launch.code, &campaign.target, device)?;
     }
 
     let mut addresses = Vec::new();
     let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
     let mut formats = Vec::new();
-    for buffer in &campaign.buffers {
+    for buffer in &kernels.buffers {
         let bytes = buffer
             .contents(campaign.seed)
             .map_err(|reason| PrepareError::Buffer { buffer: buffer.name.clone(), reason })?;
@@ -181,28 +180,9 @@ pub(crate) fn place<D: Device>(
         let launches = launches.iter().enumerate();
         launches.map(|(index, launch)| modules.dispatch(index, launch, &addresses)).collect()
     };
-    let (dispatches, software) = (dispatches(&campaign.launches)?, dispatches(&campaign.software)?);
+    let (dispatches, software) = (dispatches(&kernels.launches)?, dispatches(&kernels.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
     Ok(Placed { dispatches, software, buffers, outputs, formats, compiler })
-}
-
-/// Puts a campaign's program together: its instructions that the target lacks replaced by what
-/// emulates them; an application as one run of it that is recorded.
-///
-/// # Errors
-/// [`CampaignError`].
-pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
-    if let Some(source) = &campaign.capture {
-        return capture::prepare_checked(campaign, source);
-    }
-    if let Some(application) = &campaign.application {
-        return recorded(campaign, application);
-    }
-    let mut prepared = prepare(campaign)?;
-    if !campaign.instructions.is_empty() {
-        crate::emulate::install(campaign, &mut prepared.workload)?;
-    }
-    Ok(prepared)
 }
 
 /// The code objects loaded so far.

@@ -3,7 +3,7 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::golden::golden;
-use crate::prepare::prepare_emulated;
+use crate::program::prepare_emulated;
 use crate::run::count;
 use flipwave_injector::{PlanError, Profile};
 

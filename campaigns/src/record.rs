@@ -1,7 +1,8 @@
 //! `run.json`: how a run of a campaign went. The only result file that depends on time and
 //! host.
 
-use crate::campaign::{Campaign, Faults};
+use crate::campaign::Campaign;
+use crate::faults::Faults;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
 use flipwave_analysis::Outcome;

@@ -5,7 +5,7 @@ use crate::error::CampaignError;
 use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
 use crate::outcome::{Rules, Verdict};
-use crate::prepare::prepare_emulated;
+use crate::program::prepare_emulated;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, Ending, Site, Struck, StruckWorkgroups, foresee};
 

@@ -1,14 +1,17 @@
 //! A campaign from its file to its results.
 
 use crate::attached::ApplicationRuns;
-use crate::campaign::{Campaign, CampaignDevice, Faults, SampleSize};
+use crate::campaign::Campaign;
+use crate::device::CampaignDevice;
 use crate::error::CampaignError;
+use crate::faults::{Faults, SampleSize};
 use crate::folder::{self, FolderError};
 use crate::golden::golden;
 use crate::injectors::{InjectionPath, Injectors};
 use crate::lock::FolderLock;
 use crate::outcome::{Rules, Verdict};
-use crate::prepare::{Prepared, prepare_emulated};
+use crate::prepare::{Origin, Prepared};
+use crate::program::prepare_emulated;
 use crate::progress::{Phase, Progress};
 use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
@@ -102,7 +105,7 @@ pub fn run(
     if !options.force && !options.resume {
         folder::check_no_results(&options.folder)?;
     }
-    let path = match (campaign.device, options.path) {
+    let path = match (campaign.device(), options.path) {
         (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
         (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
             return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
@@ -153,7 +156,9 @@ impl<'a> Experiment<'a> {
             Some(runs) => runs.prepare(campaign, interrupt),
             None => prepare_emulated(campaign),
         })?;
-        prepared.warnings.iter().for_each(|warning| progress.warn(warning));
+        if let Origin::Recording { warnings } = &prepared.origin {
+            warnings.iter().for_each(|warning| progress.warn(warning));
+        }
         progress.phase(Phase::Golden);
         let mut golden = timed(&mut timings.golden, || golden_twice(campaign, &prepared))?;
         application.iter().try_for_each(|runs| runs.know(&mut golden))?;
@@ -344,7 +349,10 @@ impl<'a> Experiment<'a> {
             campaign: CampaignIdentity::of(campaign, faults),
             versions: Versions {
                 flipwave: env!("CARGO_PKG_VERSION"),
-                compiler: self.prepared.compiler.clone(),
+                compiler: match &self.prepared.origin {
+                    Origin::Kernels { compiler } => compiler.clone(),
+                    Origin::Recording { .. } => None,
+                },
             },
             host: Host::this(),
             workers: options.workers.get(),

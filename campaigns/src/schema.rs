@@ -2,42 +2,61 @@
 //! go together, is checked in [`crate::check`].
 
 use crate::application::schema::{Application, Comparison};
-use crate::campaign::CampaignDevice;
+use crate::device::CampaignDevice;
 use crate::element::{ElementType, Number};
-use crate::golden::Suspicion;
-use serde::Deserialize;
+use crate::faults::Ends;
+use crate::faults::written::Faults;
+use crate::suspicion::Suspicion;
+use crate::yaml::{some_singleton, unique_entries, unique_keys};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
-#[derive(Debug, Deserialize)]
+/// A campaign of `flipwave`. Paths in it are relative to the file.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a campaign: a mapping with `name`, `workload` and others")]
+#[schemars(title = "Flipwave campaign")]
 pub(crate) struct File {
+    /// The campaign's name: letters, digits, `-`, `_` and `.`. Results go to `NAME.results/`.
     pub name: String,
+    /// Seed of buffer contents and of the fault sites.
     #[serde(default)]
     pub seed: u64,
+    /// The GPU that code is compiled for and run on, as LLVM calls it.
     #[serde(default = "default_target")]
     pub target: String,
+    /// What the program runs on while faults are injected.
     #[serde(default)]
     pub device: CampaignDevice,
+    /// What faults are injected into.
     pub workload: Workload,
+    /// What to inject. `flipwave tool` and `flipwave emulate` need none.
     pub faults: Option<Faults>,
+    /// What the fault-free run may do though it is suspicious.
     #[serde(default)]
     pub allow: Vec<Suspicion>,
+    /// Instructions that the target lacks.
     #[serde(default)]
     pub instructions: Vec<Instruction>,
+    /// The same work without the instructions that the target lacks, to be compared.
     pub software: Option<Workload>,
+    /// How outputs are compared; exactly, where nothing is said of one.
     pub compare: Option<Compare>,
 }
 
 /// How outputs are compared: buffers by their names, or a list for an application.
-#[derive(Debug)]
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
 pub(crate) enum Compare {
+    /// Of kernels: how far the elements of an output may be off, by the buffer's name.
     Buffers(BTreeMap<String, Tolerance>),
+    /// Of an application: what is compared. Standard output exactly, if nothing is listed.
     Application(Vec<Comparison>),
 }
 
@@ -70,246 +89,224 @@ fn default_target() -> String {
     "gfx90a".to_owned()
 }
 
-#[derive(Debug, Deserialize)]
+/// Kernels, an application, or the recorded run of one.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `kernel`, `dispatches`, `app` and `capture`")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub(crate) struct Workload {
+    /// One launch of a kernel.
     pub kernel: Option<Launch>,
+    /// Launches of kernels, one after the other. They share buffers by name.
     pub dispatches: Option<Vec<Launch>>,
+    /// An application, run in a process of its own for each fault.
     pub app: Option<Application>,
+    /// A run of an application that `flipwave capture` has recorded.
     pub capture: Option<Capture>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A run of an application that `flipwave capture` has recorded.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `file` and `dispatches`")]
 pub(crate) struct Capture {
+    /// The file that `flipwave capture` has written.
     pub file: PathBuf,
+    /// The first and the last of the dispatches that count, from 0: faults strike in them, and what
+    /// they have written is compared. All, and what the host reads, if not said.
     pub dispatches: Option<Ends<u32>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A launch of a kernel.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(
     expecting = "a launch: a mapping with `source` or `code_object`, `name`, `grid`, `workgroup`, `args`"
 )]
+#[schemars(extend("oneOf" = [{"required": ["source"]}, {"required": ["code_object"]}]))]
 pub(crate) struct Launch {
+    /// OpenCL C (`.cl`) or HIP (`.hip`), compiled on the fly.
     pub source: Option<PathBuf>,
+    /// Compiled code: an ELF file, an offload bundle or a HIP program.
     pub code_object: Option<PathBuf>,
+    /// The compiler's flags.
+    #[schemars(extend("default" = OPTIONS))]
     pub options: Option<Vec<String>>,
+    /// The kernel; of C++ functions the mangled name.
     pub name: String,
+    /// Work-items in each dimension.
     pub grid: Extent,
+    /// Work-items of a workgroup in each dimension, as many dimensions as the grid has.
     pub workgroup: Extent,
+    /// Bytes of dynamic LDS to which no argument points, as HIP's `extern __shared__` and Triton's
+    /// `shared`.
     pub local_memory: Option<u32>,
+    /// Wave instructions after which the launch is said not to end without a fault.
+    #[schemars(extend("default" = GOLDEN_INSTRUCTION_LIMIT))]
     pub instruction_limit: Option<u64>,
-    /// `null` is the null pointer.
+    /// The kernel's parameters, in order, without those that the compiler adds; `null` is the null
+    /// pointer.
     #[serde(default)]
     pub args: Vec<Option<Argument>>,
 }
 
-/// A buffer, a scalar or dynamic LDS, told apart by which of `buffer`, `scalar` and
-/// `local_memory` is there. One flat mapping instead of an untagged choice, because the parser
-/// loses the position of errors inside the latter.
-#[derive(Debug, Deserialize)]
+/// The compiler's flags where a file names none.
+pub(crate) const OPTIONS: [&str; 1] = ["-O3"];
+
+/// The instruction limit of a launch for which the file says none: an hour or more on the embedded
+/// GPU.
+pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
+
+/// A parameter of a kernel: a buffer, a scalar, or dynamic LDS.
+// Told apart by which of `buffer`, `scalar` and `local_memory` is there. One flat mapping instead of
+// an untagged choice, because the parser loses the position of errors inside the latter.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]
+#[schemars(extend("oneOf" = [
+    {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]}
+]))]
 pub(crate) struct Argument {
+    /// Pointer to the buffer of this name: defined here, or, with no other key, where it was used
+    /// first.
     pub buffer: Option<String>,
+    /// A value.
     pub scalar: Option<Number>,
+    /// Pointer to this many bytes of dynamic LDS.
     pub local_memory: Option<u32>,
+    /// Type of the scalar or of the buffer's elements.
     #[serde(rename = "type")]
     pub element: Option<ElementType>,
+    /// Number of elements.
     pub count: Option<u64>,
+    /// What the buffer holds before the first launch.
     #[serde(default, deserialize_with = "some_singleton")]
+    #[schemars(with = "Init", extend("default" = "zeros"))]
     pub init: Option<Init>,
+    /// Whether it holds results, which are compared.
     pub output: Option<bool>,
+    /// Whether it holds the verdict of the program's own check.
     pub detector: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// What a buffer holds before the first launch.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Init {
+    /// Zero bytes.
     Zeros,
+    /// The same number everywhere.
     Value(Number),
+    /// Evenly spaced numbers.
     Range(Range),
+    /// Random numbers from the first to the second, which is included for integers.
     Uniform(Number, Number),
+    /// The bytes of a regular file of the buffer's size, elements little-endian.
     File(PathBuf),
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Evenly spaced numbers.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `start` and `step`")]
 pub(crate) struct Range {
+    /// Element 0.
     pub start: Number,
+    /// How much each element is more than the one before.
     pub step: Number,
 }
 
-#[derive(Debug, Deserialize)]
+/// An instruction that the target lacks.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an instruction: a mapping with `name`, `proxy`, `hook` and others")]
 pub(crate) struct Instruction {
+    /// Its name, in reports: letters, digits and `_`.
     pub name: String,
+    /// What stands in its place, as the assembler writes it, with names of operands in place of
+    /// registers.
     pub proxy: String,
+    /// The operands that have names, and the registers that each takes: for example `vgpr`, or
+    /// `vgpr x2`.
     #[serde(default, deserialize_with = "unique_keys")]
     pub operands: BTreeMap<String, String>,
+    /// What it does.
     pub hook: Hook,
+    /// The lanes that the hook runs in.
     #[serde(default)]
     pub lanes: Lanes,
+    /// Which instructions that fit the proxy are meant.
     #[serde(default, rename = "match")]
     pub matching: Matching,
 }
 
-#[derive(Debug, Deserialize)]
+/// What an instruction does, in C.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `source` and `function`")]
 pub(crate) struct Hook {
+    /// The file.
     pub source: PathBuf,
+    /// The function, whose parameters are called as the operands that it reads.
     pub function: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// The lanes that a hook runs in.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`active` or `all`")]
 pub(crate) enum Lanes {
+    /// Those that EXEC selects.
     #[default]
     Active,
+    /// All of the wave.
     All,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// Which instructions that fit a proxy are meant.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`marked` or `all`")]
 pub(crate) enum Matching {
+    /// Those that `FLIPWAVE_PROXY` has written.
     #[default]
     Marked,
+    /// All.
     All,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `model`, `count` and others")]
-pub(crate) struct Faults {
-    #[serde(deserialize_with = "singleton")]
-    pub model: Model,
-    pub target: Option<String>,
-    pub scope: Option<String>,
-    #[serde(default, deserialize_with = "some_singleton")]
-    pub duration: Option<Duration>,
-
-    pub kernels: Option<Vec<String>>,
-    #[serde(default)]
-    pub runtime_kernels: bool,
-    pub dispatches: Option<Ends<u32>>,
-    pub workgroups: Option<Vec<[u32; 3]>>,
-    pub waves: Option<Ends<u32>>,
-    pub lanes: Option<Vec<u8>>,
-    pub groups: Option<Vec<String>>,
-    pub opcodes: Option<Vec<String>>,
-    pub pcs: Option<Vec<u64>>,
-    pub lines: Option<Vec<String>>,
-    pub registers: Option<Vec<String>>,
-    pub occurrences: Option<Ends<u64>>,
-    pub window: Option<Ends<u64>>,
-
-    #[serde(default)]
-    pub profile: Counting,
-    pub count: Option<u64>,
-    pub margin: Option<f64>,
-    pub confidence: Option<f64>,
-    pub exhaustive: Option<bool>,
-    pub stratify: Option<String>,
-    pub allocation: Option<Allocation>,
-    pub timing_threshold: Option<f64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
-pub(crate) enum Model {
-    FlipOneBit,
-    FlipTwoAdjacentBits,
-    FlipAdjacentBits(u8),
-    FlipRandomBits(u8),
-    FlipMask(u64),
-    FlipDrawnMask(PathBuf),
-    RandomValue,
-    ZeroValue,
-    OnesValue,
-    StuckAtZero,
-    StuckAtOne,
-    RelativeError(f64),
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
-pub(crate) enum Duration {
-    Transient,
-    Intermittent(Intermittent),
-    Permanent(Permanent),
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `window` and `rate`")]
-pub(crate) struct Intermittent {
-    pub window: u64,
-    pub rate: f64,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a mapping with `units`")]
-pub(crate) struct Permanent {
-    pub units: u32,
-}
-
-/// The first and the last of a range.
-pub(crate) type Ends<T> = [T; 2];
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`exact` or `approximate`")]
-pub(crate) enum Counting {
-    #[default]
-    Exact,
-    Approximate,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "`proportional` or `equal`")]
-pub(crate) enum Allocation {
-    Proportional,
-    Equal,
-}
-
-/// A choice written as its name, or as a mapping from its name to what belongs to it.
-fn singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    serde_yaml::with::singleton_map::deserialize(deserializer)
-}
-
-fn some_singleton<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    singleton(deserializer).map(Some)
-}
-
-#[derive(Debug, Deserialize)]
+/// How far elements may be off. Of several limits an element need meet one.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `exact`, `absolute`, `relative` or `ulp`")]
 pub(crate) struct Tolerance {
+    /// Not at all.
     pub exact: Option<bool>,
+    /// By this.
     pub absolute: Option<f64>,
+    /// By this part of the fault-free element.
     pub relative: Option<f64>,
+    /// By this many units in the last place.
     pub ulp: Option<u64>,
 }
 
 /// One to three dimensions, as written: `256` or `[256, 4]`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Extent(pub Vec<u32>);
+
+impl JsonSchema for Extent {
+    fn schema_name() -> Cow<'static, str> {
+        "Extent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<u32>();
+        json_schema!({
+            "description": "One to three dimensions: `256` or `[256, 4]`.",
+            "anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]
+        })
+    }
+}
 
 impl<'de> Deserialize<'de> for Extent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extent, D::Error> {
@@ -340,40 +337,4 @@ impl<'de> Deserialize<'de> for Extent {
 
         deserializer.deserialize_any(ExtentVisitor)
     }
-}
-
-/// A mapping in which no key may stand twice; by itself the parser would keep the last.
-pub(crate) fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    struct UniqueKeys<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
-        type Value = BTreeMap<String, T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a mapping")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            unique_entries(map)
-        }
-    }
-
-    deserializer.deserialize_map(UniqueKeys(PhantomData))
-}
-
-fn unique_entries<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
-    mut map: A,
-) -> Result<BTreeMap<String, T>, A::Error> {
-    let mut entries = BTreeMap::new();
-    while let Some((key, value)) = map.next_entry::<String, T>()? {
-        if entries.contains_key(&key) {
-            return Err(de::Error::custom(format!("`{key}` is there twice")));
-        }
-        entries.insert(key, value);
-    }
-    Ok(entries)
 }

@@ -1,10 +1,11 @@
 //! Faults whose outcomes are known, injected before a campaign: faults that change nothing, and
 //! planted ones that end in every way.
 
+use crate::compare::OutputRole;
 use crate::error::CampaignError;
 use crate::injectors::Injectors;
 use crate::outcome::Rules;
-use crate::prepare::{OutputRole, Prepared};
+use crate::prepare::Prepared;
 use flipwave_injector::{
     Action, Ending, Event, Golden, Landmarks, Lanes, Place, Plan, Site, When, Workload, foresee,
     landmarks,

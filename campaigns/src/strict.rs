@@ -2,7 +2,7 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::prepare::prepare_emulated;
+use crate::program::prepare_emulated;
 use flipwave_sim::strict::Violation;
 
 /// Runs a campaign's program once without faults, and gives what breaks the rules of the hardware.

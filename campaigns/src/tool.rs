@@ -21,15 +21,16 @@ pub fn measure<T: Tool>(
 ) -> Result<Measurement<T::Row>, CampaignError> {
     let Prepared { workload, formats, .. } = prepare(campaign)?;
     // Proxies compute something else than what is in their places.
-    if campaign.instructions.is_empty() {
+    let instructions = campaign.instructions();
+    if instructions.is_empty() {
         golden(campaign, &workload, &formats)?;
     }
     let mut device = workload.device.clone();
     let mut device = Attended { device: &mut device, attendance: &campaign.attendance };
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| workload.device.code_object(module);
-    let emulator = Emulator { instructions: &campaign.instructions, compiler: &compiler };
-    let beside = (!campaign.instructions.is_empty()).then_some(&emulator as &dyn Beside);
+    let emulator = Emulator { instructions, compiler: &compiler };
+    let beside = (!instructions.is_empty()).then_some(&emulator as &dyn Beside);
     let dispatches = &workload.dispatches;
     let found =
         measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);

@@ -1,7 +1,11 @@
-//! Campaign files as YAML: what the parser is given, and what it says in the words of whoever
-//! writes such files.
+//! Campaign files as YAML: what the parser is given, how it reads what it would read otherwise by
+//! itself, and what it says in the words of whoever writes such files.
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Brackets that may be open at once. The parser refuses more than 128 levels of all kinds, but only
 /// after work that grows with the square of the brackets; more in a text that is not nested is not
@@ -149,6 +153,55 @@ fn plain_expected(expected: &str) -> String {
             }
         }
     }
+}
+
+/// A choice written as its name, or as a mapping from its name to what belongs to it.
+pub(crate) fn singleton<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    serde_yaml::with::singleton_map::deserialize(deserializer)
+}
+
+pub(crate) fn some_singleton<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    singleton(deserializer).map(Some)
+}
+
+/// A mapping in which no key may stand twice; by itself the parser would keep the last.
+pub(crate) fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct UniqueKeys<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a mapping")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            unique_entries(map)
+        }
+    }
+
+    deserializer.deserialize_map(UniqueKeys(PhantomData))
+}
+
+pub(crate) fn unique_entries<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    mut map: A,
+) -> Result<BTreeMap<String, T>, A::Error> {
+    let mut entries = BTreeMap::new();
+    while let Some((key, value)) = map.next_entry::<String, T>()? {
+        if entries.contains_key(&key) {
+            return Err(de::Error::custom(format!("`{key}` is there twice")));
+        }
+        entries.insert(key, value);
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]

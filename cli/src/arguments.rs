@@ -50,6 +50,8 @@ pub enum Command {
     Exec(ExecArguments),
     /// Record a run of a HIP application, for campaigns without it
     Capture(CaptureArguments),
+    /// Print the JSON schema of campaign files, for editors
+    Schema,
 }
 
 #[derive(Debug, Args)]

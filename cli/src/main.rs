@@ -13,6 +13,7 @@ mod output;
 mod profile;
 mod replay;
 mod run;
+mod schema;
 mod signals;
 mod strict;
 mod table;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::emulate(&arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Capture(arguments) => capture::capture(&arguments),
+        Command::Schema => schema::schema(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

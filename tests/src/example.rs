@@ -2,7 +2,7 @@
 
 use crate::Machine;
 use flipwave_analysis::{Row, read_rows};
-use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_campaigns::{Campaign, CampaignWorkload, Code, Kernels, prepare};
 use flipwave_injector::Workload;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -37,11 +37,24 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The kernels of a campaign that has some.
+pub fn kernels(campaign: &Campaign) -> &Kernels {
+    campaign.kernels().unwrap_or_else(|| panic!("{:?}", campaign.workload))
+}
+
+/// The same, to be changed.
+pub fn kernels_mut(campaign: &mut Campaign) -> &mut Kernels {
+    match &mut campaign.workload {
+        CampaignWorkload::Kernels(kernels) => kernels,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The program of a campaign, compiled for a machine with these options.
 pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
     campaign.target = machine.target();
-    for launch in &mut campaign.launches {
+    for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options: own, .. } = &mut launch.code {
             let all = options.iter().chain(machine.options());
             *own = all.map(|&option| option.to_owned()).collect();

@@ -2,7 +2,9 @@
 //! that get there on another way, of inputs that are drawn anew for each seed.
 
 use flipwave_campaigns::{Campaign, Code, Emulation, Init, emulate};
-use flipwave_tests::{Element, emulated_examples, emulated_folder, to_bytes, to_values};
+use flipwave_tests::{
+    Element, emulated_examples, emulated_folder, kernels, kernels_mut, to_bytes, to_values,
+};
 use std::path::Path;
 
 /// The elements of an example's output that are wrong.
@@ -18,7 +20,8 @@ fn example(name: &str, level: &str, seed: u64) -> Campaign {
     let file = emulated_folder().join(format!("{name}.yaml"));
     let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     campaign.seed = seed;
-    for launch in campaign.launches.iter_mut().chain(&mut campaign.software) {
+    let kernels = kernels_mut(&mut campaign);
+    for launch in kernels.launches.iter_mut().chain(&mut kernels.software) {
         if let Code::Source { options, .. } = &mut launch.code {
             *options = vec![level.to_owned()];
         }
@@ -32,7 +35,7 @@ fn emulated(campaign: &Campaign) -> Emulation {
 
 /// What a buffer holds before the launch.
 fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
-    let found = campaign.buffers.iter().find(|buffer| buffer.name == name).expect(name);
+    let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
     to_values(&found.contents(campaign.seed).expect(name))
 }
 
@@ -197,7 +200,8 @@ fn posits_at_corners(folder: &Path) -> Campaign {
         let values: Vec<u16> = (0..4096).map(|at| CORNERS[at / divisor % 16]).collect();
         let file = folder.join(name);
         std::fs::write(&file, to_bytes(&values)).expect("written");
-        let buffer = campaign.buffers.iter_mut().find(|buffer| buffer.name == name);
+        let buffer =
+            kernels_mut(&mut campaign).buffers.iter_mut().find(|buffer| buffer.name == name);
         buffer.expect(name).init = Init::File(file);
     }
     campaign
@@ -217,7 +221,7 @@ fn a_hook_that_is_a_little_wrong_is_noticed() {
     let header = emulated_folder().join("hooks/posit16.h");
     let header = std::fs::read_to_string(header).expect("a header");
     let changed = |mut campaign: Campaign, from: &str, to: &str| {
-        let text = &mut campaign.instructions[0].source.text;
+        let text = &mut kernels_mut(&mut campaign).instructions[0].source.text;
         *text = text.replace("#include \"posit16.h\"", &header);
         assert_eq!(text.matches(from).count(), 1, "{from}");
         *text = text.replace(from, to);

@@ -8,7 +8,8 @@ use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler, rows,
+    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler, kernels,
+    kernels_mut, rows,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +18,8 @@ use tempfile::TempDir;
 /// An example, compiled at a level.
 fn campaign(file: &Path, level: &str) -> Campaign {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    for launch in campaign.launches.iter_mut().chain(&mut campaign.software) {
+    let kernels = kernels_mut(&mut campaign);
+    for launch in kernels.launches.iter_mut().chain(&mut kernels.software) {
         if let Code::Source { options, .. } = &mut launch.code {
             *options = vec![level.to_owned()];
         }
@@ -33,7 +35,7 @@ fn emulated(
     let object = workload.device.code_object(workload.dispatches[0].module).expect("loaded");
     let mut instrumentation = Instrumentation::new(object).unwrap_or_else(|e| panic!("{e}"));
     let program = instrumentation.program().clone();
-    let scan = Scan::new(object, &program, &campaign.instructions, hook_compiler());
+    let scan = Scan::new(object, &program, &kernels(campaign).instructions, hook_compiler());
     let scan = scan.unwrap_or_else(|error| panic!("{error}"));
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|e| panic!("{e}"));

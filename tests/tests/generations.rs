@@ -8,7 +8,7 @@ use flipwave_campaigns::{
 use flipwave_codeobj::CodeObject;
 use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
 use flipwave_isa::Register;
-use flipwave_tests::{MACHINES, Machine, examples_folder, plan_of, profile_of, rows};
+use flipwave_tests::{MACHINES, Machine, examples_folder, kernels_mut, plan_of, profile_of, rows};
 use std::num::NonZeroUsize;
 
 /// The quickstart on a machine.
@@ -16,7 +16,7 @@ fn campaign(machine: Machine) -> Campaign {
     let file = examples_folder().join("quickstart.yaml");
     let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     campaign.target = machine.target();
-    for launch in &mut campaign.launches {
+    for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             options.extend(machine.options().iter().map(|&option| option.to_owned()));
         }
@@ -96,7 +96,7 @@ fn kernels_do_not_run_with_the_wrong_wave_size() {
         let expected = golden(&right).unwrap_or_else(|error| panic!("{error}")).outputs;
         let folder = tempfile::tempdir().expect("a folder");
         let mut wrong = right.clone();
-        for (index, launch) in wrong.launches.iter_mut().enumerate() {
+        for (index, launch) in kernels_mut(&mut wrong).launches.iter_mut().enumerate() {
             let Code::Source { path, options } = &launch.code else { continue };
             let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
             let mut object = compiler

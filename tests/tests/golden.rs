@@ -4,7 +4,9 @@
 //! no choice: fused operations are spelled out there.
 
 use flipwave_campaigns::{Campaign, Code, prepare};
-use flipwave_tests::{Element, MACHINES, Machine, examples, to_bytes, to_values};
+use flipwave_tests::{
+    Element, MACHINES, Machine, examples, kernels, kernels_mut, to_bytes, to_values,
+};
 
 /// The outputs of an example, in the order of its file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
@@ -44,7 +46,7 @@ fn every_example_computes_what_plain_rust_computes() {
 /// The campaign on another machine, its kernels compiled at another level.
 fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
     campaign.target = machine.target();
-    for launch in &mut campaign.launches {
+    for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             options
                 .extend([level].iter().chain(machine.options()).map(|&option| option.to_owned()));
@@ -68,7 +70,7 @@ fn assert_computes(expected: &[Vec<u8>], campaign: Campaign) {
 
 /// What a buffer of the campaign holds before the first launch.
 fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
-    let found = campaign.buffers.iter().find(|buffer| buffer.name == name).expect(name);
+    let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
     to_values(&found.contents(campaign.seed).expect(name))
 }
 

@@ -3,7 +3,7 @@
 //! in HIP, on every generation.
 
 use flipwave_campaigns::{Campaign, Code, emulate};
-use flipwave_tests::{emulated_folder, flipwave, to_values};
+use flipwave_tests::{emulated_folder, flipwave, kernels, kernels_mut, to_values};
 use std::path::{Path, PathBuf};
 
 fn file() -> PathBuf {
@@ -38,12 +38,13 @@ fn expected(x: u32, item: u32) -> [u32; 10] {
 fn proxies_of_every_form_are_what_their_hooks_say() {
     for level in ["-O0", "-O3"] {
         let mut campaign = Campaign::read(&file()).unwrap_or_else(|error| panic!("{error}"));
-        for launch in &mut campaign.launches {
+        for launch in &mut kernels_mut(&mut campaign).launches {
             if let Code::Source { options, .. } = &mut launch.code {
                 *options = vec![level.to_owned()];
             }
         }
-        let inputs: Vec<u32> = to_values(&campaign.buffers[0].contents(0).expect("numbers"));
+        let inputs: Vec<u32> =
+            to_values(&kernels(&campaign).buffers[0].contents(0).expect("numbers"));
         let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let outputs: Vec<u32> = to_values(&emulation.outputs[0]);
         for (item, x) in (0..100).zip(inputs) {

@@ -2,7 +2,7 @@
 //! back are what AMD's document says they are.
 
 use flipwave_campaigns::{Campaign, Code, emulate};
-use flipwave_tests::{emulated_folder, to_values};
+use flipwave_tests::{emulated_folder, kernels, kernels_mut, to_values};
 
 /// The number of a code, by the definition: a sign, an exponent with bias 8, three bits of a
 /// fraction, the smallest exponent without a leading one; the code of -0 is not a number.
@@ -46,12 +46,12 @@ fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f
     let text = text.replace("{uniform: [-300.0, 300.0]}", numbers);
     let mut campaign = Campaign::parse(&text, &file).unwrap_or_else(|error| panic!("{error}"));
     campaign.seed = seed;
-    for launch in &mut campaign.launches {
+    for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             *options = vec![level.to_owned()];
         }
     }
-    let inputs = campaign.buffers[0].contents(seed).expect("the numbers");
+    let inputs = kernels(&campaign).buffers[0].contents(seed).expect("the numbers");
     let mut outputs = emulate(&campaign).unwrap_or_else(|error| panic!("{error}")).outputs;
     let back = to_values(&outputs.pop().expect("numbers"));
     (to_values(&inputs), outputs.pop().expect("codes"), back)

@@ -3,34 +3,26 @@
 use super::command::CommandLine;
 use super::comparison::{Comparison, Format, Output};
 use super::quantity;
-use super::schema;
+use super::schema::{self, MEMORY, OUTPUT};
 use super::text::Pattern;
 use super::{Application, Nondeterminism};
-use crate::check::{Wrong, wrong};
 use crate::compare::Tolerance;
+use crate::device::CampaignDevice;
 use crate::element::ElementType;
-use crate::location::Field;
+use crate::location::{Field, Wrong, wrong};
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of memory that a run may take if the file does not say.
-const MEMORY: u64 = 8 << 30;
-
-/// Bytes that a run may write if the file does not say.
-const OUTPUT: u64 = 1 << 30;
-
-/// Runs without a fault if the file does not say.
-const GOLDEN_RUNS: u32 = 3;
-
-/// The most of them that make sense.
+/// The most runs without a fault that make sense.
 const MAX_GOLDEN_RUNS: u32 = 1000;
 
 /// Checks `own`, which stands at `field` of a file in `directory`, and its comparisons, which
-/// stand under `compare`.
+/// stand under `compare`; `device` is what it runs on.
 ///
 /// # Errors
 /// The first field whose value cannot be.
 pub(crate) fn check(
     own: schema::Application,
+    device: CampaignDevice,
     comparisons: Vec<schema::Comparison>,
     directory: &Path,
     field: &Field,
@@ -60,21 +52,25 @@ pub(crate) fn check(
     if let Some(path) = &stdin {
         check_there(path, &at("stdin"))?;
     }
-    let golden_runs = own.golden_runs.unwrap_or(GOLDEN_RUNS);
+    let golden_runs = own.golden_runs.unwrap_or(schema::GOLDEN_RUNS);
     if !(1..=MAX_GOLDEN_RUNS).contains(&golden_runs) {
         let message = format!("{golden_runs} runs; expected 1 to {MAX_GOLDEN_RUNS}");
         return wrong(&at("golden_runs"), message);
     }
     let comparisons = check_comparisons(comparisons, &directory)?;
     Ok(Application {
+        device,
         command,
         environment: own.environment,
         input: own.input,
         stdin,
         exit_code: own.exit_code.into(),
-        timeout: quantity(own.timeout, quantity::time, &at("timeout"))?,
-        memory: quantity(own.memory, quantity::size, &at("memory"))?.unwrap_or(MEMORY),
-        output: quantity(own.output, quantity::size, &at("output"))?.unwrap_or(OUTPUT),
+        timeout: match &own.timeout {
+            None => None,
+            Some(text) => Some(quantity(text, quantity::time, &at("timeout"))?),
+        },
+        memory: quantity(own.memory.as_deref().unwrap_or(MEMORY), quantity::size, &at("memory"))?,
+        output: quantity(own.output.as_deref().unwrap_or(OUTPUT), quantity::size, &at("output"))?,
         golden_runs,
         nondeterminism: match own.nondeterminism {
             schema::Nondeterminism::Error => Nondeterminism::Error,
@@ -90,11 +86,11 @@ fn command(own: schema::Words, directory: &Path, field: &Field) -> Result<Comman
 }
 
 fn quantity<T>(
-    text: Option<String>,
+    text: &str,
     read: impl Fn(&str) -> Result<T, String>,
     field: &Field,
-) -> Result<Option<T>, Wrong> {
-    text.map(|text| read(&text).or_else(|message| wrong(field, message))).transpose()
+) -> Result<T, Wrong> {
+    read(text).or_else(|message| wrong(field, message))
 }
 
 /// Checks that a path leads to a place in a folder, whichever that is.
@@ -160,7 +156,8 @@ fn check_comparison(
     };
     let stream = |output, own: schema::Stream, key: &str| {
         refuse(key)?;
-        let format = format(own.ignore, own.tolerance, None, &field.key(key))?;
+        let schema::Inexact { ignore, tolerance } = own.0;
+        let format = format(ignore, tolerance, None, &field.key(key))?;
         Ok(Comparison::Output { output, format })
     };
     match (stdout, stderr, file, check) {

@@ -66,6 +66,7 @@ pub use process::{Ended, Limits};
 pub use run::Ran;
 pub use text::Pattern;
 
+use crate::device::CampaignDevice;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,6 +77,8 @@ const TAIL: usize = 2000;
 /// An application, and how its runs are judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
+    /// What it runs on while faults are injected.
+    pub device: CampaignDevice,
     /// The program and its arguments.
     pub command: CommandLine,
     /// The user's folder, an absolute path: programs and inputs are found from there. No run

@@ -3,12 +3,13 @@
 use super::hooks::HookFiles;
 use super::{AttachError, Attached};
 use crate::application::{ApplicationError, ApplicationGolden, Ended, Limits, Output, Ran};
-use crate::campaign::{Campaign, CampaignDevice};
+use crate::campaign::{Campaign, CampaignWorkload};
 use crate::compare::Difference;
+use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::launch;
 use crate::outcome::{CompletedRun, MaskedCause, Rules, Verdict};
-use crate::prepare::{Prepared, prepare_emulated};
+use crate::prepare::{Prepared, prepare};
 use flipwave_attach::{Event, Task};
 use flipwave_device::FaultCause;
 use flipwave_injector::{
@@ -49,18 +50,21 @@ impl<'a> ApplicationRuns<'a> {
         campaign: &'a Campaign,
         interrupt: &AtomicBool,
     ) -> Result<Option<Self>, CampaignError> {
-        let (application, outputs) = match (&campaign.application, campaign.device) {
-            (Some(application), _) => (Cow::Borrowed(application), None),
-            (None, CampaignDevice::Rocr) => {
-                let own = launch::application(campaign)?;
-                (Cow::Owned(own), Some(launch::outputs(campaign)))
-            }
-            (None, CampaignDevice::Embedded) => return Ok(None),
+        let (application, outputs) = match &campaign.workload {
+            CampaignWorkload::Application(application) => (Cow::Borrowed(application), None),
+            CampaignWorkload::Kernels(kernels) => match kernels.device {
+                CampaignDevice::Embedded => return Ok(None),
+                CampaignDevice::Rocr => {
+                    let own = launch::application(campaign, kernels)?;
+                    (Cow::Owned(own), Some(launch::outputs(kernels)))
+                }
+            },
+            CampaignWorkload::Capture(_) => return Ok(None),
         };
         let attached = Attached::new(campaign, application)?;
         let golden = attached.golden(campaign, interrupt).map_err(|error| match error {
             CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
-                if campaign.device == CampaignDevice::Rocr =>
+                if campaign.device() == CampaignDevice::Rocr =>
             {
                 not_on_hardware(outputs.is_some(), ended, advice, &stderr).into()
             }
@@ -77,7 +81,8 @@ impl<'a> ApplicationRuns<'a> {
     ) -> Result<Prepared, CampaignError> {
         match &self.outputs {
             None => self.attached.record(campaign, &self.golden, interrupt),
-            Some(_) => prepare_emulated(campaign),
+            // Hardware takes no instructions that are to be emulated.
+            Some(_) => Ok(prepare(campaign)?),
         }
     }
 

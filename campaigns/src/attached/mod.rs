@@ -2,20 +2,23 @@
 //! recorded, run without a fault, and run with one. They are applications, and kernels on a device
 //! that needs a process for each run.
 
+pub(crate) mod error;
 mod hooks;
 mod injection;
 
+pub use error::AttachError;
 pub(crate) use injection::ApplicationRuns;
 
-use crate::application::{Application, ApplicationError, ApplicationGolden, Limits, Ran};
-use crate::campaign::{Campaign, CampaignDevice};
-use crate::capture::{CaptureSource, prepare_checked};
+use crate::application::{Application, ApplicationGolden, Limits, Ran};
+use crate::campaign::{Campaign, CaptureSource};
+use crate::capture::prepare_checked;
+use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::golden::check_application;
-use crate::prepare::Prepared;
+use crate::prepare::{Origin, Prepared};
 use flipwave_attach::{Event, Follower, Library, Session, Task, ToolPath, read_report};
 use flipwave_hooks::hook::cache_folder;
-use flipwave_injector::{Attendance, Running, Site};
+use flipwave_injector::{Attendance, Running};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -35,99 +38,9 @@ const RECORDING: u32 = 20;
 /// How often reports of programs under way are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Why an application cannot be run under AMD's runtime, or came to no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum AttachError {
-    /// The library that is loaded into it.
-    #[error(transparent)]
-    Library(#[from] flipwave_attach::LibraryError),
-    /// The program that runs kernels.
-    #[error(
-        "{} is not the program `flipwave`, which is needed to run kernels in processes of their \
-         own", found.display()
-    )]
-    NoProgram {
-        /// The program that runs.
-        found: PathBuf,
-    },
-    /// The GPU of this machine.
-    #[error(
-        "with `device: rocr`, {what} {ended} without a fault{advice}: is there an AMD GPU of the \
-         campaign's target that this user may use (/dev/kfd, the groups render and video)? \
-         `device: embedded` needs none{messages}"
-    )]
-    OnHardware {
-        /// What ran.
-        what: &'static str,
-        /// How it ended.
-        ended: String,
-        /// What else to do.
-        advice: String,
-        /// What it wrote.
-        messages: String,
-    },
-    /// Files of the tool.
-    #[error("cannot keep files of the run in {}: {reason}", folder.display())]
-    Files {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        reason: std::io::Error,
-    },
-    /// No GPU was used.
-    #[error(
-        "the application did not use a GPU: it is not linked with AMD's runtime, or ended before"
-    )]
-    NoGpu,
-    /// The library failed inside of the application.
-    #[error("inside of the application: {0}")]
-    Failed(String),
-    /// The device stopped a run without a fault.
-    #[error("a run without a fault was stopped by the device: {fault}; {error}")]
-    Stopped {
-        /// Why, and where.
-        fault: String,
-        /// What came of it.
-        error: String,
-    },
-    /// The fault did not strike.
-    #[error(
-        "the fault was not injected: the application never came to {site}; it does not do the same \
-         in each run"
-    )]
-    NotActivated {
-        /// The site.
-        site: Box<Site>,
-    },
-    /// The place of the fault is not there.
-    #[error("the fault was not injected at {site}: {reason}")]
-    NotStruck {
-        /// The site.
-        site: Box<Site>,
-        /// Why not.
-        reason: String,
-    },
-}
-
-impl AttachError {
-    /// Why a run without a fault did not end as it must, if the device has stopped it.
-    fn stopped_golden(events: &[Event], error: &ApplicationError) -> Option<AttachError> {
-        let ApplicationError::GoldenEnded { .. } = error else { return None };
-        let fault = events.iter().find_map(|event| match event {
-            Event::Fault { dispatch: Some(dispatch), kernel, text, .. } => {
-                Some(format!("in dispatch {dispatch}, kernel {kernel}: {text}"))
-            }
-            Event::Fault { text, .. } | Event::Refused { text } => Some(text.clone()),
-            _ => None,
-        })?;
-        Some(AttachError::Stopped { fault, error: error.to_string() })
-    }
-}
-
 /// A program and where its runs leave what they tell.
 pub(crate) struct Attached<'a> {
     application: Cow<'a, Application>,
-    device: CampaignDevice,
     gpu: String,
     library: Library,
     folder: tempfile::TempDir,
@@ -144,7 +57,6 @@ impl<'a> Attached<'a> {
         let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
         Ok(Attached {
             application,
-            device: campaign.device,
             gpu: campaign.target.processor().to_owned(),
             library,
             folder: tempfile::tempdir().map_err(failed)?,
@@ -158,7 +70,7 @@ impl<'a> Attached<'a> {
 
     /// How the tools library sees what a program does.
     fn tool_path(&self) -> ToolPath {
-        match self.device {
+        match self.application.device {
             CampaignDevice::Embedded => ToolPath::Hook,
             CampaignDevice::Rocr => ToolPath::Hardware,
         }
@@ -166,7 +78,7 @@ impl<'a> Attached<'a> {
 
     /// What a program needs to run on the campaign's device.
     fn environment(&self, session: &Session) -> BTreeMap<OsString, OsString> {
-        if self.device == CampaignDevice::Embedded {
+        if self.application.device == CampaignDevice::Embedded {
             return self.embedded(session);
         }
         let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
@@ -249,12 +161,12 @@ impl<'a> Attached<'a> {
             return Err(AttachError::Failed(reason).into());
         }
         // One more run without a fault, on the same device.
-        if self.device == CampaignDevice::Embedded {
+        if self.application.device == CampaignDevice::Embedded {
             self.application.confirm(golden, &ran, interrupt)?;
         }
         let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;
         // It ended as the others did, be that without an orderly end.
-        Ok(Prepared { warnings: Vec::new(), ..prepared })
+        Ok(Prepared { origin: Origin::Recording { warnings: Vec::new() }, ..prepared })
     }
 
     /// One run with a fault, and what the library told in it.

@@ -41,7 +41,8 @@ impl Native {
     /// Says what is missing: PoCL, its restriction to one thread, or a kernel it can run.
     pub fn new(campaign: &Campaign, prepared: &Prepared) -> Result<Native, Box<dyn Error>> {
         let device = one_thread_device()?;
-        let launch = campaign.launches.first().ok_or("no launch")?;
+        let kernels = campaign.kernels().ok_or("no kernels")?;
+        let launch = kernels.launches.first().ok_or("no launch")?;
         let Code::Source { path, .. } = &launch.code else { return Err("no source".into()) };
         let context = Context::from_device(&device).map_err(said("a context"))?;
         let source = std::fs::read_to_string(path)?;
@@ -63,7 +64,7 @@ impl Native {
             arguments.push(match argument {
                 Argument::Scalar(_) => Value::Scalar(bytes.to_vec()),
                 Argument::Buffer(index) => {
-                    let buffer = &campaign.buffers[*index];
+                    let buffer = &kernels.buffers[*index];
                     let mut start = vec![0; buffer.count * buffer.element.size()];
                     let address = Address(u64::from_le_bytes(bytes.try_into()?));
                     prepared.workload.device.read(address, &mut start)?;

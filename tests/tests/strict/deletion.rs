@@ -7,7 +7,9 @@ use flipwave_codeobj::CodeObject;
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, Isa, Pc};
 use flipwave_sim::strict::Rule;
-use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples_folder};
+use flipwave_tests::{
+    MACHINES, Machine, Program, clean, compile_for, examples_folder, kernels, kernels_mut,
+};
 use std::path::Path;
 
 /// The instructions of a code object's functions, without the padding between them.
@@ -51,7 +53,7 @@ fn breaks(workload: &Workload, rules: &[Rule]) -> bool {
 /// A campaign's program with its kernels from another code object.
 fn prepared(campaign: &Campaign, code: &Path) -> Workload {
     let mut campaign = campaign.clone();
-    for launch in &mut campaign.launches {
+    for launch in &mut kernels_mut(&mut campaign).launches {
         launch.code = Code::Object { path: code.to_owned() };
     }
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
@@ -65,7 +67,9 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
         let file = examples_folder().join(format!("{name}.yaml"));
         let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         campaign.target = machine.target();
-        let Code::Source { path, options } = &campaign.launches[0].code else { unreachable!() };
+        let Code::Source { path, options } = &kernels(&campaign).launches[0].code else {
+            unreachable!()
+        };
         let own = machine.options().iter().map(|&option| option.to_owned());
         let options: Vec<String> = options.iter().cloned().chain(own).collect();
         let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));

@@ -50,9 +50,7 @@ fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
 
 #[test]
 fn an_application_is_read() {
-    let campaign = read(GOOD).expect("good");
-    assert!(campaign.launches.is_empty() && campaign.buffers.is_empty());
-    let app = campaign.application.expect("an application");
+    let app = application(read(GOOD).expect("good"));
     assert_eq!(app.command.program, Path::new("/bin/sh"));
     assert_eq!(app.command.arguments, ["-c", "true"]);
     assert!(app.directory.is_absolute() && app.directory.ends_with("etc"));
@@ -82,8 +80,7 @@ fn an_application_is_read() {
 
 #[test]
 fn what_is_left_out_has_defaults() {
-    let campaign = read("name: app\nworkload: {app: {command: sh}}\n").expect("good");
-    let app = campaign.application.expect("an application");
+    let app = application(read("name: app\nworkload: {app: {command: sh}}\n").expect("good"));
     assert_eq!((app.directory.as_path(), app.exit_code), (Path::new("/usr"), 0));
     assert_eq!((app.timeout, app.golden_runs), (None, 3));
     assert_eq!(app.nondeterminism, Nondeterminism::Error);
@@ -176,8 +173,7 @@ fn the_example_of_the_documentation_is_an_application() {
     let example = lines.skip_while(|line| *line != " ```yaml").skip(1);
     let example: Vec<&str> = example.take_while(|line| *line != " ```").collect();
     let text = format!(" name: app\n{}\n", example.join("\n"));
-    let campaign = Campaign::parse(&text, &place("app.yaml")).expect("good");
-    let application = campaign.application.expect("an application");
+    let application = application(Campaign::parse(&text, &place("app.yaml")).expect("good"));
     assert_eq!(application.input.len(), 2);
     assert_eq!(application.comparisons.len(), 5);
 }

@@ -7,7 +7,8 @@ mod killed;
 mod runs;
 
 use super::{Application, ApplicationError, Limits, Ran};
-use crate::campaign::{Campaign, FileError};
+use crate::campaign::{Campaign, CampaignWorkload};
+use crate::location::FileError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -24,12 +25,19 @@ fn parse(directory: &Path, keys: &str, others: &str) -> Result<Campaign, FileErr
     Campaign::parse(&text, &directory.join("app.yaml"))
 }
 
+/// The application of a campaign that has one.
+fn application(campaign: Campaign) -> Application {
+    match campaign.workload {
+        CampaignWorkload::Application(application) => application,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The application that runs `script`, with these other keys, and these behind it.
 fn shell(script: &str, keys: &str, others: &str) -> Application {
     let script = serde_json::to_string(script).expect("text");
     let keys = format!("{{command: [sh, -c, {script}]{keys}}}");
-    let campaign = parse(Path::new("/"), &keys, others).expect("a campaign");
-    campaign.application.expect("an application")
+    application(parse(Path::new("/"), &keys, others).expect("a campaign"))
 }
 
 fn run_within(application: &Application, limits: &Limits) -> Result<Ran, ApplicationError> {

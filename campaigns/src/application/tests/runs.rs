@@ -190,7 +190,7 @@ fn standard_input_is_a_file_or_empty() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("in.txt"), "text\n").expect("a file");
     let keys = "{command: cat, stdin: in.txt}";
-    let application = parse(folder.path(), keys, "").expect("good").application.expect("an app");
+    let application = application(parse(folder.path(), keys, "").expect("good"));
     assert_eq!(run_within(&application, &LIMITS).expect("a run").stdout, b"text\n");
 }
 
@@ -199,7 +199,7 @@ fn each_run_has_its_own_copies_and_leaves_files() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("data"), "0\n").expect("a file");
     let keys = "{command: [sh, -c, 'echo 1 >> data; cp data out; mkdir dir'], input: [data]}";
-    let application = parse(folder.path(), keys, "").expect("good").application.expect("an app");
+    let application = application(parse(folder.path(), keys, "").expect("good"));
     for _ in 0..2 {
         let ran = run_within(&application, &LIMITS).expect("a run");
         let output = |name: &str| ran.output(&Output::File(name.into())).expect("readable");
@@ -218,8 +218,7 @@ fn a_program_that_does_not_start_is_an_error() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, mode).expect("a mode");
         let campaign = parse(folder.path(), "{command: ./program}", "").expect("good");
-        let application = campaign.application.expect("an application");
-        (application, path.clone())
+        (application(campaign), path.clone())
     };
     let (application, path) = make("#!/no/such/shell\n");
     let error = run_within(&application, &LIMITS).expect_err("no program").to_string();

@@ -1,9 +1,6 @@
-//! Checking what a campaign file says about faults.
+//! Faults: what a campaign file says of them, and that checked.
 
-use crate::campaign::{Faults, SampleSize};
-use crate::check::{Wrong, wrong};
-use crate::location::Field;
-use crate::schema;
+use crate::location::{Field, Wrong, wrong};
 use flipwave_analysis::Confidence;
 use flipwave_injector::{
     Allocation, Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines,
@@ -19,8 +16,233 @@ use std::sync::Arc;
 /// Compute units of a device at most.
 const MAX_UNITS: u32 = 4096;
 
+/// The first and the last of a range.
+pub(crate) type Ends<T> = [T; 2];
+
+/// Faults as the file writes them.
+pub(crate) mod written {
+    use super::Ends;
+    use crate::yaml::{singleton, some_singleton};
+    use flipwave_analysis::Confidence;
+    use flipwave_injector::{FaultTarget, Group, Scope};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use std::path::PathBuf;
+
+    /// What to inject. A place is struck if all that is said of it holds.
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[serde(expecting = "a mapping with `model`, `count` and others")]
+    #[schemars(extend("anyOf" = [
+        {"required": ["count"]}, {"required": ["margin", "confidence"]}, {"required": ["exhaustive"]}
+    ]))]
+    pub(crate) struct Faults {
+        /// What a fault does to the value that it strikes.
+        #[serde(deserialize_with = "singleton")]
+        pub model: Model,
+        /// What a fault strikes.
+        #[schemars(extend(
+            "enum" = words(FaultTarget::ALL.map(FaultTarget::name)),
+            "default" = FaultTarget::DestinationRegister.name()
+        ))]
+        pub target: Option<String>,
+        /// How much a fault strikes at once.
+        #[schemars(extend(
+            "enum" = words(Scope::ALL.map(Scope::name)),
+            "default" = Scope::Lane.name()
+        ))]
+        pub scope: Option<String>,
+        /// For how long a fault strikes.
+        #[serde(default, deserialize_with = "some_singleton")]
+        #[schemars(with = "Duration", extend("default" = "transient"))]
+        pub duration: Option<Duration>,
+
+        /// Kernels, by name.
+        pub kernels: Option<Vec<String>>,
+        /// Also kernels that AMD's runtime launches by itself, for copies and the like.
+        #[serde(default)]
+        pub runtime_kernels: bool,
+        /// The first and the last launch, from 0.
+        pub dispatches: Option<Ends<u32>>,
+        /// Positions of workgroups in the grid.
+        pub workgroups: Option<Vec<[u32; 3]>>,
+        /// The first and the last wave of workgroups, from 0.
+        pub waves: Option<Ends<u32>>,
+        /// Lanes, from 0.
+        pub lanes: Option<Vec<u8>>,
+        /// Groups of instructions, one of which is enough.
+        #[schemars(extend("items" = {"enum": Group::ALL.map(Group::name)}, "default" = ["all"]))]
+        pub groups: Option<Vec<String>>,
+        /// Operations, for example `v_fma_f32`.
+        pub opcodes: Option<Vec<String>>,
+        /// Addresses of instructions in the ELF file, as disassemblers print them.
+        pub pcs: Option<Vec<u64>>,
+        /// Source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
+        pub lines: Option<Vec<String>>,
+        /// Registers, of targets that are registers: for example `v4`, `s[0:3]`, `vcc`.
+        pub registers: Option<Vec<String>>,
+        /// The first and the last execution of an instruction by its wave, from 0.
+        pub occurrences: Option<Ends<u64>>,
+        /// The first and the last time, in instructions that the wave has executed before.
+        pub window: Option<Ends<u64>>,
+
+        /// How the places that can be struck are counted.
+        #[serde(default)]
+        pub profile: Counting,
+        /// How many faults.
+        pub count: Option<u64>,
+        /// How far rates may be from the true ones: faults are injected until they are within this,
+        /// with the probability `confidence`. 5 percentage points are 0.05.
+        pub margin: Option<f64>,
+        /// Probability with which the intervals that are reported hold the rates.
+        #[schemars(extend("default" = Confidence::P95.probability()))]
+        pub confidence: Option<f64>,
+        /// Inject every place once.
+        pub exhaustive: Option<bool>,
+        /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
+        pub stratify: Option<String>,
+        /// How many of the faults each part gets that is sampled by itself.
+        pub allocation: Option<Allocation>,
+        /// By which part of the fault-free run's wave instructions a run with right outputs may differ
+        /// before its timing counts as changed.
+        #[schemars(extend("default" = TIMING_THRESHOLD))]
+        pub timing_threshold: Option<f64>,
+    }
+
+    /// The timing threshold where a file says none.
+    pub(crate) const TIMING_THRESHOLD: f64 = 0.0;
+
+    /// Words, or nothing, as of a key that is left out.
+    fn words<const N: usize>(names: [&'static str; N]) -> Vec<Option<&'static str>> {
+        names.into_iter().map(Some).chain([None]).collect()
+    }
+
+    /// What a fault does to the value that it strikes.
+    #[derive(Clone, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
+    pub(crate) enum Model {
+        /// Flips one bit.
+        FlipOneBit,
+        /// Flips two bits beside each other.
+        FlipTwoAdjacentBits,
+        /// Flips this many bits beside each other.
+        FlipAdjacentBits(u8),
+        /// Flips this many bits of a word.
+        FlipRandomBits(u8),
+        /// Flips the bits that are set.
+        FlipMask(u64),
+        /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
+        FlipDrawnMask(PathBuf),
+        /// Puts a random value in its place.
+        RandomValue,
+        /// Puts zero in its place.
+        ZeroValue,
+        /// Sets all bits.
+        OnesValue,
+        /// Clears a bit.
+        StuckAtZero,
+        /// Sets a bit.
+        StuckAtOne,
+        /// Multiplies a floating-point number by 1 and this.
+        RelativeError(f64),
+    }
+
+    /// For how long a fault strikes.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
+    pub(crate) enum Duration {
+        /// Once.
+        Transient,
+        /// Some of the executions of an instruction by a wave, from one of them on.
+        Intermittent(Intermittent),
+        /// Every execution of an operation on one lane slot of a compute unit.
+        Permanent(Permanent),
+    }
+
+    /// Some of the executions of an instruction by a wave.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[serde(expecting = "a mapping with `window` and `rate`")]
+    pub(crate) struct Intermittent {
+        /// Executions from the first that is struck to the last that may be.
+        pub window: u64,
+        /// The part of them that is struck, above 0, up to 1.
+        pub rate: f64,
+    }
+
+    /// Every execution of an operation on one lane slot of a compute unit.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[serde(expecting = "a mapping with `units`")]
+    pub(crate) struct Permanent {
+        /// Compute units of the device.
+        pub units: u32,
+    }
+
+    /// How the places that can be struck are counted.
+    #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "`exact` or `approximate`")]
+    pub(crate) enum Counting {
+        /// In all dispatches.
+        #[default]
+        Exact,
+        /// In the first dispatch of each kernel with each grid.
+        Approximate,
+    }
+
+    /// How many of the faults each part gets that is sampled by itself.
+    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[serde(expecting = "`proportional` or `equal`")]
+    pub(crate) enum Allocation {
+        /// In proportion to its places.
+        Proportional,
+        /// All the same number.
+        Equal,
+    }
+}
+
+/// What to inject.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// The kind of fault.
+    pub fault: Fault,
+    /// What of the program is struck.
+    pub selection: Selection,
+    /// How the profile counts.
+    pub counting: Counting,
+    /// What divides the population into parts that are sampled by themselves.
+    pub stratification: Stratification,
+    /// How many of the faults each part gets.
+    pub allocation: Allocation,
+    /// How many faults.
+    pub size: SampleSize,
+    /// Probability with which the intervals that are reported hold the rates.
+    pub confidence: Confidence,
+    /// By which part of the fault-free run's wave instructions a run with right outputs may differ
+    /// before its timing counts as changed.
+    pub timing_threshold: f64,
+}
+
+/// How many faults a campaign injects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SampleSize {
+    /// This many.
+    Count(u64),
+    /// As many as the estimate of a rate needs.
+    Precision {
+        /// Half-width of the interval around the rate of each stratum, between 0 and 1.
+        margin: f64,
+    },
+    /// Every place of the population once.
+    Exhaustive,
+}
+
 /// Checks the faults of the campaign file in `directory`.
-pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<Faults, Wrong> {
+pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<Faults, Wrong> {
     let field = Field::root().key("faults");
     let fault = Fault {
         target: named(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
@@ -31,7 +253,7 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
     if let Err(error) = fault.check() {
         return wrong(&field, error.to_string());
     }
-    let threshold = faults.timing_threshold.unwrap_or(0.0);
+    let threshold = faults.timing_threshold.unwrap_or(written::TIMING_THRESHOLD);
     if !(threshold >= 0.0 && threshold.is_finite()) {
         return wrong(
             &field.key("timing_threshold"),
@@ -47,7 +269,7 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
     }
     let (size, confidence) = check_size(&faults, &field)?;
     if matches!(size, SampleSize::Precision { .. })
-        && matches!(faults.allocation, Some(schema::Allocation::Proportional))
+        && matches!(faults.allocation, Some(written::Allocation::Proportional))
     {
         return wrong(
             &field.key("allocation"),
@@ -62,13 +284,13 @@ pub(crate) fn check_faults(faults: schema::Faults, directory: &Path) -> Result<F
         fault,
         selection: check_selection(&faults, &field)?,
         counting: match faults.profile {
-            schema::Counting::Exact => Counting::Exact,
-            schema::Counting::Approximate => Counting::Approximate,
+            written::Counting::Exact => Counting::Exact,
+            written::Counting::Approximate => Counting::Approximate,
         },
         stratification,
         allocation: match faults.allocation {
-            Some(schema::Allocation::Equal) => Allocation::Equal,
-            Some(schema::Allocation::Proportional) | None => Allocation::Proportional,
+            Some(written::Allocation::Equal) => Allocation::Equal,
+            Some(written::Allocation::Proportional) | None => Allocation::Proportional,
         },
         size,
         confidence,
@@ -94,7 +316,7 @@ fn parsed<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wro
 }
 
 fn check_model(
-    model: &schema::Model,
+    model: &written::Model,
     directory: &Path,
     field: &Field,
 ) -> Result<FaultModel, Wrong> {
@@ -103,16 +325,16 @@ fn check_model(
         _ => wrong(&field.key(key), format!("{count} bits of a word; expected 2 to 32")),
     };
     Ok(match model {
-        schema::Model::FlipOneBit => FaultModel::FlipOneBit,
-        schema::Model::FlipTwoAdjacentBits => FaultModel::FlipAdjacentBits(2),
-        schema::Model::FlipAdjacentBits(count) => {
+        written::Model::FlipOneBit => FaultModel::FlipOneBit,
+        written::Model::FlipTwoAdjacentBits => FaultModel::FlipAdjacentBits(2),
+        written::Model::FlipAdjacentBits(count) => {
             FaultModel::FlipAdjacentBits(bits("flip_adjacent_bits", *count)?)
         }
-        schema::Model::FlipRandomBits(count) => {
+        written::Model::FlipRandomBits(count) => {
             FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
         }
-        schema::Model::FlipMask(0) => return wrong(&field.key("flip_mask"), "0 names no bit"),
-        schema::Model::FlipMask(mask) => match u32::try_from(*mask) {
+        written::Model::FlipMask(0) => return wrong(&field.key("flip_mask"), "0 names no bit"),
+        written::Model::FlipMask(mask) => match u32::try_from(*mask) {
             Ok(mask) => FaultModel::FlipMask(mask),
             Err(_) => {
                 return wrong(
@@ -121,19 +343,19 @@ fn check_model(
                 );
             }
         },
-        schema::Model::FlipDrawnMask(path) => {
+        written::Model::FlipDrawnMask(path) => {
             let masks = read_masks(&directory.join(path));
             match masks {
                 Ok(masks) => FaultModel::FlipDrawnMask(Arc::new(masks)),
                 Err(message) => return wrong(&field.key("flip_drawn_mask"), message),
             }
         }
-        schema::Model::RandomValue => FaultModel::RandomValue,
-        schema::Model::ZeroValue => FaultModel::ZeroValue,
-        schema::Model::OnesValue => FaultModel::OnesValue,
-        schema::Model::StuckAtZero => FaultModel::StuckAtZero,
-        schema::Model::StuckAtOne => FaultModel::StuckAtOne,
-        schema::Model::RelativeError(error) => match RelativeError::new(*error) {
+        written::Model::RandomValue => FaultModel::RandomValue,
+        written::Model::ZeroValue => FaultModel::ZeroValue,
+        written::Model::OnesValue => FaultModel::OnesValue,
+        written::Model::StuckAtZero => FaultModel::StuckAtZero,
+        written::Model::StuckAtOne => FaultModel::StuckAtOne,
+        written::Model::RelativeError(error) => match RelativeError::new(*error) {
             Some(relative) if *error != 0.0 => FaultModel::RelativeError(relative),
             _ => {
                 return wrong(
@@ -170,10 +392,10 @@ fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
     MaskDistribution::new(&name, masks).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn check_duration(duration: Option<schema::Duration>, field: &Field) -> Result<Duration, Wrong> {
+fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {
     Ok(match duration {
-        None | Some(schema::Duration::Transient) => Duration::Transient,
-        Some(schema::Duration::Intermittent(own)) => {
+        None | Some(written::Duration::Transient) => Duration::Transient,
+        Some(written::Duration::Intermittent(own)) => {
             let field = field.key("intermittent");
             let Some(window) = NonZeroU64::new(own.window) else {
                 return wrong(&field.key("window"), "0 executions; expected 1 or more");
@@ -191,7 +413,7 @@ fn check_duration(duration: Option<schema::Duration>, field: &Field) -> Result<D
             let rate = (own.rate * (f64::from(u32::MAX) + 1.0)) as u32;
             Duration::Intermittent(Intermittent { window, rate })
         }
-        Some(schema::Duration::Permanent(own)) => {
+        Some(written::Duration::Permanent(own)) => {
             match NonZeroU32::new(own.units).filter(|units| units.get() <= MAX_UNITS) {
                 Some(units) => Duration::Permanent(units),
                 None => {
@@ -206,7 +428,7 @@ fn check_duration(duration: Option<schema::Duration>, field: &Field) -> Result<D
 }
 
 /// How many faults there are, and the confidence of the rates.
-fn check_size(faults: &schema::Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
+fn check_size(faults: &written::Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
     let confidence = match faults.confidence.map(Confidence::new) {
         None => Confidence::P95,
         Some(Ok(confidence)) => confidence,
@@ -237,7 +459,7 @@ fn check_size(faults: &schema::Faults, field: &Field) -> Result<(SampleSize, Con
     Ok((size, confidence))
 }
 
-fn check_selection(faults: &schema::Faults, field: &Field) -> Result<Selection, Wrong> {
+fn check_selection(faults: &written::Faults, field: &Field) -> Result<Selection, Wrong> {
     Ok(Selection {
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
         runtime_kernels: faults.runtime_kernels,
@@ -287,7 +509,7 @@ fn list<T, U>(
 
 /// A range from its first to its last.
 pub(crate) fn range<T: PartialOrd + ToString>(
-    ends: Option<[T; 2]>,
+    ends: Option<Ends<T>>,
     field: &Field,
 ) -> Result<Option<RangeInclusive<T>>, Wrong> {
     match ends {

@@ -1,0 +1,27 @@
+//! A campaign's program, whichever kind of workload it is.
+
+use crate::attached::recorded;
+use crate::campaign::{Campaign, CampaignWorkload};
+use crate::capture;
+use crate::emulate::install;
+use crate::error::CampaignError;
+use crate::prepare::{Prepared, prepare};
+
+/// Puts a campaign's program together: its instructions that the target lacks replaced by what
+/// emulates them; an application as one run of it that is recorded.
+///
+/// # Errors
+/// [`CampaignError`].
+pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, CampaignError> {
+    match &campaign.workload {
+        CampaignWorkload::Application(application) => recorded(campaign, application),
+        CampaignWorkload::Capture(source) => capture::prepare_checked(campaign, source),
+        CampaignWorkload::Kernels(kernels) => {
+            let mut prepared = prepare(campaign)?;
+            if !kernels.instructions.is_empty() {
+                install(&kernels.instructions, &mut prepared.workload)?;
+            }
+            Ok(prepared)
+        }
+    }
+}

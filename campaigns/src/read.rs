@@ -1,0 +1,345 @@
+//! Reading a campaign file.
+
+use crate::campaign::Campaign;
+use crate::check::check;
+use crate::location::FileError;
+use crate::schema;
+use crate::yaml;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes of a campaign file at most.
+const MOST_TEXT: u64 = 16 << 20;
+
+impl Campaign {
+    /// Reads a campaign file. Paths in it are relative to the file.
+    ///
+    /// # Errors
+    /// [`FileError`] with the position of the field that is wrong.
+    pub fn read(path: &Path) -> Result<Campaign, FileError> {
+        let failed = |reason: String| FileError {
+            path: path.to_owned(),
+            position: None,
+            message: format!("cannot read the campaign file: {reason}"),
+        };
+        let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+        let mut text = String::new();
+        // A pipe is as good as a file, as long as it ends.
+        let read = file.take(MOST_TEXT + 1).read_to_string(&mut text);
+        let bytes = read.map_err(|error| failed(error.to_string()))?;
+        if bytes as u64 > MOST_TEXT {
+            return Err(failed(format!("it has more than {} MiB", MOST_TEXT >> 20)));
+        }
+        Campaign::parse(&text, path)
+    }
+
+    /// Reads a campaign from the text of the file `path`.
+    ///
+    /// # Errors
+    /// [`FileError`] with the position of the field that is wrong.
+    pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
+        let text = yaml::without_mark(text);
+        let file: schema::File = yaml::parse(text).map_err(|error| FileError {
+            path: path.to_owned(),
+            position: error.position,
+            message: error.message,
+        })?;
+        let digest = crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()));
+        check(file, path, digest).map_err(|wrong| FileError {
+            path: path.to_owned(),
+            position: wrong.field.locate(text),
+            message: format!("{}: {}", wrong.field, wrong.message),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::{Argument, BufferRole, Code};
+    use crate::compare::Tolerance;
+    use crate::faults::SampleSize;
+    use flipwave_injector::{
+        Allocation, Counting, Fault, FaultModel, FaultTarget, Group, Scope, Stratification,
+    };
+    use std::path::PathBuf;
+
+    const GOOD: &str = "\
+name: add
+seed: 7
+workload:
+  kernel:
+    source: kernels/add.cl
+    name: add
+    grid: 256
+    workgroup: 64
+    args:
+      - {buffer: a, type: f32, count: 256, init: {uniform: [-1.0, 1.0]}}
+      - {buffer: sum, type: f32, count: 256, output: true}
+      - {scalar: 256, type: i32}
+      - {local_memory: 64}
+faults: {model: flip_one_bit, target: destination_register, groups: [valu, vmem], count: 100}
+compare: {sum: {relative: 1.0e-5}}
+";
+
+    fn parse(text: &str) -> Result<Campaign, FileError> {
+        Campaign::parse(text, Path::new("campaigns/add.yaml"))
+    }
+
+    /// Checks the error about the good campaign with `from` replaced by `to`: that it points to
+    /// `at` in the new text, and has `parts` in it.
+    fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
+        assert!(GOOD.contains(from), "{from}");
+        let text = GOOD.replacen(from, to, 1);
+        let error = parse(&text).expect_err(to).to_string();
+        let (line, column) = text
+            .lines()
+            .enumerate()
+            .find_map(|(index, line)| Some((index + 1, line.find(at)? + 1)))
+            .expect(at);
+        assert!(error.starts_with(&format!("campaigns/add.yaml:{line}:{column}: ")), "{error}");
+        for part in parts {
+            assert!(error.contains(part), "`{part}` is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_campaign_is_read() {
+        let campaign = parse(GOOD).expect("good");
+        assert_eq!((campaign.name.as_str(), campaign.seed), ("add", 7));
+        assert_eq!(campaign.target.to_string(), "gfx90a");
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers.len(), 2);
+        assert_eq!(kernels.buffers[0].role, BufferRole::Data);
+        let tolerance = Tolerance { relative: Some(1.0e-5), ..Tolerance::default() };
+        assert_eq!(kernels.buffers[1].role, BufferRole::Output(tolerance));
+        let launch = &kernels.launches[0];
+        assert_eq!((launch.grid, launch.workgroup), ([256, 1, 1], [64, 1, 1]));
+        let path = PathBuf::from("campaigns/kernels/add.cl");
+        assert_eq!(launch.code, Code::Source { path, options: vec!["-O3".to_owned()] });
+        assert_eq!(
+            launch.arguments,
+            [
+                Argument::Buffer(0),
+                Argument::Buffer(1),
+                Argument::Scalar(vec![0, 1, 0, 0]),
+                Argument::LocalMemory(64)
+            ]
+        );
+        let faults = campaign.faults().expect("faults");
+        assert_eq!(faults.fault, Fault::transient(FaultModel::FlipOneBit));
+        assert_eq!(faults.selection.groups, [Group::Valu, Group::Vmem]);
+        assert_eq!(faults.size, SampleSize::Count(100));
+    }
+
+    #[test]
+    fn launches_share_buffers_by_name() {
+        let again = "  dispatches:
+    - {source: add.cl, name: add, grid: [64, 2], workgroup: [64, 1], args: [
+        {buffer: x, type: u32, count: 4, output: true}]}
+    - {code_object: add.co, name: more, grid: 64, workgroup: 64, args: [{buffer: x}]}
+";
+        let start = GOOD.find("  kernel:").expect("kernel");
+        let end = GOOD.find("faults:").expect("faults");
+        let text = format!("{}{again}{}", &GOOD[..start], &GOOD[end..]).replace("sum:", "x:");
+        let campaign = parse(&text).expect("good");
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers.len(), 1);
+        assert_eq!(kernels.launches.len(), 2);
+        assert_eq!(kernels.launches[0].grid, [64, 2, 1]);
+        assert_eq!(kernels.launches[1].arguments, [Argument::Buffer(0)]);
+        assert_eq!(kernels.launches[1].code, Code::Object { path: "campaigns/add.co".into() });
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_everywhere() {
+        assert_error("seed: 7", "sede: 7", "sede", &["sede", "seed"]);
+        assert_error("grid: 256", "gird: 256", "gird", &["workload.kernel", "gird", "grid"]);
+        assert_error("output: true", "outptu: true", "outptu", &["args[1]", "outptu", "output"]);
+        assert_error("count: 100", "cuont: 100", "cuont", &["faults", "cuont", "count"]);
+        assert_error("relative:", "relativ:", "relativ:", &["compare", "relativ", "relative"]);
+        assert_error("uniform:", "unifrom:", "unifrom", &["init", "unifrom", "uniform"]);
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_refused() {
+        assert_error("seed: 7", "seed: seven", "seven", &["seed", "seven"]);
+        assert_error("type: f32", "type: float", "float", &["float", "f32"]);
+        assert_error("grid: 256", "grid: wide", "wide", &["grid", "work-items"]);
+        assert_error("count: 256", "count: -1", "-1", &["count", "-1"]);
+        assert_error("name: add\nseed", "seed", "seed", &["name"]);
+        assert_error("seed: 7", "seed: 7\nseed: 8", "name", &["duplicate", "seed"]);
+        let twice = "{exact: true}, sum: {exact: true}";
+        assert_error("{relative: 1.0e-5}", twice, "{sum", &["compare", "twice"]);
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused_where_they_stand() {
+        assert_error("name: add\n", "name: ../add\n", "../add", &["name", "folder"]);
+        assert_error("seed: 7", "target: gfx9", "gfx9", &["gfx9", "gfx90a"]);
+        assert_error("flip_one_bit", "flip_bit", "flip_bit", &["flip_bit", "flip_one_bit"]);
+        assert_error("[valu, vmem]", "[valu, vmme]", "vmme", &["groups[1]", "vmme", "vmem"]);
+        assert_error("[valu, vmem]", "[]", "[]", &["groups", "empty"]);
+        assert_error("compare: {sum", "compare: {a", "{relative", &["`a`", "outputs are: sum"]);
+        assert_error(", output: true", "", "kernel:", &["output: true"]);
+        assert_error("buffer: sum, type", "buffer: a, type", "f32, count: 256, output", &["`a`"]);
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_are_refused_where_they_stand() {
+        assert_error("grid: 256", "grid: 0", "0", &["workload.kernel.grid", "at least 1"]);
+        assert_error("grid: 256", "grid: [1, 1, 1, 1]", "[1, 1", &["4 dimensions"]);
+        assert_error("workgroup: 64", "workgroup: 2048", "2048", &["1024"]);
+        assert_error("workgroup: 64", "workgroup: [64, 1]", "[64, 1]", &["dimensions"]);
+        assert_error("256, output", "0, output", "0, output", &["args[1].count", "expected 1"]);
+        assert_error("local_memory: 64", "local_memory: 0", "0}", &["expected 1"]);
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_are_refused_where_they_stand() {
+        assert_error("scalar: 256, type: i32", "scalar: 256, type: u8", "256, type: u8", &["u8"]);
+        assert_error("scalar: 256, type: i32", "scalar: 256", "{scalar", &["type"]);
+        assert_error("[-1.0, 1.0]", "[1.0, -1.0]", "{uniform", &["init", "smaller first"]);
+        assert_error("{local_memory: 64}", "{}", "{}", &["exactly one"]);
+        let counted = "local_memory: 64, count: 1";
+        assert_error("local_memory: 64", counted, "1}", &["takes no `count`"]);
+        let untyped = "buffer: sum, output";
+        assert_error(
+            "buffer: sum, type: f32, count: 256, output",
+            untyped,
+            "{buffer: sum",
+            &["`type` and `count`"],
+        );
+        let source = "source: kernels/add.cl";
+        assert_error(source, "options: []", "options", &["source", "code_object"]);
+        assert_error(source, "source: a\n    code_object: b", "source", &["either"]);
+        assert_error(source, "code_object: b\n    options: []", "[]", &["compiled already"]);
+    }
+
+    /// Every key of `faults` at once, and what it means.
+    #[test]
+    fn faults_and_what_they_strike_are_read() {
+        let old = "faults: {model: flip_one_bit, target: destination_register, groups: [valu, vmem], count: 100}";
+        let new = "faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lanes, \
+                   duration: {intermittent: {window: 10, rate: 0.5}}, kernels: [add], \
+                   dispatches: [0, 2], workgroups: [[1, 0, 0]], waves: [0, 3], lanes: [0, 63], \
+                   groups: [valu], opcodes: [v_add_f32], pcs: [0x1a9c], \
+                   lines: ['add.cl:3-9'], registers: [v4, 's[0:3]', vcc], occurrences: [1, 5], \
+                   window: [0, 99], profile: approximate, count: 5, stratify: opcode, \
+                   allocation: equal, timing_threshold: 0.01}";
+        let campaign = parse(&GOOD.replacen(old, new, 1)).expect("good");
+        let faults = campaign.faults().expect("faults");
+        let fault = &faults.fault;
+        assert_eq!(fault.model, FaultModel::FlipRandomBits(3));
+        assert_eq!((fault.target, fault.scope), (FaultTarget::SourceOperand, Scope::ActiveLanes));
+        assert_eq!(
+            faults.selection.to_string(),
+            "kernels: [add], groups: [valu], opcodes: [v_add_f32], pcs: [0x1a9c], \
+             lines: [add.cl:3-9], registers: [v4, s[0:3], vcc], workgroups: [[1, 0, 0]], \
+             dispatches: [0, 2], waves: [0, 3], occurrences: [1, 5], window: [0, 99], \
+             lanes: 0x8000000000000001"
+        );
+        assert_eq!(faults.counting, Counting::Approximate);
+        assert_eq!(faults.stratification, Stratification::Opcode);
+        assert_eq!(faults.allocation, Allocation::Equal);
+        assert_eq!(faults.timing_threshold, 0.01);
+    }
+
+    #[test]
+    fn faults_that_cannot_be_are_refused_where_they_stand() {
+        let model = "flip_one_bit";
+        assert_error(model, "{flip_adjacent_bits: 33}", "33", &["2 to 32"]);
+        assert_error(model, "{flip_mask: 0}", "0}", &["names no bit"]);
+        assert_error(model, "{relative_error: .nan}", ".nan", &["no error"]);
+        assert_error(model, "{flip_drawn_mask: none.csv}", "none.csv", &["none.csv"]);
+        let target = "target: destination_register";
+        assert_error(target, "target: cache", "cache", &["`cache`", "store_address"]);
+        assert_error(target, "scope: warp", "warp", &["`warp`", "active_lanes"]);
+        assert_error(target, "target: lds, scope: wave", "{model", &["no meaning for lds"]);
+        assert_error(target, "duration: {permanent: {units: 0}}", "0}}", &["expected 1 to"]);
+        let rate = "duration: {intermittent: {window: 4, rate: 2.0}}";
+        assert_error(target, rate, "2.0", &["up to 1"]);
+        assert_error(target, "lines: [3]", "3]", &["FILE:LINE"]);
+        assert_error(target, "registers: [w3]", "w3", &["`w3`", "s[0:3]"]);
+        assert_error(target, "lanes: [64]", "64]", &["0 to 63"]);
+        assert_error(target, "window: [5, 4]", "[5, 4]", &["ends before"]);
+        assert_error(target, "allocation: equal", "equal", &["stratify"]);
+        assert_error(target, "exhaustive: true", "{model", &["count", "exhaustive"]);
+        assert_error(target, "timing_threshold: -2", "-2", &["0.01"]);
+    }
+
+    #[test]
+    fn a_buffer_is_data_a_result_or_a_detector() {
+        let text = GOOD.replacen(
+            "a, type: f32, count: 256",
+            "a, type: f32, count: 256, detector: true",
+            1,
+        );
+        let campaign = parse(&text).expect("good");
+        let kernels = campaign.kernels().expect("kernels");
+        assert_eq!(kernels.buffers[0].role, BufferRole::Detector);
+        let both = "output: true, detector: true";
+        assert_error("output: true", both, "true}", &["either an output or a detector"]);
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_refused_where_they_stand() {
+        assert_error("count: 100", "count: 0", "0}", &["faults.count"]);
+        assert_error(", count: 100", "", "{model", &["margin", "confidence"]);
+        assert_error("count: 100", "margin: 0.05", "{model", &["margin", "confidence"]);
+        assert_error("count: 100", "confidence: 0.99", "{model", &["count", "margin"]);
+        assert_error("count: 100", "count: 100, confidence: 99", "99}", &["99"]);
+        let all = "margin: 0.05, confidence: 0.95, stratify: opcode, allocation: proportional";
+        assert_error("count: 100", all, "proportional", &["margin", "every stratum", "count"]);
+        assert_error("count: 100", "margin: 5, confidence: 0.95", "5, confidence", &["0.05"]);
+        assert_error("count: 100", "margin: 0.05, confidence: 95", "95}", &["95"]);
+        assert_error("1.0e-5", ".nan", "{relative", &["compare.sum", "relative"]);
+        assert_error("relative: 1.0e-5", "ulp: 1, exact: true", "{ulp", &["exact"]);
+    }
+
+    #[test]
+    fn any_size_may_have_a_confidence_of_its_own() {
+        for (size, confidence) in [
+            ("count: 18446744073709551615", 0.95),
+            ("count: 100, confidence: 0.99", 0.99),
+            ("exhaustive: true, confidence: 0.9", 0.9),
+            ("margin: 0.05, confidence: 0.998, stratify: group, allocation: equal", 0.998),
+        ] {
+            let campaign = parse(&GOOD.replacen("count: 100", size, 1)).expect(size);
+            let faults = campaign.faults().expect("faults");
+            assert_eq!(faults.confidence.probability(), confidence, "{size}");
+        }
+    }
+
+    #[test]
+    fn masks_wider_than_a_word_are_refused_with_the_width_of_one() {
+        for mask in ["0x1ffffffff", "18446744073709551615"] {
+            let model = format!("{{flip_mask: {mask}}}");
+            assert_error("flip_one_bit", &model, mask, &["32 bits", "0xffffffff"]);
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_a_campaign() {
+        let (_, behind) =
+            include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
+        let (example, _) = behind.split_once("```").expect("an end");
+        assert_eq!(parse(example).expect("good").name, "matmul");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Campaign::read(Path::new("/nowhere/x.yaml")).expect_err("missing").to_string();
+        assert!(error.starts_with("/nowhere/x.yaml: cannot read"), "{error}");
+    }
+
+    #[test]
+    fn text_that_is_no_yaml_is_an_error_with_its_position() {
+        let error = parse("name: add\nseed: }").expect_err("no YAML").to_string();
+        assert!(error.starts_with("campaigns/add.yaml:2:7: "), "{error}");
+        for text in ["", "[]", "3", "\u{0}"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+}
