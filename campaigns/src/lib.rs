@@ -4,7 +4,7 @@
 //!
 //! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
 //! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens, and the
-//! campaign's [`Attendance`] what runs; that can also stop it.
+//! campaign's [`Attendance`] what runs; that can also stop it. [`json_schema()`] is what a file may say.
 
 mod application;
 mod attached;

@@ -157,7 +157,10 @@ fn kernels_and_applications_do_not_mix() {
 
 #[test]
 fn an_application_is_not_put_together_like_kernels() {
-    let error = crate::prepare::prepare(&read(GOOD).expect("good")).err().expect("no kernels");
+    let campaign = read(GOOD).expect("good");
+    let error = crate::prepare::prepare(&campaign).err().expect("no kernels");
+    assert!(error.to_string().contains("`dispatches`"), "{error}");
+    let error = crate::launch::launch(&campaign, Path::new("/nowhere")).expect_err("no kernels");
     assert!(error.to_string().contains("`dispatches`"), "{error}");
 }
 
