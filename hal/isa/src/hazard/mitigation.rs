@@ -41,7 +41,7 @@ impl fmt::Display for Mitigation {
 }
 
 /// What must be inserted directly before `inst` so that it breaks no hazard of these families
-/// ([`super::hazards`]), given what is executed before it, the nearest first
+/// ([`Rules::hazards`](crate::Rules::hazards)), given what is executed before it, the nearest first
 /// ([`super::preceding`]); wait states that are there already are not asked for again. Instructions
 /// come in a fixed order, wait states last. Where control may come to `inst` on several ways, ask
 /// for each of them.
