@@ -146,189 +146,121 @@ opcodes! {
         | "buffer_gl0_inv" | "buffer_gl1_inv",
 }
 
-/// A set of operations that have something in common, which their names show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// `v_cmp` and `v_cmpx`.
-    Compare,
-    /// `v_cmpx`.
-    CompareToExec,
-    /// `v_cmp_class` and `v_cmpx_class`.
-    CompareClass,
-    /// `v_cvt`.
-    Convert,
-    /// `v_ldexp`.
-    ScaleByExponent,
-    /// `v_frexp_exp`.
-    TakeExponent,
-    /// `v_pk`.
-    Packed,
-    /// `v_fma_mix` and `v_mad_mix`.
-    Mixed,
-    /// `v_dot`.
-    Dot,
-    /// What LLVM marks as `TRANS`.
-    Transcendental,
-    /// `v_permlane`.
-    Permlane,
-    /// `v_accvgpr`.
-    AccVgprMove,
-    /// `v_mfma`.
-    Mfma,
-    /// `v_mfma_f64`.
-    MfmaF64,
-    /// `v_smfmac`.
-    SparseMfma,
-    /// `v_wmma`.
-    Wmma,
-    /// `v_interp`.
-    Interpolate,
-    /// `v_movrel`, `v_swaprel` and `s_movrel`: registers by an index in M0.
-    Movrel,
-    /// `v_movrel` alone.
-    VectorMovrel,
-    /// `s_movrel` alone.
-    ScalarMovrel,
-    /// `s_movreld`.
-    ScalarMovrelDestination,
-    /// `s_set_gpr_idx`.
-    GprIndex,
-    /// `s_getreg`.
-    GetRegister,
-    /// `s_setreg`.
-    SetRegister,
-    /// `s_sendmsg`, those that return something too.
-    SendMessage,
-    /// `s_sendmsg_rtn`.
-    SendMessageReturning,
-    /// Waits for counters.
-    Wait,
-    /// A lane of the result comes from other lanes.
-    OtherLanes,
-    /// `ds_gws`.
-    GlobalWaveSync,
-    /// LDS takes an address or a size from M0 on every generation.
-    LdsThroughM0,
-    /// The address has the lane's number added.
-    AddsLane,
-    /// `ds_ordered_count`.
-    OrderedCount,
-    /// LDS accesses of two addresses.
-    TwoAddresses,
-    /// Those of them whose offsets count 64 elements.
-    Stride64,
-    /// Loads from memory to LDS by name.
-    LoadToLds,
+/// Families of operations, and what the names of their members look like.
+macro_rules! families {
+    ($($(#[$documentation:meta])* $family:ident = [$($name:expr),+ $(,)?],)*) => {
+        /// A set of operations that have something in common, which their names show.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Family {
+            $($(#[$documentation])* $family,)*
+        }
+
+        impl Family {
+            /// All of them, with what names look like.
+            const ALL: &[(Family, &[Name])] = &[$((Family::$family, &[$($name),+])),*];
+        }
+    };
 }
 
-impl Family {
-    /// What names look like.
-    fn names(self) -> &'static [Name] {
-        use Name::{Contains, Prefix};
-        match self {
-            Family::Compare => &[Prefix("v_cmp")],
-            Family::CompareToExec => &[Prefix("v_cmpx_")],
-            Family::CompareClass => &[Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
-            Family::Convert => &[Prefix("v_cvt")],
-            Family::ScaleByExponent => &[Prefix("v_ldexp")],
-            Family::TakeExponent => &[Prefix("v_frexp_exp")],
-            Family::Packed => &[Prefix("v_pk_")],
-            Family::Mixed => &[Prefix("v_fma_mix"), Prefix("v_mad_mix")],
-            Family::Dot => &[Prefix("v_dot")],
-            Family::Transcendental => &[
-                Prefix("v_rcp_"),
-                Prefix("v_rsq_"),
-                Prefix("v_sqrt_"),
-                Prefix("v_exp_"),
-                Prefix("v_log_"),
-                Prefix("v_sin_"),
-                Prefix("v_cos_"),
-                Prefix("v_prng_"),
-            ],
-            Family::Permlane => &[Prefix("v_permlane")],
-            Family::AccVgprMove => &[Prefix("v_accvgpr_")],
-            Family::Mfma => &[Prefix("v_mfma_")],
-            Family::MfmaF64 => &[Prefix("v_mfma_f64_")],
-            Family::SparseMfma => &[Prefix("v_smfmac_")],
-            Family::Wmma => &[Prefix("v_wmma_")],
-            Family::Interpolate => &[Prefix("v_interp_")],
-            Family::Movrel => &[Contains("_movrel"), Contains("_swaprel")],
-            Family::VectorMovrel => &[Prefix("v_movrel")],
-            Family::ScalarMovrel => &[Prefix("s_movrel")],
-            Family::ScalarMovrelDestination => &[Prefix("s_movreld")],
-            Family::GprIndex => &[Prefix("s_set_gpr_idx")],
-            Family::GetRegister => &[Prefix("s_getreg")],
-            Family::SetRegister => &[Prefix("s_setreg")],
-            Family::SendMessage => &[Prefix("s_sendmsg")],
-            Family::SendMessageReturning => &[Prefix("s_sendmsg_rtn")],
-            Family::Wait => &[Prefix("s_wait")],
-            Family::OtherLanes => &[
-                Prefix("v_readlane_"),
-                Prefix("v_readfirstlane_"),
-                Prefix("v_permlane"),
-                Prefix("ds_permute_"),
-                Prefix("ds_bpermute_"),
-                Prefix("ds_swizzle_"),
-                Contains("_load_tr_"),
-                Prefix("ds_read_tr"),
-                Prefix("ds_load_tr"),
-                Prefix("ds_gws_"),
-            ],
-            Family::GlobalWaveSync => &[Prefix("ds_gws_")],
-            Family::LdsThroughM0 => &[
-                Contains("addtid"),
-                Prefix("ds_append"),
-                Prefix("ds_consume"),
-                Prefix("ds_gws_"),
-                Prefix("ds_ordered_"),
-            ],
-            Family::AddsLane => &[Contains("addtid")],
-            Family::OrderedCount => &[Prefix("ds_ordered_count")],
-            Family::TwoAddresses => {
-                &[Prefix("ds_read2"), Prefix("ds_write2"), Prefix("ds_wrxchg2")]
-            }
-            Family::Stride64 => &[Contains("st64")],
-            Family::LoadToLds => &[Contains("_load_lds_")],
-        }
-    }
+use Name::{Contains, Prefix};
 
-    const ALL: [Family; 35] = [
-        Family::Compare,
-        Family::CompareToExec,
-        Family::CompareClass,
-        Family::Convert,
-        Family::ScaleByExponent,
-        Family::TakeExponent,
-        Family::Packed,
-        Family::Mixed,
-        Family::Dot,
-        Family::Transcendental,
-        Family::Permlane,
-        Family::AccVgprMove,
-        Family::Mfma,
-        Family::MfmaF64,
-        Family::SparseMfma,
-        Family::Wmma,
-        Family::Interpolate,
-        Family::Movrel,
-        Family::VectorMovrel,
-        Family::ScalarMovrel,
-        Family::ScalarMovrelDestination,
-        Family::GprIndex,
-        Family::GetRegister,
-        Family::SetRegister,
-        Family::SendMessage,
-        Family::SendMessageReturning,
-        Family::Wait,
-        Family::OtherLanes,
-        Family::GlobalWaveSync,
-        Family::LdsThroughM0,
-        Family::AddsLane,
-        Family::OrderedCount,
-        Family::TwoAddresses,
-        Family::Stride64,
-        Family::LoadToLds,
-    ];
+families! {
+    /// `v_cmp` and `v_cmpx`.
+    Compare = [Prefix("v_cmp")],
+    /// `v_cmpx`.
+    CompareToExec = [Prefix("v_cmpx_")],
+    /// `v_cmp_class` and `v_cmpx_class`.
+    CompareClass = [Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
+    /// `v_cvt`.
+    Convert = [Prefix("v_cvt")],
+    /// `v_ldexp`.
+    ScaleByExponent = [Prefix("v_ldexp")],
+    /// `v_frexp_exp`.
+    TakeExponent = [Prefix("v_frexp_exp")],
+    /// `v_pk`.
+    Packed = [Prefix("v_pk_")],
+    /// `v_fma_mix` and `v_mad_mix`.
+    Mixed = [Prefix("v_fma_mix"), Prefix("v_mad_mix")],
+    /// `v_dot`.
+    Dot = [Prefix("v_dot")],
+    /// What LLVM marks as `TRANS`.
+    Transcendental = [
+        Prefix("v_rcp_"),
+        Prefix("v_rsq_"),
+        Prefix("v_sqrt_"),
+        Prefix("v_exp_"),
+        Prefix("v_log_"),
+        Prefix("v_sin_"),
+        Prefix("v_cos_"),
+        Prefix("v_prng_"),
+    ],
+    /// `v_permlane`.
+    Permlane = [Prefix("v_permlane")],
+    /// `v_accvgpr`.
+    AccVgprMove = [Prefix("v_accvgpr_")],
+    /// `v_mfma`.
+    Mfma = [Prefix("v_mfma_")],
+    /// `v_mfma_f64`.
+    MfmaF64 = [Prefix("v_mfma_f64_")],
+    /// `v_smfmac`.
+    SparseMfma = [Prefix("v_smfmac_")],
+    /// `v_wmma`.
+    Wmma = [Prefix("v_wmma_")],
+    /// `v_interp`.
+    Interpolate = [Prefix("v_interp_")],
+    /// `v_movrel`, `v_swaprel` and `s_movrel`: registers by an index in M0.
+    Movrel = [Contains("_movrel"), Contains("_swaprel")],
+    /// `v_movrel` alone.
+    VectorMovrel = [Prefix("v_movrel")],
+    /// `s_movrel` alone.
+    ScalarMovrel = [Prefix("s_movrel")],
+    /// `s_movreld`.
+    ScalarMovrelDestination = [Prefix("s_movreld")],
+    /// `s_set_gpr_idx`.
+    GprIndex = [Prefix("s_set_gpr_idx")],
+    /// `s_getreg`.
+    GetRegister = [Prefix("s_getreg")],
+    /// `s_setreg`.
+    SetRegister = [Prefix("s_setreg")],
+    /// `s_sendmsg`, those that return something too.
+    SendMessage = [Prefix("s_sendmsg")],
+    /// `s_sendmsg_rtn`.
+    SendMessageReturning = [Prefix("s_sendmsg_rtn")],
+    /// Waits for counters.
+    Wait = [Prefix("s_wait")],
+    /// A lane of the result comes from other lanes.
+    OtherLanes = [
+        Prefix("v_readlane_"),
+        Prefix("v_readfirstlane_"),
+        Prefix("v_permlane"),
+        Prefix("ds_permute_"),
+        Prefix("ds_bpermute_"),
+        Prefix("ds_swizzle_"),
+        Contains("_load_tr_"),
+        Prefix("ds_read_tr"),
+        Prefix("ds_load_tr"),
+        Prefix("ds_gws_"),
+    ],
+    /// `ds_gws`.
+    GlobalWaveSync = [Prefix("ds_gws_")],
+    /// LDS takes an address or a size from M0 on every generation.
+    LdsThroughM0 = [
+        Contains("addtid"),
+        Prefix("ds_append"),
+        Prefix("ds_consume"),
+        Prefix("ds_gws_"),
+        Prefix("ds_ordered_"),
+    ],
+    /// The address has the lane's number added.
+    AddsLane = [Contains("addtid")],
+    /// `ds_ordered_count`.
+    OrderedCount = [Prefix("ds_ordered_count")],
+    /// LDS accesses of two addresses.
+    TwoAddresses = [Prefix("ds_read2"), Prefix("ds_write2"), Prefix("ds_wrxchg2")],
+    /// Those of them whose offsets count 64 elements.
+    Stride64 = [Contains("st64")],
+    /// Loads from memory to LDS by name.
+    LoadToLds = [Contains("_load_lds_")],
 }
 
 /// What the name of a member looks like.
@@ -354,9 +286,9 @@ pub(crate) struct Families(u64);
 impl Families {
     /// Those of a canonical name.
     pub fn named(name: &str) -> Families {
-        let member = |family: &Family| family.names().iter().any(|own| own.matches(name));
-        let bits = Family::ALL.into_iter().filter(member).map(|family| 1u64 << family as u32);
-        Families(bits.sum())
+        let is_member = |looks: &[Name]| looks.iter().any(|own| own.matches(name));
+        let of = Family::ALL.iter().filter(|(_, looks)| is_member(looks));
+        Families(of.map(|(family, _)| 1u64 << *family as u32).sum())
     }
 
     /// Whether a family is among them.
@@ -401,7 +333,7 @@ mod tests {
             ("v_add_f32", &[]),
         ] {
             let operation = Operation::named(name);
-            let found = Family::ALL.into_iter().filter(|family| operation.is(*family));
+            let found = Family::ALL.iter().map(|own| own.0).filter(|family| operation.is(*family));
             assert_eq!(found.collect::<Vec<_>>(), families, "{name}");
         }
     }
