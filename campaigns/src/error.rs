@@ -53,14 +53,6 @@ pub enum CampaignError {
     /// A capture cannot be run.
     #[error(transparent)]
     Capture(#[from] ReplayError),
-    /// An injection into an application did not take place.
-    #[error("injection {index} failed: {reason}")]
-    InApplication {
-        /// Its index in the plan.
-        index: u64,
-        /// Why.
-        reason: Box<CampaignError>,
-    },
     /// The fault-free run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),
@@ -107,11 +99,11 @@ pub enum CampaignError {
         /// Its index in the plan.
         index: u64,
         /// Why.
-        reason: Box<InjectionError>,
+        reason: Box<CampaignError>,
     },
-    /// A replayed injection did not take place.
+    /// A fault did not take place.
     #[error(transparent)]
-    Replay(#[from] Box<InjectionError>),
+    NotInjected(#[from] Box<InjectionError>),
     /// A fault cannot be followed.
     #[error(transparent)]
     Trace(#[from] TraceError),

@@ -4,6 +4,7 @@ use crate::application::{Application, Ran};
 use crate::campaign::{Campaign, CampaignWorkload};
 use crate::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
 use crate::error::CampaignError;
+use crate::prepare::Prepared;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_injector::{Golden, Workload};
 
@@ -22,6 +23,31 @@ pub(crate) fn golden(
         CampaignWorkload::Kernels(_) => check_outputs(campaign, workload, formats, &golden)?,
         // What the host of an application reads is its own affair; what it makes of it is compared.
         CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => {}
+    }
+    Ok(golden)
+}
+
+/// The fault-free run, done twice to see that it is the same each time.
+///
+/// # Errors
+/// As [`golden`]; [`CampaignError::NotDeterministic`].
+pub(crate) fn golden_twice(
+    campaign: &Campaign,
+    prepared: &Prepared,
+) -> Result<Golden, CampaignError> {
+    let Prepared { workload, formats, .. } = prepared;
+    let golden = golden(campaign, workload, formats)?;
+    let again = workload.golden()?;
+    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.outputs);
+    for ((first, second), output) in outputs {
+        if first != second {
+            let difference = format!("output `{}`", output.name);
+            return Err(CampaignError::NotDeterministic { difference });
+        }
+    }
+    if golden != again {
+        let difference = "the instructions executed".to_owned();
+        return Err(CampaignError::NotDeterministic { difference });
     }
     Ok(golden)
 }

@@ -2,6 +2,7 @@
 
 use crate::compare::{Difference, OutputFormat, OutputRole, compare};
 use flipwave_analysis::Outcome;
+use flipwave_device::{DeviceFault, Statistics};
 use flipwave_injector::{Ending, Fate, Golden, Injection, Struck};
 
 /// The outcome of an injection, and what it rests on.
@@ -115,59 +116,131 @@ impl Verdict {
     }
 }
 
-/// The rules by which outcomes are told.
+/// What a fault did to a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Injected {
+    /// What was struck.
+    pub struck: Struck,
+    /// How the run ended.
+    pub end: RunEnd,
+}
+
+/// How a run with a fault ended, beside the one without.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RunEnd {
+    /// It came to its end.
+    Completed {
+        /// Whether its outputs are right.
+        is_right: bool,
+        /// How they differ.
+        difference: Difference,
+        /// The detector that found the fault, if one did.
+        detector: Option<String>,
+        /// The wave instructions that it executed; nothing where the program's own cannot be
+        /// counted apart from others.
+        wave_instructions: Option<u64>,
+        /// The content of the workload's outputs, of those who have it.
+        outputs: Option<Vec<Vec<u8>>>,
+    },
+    /// It was stopped, or failed.
+    Stopped {
+        /// Why, as results name it.
+        cause: &'static str,
+        /// The dispatch that the device stopped, and why and where, where that is known.
+        fault: Option<(u32, DeviceFault)>,
+    },
+}
+
+impl Injected {
+    /// The same where what hooks executed counts, too.
+    pub fn without_instructions(mut self) -> Injected {
+        if let RunEnd::Completed { wave_instructions, .. } = &mut self.end {
+            *wave_instructions = None;
+        }
+        self
+    }
+}
+
+/// An injection beside the fault-free run: its outputs compared as their formats say.
+pub(crate) fn beside(golden: &Golden, formats: &[OutputFormat], injection: Injection) -> Injected {
+    let Injection { struck, ending } = injection;
+    let (outputs, statistics) = match ending {
+        Ending::Completed { outputs, statistics } => (outputs, statistics),
+        Ending::Faulted { dispatch, fault } => {
+            let cause = fault.cause.name();
+            let end = RunEnd::Stopped { cause, fault: Some((dispatch, fault)) };
+            return Injected { struck, end };
+        }
+    };
+    let mut difference = Difference::default();
+    let mut detector = None;
+    for ((golden, faulty), format) in golden.outputs.iter().zip(&outputs).zip(formats) {
+        match &format.role {
+            OutputRole::Result(tolerance) => {
+                let own = compare(format.element, tolerance, golden, faulty);
+                difference = difference.and(own);
+            }
+            OutputRole::Detector(name) if golden != faulty => {
+                detector = detector.or(Some(name.clone()));
+            }
+            OutputRole::Detector(_) => {}
+        }
+    }
+    let end = RunEnd::Completed {
+        is_right: difference.elements_wrong == 0,
+        difference,
+        detector,
+        wave_instructions: Some(wave_instructions(&statistics)),
+        outputs: Some(outputs),
+    };
+    Injected { struck, end }
+}
+
+fn wave_instructions(statistics: &[Statistics]) -> u64 {
+    statistics.iter().map(|own| own.wave_instructions).sum()
+}
+
+/// Forms the verdicts on runs with faults, all beside the same fault-free run.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
+pub struct Classifier<'a> {
     /// The fault-free run.
     pub golden: &'a Golden,
-    /// What the outputs are and how they are compared.
-    pub formats: &'a [OutputFormat],
     /// By which part of the fault-free run's wave instructions those of a run may differ before
     /// its timing counts as changed.
     pub timing_threshold: f64,
-    /// Whether the instructions that a run executes are the program's alone.
-    pub counts_instructions: bool,
 }
 
-impl Rules<'_> {
-    /// The outcome of an injection. Outputs are looked at only where the run completed: a device
-    /// fault is `due` whatever the memory holds, and cannot become masked or SDC. `fate` is what
-    /// becomes of the value in the fault-free run, where that is known.
-    pub fn classify(&self, injection: &Injection, fate: Option<Fate>) -> Verdict {
-        let (outputs, statistics) = match &injection.ending {
-            Ending::Faulted { fault, .. } => return Verdict::Due { cause: fault.cause.name() },
-            Ending::Completed { outputs, statistics } => (outputs, statistics),
-        };
-        let mut difference = Difference::default();
-        let mut detector = None;
-        let both = self.golden.outputs.iter().zip(outputs).zip(self.formats);
-        for ((golden, faulty), format) in both {
-            match &format.role {
-                OutputRole::Result(tolerance) => {
-                    let own = compare(format.element, tolerance, golden, faulty);
-                    difference = difference.and(own);
-                }
-                OutputRole::Detector(name) if golden != faulty => {
-                    detector = detector.or(Some(name.clone()));
-                }
-                OutputRole::Detector(_) => {}
+impl Classifier<'_> {
+    /// The verdict on an injection into a workload whose outputs have these `formats`. `fate` is
+    /// what becomes of the value in the fault-free run, where that is known.
+    pub fn classify(
+        &self,
+        injection: Injection,
+        formats: &[OutputFormat],
+        fate: Option<Fate>,
+    ) -> Verdict {
+        self.verdict(&beside(self.golden, formats, injection), fate)
+    }
+
+    /// The verdict on a run. Outputs count only where it completed: one that was stopped is `due`
+    /// whatever it left in memory, and cannot become masked or SDC.
+    pub(crate) fn verdict(&self, injected: &Injected, fate: Option<Fate>) -> Verdict {
+        let (is_right, difference, detector, own) = match &injected.end {
+            RunEnd::Stopped { cause, .. } => return Verdict::Due { cause },
+            RunEnd::Completed { is_right, difference, detector, wave_instructions, .. } => {
+                (is_right, difference, detector, wave_instructions)
             }
-        }
-        let sum = |all: &[flipwave_device::Statistics]| -> u64 {
-            all.iter().map(|own| own.wave_instructions).sum()
         };
-        let (golden, own) = (sum(&self.golden.statistics), sum(statistics));
-        let instructions = self.counts_instructions.then(|| own as i64 - golden as i64);
+        let golden = wave_instructions(&self.golden.statistics);
+        let instructions = own.map(|own| own as i64 - golden as i64);
         let share = |more: i64| more.unsigned_abs() as f64 / golden.max(1) as f64;
         let timing_changed = instructions.map(|more| share(more) > self.timing_threshold);
-        let run = CompletedRun { difference, instructions, timing_changed };
-        if let Some(detector) = detector {
-            return Verdict::Detected { detector, run };
+        let run = CompletedRun { difference: *difference, instructions, timing_changed };
+        match (detector, is_right) {
+            (Some(detector), _) => Verdict::Detected { detector: detector.clone(), run },
+            (None, false) => Verdict::Sdc(run),
+            (None, true) => Verdict::Masked { cause: MaskedCause::of(&injected.struck, fate), run },
         }
-        if difference.elements_wrong > 0 {
-            return Verdict::Sdc(run);
-        }
-        Verdict::Masked { cause: MaskedCause::of(&injection.struck, fate), run }
     }
 }
 
@@ -195,13 +268,8 @@ mod tests {
     fn verdict(ending: Ending, struck: Struck, fate: Option<Fate>) -> Verdict {
         let outputs = vec![vec![1, 2], vec![3], vec![0]];
         let golden = Golden { outputs, statistics: statistics(1000) };
-        let rules = Rules {
-            golden: &golden,
-            formats: &formats(),
-            timing_threshold: 0.01,
-            counts_instructions: true,
-        };
-        rules.classify(&Injection { struck, ending }, fate)
+        let classifier = Classifier { golden: &golden, timing_threshold: 0.01 };
+        classifier.classify(Injection { struck, ending }, &formats(), fate)
     }
 
     const STRUCK: Struck = Struck { before: 0, after: 1, words: 1 };

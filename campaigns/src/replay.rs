@@ -3,11 +3,11 @@
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::golden::golden;
-use crate::injectors::{InjectionPath, Injectors};
-use crate::outcome::{Rules, Verdict};
-use crate::program::prepare_emulated;
+use crate::outcome::{Classifier, RunEnd, Verdict};
+use crate::prepare::Prepared;
+use crate::runners::{InjectionPath, in_this_process};
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, Ending, Site, Struck, StruckWorkgroups, foresee};
+use flipwave_injector::{Accelerations, Site, Struck, foresee};
 
 /// What one injection did.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,24 +30,18 @@ pub fn replay(
     site: &Site,
     path: InjectionPath,
 ) -> Result<Replay, CampaignError> {
-    let prepared = prepare_emulated(campaign)?;
-    let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
-    let none = Accelerations::NONE;
-    let struck = StruckWorkgroups::default();
-    let injectors = Injectors::new(&prepared.workload, &golden, struck, path, none)?;
-    let injection = injectors.inject_site(site).map_err(|error| Box::new(error).into());
-    let injection = campaign.unless_stopped(injection)?;
-    let rules = Rules {
-        golden: &golden,
-        formats: &prepared.formats,
-        timing_threshold: campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold),
-        counts_instructions: path.counts_instructions(),
+    let runner = in_this_process(campaign, path)?;
+    let Prepared { workload, formats, .. } = runner.prepared();
+    let golden = golden(campaign, workload, formats)?;
+    let injector = runner.injector(&golden, None, Accelerations::NONE)?;
+    let injected = campaign.unless_stopped(injector.inject(site))?;
+    let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
+    let classifier = Classifier { golden: &golden, timing_threshold: threshold };
+    let foreseen = foresee(workload, site)?.and_then(|own| own.value);
+    let verdict = classifier.verdict(&injected, foreseen.map(|(fate, _)| fate));
+    let fault = match injected.end {
+        RunEnd::Completed { .. } => None,
+        RunEnd::Stopped { fault, .. } => fault,
     };
-    let foreseen = foresee(&prepared.workload, site)?.and_then(|own| own.value);
-    let verdict = rules.classify(&injection, foreseen.map(|(fate, _)| fate));
-    let fault = match injection.ending {
-        Ending::Completed { .. } => None,
-        Ending::Faulted { dispatch, fault } => Some((dispatch, fault)),
-    };
-    Ok(Replay { struck: injection.struck, verdict, fault })
+    Ok(Replay { struck: injected.struck, verdict, fault })
 }

@@ -1,36 +1,32 @@
 //! A campaign from its file to its results.
 
-use crate::attached::ApplicationRuns;
 use crate::campaign::Campaign;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::faults::{Faults, SampleSize};
 use crate::folder::{self, FolderError};
-use crate::golden::golden;
-use crate::injectors::{InjectionPath, Injectors};
 use crate::lock::FolderLock;
-use crate::outcome::{Rules, Verdict};
-use crate::prepare::{Origin, Prepared};
-use crate::program::prepare_emulated;
+use crate::outcome::{Classifier, Verdict};
+use crate::prepare::Origin;
 use crate::progress::{Phase, Progress};
 use crate::record::{
     CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
 };
 use crate::results::{ResultsFile, write_summary};
 use crate::resume::rows_left;
+use crate::runners::{Inject, InjectionPath, Runner, runner};
 use crate::self_test::{self, SelfTest};
 use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
-use flipwave_analysis::{Confidence, Outcome, Row, Summary, Tallies, Workgroup};
+use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
     Accelerations, Allocation, Golden, Lanes, Place, Plan, PlanError, Planned, Profile,
-    ProfileError, Sampling, Struck, StruckWorkgroups, Workload,
+    ProfileError, Sampling, Struck, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Instant;
 
@@ -116,78 +112,66 @@ pub fn run(
         (CampaignDevice::Rocr, _) => InjectionPath::Hook,
     };
     let mut timings = Timings::default();
-    let experiment = Experiment::new(campaign, faults, path, progress, &mut timings)?;
+    progress.phase(Phase::Preparing);
+    let runner = timed(&mut timings.prepare, || runner(campaign, path))?;
+    let experiment = Experiment::new(campaign, faults, &*runner, progress, &mut timings)?;
     progress.phase(Phase::Planning);
-    let plan = experiment.plan(campaign.seed)?;
-    let record = Record { timings, ..experiment.record(campaign, faults, options, plan.count()) };
+    let plan = experiment.plan()?;
+    let record = Record { timings, ..experiment.record(options, plan.count()) };
     thread::scope(|scope| {
         let windows = Windows::new(&plan, scope);
-        experiment.inject_all(campaign, options, (&windows, &lock), record, progress)
+        experiment.inject_all(options, (&windows, &lock), record, progress)
     })
 }
 
 /// Everything that injections need.
 struct Experiment<'a> {
-    path: InjectionPath,
-    prepared: Prepared,
+    campaign: &'a Campaign,
+    runner: &'a dyn Runner,
     golden: Golden,
-    /// Where the workload runs in processes of its own: faults are injected into those, and planned
-    /// on the embedded GPU.
-    application: Option<ApplicationRuns<'a>>,
     profile: Profile,
     sampling: Sampling,
     strata: Vec<String>,
-    timing_threshold: f64,
-    confidence: Confidence,
+    faults: &'a Faults,
 }
 
 impl<'a> Experiment<'a> {
     fn new(
         campaign: &'a Campaign,
-        faults: &Faults,
-        path: InjectionPath,
+        faults: &'a Faults,
+        runner: &'a dyn Runner,
         progress: &mut dyn Progress,
         timings: &mut Timings,
     ) -> Result<Experiment<'a>, CampaignError> {
-        let interrupt = campaign.attendance.stopped();
-        progress.phase(Phase::Preparing);
-        let application = ApplicationRuns::new(campaign, interrupt)?;
-        let prepared = timed(&mut timings.prepare, || match &application {
-            Some(runs) => runs.prepare(campaign, interrupt),
-            None => prepare_emulated(campaign),
-        })?;
-        if let Origin::Recording { warnings } = &prepared.origin {
+        if let Origin::Recording { warnings } = &runner.prepared().origin {
             warnings.iter().for_each(|warning| progress.warn(warning));
         }
         progress.phase(Phase::Golden);
-        let mut golden = timed(&mut timings.golden, || golden_twice(campaign, &prepared))?;
-        application.iter().try_for_each(|runs| runs.know(&mut golden))?;
+        let golden = timed(&mut timings.golden, || runner.golden())?;
         progress.phase(Phase::Profiling);
-        let profile = timed(&mut timings.profile, || count(&prepared.workload, faults))?;
+        let workload = &runner.prepared().workload;
+        let profile = timed(&mut timings.profile, || count(workload, faults))?;
         Ok(Experiment {
-            path,
+            campaign,
+            runner,
+            golden,
             strata: profile.strata().map(|stratum| stratum.name).collect(),
             sampling: sampling(faults, &profile)?,
             profile,
-            timing_threshold: faults.timing_threshold,
-            prepared,
-            golden,
-            application,
-            confidence: faults.confidence,
+            faults,
         })
     }
 
     /// Injects what the folder has no rows of yet.
     fn inject_all(
         &self,
-        campaign: &Campaign,
         options: &RunOptions,
         (windows, lock): (&Windows<'_, '_>, &FolderLock),
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
-        let interrupt = campaign.attendance.stopped();
-        let mut tallies = Tallies::new(self.confidence);
+        let campaign = self.campaign;
+        let mut tallies = Tallies::new(self.faults.confidence);
         let done_before = match options.resume {
             true => rows_left(lock, windows.plan, |row| {
                 tallies.add(row);
@@ -198,13 +182,15 @@ impl<'a> Experiment<'a> {
         if done_before < record.planned {
             timed(&mut record.timings.plan, || windows.fault(done_before))?;
         }
-        let injectors = timed(&mut record.timings.save, || self.injectors(options, windows.plan))?;
-        let rules = self.rules();
+        let injector = timed(&mut record.timings.save, || {
+            self.runner.injector(&self.golden, Some(windows.plan), options.accelerations)
+        })?;
+        let classifier = self.classifier();
         let mut self_test = None;
         if options.self_test {
             progress.phase(Phase::SelfTest);
-            let tested =
-                self_test::self_test(&self.prepared, &self.golden, windows.plan, &injectors, rules);
+            let prepared = self.runner.prepared();
+            let tested = self_test::self_test(prepared, windows.plan, &*injector, classifier);
             // What was stopped came out in no way.
             self_test = Some(campaign.unless_stopped(tested)?);
         }
@@ -226,12 +212,13 @@ impl<'a> Experiment<'a> {
         let injected = in_order(
             record.planned - done_before,
             (options.workers, WINDOW),
-            interrupt,
+            campaign.attendance.stopped(),
             |index| {
                 let index = done_before + index;
-                let row = windows.fault(index).map_err(CampaignError::from).and_then(|planned| {
-                    self.inject(&injectors, &rules, (index, &planned), options, interrupt)
-                });
+                let row = windows
+                    .fault(index)
+                    .map_err(CampaignError::from)
+                    .and_then(|planned| self.inject(&*injector, classifier, (index, &planned)));
                 // What was stopped has no outcome, whatever it looks like.
                 campaign.unless_stopped(row)
             },
@@ -270,86 +257,46 @@ impl<'a> Experiment<'a> {
     }
 
     /// The faults.
-    fn plan(&self, seed: u64) -> Result<Plan<'_>, PlanError> {
-        Plan::new(&self.prepared.workload, &self.profile, seed, self.sampling)
+    fn plan(&self) -> Result<Plan<'_>, PlanError> {
+        let workload = &self.runner.prepared().workload;
+        Plan::new(workload, &self.profile, self.campaign.seed, self.sampling)
     }
 
-    fn injectors(
-        &self,
-        options: &RunOptions,
-        plan: &Plan<'_>,
-    ) -> Result<Injectors<'_>, CampaignError> {
-        let workload = &self.prepared.workload;
-        // Processes of their own begin at the beginning.
-        let saved_states = options.accelerations.saved_states && self.application.is_none();
-        let accelerations = Accelerations { saved_states, ..options.accelerations };
-        let struck = match saved_states {
-            true => plan.struck_workgroups(),
-            false => StruckWorkgroups::default(),
-        };
-        Injectors::new(workload, &self.golden, struck, self.path, accelerations)
-    }
-
-    fn rules(&self) -> Rules<'_> {
-        Rules {
-            golden: &self.golden,
-            formats: &self.prepared.formats,
-            timing_threshold: self.timing_threshold,
-            counts_instructions: self.path.counts_instructions(),
-        }
+    fn classifier(&self) -> Classifier<'_> {
+        Classifier { golden: &self.golden, timing_threshold: self.faults.timing_threshold }
     }
 
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
     fn inject(
         &self,
-        injectors: &Injectors<'_>,
-        rules: &Rules<'_>,
+        injector: &dyn Inject,
+        classifier: Classifier<'_>,
         (index, planned): (u64, &Planned),
-        options: &RunOptions,
-        interrupt: &AtomicBool,
     ) -> Result<Row, CampaignError> {
         let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
-        if let Some(runs) = &self.application {
-            let codes = injectors.hooked_code(&planned.site);
-            let codes = codes
-                .map_err(|reason| CampaignError::Injection { index, reason: Box::new(reason) })?;
-            let accelerations = options.accelerations;
-            let injected = runs.inject(planned, codes.as_deref(), accelerations, rules, interrupt);
-            let (struck, verdict) = injected.map_err(|reason| CampaignError::InApplication {
-                index,
-                reason: Box::new(reason),
-            })?;
-            return Ok(row(index, planned, stratum, &struck, &verdict));
-        }
-        let injected =
-            catch_unwind(AssertUnwindSafe(|| injectors.inject(planned).map_err(Box::new)));
-        let injection = match injected {
-            Ok(Ok(injection)) => injection,
-            Ok(Err(reason)) => return Err(CampaignError::Injection { index, reason }),
+        let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
+            Ok(Ok(injected)) => injected,
+            Ok(Err(reason)) => {
+                return Err(CampaignError::Injection { index, reason: Box::new(reason) });
+            }
             Err(panic) => {
                 let site = planned.site.to_string();
                 return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
             }
         };
-        let verdict = rules.classify(&injection, planned.fate());
-        Ok(row(index, planned, stratum, &injection.struck, &verdict))
+        let verdict = classifier.verdict(&injected, planned.fate());
+        Ok(row(index, planned, stratum, &injected.struck, &verdict))
     }
 
-    fn record(
-        &self,
-        campaign: &Campaign,
-        faults: &Faults,
-        options: &RunOptions,
-        planned: u64,
-    ) -> Record {
+    fn record(&self, options: &RunOptions, planned: u64) -> Record {
         Record {
             status: Status::Running,
             error: None,
-            campaign: CampaignIdentity::of(campaign, faults),
+            campaign: CampaignIdentity::of(self.campaign, self.faults),
             versions: Versions {
                 flipwave: env!("CARGO_PKG_VERSION"),
-                compiler: match &self.prepared.origin {
+                compiler: match &self.runner.prepared().origin {
                     Origin::Kernels { compiler } => compiler.clone(),
                     Origin::Recording { .. } => None,
                 },
@@ -361,7 +308,7 @@ impl<'a> Experiment<'a> {
             golden_wave_instructions: wave_instructions(&self.golden),
             instruction_limits: self.golden.instruction_limits(),
             planned,
-            confidence: faults.confidence.probability(),
+            confidence: self.faults.confidence.probability(),
             done: Counts::default(),
             timings: Timings::default(),
             injections_per_second: 0.0,
@@ -375,25 +322,6 @@ fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
     let result = step();
     *seconds = clock.elapsed().as_secs_f64();
     result
-}
-
-/// The fault-free run, done twice to see that it is the same each time.
-fn golden_twice(campaign: &Campaign, prepared: &Prepared) -> Result<Golden, CampaignError> {
-    let Prepared { workload, formats, .. } = prepared;
-    let golden = golden(campaign, workload, formats)?;
-    let again = workload.golden()?;
-    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.outputs);
-    for ((first, second), output) in outputs {
-        if first != second {
-            let difference = format!("output `{}`", output.name);
-            return Err(CampaignError::NotDeterministic { difference });
-        }
-    }
-    if golden != again {
-        let difference = "the instructions executed".to_owned();
-        return Err(CampaignError::NotDeterministic { difference });
-    }
-    Ok(golden)
 }
 
 /// Counts what the faults of a campaign can strike.

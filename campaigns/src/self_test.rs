@@ -3,12 +3,11 @@
 
 use crate::compare::OutputRole;
 use crate::error::CampaignError;
-use crate::injectors::Injectors;
-use crate::outcome::Rules;
+use crate::outcome::{Classifier, RunEnd};
 use crate::prepare::Prepared;
+use crate::runners::Inject;
 use flipwave_injector::{
-    Action, Ending, Event, Golden, Landmarks, Lanes, Place, Plan, Site, When, Workload, foresee,
-    landmarks,
+    Action, Event, Golden, Landmarks, Lanes, Place, Plan, Site, When, Workload, foresee, landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
 
@@ -24,18 +23,18 @@ pub struct SelfTest {
     pub planted: usize,
 }
 
-/// Injects faults into a program of which the outcome is known: all that `injectors` support.
+/// Injects faults into a program of which the outcome is known: all that `injector` supports.
 ///
 /// # Errors
 /// [`CampaignError::SelfTest`] if one of them has another outcome or none.
 pub(crate) fn self_test(
     prepared: &Prepared,
-    golden: &Golden,
     plan: &Plan<'_>,
-    injectors: &Injectors<'_>,
-    rules: Rules<'_>,
+    injector: &dyn Inject,
+    classifier: Classifier<'_>,
 ) -> Result<SelfTest, CampaignError> {
-    let test = Test { workload: &prepared.workload, rules, injectors };
+    let golden = classifier.golden;
+    let test = Test { workload: &prepared.workload, classifier, injector };
     let mut done = SelfTest::default();
     let step = plan.count().div_ceil(NULL_FAULTS).max(1);
     let spread = (0..NULL_FAULTS).filter_map(|number| number.checked_mul(step));
@@ -43,17 +42,17 @@ pub(crate) fn self_test(
         test.expect(&Planted::null(planned.site, golden))?;
         done.null += 1;
     }
-    for planted in planted(prepared, golden)?.iter().filter(|own| injectors.supports(&own.site)) {
+    for planted in planted(prepared, golden)?.iter().filter(|own| injector.supports(&own.site)) {
         test.expect(planted)?;
         done.planted += 1;
     }
     Ok(done)
 }
 
-struct Test<'a, 'w> {
+struct Test<'a> {
     workload: &'a Workload,
-    rules: Rules<'a>,
-    injectors: &'a Injectors<'w>,
+    classifier: Classifier<'a>,
+    injector: &'a dyn Inject,
 }
 
 /// A fault with what must come of it.
@@ -74,7 +73,7 @@ impl Planted {
     }
 }
 
-impl Test<'_, '_> {
+impl Test<'_> {
     fn expect(&self, planted: &Planted) -> Result<(), CampaignError> {
         let site = planted.site;
         let failed = |found: String| CampaignError::SelfTest {
@@ -82,18 +81,19 @@ impl Test<'_, '_> {
             expected: planted.outcome.clone(),
             found,
         };
-        let injection =
-            self.injectors.inject_site(&site).map_err(|error| failed(error.to_string()))?;
+        let injected = self.injector.inject(&site).map_err(|error| failed(error.to_string()))?;
         let foreseen = foresee(self.workload, &site)?.and_then(|own| own.value);
-        let verdict = self.rules.classify(&injection, foreseen.map(|(fate, _)| fate));
+        let verdict = self.classifier.verdict(&injected, foreseen.map(|(fate, _)| fate));
         let outcome = verdict.outcome().to_string();
         let with_cause = verdict.cause().map(|cause| format!("{outcome} ({cause})"));
         let is_right = planted.outcome == outcome || with_cause.as_ref() == Some(&planted.outcome);
         if !is_right {
             return Err(failed(with_cause.unwrap_or(outcome)));
         }
-        match (&injection.ending, &planted.outputs) {
-            (Ending::Completed { outputs, .. }, Some(expected)) if outputs != expected => {
+        match injected.end {
+            RunEnd::Completed { outputs: Some(outputs), .. }
+                if planted.outputs.as_ref().is_some_and(|expected| *expected != outputs) =>
+            {
                 Err(failed(format!("{outcome}, with other outputs than those planted")))
             }
             _ => Ok(()),
@@ -171,9 +171,8 @@ fn encoding(workload: &Workload, text: &str) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::campaign::Campaign;
-    use crate::injectors::InjectionPath;
-    use crate::prepare::prepare;
-    use flipwave_injector::{Accelerations, StruckWorkgroups};
+    use crate::runners::{InjectionPath, in_this_process};
+    use flipwave_injector::Accelerations;
     use std::path::Path;
 
     /// A test that accepts everything would be none.
@@ -181,19 +180,17 @@ mod tests {
     fn an_outcome_that_is_not_the_planted_one_fails_the_self_test() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let runner = in_this_process(&campaign, InjectionPath::Embedded)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let prepared = runner.prepared();
         let workload = &prepared.workload;
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-        let accelerations = Accelerations::NONE;
-        let embedded = InjectionPath::Embedded;
-        let struck = StruckWorkgroups::default();
-        let injectors = Injectors::new(workload, &golden, struck, embedded, accelerations)
+        let injector = runner
+            .injector(&golden, None, Accelerations::NONE)
             .unwrap_or_else(|error| panic!("{error}"));
-        let formats = &prepared.formats;
-        let rules =
-            Rules { golden: &golden, formats, timing_threshold: 0.0, counts_instructions: true };
-        let test = Test { workload, rules, injectors: &injectors };
-        let all = planted(&prepared, &golden).unwrap_or_else(|error| panic!("{error}"));
+        let classifier = Classifier { golden: &golden, timing_threshold: 0.0 };
+        let test = Test { workload, classifier, injector: &*injector };
+        let all = planted(prepared, &golden).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(all.len(), 6);
         for own in all {
             assert!(test.expect(&own).is_ok(), "{}", own.site);

@@ -3,8 +3,8 @@
 
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::{
-    CompletedRun, Difference, ElementType, MaskedCause, OutputFormat, OutputRole, Rules, Tolerance,
-    Verdict,
+    Classifier, CompletedRun, Difference, ElementType, MaskedCause, OutputFormat, OutputRole,
+    Tolerance, Verdict,
 };
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
 use flipwave_injector::{Ending, Injection, Site, foresee, inject};
@@ -55,15 +55,10 @@ impl<T: Element> Planted<T> {
         };
         let role = OutputRole::Result(Tolerance::default());
         let formats = [OutputFormat { element, role }];
-        let rules = Rules {
-            golden: &golden,
-            formats: &formats,
-            timing_threshold: 0.0,
-            counts_instructions: true,
-        };
+        let classifier = Classifier { golden: &golden, timing_threshold: 0.0 };
         let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
         let fate = foreseen.and_then(|own| own.value).map(|(fate, _)| fate);
-        let verdict = rules.classify(&injection, fate);
+        let verdict = classifier.classify(injection.clone(), &formats, fate);
         let elements = match &injection.ending {
             Ending::Completed { outputs, .. } => to_values(&outputs[0]),
             Ending::Faulted { .. } => Vec::new(),

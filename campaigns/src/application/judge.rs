@@ -26,16 +26,8 @@ pub enum Judged {
         /// How they differ.
         difference: Difference,
     },
-    /// It ended with another exit code.
-    OtherExit(i32),
-    /// A signal ended it.
-    Signal(i32),
-    /// It took longer than it may.
-    TimedOut,
-    /// It took more memory than it may.
-    OutOfMemory,
-    /// It wrote more than it may.
-    OutputTooLarge,
+    /// It ended in another way, be it with another exit code.
+    Ended(Ended),
     /// It printed an error of AMD's runtime: the line.
     RuntimeError(String),
 }
@@ -49,11 +41,7 @@ impl Judged {
         match self {
             Judged::Matches { difference, .. } => Ok((true, *difference)),
             Judged::Differs { difference, .. } => Ok((false, *difference)),
-            Judged::OtherExit(_) => Err("exit_code"),
-            Judged::Signal(_) => Err("signal"),
-            Judged::TimedOut => Err("timeout"),
-            Judged::OutOfMemory => Err("out_of_memory"),
-            Judged::OutputTooLarge => Err("output_too_large"),
+            Judged::Ended(ended) => Err(ended.cause()),
             Judged::RuntimeError(_) => Err("runtime_error"),
         }
     }
@@ -75,22 +63,17 @@ impl Application {
         ran: &Ran,
         interrupt: &AtomicBool,
     ) -> Result<Judged, ApplicationError> {
-        match ran.ended {
-            Ended::TimedOut => return Ok(Judged::TimedOut),
-            Ended::OutOfMemory => return Ok(Judged::OutOfMemory),
-            Ended::OutputTooLarge => return Ok(Judged::OutputTooLarge),
-            Ended::Exited(_) | Ended::Signalled(_) => {}
-        }
+        let (Ended::Exited(_) | Ended::Signalled(_)) = ran.ended else {
+            return Ok(Judged::Ended(ran.ended));
+        };
         let first = &golden.first;
         let error = runtime_errors::find(&first.stderr, &ran.stderr)
             .or_else(|| runtime_errors::find(&first.stdout, &ran.stdout));
-        match (error, ran.ended) {
-            (Some(error), _) => return Ok(Judged::RuntimeError(error)),
-            (None, Ended::Signalled(signal)) => return Ok(Judged::Signal(signal)),
-            (None, Ended::Exited(code)) if code != self.exit_code => {
-                return Ok(Judged::OtherExit(code));
-            }
-            _ => {}
+        if let Some(error) = error {
+            return Ok(Judged::RuntimeError(error));
+        }
+        if ran.ended != Ended::Exited(self.exit_code) {
+            return Ok(Judged::Ended(ran.ended));
         }
         let mut compared = self.compare_outputs(first, ran)?;
         for comparison in &self.comparisons {

@@ -66,6 +66,19 @@ pub enum Ended {
     OutputTooLarge,
 }
 
+impl Ended {
+    /// Why a run that ended so, and should not, counts as stopped, as results name it.
+    pub(crate) fn cause(self) -> &'static str {
+        match self {
+            Ended::Exited(_) => "exit_code",
+            Ended::Signalled(_) => "signal",
+            Ended::TimedOut => "timeout",
+            Ended::OutOfMemory => "out_of_memory",
+            Ended::OutputTooLarge => "output_too_large",
+        }
+    }
+}
+
 impl From<ExitStatus> for Ended {
     fn from(status: ExitStatus) -> Ended {
         // A process that was waited for has one or the other.

@@ -4,10 +4,9 @@
 
 pub(crate) mod error;
 mod hooks;
-mod injection;
+pub(crate) mod process;
 
 pub use error::AttachError;
-pub(crate) use injection::ApplicationRuns;
 
 use crate::application::{Application, ApplicationGolden, Limits, Ran};
 use crate::campaign::{Campaign, CaptureSource};
@@ -40,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// A program and where its runs leave what they tell.
 pub(crate) struct Attached<'a> {
-    application: Cow<'a, Application>,
+    pub(crate) application: Cow<'a, Application>,
     gpu: String,
     library: Library,
     folder: tempfile::TempDir,
@@ -137,7 +136,7 @@ impl<'a> Attached<'a> {
     }
 
     /// One run on the embedded GPU recorded, as a workload.
-    fn record(
+    pub(crate) fn record(
         &self,
         campaign: &Campaign,
         golden: &ApplicationGolden,

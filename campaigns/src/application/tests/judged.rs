@@ -1,7 +1,7 @@
 //! What runs come to: the fault is a variable in the environment that the program obeys.
 
 use super::*;
-use crate::application::Judged;
+use crate::application::{Ended, Judged};
 use crate::compare::Difference;
 use std::ffi::OsString;
 
@@ -33,10 +33,10 @@ fn after_result(fault: &str) -> Judged {
 fn every_way_to_end_is_told_from_the_others() {
     assert!(matches!(after_result("true"), Judged::Matches { is_exact: true, .. }));
     assert!(matches!(after_result("echo 2"), Judged::Differs { .. }));
-    assert_eq!(after_result("exit 1"), Judged::OtherExit(1));
-    assert_eq!(after_result("kill -SEGV $$"), Judged::Signal(11));
-    assert_eq!(after_result(&sleep(71301)), Judged::TimedOut);
-    assert_eq!(after_result("yes"), Judged::OutputTooLarge);
+    assert_eq!(after_result("exit 1"), Judged::Ended(Ended::Exited(1)));
+    assert_eq!(after_result("kill -SEGV $$"), Judged::Ended(Ended::Signalled(11)));
+    assert_eq!(after_result(&sleep(71301)), Judged::Ended(Ended::TimedOut));
+    assert_eq!(after_result("yes"), Judged::Ended(Ended::OutputTooLarge));
     let line = "Memory access fault by GPU node-1 on address 0x7f00. Reason: Unknown.";
     let error = Judged::RuntimeError(line.to_owned());
     for end in ["true", "exit 1", "kill -ABRT $$"] {
@@ -44,7 +44,7 @@ fn every_way_to_end_is_told_from_the_others() {
     }
     let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71302));
     let script = "echo 1; eval \"$FAULT\"";
-    assert_eq!(judged(script, ", memory: 32 MiB", "", &hog), Judged::OutOfMemory);
+    assert_eq!(judged(script, ", memory: 32 MiB", "", &hog), Judged::Ended(Ended::OutOfMemory));
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn a_run_that_was_stopped_has_a_cause_and_others_have_none() {
 fn outputs_and_checks_say_nothing_of_a_run_that_crashed() {
     let check = "compare: [check: ['true'], stdout: exact]";
     let script = "echo 1; eval \"$FAULT\"";
-    assert_eq!(judged(script, "", check, "echo 2; exit 9"), Judged::OtherExit(9));
+    assert_eq!(judged(script, "", check, "echo 2; exit 9"), Judged::Ended(Ended::Exited(9)));
     assert_eq!(
         judged("eval \"$FAULT\"; exit 3", ", exit_code: 3", check, "exit 0"),
-        Judged::OtherExit(0)
+        Judged::Ended(Ended::Exited(0))
     );
 }
 

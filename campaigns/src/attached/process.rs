@@ -1,0 +1,168 @@
+//! Runs of a program with a fault, each in processes of its own.
+
+use super::hooks::HookFiles;
+use super::{AttachError, Attached};
+use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
+use crate::campaign::Campaign;
+use crate::compare::Difference;
+use crate::device::CampaignDevice;
+use crate::error::CampaignError;
+use crate::outcome::{Injected, RunEnd};
+use flipwave_attach::{Event, Task};
+use flipwave_device::FaultCause;
+use flipwave_injector::{Golden, HookedCode, Planned, Site, Struck};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// A program that does not run on this machine's GPU without a fault: the user's own, or the one that
+/// runs kernels, of which nobody wants to hear how it ended.
+fn not_on_hardware(is_launch: bool, ended: String, advice: String, stderr: &str) -> AttachError {
+    let stderr = stderr.trim();
+    let stderr = stderr.strip_prefix("flipwave: ").filter(|_| is_launch).unwrap_or(stderr);
+    let messages = match stderr {
+        "" => String::new(),
+        text => format!("; it wrote:\n{text}"),
+    };
+    let (what, advice) = match is_launch {
+        true => ("running the kernels", String::new()),
+        false => ("the application", advice),
+    };
+    AttachError::OnHardware { what, ended, advice, messages }
+}
+
+/// A program that runs in processes of its own, and its runs there without a fault.
+pub(crate) struct ProcessRuns<'a> {
+    /// The program.
+    pub attached: Attached<'a>,
+    /// Its runs without a fault.
+    pub golden: ApplicationGolden,
+}
+
+/// What came of a run with a fault before its outputs are looked at.
+pub(crate) struct StruckRun {
+    /// What was struck.
+    pub struck: Struck,
+    /// Why the device has stopped a dispatch, if it has. That stands above all else: what the
+    /// program made of it follows from that.
+    pub fault: Option<&'static str>,
+    /// What the program left.
+    pub ran: Ran,
+}
+
+impl<'a> ProcessRuns<'a> {
+    /// Runs a program without a fault on the device of its campaign. `is_launch`: the program is
+    /// Flipwave's own, which runs kernels.
+    ///
+    /// # Errors
+    /// [`CampaignError`] if it does not end as it must there.
+    pub fn new(
+        campaign: &'a Campaign,
+        attached: Attached<'a>,
+        is_launch: bool,
+    ) -> Result<Self, CampaignError> {
+        let golden = attached.golden(campaign, campaign.attendance.stopped());
+        let golden = golden.map_err(|error| match error {
+            CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
+                if campaign.device() == CampaignDevice::Rocr =>
+            {
+                not_on_hardware(is_launch, ended, advice, &stderr).into()
+            }
+            error => error,
+        })?;
+        Ok(ProcessRuns { attached, golden })
+    }
+
+    /// Writes down what dispatches may execute in runs with faults inside of the embedded GPU.
+    ///
+    /// # Errors
+    /// [`AttachError::Files`].
+    pub fn write_limits(&self, golden: &Golden) -> Result<(), AttachError> {
+        // Numbers are always JSON.
+        let text = serde_json::to_string(&golden.instruction_limits()).unwrap_or_default();
+        std::fs::write(self.limits_file(), text).map_err(|reason| self.attached.files(reason))
+    }
+
+    fn limits_file(&self) -> PathBuf {
+        self.attached.folder.path().join("limits.json")
+    }
+
+    /// One run with a fault inside of the embedded GPU.
+    ///
+    /// # Errors
+    /// [`CampaignError`] if the program cannot be run, or the fault did not take place.
+    pub fn inject(&self, site: &Site, interrupt: &AtomicBool) -> Result<StruckRun, CampaignError> {
+        let task = Task::Inject { site: site.to_string(), limits: self.limits_file() };
+        let (ran, events) = self.attached.run(task, &self.golden.limits, interrupt)?;
+        StruckRun::new(*site, ran, &events)
+    }
+
+    /// One run with a fault by the hooks in `codes`. `addresses` is where the program leaves the
+    /// addresses of its data, if it does.
+    ///
+    /// # Errors
+    /// As [`ProcessRuns::inject`].
+    pub fn inject_by_hooks(
+        &self,
+        site: &Site,
+        codes: &[HookedCode],
+        addresses: Option<PathBuf>,
+        interrupt: &AtomicBool,
+    ) -> Result<StruckRun, CampaignError> {
+        // A dispatch may take as long as a run, and a hung one shows by that.
+        let limit = self.golden.limits.timeout;
+        let files = HookFiles::write(&self.attached, site, codes, (addresses, limit))?;
+        let limits = Limits { timeout: limit * 2, ..self.golden.limits };
+        let task = Task::InjectByHooks(files.session.clone());
+        let (ran, events) = self.attached.run(task, &limits, interrupt)?;
+        StruckRun::new(*site, ran, &events)
+    }
+}
+
+impl StruckRun {
+    fn new(site: Site, ran: Ran, events: &[Event]) -> Result<StruckRun, CampaignError> {
+        Ok(StruckRun { struck: struck(events, site)?, fault: fault(events)?, ran })
+    }
+}
+
+/// The end of a run that need not be run, because nothing reads what was struck; nothing where that
+/// is not so.
+pub(crate) fn foreseen(planned: &Planned) -> Option<Injected> {
+    let end = RunEnd::Completed {
+        is_right: true,
+        difference: Difference::default(),
+        detector: None,
+        wave_instructions: None,
+        outputs: None,
+    };
+    planned.foreseen().map(|struck| Injected { struck, end })
+}
+
+/// Why the device has stopped a dispatch, if it has.
+fn fault(events: &[Event]) -> Result<Option<&'static str>, AttachError> {
+    let name = events.iter().find_map(|event| match event {
+        Event::Fault { cause, .. } => Some(cause.as_str()),
+        _ => None,
+    });
+    let known = |name: &str| {
+        let cause = FaultCause::NAMES.into_iter().find(|own| *own == name);
+        cause.ok_or_else(|| AttachError::Failed(format!("a fault `{name}` is not known")))
+    };
+    name.map(known).transpose()
+}
+
+/// What was struck.
+fn struck(events: &[Event], site: Site) -> Result<Struck, AttachError> {
+    let site = Box::new(site);
+    for event in events {
+        match event {
+            Event::Struck { before, after, words } => {
+                return Ok(Struck { before: *before, after: *after, words: *words });
+            }
+            Event::NotStruck { reason } => {
+                return Err(AttachError::NotStruck { site, reason: reason.clone() });
+            }
+            _ => {}
+        }
+    }
+    Err(AttachError::NotActivated { site })
+}

@@ -1,0 +1,103 @@
+//! Applications: each run is one of the program under AMD's runtime, on the embedded GPU or on this
+//! machine's own.
+
+use super::hooked::HookInjectors;
+use super::runner::{Inject, InjectionPath, Runner};
+use crate::application::Application;
+use crate::attached::Attached;
+use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::golden::golden_twice;
+use crate::outcome::{Injected, RunEnd};
+use crate::prepare::Prepared;
+use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
+use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
+
+/// An application. Faults are planned on one recorded run of it.
+pub(super) struct ApplicationRunner<'a> {
+    campaign: &'a Campaign,
+    path: InjectionPath,
+    runs: ProcessRuns<'a>,
+    prepared: Prepared,
+}
+
+impl<'a> ApplicationRunner<'a> {
+    pub fn new(
+        campaign: &'a Campaign,
+        application: &'a Application,
+        path: InjectionPath,
+    ) -> Result<Self, CampaignError> {
+        let attached = Attached::new(campaign, Cow::Borrowed(application))?;
+        let runs = ProcessRuns::new(campaign, attached, false)?;
+        let interrupt = campaign.attendance.stopped();
+        let prepared = runs.attached.record(campaign, &runs.golden, interrupt)?;
+        Ok(ApplicationRunner { campaign, path, runs, prepared })
+    }
+}
+
+impl Runner for ApplicationRunner<'_> {
+    fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    fn golden(&self) -> Result<Golden, CampaignError> {
+        golden_twice(self.campaign, &self.prepared)
+    }
+
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        _plan: Option<&Plan<'_>>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
+        let hooks = match self.path {
+            InjectionPath::Embedded => None,
+            InjectionPath::Hook => Some(HookInjectors::new(&self.prepared.workload, golden)?),
+        };
+        self.runs.write_limits(golden)?;
+        let (runs, interrupt) = (&self.runs, self.campaign.attendance.stopped());
+        Ok(Box::new(InApplication { runs, hooks, accelerations, interrupt }))
+    }
+}
+
+struct InApplication<'a> {
+    runs: &'a ProcessRuns<'a>,
+    hooks: Option<HookInjectors<'a>>,
+    accelerations: Accelerations,
+    interrupt: &'a AtomicBool,
+}
+
+impl Inject for InApplication<'_> {
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+        let StruckRun { struck, fault, ran } = match &self.hooks {
+            None => self.runs.inject(site, self.interrupt)?,
+            Some(hooks) => {
+                let codes = hooks.code(site).map_err(Box::new)?;
+                self.runs.inject_by_hooks(site, &codes, None, self.interrupt)?
+            }
+        };
+        if let Some(cause) = fault {
+            return Ok(Injected { struck, end: RunEnd::Stopped { cause, fault: None } });
+        }
+        let ProcessRuns { attached, golden } = self.runs;
+        let judged = attached.application.judge(golden, &ran, self.interrupt)?;
+        let end = match judged.completed() {
+            Err(cause) => RunEnd::Stopped { cause, fault: None },
+            Ok((is_right, difference)) => RunEnd::Completed {
+                is_right,
+                difference,
+                detector: None,
+                wave_instructions: None,
+                outputs: None,
+            },
+        };
+        Ok(Injected { struck, end })
+    }
+
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        let known = foreseen(planned).filter(|_| self.accelerations.dead_values);
+        known.map_or_else(|| self.inject(&planned.site), Ok)
+    }
+}

@@ -1,0 +1,62 @@
+//! What runs a campaign's program: without a fault, and with one.
+//!
+//! A runner gives the program as a workload, on which faults are planned; its fault-free run, with
+//! which the others are compared; and what comes of each fault. Which of them runs a campaign
+//! follows from the workload and the way of injecting, in [`runner`] alone. What a runner reports
+//! of a fault is made an outcome by [`crate::outcome`].
+
+mod application;
+mod embedded;
+mod hooked;
+mod rocr;
+mod runner;
+
+pub use runner::InjectionPath;
+pub(crate) use runner::{Inject, Runner};
+
+use crate::campaign::{Campaign, CampaignWorkload};
+use crate::device::CampaignDevice;
+use crate::error::CampaignError;
+use crate::program::prepare_emulated;
+use application::ApplicationRunner;
+use embedded::EmbeddedRunner;
+use hooked::HookRunner;
+use rocr::RocrRunner;
+
+/// The runner of a campaign whose faults are injected along `path`.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together, or does not run on the campaign's
+/// device.
+pub(crate) fn runner<'a>(
+    campaign: &'a Campaign,
+    path: InjectionPath,
+) -> Result<Box<dyn Runner + 'a>, CampaignError> {
+    match &campaign.workload {
+        CampaignWorkload::Application(application) => {
+            Ok(Box::new(ApplicationRunner::new(campaign, application, path)?))
+        }
+        CampaignWorkload::Kernels(kernels) if kernels.device == CampaignDevice::Rocr => {
+            Ok(Box::new(RocrRunner::new(campaign, kernels)?))
+        }
+        CampaignWorkload::Kernels(_) | CampaignWorkload::Capture(_) => {
+            in_this_process(campaign, path)
+        }
+    }
+}
+
+/// The runner of a campaign's program in this process, on the embedded GPU: of an application, one
+/// recorded run of it.
+///
+/// # Errors
+/// [`CampaignError`] if the program cannot be put together.
+pub(crate) fn in_this_process<'a>(
+    campaign: &'a Campaign,
+    path: InjectionPath,
+) -> Result<Box<dyn Runner + 'a>, CampaignError> {
+    let prepared = prepare_emulated(campaign)?;
+    Ok(match path {
+        InjectionPath::Embedded => Box::new(EmbeddedRunner { campaign, prepared }),
+        InjectionPath::Hook => Box::new(HookRunner { campaign, prepared }),
+    })
+}

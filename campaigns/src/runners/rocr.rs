@@ -1,0 +1,109 @@
+//! Kernels on this machine's own GPU, through AMD's runtime: each run is one of `flipwave launch`.
+
+use super::hooked::HookInjectors;
+use super::runner::{Inject, Runner};
+use crate::application::{Ended, Output, Ran};
+use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::{AttachError, Attached};
+use crate::campaign::{Campaign, Kernels};
+use crate::error::CampaignError;
+use crate::golden::golden_twice;
+use crate::launch;
+use crate::outcome::{Injected, RunEnd, beside};
+use crate::prepare::{Prepared, prepare};
+use flipwave_injector::{Accelerations, Ending, Golden, Injection, Plan, Planned, Site};
+use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
+
+/// Kernels on this machine's GPU.
+pub(super) struct RocrRunner<'a> {
+    campaign: &'a Campaign,
+    runs: ProcessRuns<'a>,
+    /// Where a run leaves the outputs.
+    outputs: Vec<Output>,
+    prepared: Prepared,
+}
+
+impl<'a> RocrRunner<'a> {
+    pub fn new(campaign: &'a Campaign, kernels: &Kernels) -> Result<Self, CampaignError> {
+        let application = launch::application(campaign, kernels)?;
+        let attached = Attached::new(campaign, Cow::Owned(application))?;
+        let runs = ProcessRuns::new(campaign, attached, true)?;
+        // Hardware takes no instructions that are to be emulated.
+        let prepared = prepare(campaign)?;
+        Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
+    }
+}
+
+impl Runner for RocrRunner<'_> {
+    fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// Its outputs are those of the hardware.
+    fn golden(&self) -> Result<Golden, CampaignError> {
+        let golden = golden_twice(self.campaign, &self.prepared)?;
+        Ok(Golden { outputs: contents(&self.outputs, &self.runs.golden.first)?, ..golden })
+    }
+
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        _plan: Option<&Plan<'_>>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
+        let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
+        let interrupt = self.campaign.attendance.stopped();
+        Ok(Box::new(OnHardware { runner: self, golden, hooks, accelerations, interrupt }))
+    }
+}
+
+struct OnHardware<'a> {
+    runner: &'a RocrRunner<'a>,
+    golden: &'a Golden,
+    hooks: HookInjectors<'a>,
+    accelerations: Accelerations,
+    interrupt: &'a AtomicBool,
+}
+
+impl Inject for OnHardware<'_> {
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+        let RocrRunner { runs, outputs, prepared, .. } = self.runner;
+        let codes = self.hooks.code(site).map_err(Box::new)?;
+        let addresses = Some(launch::ADDRESSES.into());
+        let run = runs.inject_by_hooks(site, &codes, addresses, self.interrupt)?;
+        let StruckRun { struck, fault, ran } = run;
+        let stopped = |cause| Injected { struck, end: RunEnd::Stopped { cause, fault: None } };
+        match (fault, ran.ended) {
+            (Some(cause), _) => Ok(stopped(cause)),
+            (None, Ended::Exited(0)) => {
+                let (outputs, statistics) = (contents(outputs, &ran)?, Vec::new());
+                let ending = Ending::Completed { outputs, statistics };
+                let injection = Injection { struck, ending };
+                let injected = beside(self.golden, &prepared.formats, injection);
+                Ok(injected.without_instructions())
+            }
+            // The program is Flipwave's own, whose exit code says that it failed itself.
+            (None, Ended::Exited(_)) => {
+                let message = String::from_utf8_lossy(&ran.stderr);
+                Err(AttachError::Failed(message.trim().to_owned()).into())
+            }
+            (None, ended) => Ok(stopped(ended.cause())),
+        }
+    }
+
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        let known = foreseen(planned).filter(|_| self.accelerations.dead_values);
+        known.map_or_else(|| self.inject(&planned.site), Ok)
+    }
+}
+
+/// What a run has left of the outputs.
+fn contents(outputs: &[Output], ran: &Ran) -> Result<Vec<Vec<u8>>, CampaignError> {
+    let content = |output: &Output| {
+        let bytes = ran.output(output)?;
+        // A program that ends well has written all of them.
+        Ok(bytes.ok_or_else(|| AttachError::Failed(format!("{output} is missing")))?.into_owned())
+    };
+    outputs.iter().map(content).collect()
+}

@@ -1,0 +1,62 @@
+//! What every runner does.
+
+use crate::error::CampaignError;
+use crate::outcome::Injected;
+use crate::prepare::Prepared;
+use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
+
+/// How faults are injected. Both ways strike the same sites with the same result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InjectionPath {
+    /// Inside of the embedded GPU.
+    #[default]
+    Embedded,
+    /// By hooks in rewritten code, as on any device.
+    Hook,
+}
+
+/// Runs a campaign's program.
+pub(crate) trait Runner: Sync {
+    /// The program as a workload of the embedded GPU: faults are planned on that, whatever runs it.
+    fn prepared(&self) -> &Prepared;
+
+    /// Runs it without a fault.
+    ///
+    /// # Errors
+    /// [`CampaignError`] if it does not complete, or outcomes beside it would mean nothing.
+    fn golden(&self) -> Result<Golden, CampaignError>;
+
+    /// What injects faults beside the fault-free run `golden`; it is fast for those of `plan`, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// [`CampaignError`] if there is no way to inject them.
+    fn injector<'a>(
+        &'a self,
+        golden: &'a Golden,
+        plan: Option<&Plan<'_>>,
+        accelerations: Accelerations,
+    ) -> Result<Box<dyn Inject + 'a>, CampaignError>;
+}
+
+/// Runs a program with faults, each beside the same fault-free run.
+pub(crate) trait Inject: Sync {
+    /// Runs it with a fault at `site`.
+    ///
+    /// # Errors
+    /// [`CampaignError`] whenever the fault did not take place as the site says.
+    fn inject(&self, site: &Site) -> Result<Injected, CampaignError>;
+
+    /// Runs it with a fault of the plan, or does without the run where its end is known.
+    ///
+    /// # Errors
+    /// As [`Inject::inject`].
+    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+        self.inject(&planned.site)
+    }
+
+    /// Whether it can strike such a site.
+    fn supports(&self, _site: &Site) -> bool {
+        true
+    }
+}
