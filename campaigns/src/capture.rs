@@ -9,7 +9,7 @@ use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, St
 use flipwave_codeobj::{CodeObject, CodeObjectError};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
 use flipwave_injector::{
-    Attendance, Buffer, Changes, Golden, GoldenError, Workload, instruction_limit,
+    Attendance, Buffer, Changes, Golden, GoldenError, Program, Workload, instruction_limit,
 };
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
@@ -166,7 +166,7 @@ impl Replayed {
             }
         }
         let outputs = self.outputs.iter().flatten().zip(&golden.outputs);
-        for ((recorded, now), buffer) in outputs.zip(&self.prepared.workload.outputs) {
+        for ((recorded, now), buffer) in outputs.zip(&self.prepared.workload.program.outputs) {
             if recorded != now {
                 return Err(differs(format!("{} is not what the host read", buffer.name)));
             }
@@ -288,10 +288,12 @@ impl<'a> Builder<'a> {
         let formats = vec![format; self.outputs.len()];
         let workload = Workload {
             device: self.device,
-            dispatches: self.dispatches,
-            changes: self.changes,
-            buffers: Vec::new(),
-            outputs: self.outputs,
+            program: Program {
+                dispatches: self.dispatches,
+                changes: self.changes,
+                buffers: Vec::new(),
+                outputs: self.outputs,
+            },
             guests: BTreeMap::new(),
             attendance: Attendance::default(),
         };

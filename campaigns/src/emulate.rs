@@ -104,7 +104,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let found = measure_beside::<InstructionCount, _>(
         &mut Attended { device: &mut device, attendance: &campaign.attendance },
         |module| workload.device.code_object(module),
-        &workload.dispatches,
+        &workload.program.dispatches,
         &Options::default(),
         &compiler,
         Some(&emulator),
@@ -122,7 +122,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         let of = (table.dispatch, table.kernel.as_str());
         let counted = table.rows.iter().map(|(_, own)| own.executions).sum();
         emulation.executed.push(Executed::new("emulated", of, table.statistics.waves, counted));
-        let module = workload.dispatches.get(table.dispatch).map(|own| own.module);
+        let module = workload.program.dispatches.get(table.dispatch).map(|own| own.module);
         let emulated = module.and_then(|module| places.get(&module.0));
         emulation.instructions.extend(table.rows.iter().filter_map(|(place, own)| {
             let (instruction, line) = emulated?.get(&place.pc)?;
@@ -161,7 +161,7 @@ fn scan(
 ) -> Result<BTreeMap<u32, Proxies>, EmulateError> {
     let mut found = BTreeMap::new();
     let mut fits = Fits::default();
-    let modules: Vec<ModuleId> = workload.dispatches.iter().map(|own| own.module).collect();
+    let modules: Vec<ModuleId> = workload.program.dispatches.iter().map(|own| own.module).collect();
     for module in modules {
         let Some(object) = workload.device.code_object(module) else { continue };
         if found.contains_key(&module.0) {
@@ -238,10 +238,10 @@ pub(crate) fn install(
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
     let mut fits = Fits::default();
-    for index in 0..workload.dispatches.len() {
-        let module = workload.dispatches[index].module;
+    for index in 0..workload.program.dispatches.len() {
+        let module = workload.program.dispatches[index].module;
         if let Some(emulated) = modules.get(&module.0) {
-            workload.dispatches[index].module = *emulated;
+            workload.program.dispatches[index].module = *emulated;
             continue;
         }
         let Some(object) = workload.device.code_object(module) else { continue };
@@ -251,7 +251,7 @@ pub(crate) fn install(
         let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
         workload.guests.insert(loaded.0, Arc::new(guest));
         modules.insert(module.0, loaded);
-        workload.dispatches[index].module = loaded;
+        workload.program.dispatches[index].module = loaded;
     }
     fits.demand(instructions).map_err(Box::new)?;
     Ok(())
@@ -286,14 +286,18 @@ fn compare_software(
     if software.is_empty() {
         return Ok(());
     }
-    let software = Workload { dispatches: software, ..prepared.workload.clone() };
+    let Workload { program, .. } = prepared.workload.clone();
+    let program = flipwave_injector::Program { dispatches: software, ..program };
+    let software = Workload { program, ..prepared.workload.clone() };
     let golden = golden(campaign, &software, &prepared.formats)?;
-    for (index, (dispatch, own)) in software.dispatches.iter().zip(&golden.statistics).enumerate() {
+    for (index, (dispatch, own)) in
+        software.program.dispatches.iter().zip(&golden.statistics).enumerate()
+    {
         let of = (index, dispatch.kernel.as_str());
         let executed = Executed::new("software", of, own.waves, own.wave_instructions);
         emulation.executed.push(executed);
     }
-    let outputs = software.outputs.iter().zip(&prepared.formats);
+    let outputs = software.program.outputs.iter().zip(&prepared.formats);
     let both = golden.outputs.iter().zip(&emulation.outputs);
     for ((output, format), (software, emulated)) in outputs.zip(both) {
         let tolerance = match &format.role {

@@ -38,7 +38,7 @@ pub(crate) fn golden_twice(
     let Prepared { workload, formats, .. } = prepared;
     let golden = golden(campaign, workload, formats)?;
     let again = workload.golden()?;
-    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.outputs);
+    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.program.outputs);
     for ((first, second), output) in outputs {
         if first != second {
             let difference = format!("output `{}`", output.name);
@@ -60,7 +60,7 @@ fn golden_within_lds(campaign: &Campaign, workload: &Workload) -> Result<Golden,
     let (golden, violations) = workload.golden_within_lds();
     // Where a run fails in consequence, this is the cause.
     if let Some((dispatch, violation)) = violations.into_iter().next() {
-        let kernel = workload.dispatches[dispatch as usize].kernel.clone();
+        let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
         let violation = Box::new(violation);
         return Err(SuspicionError::OutsideLocalMemory { dispatch, kernel, violation }.into());
     }
@@ -96,7 +96,8 @@ fn check_outputs(
         workload.read_outputs(&workload.device).map_err(flipwave_injector::GoldenError::from)?;
     // Which are written is looked for only where one has not changed.
     let mut written = None;
-    let outputs = workload.outputs.iter().zip(formats).zip(golden.outputs.iter().zip(initial));
+    let outputs =
+        workload.program.outputs.iter().zip(formats).zip(golden.outputs.iter().zip(initial));
     for (index, ((output, format), (golden, initial))) in outputs.enumerate() {
         let OutputRole::Result(tolerance) = &format.role else { continue };
         let buffer = output.name.clone();

@@ -9,7 +9,7 @@ use crate::folder::FolderError;
 use crate::prepare::{Placed, PrepareError, place};
 use flipwave_device::{Completion, Device, DeviceFault};
 use flipwave_hooks::hook::cache_folder;
-use flipwave_injector::Buffer;
+use flipwave_injector::{Buffer, Program};
 use flipwave_rocr::{OpenError, RocrDevice};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -80,7 +80,8 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     // Whoever waits for a campaign's run ends it.
     device.set_time_limit(Duration::MAX);
     device.set_stopped(Arc::clone(campaign.attendance.stopped()));
-    let Placed { dispatches, buffers, outputs, .. } = place(campaign, kernels, &mut device)?;
+    let Placed { program, .. } = place(campaign, kernels, &mut device)?;
+    let Program { dispatches, buffers, outputs, .. } = program;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();
     // Numbers are always JSON.

@@ -9,7 +9,7 @@ use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
     Address, ArgumentValue, Device, DeviceError, Dispatch, KernargError, ModuleId, layout_beside,
 };
-use flipwave_injector::{Buffer, Changes, Workload};
+use flipwave_injector::{Buffer, Changes, Program, Workload};
 use flipwave_isa::Target;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -120,20 +120,16 @@ pub(crate) fn prepare_beside_software(
 ) -> Result<(Prepared, Vec<Dispatch>), PrepareError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
-    let Placed { dispatches, software, buffers, outputs, formats, compiler } =
-        place(campaign, kernels, &mut device)?;
-    let (changes, guests) = (Changes::default(), BTreeMap::new());
-    let attendance = campaign.attendance.clone();
-    let workload = Workload { device, dispatches, changes, buffers, outputs, guests, attendance };
+    let Placed { program, software, formats, compiler } = place(campaign, kernels, &mut device)?;
+    let (guests, attendance) = (BTreeMap::new(), campaign.attendance.clone());
+    let workload = Workload { device, program, guests, attendance };
     Ok((Prepared { workload, formats, origin: Origin::Kernels { compiler } }, software))
 }
 
 /// A campaign's kernels and buffers on a device.
 pub(crate) struct Placed {
-    pub dispatches: Vec<Dispatch>,
+    pub program: Program,
     pub software: Vec<Dispatch>,
-    pub buffers: Vec<Buffer>,
-    pub outputs: Vec<Buffer>,
     pub formats: Vec<OutputFormat>,
     pub compiler: Option<String>,
 }
@@ -182,7 +178,8 @@ pub(crate) fn place<D: Device>(
     };
     let (dispatches, software) = (dispatches(&kernels.launches)?, dispatches(&kernels.software)?);
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
-    Ok(Placed { dispatches, software, buffers, outputs, formats, compiler })
+    let program = Program { dispatches, changes: Changes::default(), buffers, outputs };
+    Ok(Placed { program, software, formats, compiler })
 }
 
 /// The code objects loaded so far.

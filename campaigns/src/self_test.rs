@@ -138,12 +138,12 @@ fn wrong_output(
     site: impl Fn(Place, Action) -> Site,
 ) -> Option<Planted> {
     let workload = &prepared.workload;
-    let results = workload.outputs.iter().zip(&prepared.formats).enumerate();
+    let results = workload.program.outputs.iter().zip(&prepared.formats).enumerate();
     for (index, (output, format)) in results {
         if !matches!(format.role, OutputRole::Result(_)) || output.bytes < 4 {
             continue;
         }
-        let buffer = workload.buffers.iter().position(|buffer| buffer == output)?;
+        let buffer = workload.program.buffers.iter().position(|buffer| buffer == output)?;
         let mut outputs = golden.outputs.clone();
         let word = outputs.get_mut(index)?.first_chunk_mut::<4>()?;
         let flip = u32::MAX;

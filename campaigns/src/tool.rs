@@ -31,7 +31,7 @@ pub fn measure<T: Tool>(
     let code_of = |module| workload.device.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };
     let beside = (!instructions.is_empty()).then_some(&emulator as &dyn Beside);
-    let dispatches = &workload.dispatches;
+    let dispatches = &workload.program.dispatches;
     let found =
         measure_beside::<T, _>(&mut device, code_of, dispatches, options, &compiler, beside);
     campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))

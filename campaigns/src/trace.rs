@@ -34,8 +34,8 @@ pub fn trace(campaign: &Campaign, site: &Site) -> Result<Traced, CampaignError> 
     let Prepared { workload, formats, .. } = prepare_emulated(campaign)?;
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
     let trace = campaign.unless_stopped(follow(&workload, site, &limits).map_err(Into::into))?;
-    let kernels = workload.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
-    let outputs = workload.outputs.into_iter().map(|output| output.name).collect();
+    let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
+    let outputs = workload.program.outputs.into_iter().map(|output| output.name).collect();
     Ok(Traced { name: campaign.name.clone(), site: *site, trace, kernels, outputs })
 }
 

@@ -1,7 +1,7 @@
 //! The words that faults strike, in the state of a wave.
 
+use crate::program::Buffer;
 use crate::site::Place;
-use crate::workload::Buffer;
 use flipwave_device::Address;
 use flipwave_isa::Lane;
 use flipwave_sim::WaveState;

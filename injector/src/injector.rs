@@ -1,8 +1,9 @@
 //! The faults of a plan, one after another, by the shortest way that gives the same result.
 
-use crate::injection::{Ending, Injection, InjectionError, check, inject};
+use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::{Planned, StruckWorkgroups};
 use crate::restart::{Attempt, Restart};
+use crate::run::{check, inject};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
 

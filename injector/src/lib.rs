@@ -12,12 +12,15 @@ mod device_side;
 mod fate;
 mod fault;
 mod foresight;
+mod golden;
 mod injection;
 mod injector;
 mod landmarks;
 mod online;
 mod population;
+mod program;
 mod restart;
+mod run;
 mod site;
 mod stream;
 mod strike;
@@ -37,7 +40,8 @@ pub use fault::{
     MaskDistribution, MasksError, RelativeError, Scope, UnknownScope, UnknownTarget,
 };
 pub use foresight::foresee;
-pub use injection::{Ending, Injection, InjectionError, Struck, inject};
+pub use golden::{Golden, GoldenError, instruction_limit};
+pub use injection::{Ending, Injection, InjectionError, Struck};
 pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
 pub use online::OnlineStrike;
@@ -47,9 +51,11 @@ pub use population::{
     Sampling, Selection, Stratification, Stratum, StruckWorkgroups, UnknownGroup,
     UnknownStratification, profile,
 };
+pub use program::{Buffer, Program};
+pub use run::inject;
 pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,
     Wrong, WrongOutput, trace,
 };
-pub use workload::{Buffer, Golden, GoldenError, Workload, instruction_limit};
+pub use workload::Workload;

@@ -1,8 +1,7 @@
 //! A fault inside of the embedded GPU: an observer that strikes when the site is reached.
 
-use crate::InjectionError;
 use crate::cell::Cells;
-use crate::injection::Struck;
+use crate::injection::{InjectionError, Struck};
 use crate::population::result_word;
 use crate::site::{Event, Place, Site, Unit, When};
 use flipwave_device::WaveId;

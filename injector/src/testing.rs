@@ -1,7 +1,7 @@
 //! Instructions and traces for unit tests: what a device would execute, without a device.
 
 use crate::population::Execution;
-use crate::{Attendance, Changes, Workload};
+use crate::{Attendance, Program, Workload};
 use flipwave_device::{Dispatch, ModuleId, WaveId};
 use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
 use flipwave_sim::EmbeddedGpu;
@@ -14,10 +14,7 @@ pub(crate) type Event = (WaveId, Inst, LaneMask);
 pub(crate) fn workload() -> Workload {
     Workload {
         device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
-        dispatches: Vec::new(),
-        changes: Changes::default(),
-        buffers: Vec::new(),
-        outputs: Vec::new(),
+        program: Program::default(),
         guests: BTreeMap::new(),
         attendance: Attendance::default(),
     }

@@ -1,15 +1,17 @@
-//! A program ready to run: a device with code and data in place, the launches, the outputs.
+//! A program ready to run: a device with code and data in place.
 
 use crate::attendance::Attendance;
 use crate::cell::Cells;
-use crate::change::{Changes, apply};
-use crate::injection::{Ending, run_from};
+use crate::change::apply;
+use crate::golden::{Golden, GoldenError};
+use crate::injection::Ending;
 use crate::population::Resources;
+use crate::program::{Buffer, Program};
+use crate::run::run_from;
 use crate::site::Unit;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dim3, Dispatch, FaultCause,
-    KernelPacket, Place, Statistics,
+    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, Place,
 };
 use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
@@ -26,114 +28,12 @@ use std::sync::Arc;
 pub struct Workload {
     /// The device with code objects loaded and buffers filled.
     pub device: EmbeddedGpu,
-    /// What to launch, in order.
-    pub dispatches: Vec<Dispatch>,
-    /// What happens to memory before each dispatch, and behind the last.
-    pub changes: Changes,
-    /// The memory of the program's data: faults strike it under its number. It is there whenever a
-    /// kernel runs.
-    pub buffers: Vec<Buffer>,
-    /// The memory that is compared afterwards. It is there behind the last change.
-    pub outputs: Vec<Buffer>,
+    /// What it launches, and what it leaves.
+    pub program: Program,
     /// Code that was rewritten, as it was, by module: faults are injected into that.
     pub guests: BTreeMap<u32, Arc<Guest>>,
     /// Who looks after its runs.
     pub attendance: Attendance,
-}
-
-/// A memory range of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Buffer {
-    /// The buffer's name.
-    pub name: String,
-    /// Where it starts.
-    pub address: Address,
-    /// Its length in bytes.
-    pub bytes: usize,
-}
-
-/// The fault-free run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Golden {
-    /// Content of each output afterwards, in the order of [`Workload::outputs`].
-    pub outputs: Vec<Vec<u8>>,
-    /// What each dispatch executed.
-    pub statistics: Vec<Statistics>,
-}
-
-/// A golden run that did not complete: the workload itself is at fault, or the embedded GPU has
-/// a gap.
-#[derive(Debug, thiserror::Error)]
-pub enum GoldenError {
-    /// The device ended a dispatch.
-    #[error("the fault-free run failed in dispatch {dispatch} (kernel `{kernel}`): {fault}")]
-    Faulted {
-        /// Index of the dispatch.
-        dispatch: u32,
-        /// Its kernel.
-        kernel: String,
-        /// What happened.
-        fault: DeviceFault,
-    },
-    /// A dispatch executed more than it may.
-    #[error(
-        "the fault-free run does not end: dispatch {dispatch} (kernel `{kernel}`) had executed \
-         {executed} wave instructions, all that its `instruction_limit` allows, at pc {}, {}; set a \
-         higher limit if it needs more", place.pc, place.wave
-    )]
-    TooLong {
-        /// Index of the dispatch.
-        dispatch: u32,
-        /// Its kernel.
-        kernel: String,
-        /// Wave instructions executed.
-        executed: u64,
-        /// Where a wave was.
-        place: Place,
-    },
-    /// Runs were to stop.
-    #[error(
-        "the fault-free run was stopped in dispatch {dispatch} (kernel `{kernel}`) after {executed} \
-         wave instructions, at pc {}, {}", place.pc, place.wave
-    )]
-    Stopped {
-        /// Index of the dispatch.
-        dispatch: u32,
-        /// Its kernel.
-        kernel: String,
-        /// Wave instructions executed.
-        executed: u64,
-        /// Where a wave was.
-        place: Place,
-    },
-    /// A packet in memory that is not what is known of it.
-    #[error(
-        "dispatch {dispatch} (kernel `{kernel}`) is recorded with grid {}, workgroup {} and \
-         {lds_bytes} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
-        extent(grid), extent(workgroup), extent(&packet.grid), extent(&packet.workgroup),
-        packet.lds_bytes
-    )]
-    OtherPacket {
-        /// Index of the dispatch.
-        dispatch: u32,
-        /// Its kernel.
-        kernel: String,
-        /// Work-items per dimension, as recorded.
-        grid: Dim3,
-        /// Work-items of a workgroup per dimension, as recorded.
-        workgroup: Dim3,
-        /// LDS bytes, as recorded.
-        lds_bytes: u32,
-        /// What memory holds where the packet is.
-        packet: KernelPacket,
-    },
-    /// The device refused a request.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-fn extent(extent: &Dim3) -> String {
-    extent.map(|size| size.to_string()).join(",")
 }
 
 impl Workload {
@@ -186,7 +86,7 @@ impl Workload {
     /// # Errors
     /// As [`Workload::golden`].
     pub fn written_outputs(&self) -> Result<Vec<bool>, GoldenError> {
-        let sets = self.outputs.iter().map(|output| {
+        let sets = self.program.outputs.iter().map(|output| {
             let mut bytes = ByteSet::default();
             bytes.insert(output.address, output.bytes as u64);
             bytes
@@ -278,7 +178,7 @@ impl Workload {
 
     /// The words that faults strike.
     pub(crate) fn cells(&self) -> Cells<'_> {
-        Cells { buffers: &self.buffers }
+        Cells { buffers: &self.program.buffers }
     }
 
     /// The source lines of a dispatch's code, where it says them and is as it was compiled.
@@ -321,7 +221,7 @@ impl Workload {
             registers,
             lds_bytes: state.lds_bytes() as u64,
             scratch_bytes: state.private_bytes().into(),
-            buffers: self.buffers.iter().map(|buffer| buffer.bytes as u64).collect(),
+            buffers: self.program.buffers.iter().map(|buffer| buffer.bytes as u64).collect(),
         }
     }
 
@@ -335,7 +235,8 @@ impl Workload {
             &Dispatch,
         ) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
-        let limits: Vec<u64> = self.dispatches.iter().map(|own| own.instruction_limit).collect();
+        let limits: Vec<u64> =
+            self.program.dispatches.iter().map(|own| own.instruction_limit).collect();
         let mut device = self.start()?;
         device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
         let run = run_from(self, &limits, 0, device, Vec::new(), |index, device, own| {
@@ -347,7 +248,7 @@ impl Workload {
             Ending::Faulted { dispatch, fault } => (dispatch, fault),
         };
         let index = dispatch as usize;
-        let (kernel, place) = (self.dispatches[index].kernel.clone(), fault.place);
+        let (kernel, place) = (self.program.dispatches[index].kernel.clone(), fault.place);
         Err(match fault.cause {
             FaultCause::Watchdog { executed } if self.attendance.is_stopped() => {
                 GoldenError::Stopped { dispatch, kernel, executed, place }
@@ -371,7 +272,7 @@ impl Workload {
     /// # Errors
     /// None on a device that has run what comes before.
     pub fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
-        self.changes.before(index).iter().try_for_each(|change| apply(change, device))
+        self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 
     /// The outputs as they are in the memory of `device`, a clone of the workload's own.
@@ -384,7 +285,7 @@ impl Workload {
             device.read(output.address, &mut bytes)?;
             Ok(bytes)
         };
-        self.outputs.iter().map(read).collect()
+        self.program.outputs.iter().map(read).collect()
     }
 }
 
@@ -403,33 +304,4 @@ fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), 
     }
     let (dispatch, kernel) = (index, own.kernel.clone());
     Err(GoldenError::OtherPacket { dispatch, kernel, grid, workgroup, lds_bytes, packet })
-}
-
-impl Golden {
-    /// The watchdog of each dispatch in faulty runs, in wave instructions.
-    pub fn instruction_limits(&self) -> Vec<u64> {
-        self.statistics
-            .iter()
-            .map(|executed| instruction_limit(executed.wave_instructions))
-            .collect()
-    }
-}
-
-/// After how many wave instructions a faulty run of a dispatch counts as hung: ten times what
-/// the fault-free run of it executed, and 10,000 for dispatches so short that ten times them is
-/// nothing. A faulty run that is slower than that is taken for endless.
-pub fn instruction_limit(golden_wave_instructions: u64) -> u64 {
-    golden_wave_instructions.saturating_mul(10).saturating_add(10_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_watchdog_leaves_room_and_does_not_overflow() {
-        assert_eq!(instruction_limit(0), 10_000);
-        assert_eq!(instruction_limit(1_000_000), 10_010_000);
-        assert_eq!(instruction_limit(u64::MAX), u64::MAX);
-    }
 }

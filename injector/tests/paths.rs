@@ -198,7 +198,8 @@ fn both_ways_agree_in_waves_of_32_lanes() {
 fn both_ways_agree_where_arguments_are_preloaded() {
     for machine in [GFX90A_PRELOADING, GFX942_PRELOADING] {
         let workload = workload(&machine);
-        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        let object =
+            workload.device.code_object(workload.program.dispatches[0].module).expect("code");
         assert!(object.kernels().iter().all(|own| own.start().0 == own.entry().0 + 256));
         both_ways_agree(&machine, 2);
     }
@@ -247,7 +248,7 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
     let mut workload = workload(&GFX90A);
     let words: Vec<u8> =
         numbers().into_iter().cycle().take(WORDS).flat_map(u32::to_le_bytes).collect();
-    workload.device.write(workload.buffers[0].address, &words).expect("the buffer");
+    workload.device.write(workload.program.buffers[0].address, &words).expect("the buffer");
     let golden = workload.golden().expect("a golden run");
     let compiler = HookCompiler::find().expect("clang");
     let mut hooks = HookInjector::new(&workload, &compiler);
@@ -288,7 +289,8 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
 #[test]
 fn refused_sites_have_no_outcome() {
     let at = |workload: &Workload, name: &str| {
-        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        let object =
+            workload.device.code_object(workload.program.dispatches[0].module).expect("code");
         let program = Program::read(object).expect("a program");
         let found = program.insts().find(|(_, inst)| inst.operation.name() == name);
         found.map(|(_, inst)| inst.pc).expect("the instruction")
@@ -322,7 +324,7 @@ fn refused_sites_have_no_outcome() {
 fn a_dword_that_an_instruction_does_not_have_is_an_error() {
     let workload = workload(&GFX90A);
     let limits = workload.golden().expect("a golden run").instruction_limits();
-    let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+    let object = workload.device.code_object(workload.program.dispatches[0].module).expect("code");
     let program = Program::read(object).expect("a program");
     let with = |size: u8| {
         let found = program.insts().find(|(_, inst)| inst.size == size);

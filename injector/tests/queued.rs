@@ -7,8 +7,8 @@ use flipwave_device::{Address, Change, Device, Dispatch, KernelPacket, Patch, Qu
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Changes, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
-    HookInjector, Injection, InjectionError, Injector, Planned, Scope, Selection, Stratification,
-    StruckWorkgroups, Workload, inject, profile, trace,
+    HookInjector, Injection, InjectionError, Injector, Planned, Program, Scope, Selection,
+    Stratification, StruckWorkgroups, Workload, inject, profile, trace,
 };
 use flipwave_sim::EmbeddedGpu;
 use std::num::NonZeroU32;
@@ -26,21 +26,21 @@ fn queued(ordinary: &Workload, object: &CodeObject, code: Address) -> Workload {
     device.allocate_at(code, image.bytes.len() as u64).expect("memory");
     device.write(code, &image.bytes).expect("the image");
     let module = device.adopt(object, bias).expect("code");
-    for buffer in &ordinary.buffers {
+    for buffer in &ordinary.program.buffers {
         let mut content = vec![0; buffer.bytes];
         ordinary.device.read(buffer.address, &mut content).expect("the buffer");
         device.allocate_at(buffer.address, buffer.bytes as u64).expect("memory");
         device.write(buffer.address, &content).expect("the buffer");
     }
     let mut free = ordinary.device.clone();
-    let bytes = ordinary.dispatches[0].kernarg.len() as u64;
+    let bytes = ordinary.program.dispatches[0].kernarg.len() as u64;
     let [kernarg, packet, queue] = [bytes, KernelPacket::SIZE as u64, 256].map(|bytes| {
         let place = free.allocate(bytes).expect("a place");
         device.allocate_at(place, bytes).expect("memory");
         place
     });
     let (mut dispatches, mut changes) = (Vec::new(), Changes::default());
-    for (number, own) in ordinary.dispatches.iter().enumerate() {
+    for (number, own) in ordinary.program.dispatches.iter().enumerate() {
         let descriptor = &object.kernel(&own.kernel).expect("the kernel").descriptor;
         let content = KernelPacket {
             workgroup: own.workgroup,
@@ -58,7 +58,9 @@ fn queued(ordinary: &Workload, object: &CodeObject, code: Address) -> Workload {
         let kernarg = Vec::new();
         dispatches.push(Dispatch { module, kernarg, queued: Some(queued), ..own.clone() });
     }
-    Workload { device, dispatches, changes, ..ordinary.clone() }
+    let Workload { program, .. } = ordinary.clone();
+    let program = Program { dispatches, changes, ..program };
+    Workload { device, program, ..ordinary.clone() }
 }
 
 /// The ordinary workload, and the same in a queue with its code where it was, or elsewhere.
@@ -66,7 +68,7 @@ fn workloads() -> [Workload; 3] {
     let object = compile("paths.cl", PROCESSOR, &["-DACC_VGPRS"]);
     let ordinary = paths(&object, PROCESSOR);
     let first = object.load_image(0).expect("an image").address;
-    let module = ordinary.dispatches[0].module;
+    let module = ordinary.program.dispatches[0].module;
     let code = ordinary.device.address_of(module, first).expect("an address");
     let [there, elsewhere] = [code, ELSEWHERE].map(|code| queued(&ordinary, &object, code));
     [ordinary, there, elsewhere]
@@ -105,8 +107,9 @@ fn a_queued_dispatch_is_the_ordinary_one() {
     }
     // The control: the second packet is not the first. One of another shape is refused.
     let mut changes = Changes::default();
-    changes.add(0, queued.changes.before(0)[0].clone());
-    let other = Workload { changes, ..queued.clone() };
+    changes.add(0, queued.program.changes.before(0)[0].clone());
+    let program = Program { changes, ..queued.program.clone() };
+    let other = Workload { program, ..queued.clone() };
     assert!(!other.golden().is_ok_and(|other| other == golden));
 
     let mut compared = 0;

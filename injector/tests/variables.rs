@@ -5,7 +5,8 @@ use crate::common::{compile, planned};
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Buffer, Changes, Ending, Fault, FaultModel, HookInjector, Injection, Planned, Workload, inject,
+    Buffer, Changes, Ending, Fault, FaultModel, HookInjector, Injection, Planned, Program,
+    Workload, inject,
 };
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
@@ -32,10 +33,12 @@ fn rewritten_code_shares_variables_with_the_original() {
     let out = Buffer { name: "out".to_owned(), address, bytes: 256 };
     let workload = Workload {
         device,
-        dispatches: vec![dispatch; 3],
-        changes: Changes::default(),
-        buffers: vec![out.clone()],
-        outputs: vec![out],
+        program: Program {
+            dispatches: vec![dispatch; 3],
+            changes: Changes::default(),
+            buffers: vec![out.clone()],
+            outputs: vec![out],
+        },
         guests: BTreeMap::new(),
         attendance: Default::default(),
     };

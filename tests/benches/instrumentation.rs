@@ -133,7 +133,7 @@ fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
     let found = measure::<InstructionCount, _>(
         &mut device,
         code_of,
-        &workload.dispatches,
+        &workload.program.dispatches,
         &options,
         compiler,
     )?;

@@ -45,7 +45,7 @@ pub fn instrument(
 ) -> Instrumented {
     let mut device = workload.device.clone();
     let mut rewritten = BTreeMap::new();
-    for dispatch in &workload.dispatches {
+    for dispatch in &workload.program.dispatches {
         if rewritten.contains_key(&dispatch.module.0) {
             continue;
         }
@@ -60,7 +60,7 @@ pub fn instrument(
     }
     let original = Workload { device, ..workload.clone() };
     let mut workload = original.clone();
-    for dispatch in &mut workload.dispatches {
+    for dispatch in &mut workload.program.dispatches {
         if let Some((module, _)) = rewritten.get(&dispatch.module.0) {
             dispatch.module = *module;
         }
@@ -72,7 +72,7 @@ pub fn instrument(
 impl Instrumented {
     /// Each launch as it was and as it is, in order.
     pub fn twins(&self) -> impl Iterator<Item = Twins<'_>> {
-        let pairs = self.original.dispatches.iter().zip(&self.workload.dispatches);
+        let pairs = self.original.program.dispatches.iter().zip(&self.workload.program.dispatches);
         pairs.filter_map(|(original, instrumented)| {
             let (_, rewritten) = self.rewritten.get(&original.module.0)?;
             Some(Twins { original, instrumented, rewritten, substituted: BTreeSet::new() })

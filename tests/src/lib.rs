@@ -35,7 +35,7 @@ pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines, unified_machines};
 pub use once::Once;
-pub use program::{Program, clean, compile, compile_file, compile_for, gfx90a, scalar};
+pub use program::{TestProgram, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};

@@ -69,7 +69,7 @@ pub fn scalar<T: Element>(value: T) -> ArgumentValue {
 type Examine = Box<dyn Fn(&Workload)>;
 
 /// A code object with the buffers and launches of one program.
-pub struct Program {
+pub struct TestProgram {
     kernels: Vec<Kernel>,
     module: ModuleId,
     workload: Workload,
@@ -79,22 +79,19 @@ pub struct Program {
     examine: Option<Examine>,
 }
 
-impl Program {
+impl TestProgram {
     /// A program of `code_object` without buffers and launches.
-    pub fn new(code_object: &[u8]) -> Program {
+    pub fn new(code_object: &[u8]) -> TestProgram {
         let object = CodeObject::parse(code_object).expect("a code object");
         let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
         let workload = Workload {
             device,
-            dispatches: Vec::new(),
-            changes: Default::default(),
-            buffers: Vec::new(),
-            outputs: Vec::new(),
+            program: Default::default(),
             guests: Default::default(),
             attendance: Default::default(),
         };
-        Program {
+        TestProgram {
             kernels: object.kernels().to_vec(),
             module,
             workload,
@@ -106,19 +103,19 @@ impl Program {
     }
 
     /// The same program, run at the strict level besides whenever it is run.
-    pub fn strictly(self) -> Program {
-        Program { is_strict: true, ..self }
+    pub fn strictly(self) -> TestProgram {
+        TestProgram { is_strict: true, ..self }
     }
 
     /// The same program, run besides with garbage in all registers that are dead, whenever it is
     /// run.
-    pub fn scribbled(self) -> Program {
-        Program { is_scribbled: true, ..self }
+    pub fn scribbled(self) -> TestProgram {
+        TestProgram { is_scribbled: true, ..self }
     }
 
     /// The same program, given to `examine` besides whenever it is run.
-    pub fn examined(self, examine: impl Fn(&Workload) + 'static) -> Program {
-        Program { examine: Some(Box::new(examine)), ..self }
+    pub fn examined(self, examine: impl Fn(&Workload) + 'static) -> TestProgram {
+        TestProgram { examine: Some(Box::new(examine)), ..self }
     }
 
     /// Lanes of a wave of its kernels.
@@ -136,8 +133,8 @@ impl Program {
     pub fn output<T: Element>(&mut self, values: &[T]) -> ArgumentValue {
         let bytes = to_bytes(values);
         let address = self.allocate(&bytes);
-        let name = format!("output {}", self.workload.outputs.len());
-        self.workload.outputs.push(Buffer { name, address, bytes: bytes.len() });
+        let name = format!("output {}", self.workload.program.outputs.len());
+        self.workload.program.outputs.push(Buffer { name, address, bytes: bytes.len() });
         ArgumentValue::Buffer(address)
     }
 
@@ -159,7 +156,7 @@ impl Program {
         let found = self.kernels.iter().find(|found| *found.name == *kernel).expect("the kernel");
         let layout = layout(found, arguments, grid, workgroup)
             .unwrap_or_else(|error| panic!("{kernel}: {error}"));
-        self.workload.dispatches.push(Dispatch {
+        self.workload.program.dispatches.push(Dispatch {
             module: self.module,
             kernel: kernel.to_owned(),
             grid,

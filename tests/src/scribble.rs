@@ -32,7 +32,7 @@ pub fn scribbled(
     let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
     let mut device = workload.device.clone();
-    for dispatch in &workload.dispatches {
+    for dispatch in &workload.program.dispatches {
         let mut observer = Scribbler::new(&program, &liveness, overwrites);
         match device.dispatch_observed(dispatch, &mut observer) {
             Ok(Completion::Completed(_)) => {}
@@ -45,7 +45,7 @@ pub fn scribbled(
         device.read(output.address, &mut bytes).expect("an output");
         bytes
     };
-    Ok(workload.outputs.iter().map(read).collect())
+    Ok(workload.program.outputs.iter().map(read).collect())
 }
 
 struct Scribbler<'a> {

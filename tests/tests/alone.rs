@@ -9,7 +9,7 @@ use flipwave_sim::{
     ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Stalls,
     Unobserved, Watch, WaveState,
 };
-use flipwave_tests::{MACHINES, Program, assemble, assemble_for, compile, examples};
+use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ const TAKES_TURNS: Policy = Policy {
 /// The dispatches of a workload with the device as each finds it.
 fn dispatches(workload: &Workload) -> Vec<(EmbeddedGpu, Dispatch)> {
     let mut device = workload.device.clone();
-    let each = workload.dispatches.iter().map(|dispatch| {
+    let each = workload.program.dispatches.iter().map(|dispatch| {
         let before = device.clone();
         device.dispatch(dispatch).expect("a dispatch");
         (before, dispatch.clone())
@@ -215,11 +215,11 @@ fn a_workgroup_alone_does_what_it_does_among_the_others() {
 /// have one after the other.
 #[test]
 fn private_memory_and_lds_go_with_the_workgroup() {
-    let mut program = Program::new(&compile("private.cl", &["-O0"]));
+    let mut program = TestProgram::new(&compile("private.cl", &["-O0"]));
     let out = program.output(&[0u32; 20 * 128]);
     program.launch("keeps", [20 * 128, 1, 1], [128, 1, 1], &[out]);
     let workload = program.workload();
-    let whole = Whole::new(&workload.device, &workload.dispatches[0]);
+    let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
     let used: ByteSet = whole.footprints.iter().fold(ByteSet::default(), |mut all, (_, own)| {
         assert!(own.private.len() >= 128 * 8 * 4);
         all.unite(&own.private);
@@ -230,7 +230,7 @@ fn private_memory_and_lds_go_with_the_workgroup() {
     let mut device = workload.device;
     for policy in [Policy::default(), TAKES_TURNS] {
         device.set_policy(policy);
-        assert!(assert_alone(&device, &workload.dispatches[0], "private.cl") >= 20);
+        assert!(assert_alone(&device, &workload.program.dispatches[0], "private.cl") >= 20);
     }
 }
 
@@ -239,7 +239,7 @@ fn recording_changes_nothing() {
     let mut workloads: Vec<(String, Workload)> = ["reduction", "scan", "jacobi", "matmul"]
         .map(|name| (name.to_owned(), example(name)))
         .into();
-    let mut program = Program::new(&compile("waiting.cl", &["-O0"]));
+    let mut program = TestProgram::new(&compile("waiting.cl", &["-O0"]));
     let done = program.input(&[0u32; 8]);
     let out = program.output(&[0u32; 8]);
     program.launch("waits_for_workgroup", [8 * 64, 1, 1], [64, 1, 1], &[done, out]);
@@ -253,7 +253,7 @@ fn recording_changes_nothing() {
         "v_lshlrev_b32 v2, 5, v1\n global_store_short v2, v0, s[2:3] offset:3",
         "global_store_dwordx2 v0, v[0:1], s[2:3]\n global_store_dword v1, v0, s[0:1] offset:4088",
     ] {
-        let mut program = Program::new(&assemble(body).code_object);
+        let mut program = TestProgram::new(&assemble(body).code_object);
         let out = program.output(&[0u32; 64]);
         program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
         workloads.push((body.to_owned(), program.workload()));
@@ -261,7 +261,7 @@ fn recording_changes_nothing() {
     let mut faults = 0;
     for (name, workload) in &workloads {
         let mut device = workload.device.clone();
-        for dispatch in &workload.dispatches {
+        for dispatch in &workload.program.dispatches {
             let whole = Whole::new(&device, dispatch);
             let mut traces = Traces::default();
             let completion = device.dispatch_observed(dispatch, &mut traces).expect("a dispatch");
@@ -278,7 +278,7 @@ fn recording_changes_nothing() {
 
 #[test]
 fn a_footprint_has_each_byte_and_no_other() {
-    let mut program = Program::new(
+    let mut program = TestProgram::new(
         &assemble(
             "global_load_ubyte v2, v0, s[2:3] offset:3
              v_cmp_gt_u32 vcc, 8, v0
@@ -293,7 +293,7 @@ fn a_footprint_has_each_byte_and_no_other() {
     let ArgumentValue::Buffer(Address(buffer)) = out else { panic!("a buffer") };
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
-    let whole = Whole::new(&workload.device, &workload.dispatches[0]);
+    let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
     let own = whole.footprints.get([0; 3]).expect("the workgroup");
     let lanes = |offset: u64, bytes| (0..8).map(move |lane| (buffer + offset + 4 * lane, bytes));
     let set = |ranges: Vec<(u64, u64)>| {
@@ -317,12 +317,12 @@ fn a_footprint_has_each_byte_and_no_other() {
 /// The comparison can fail: what the others do reaches these workgroups.
 #[test]
 fn workgroups_that_count_together_are_dependent_and_differ_alone() {
-    let mut program = Program::new(&compile("counter.cl", &["-O3"]));
+    let mut program = TestProgram::new(&compile("counter.cl", &["-O3"]));
     let next = program.output(&[0u32]);
     let out = program.output(&[0u32; 4]);
     program.launch("tickets", [256, 1, 1], [64, 1, 1], &[next, out]);
     let workload = program.workload();
-    let (device, dispatch) = (&workload.device, &workload.dispatches[0]);
+    let (device, dispatch) = (&workload.device, &workload.program.dispatches[0]);
     let whole = Whole::new(device, dispatch);
     let all: Vec<[u32; 3]> = (0..4).map(|x| [x, 0, 0]).collect();
     assert_eq!(whole.footprints.dependent(), all);
@@ -342,7 +342,7 @@ fn workgroups_that_count_together_are_dependent_and_differ_alone() {
 #[test]
 fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
     let workload = example("matmul");
-    let (mut device, dispatch) = (workload.device.clone(), &workload.dispatches[0]);
+    let (mut device, dispatch) = (workload.device.clone(), &workload.program.dispatches[0]);
     let before: Vec<_> = device.allocations().collect();
     let mut execution = device.begin(dispatch).expect("a dispatch");
     device.advance(&mut execution, &mut Unobserved, 1000).expect("a dispatch");
@@ -373,11 +373,11 @@ fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
 fn footprints(instructions: &str) -> Footprints {
     let machine = MACHINES.into_iter().find(|own| own.target().processor() == "gfx942");
     let kernel = assemble_for(machine.expect("gfx942"), instructions);
-    let mut program = Program::new(&kernel.code_object);
+    let mut program = TestProgram::new(&kernel.code_object);
     let out = program.output(&[0u32; 64]);
     program.launch("planted", [12 * 64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
-    Whole::new(&workload.device, &workload.dispatches[0]).footprints
+    Whole::new(&workload.device, &workload.program.dispatches[0]).footprints
 }
 
 #[test]

@@ -10,7 +10,9 @@ use flipwave_injector::{
 };
 use flipwave_isa::{Lane, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
-use flipwave_tests::{Program, assemble, example, flipwave, plan_of, profile_of, rows, to_values};
+use flipwave_tests::{
+    TestProgram, assemble, example, flipwave, plan_of, profile_of, rows, to_values,
+};
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -177,7 +179,7 @@ fn the_site_drawn_is_the_site_hit() {
 
         let mut device = workload.device.clone();
         let mut seen = HashMap::new();
-        for (index, dispatch) in (0..).zip(&workload.dispatches) {
+        for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
             let mut witness = Witness::of(&plan, index);
             device.dispatch_observed(dispatch, &mut witness).expect("a dispatch");
             seen.extend(witness.seen);
@@ -287,7 +289,7 @@ fn both_halves_of_64_bit_results_are_hit_alike() {
 fn every_place_is_drawn_alike() {
     const EACH: u64 = 100;
     let kernel = assemble("v_cmp_lt_u32 vcc, 31, v0\n s_cmp_lg_u32 s2, 0");
-    let mut program = Program::new(&kernel.code_object);
+    let mut program = TestProgram::new(&kernel.code_object);
     let buffer = program.output(&[0u32; 64]);
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[buffer]);
     let workload = program.workload();
@@ -372,7 +374,7 @@ fn the_profile_counts_every_place_once() {
         let (_, Prepared { workload, .. }) = read(&file);
         let mut tally = Tally::default();
         let mut device = workload.device.clone();
-        for dispatch in &workload.dispatches {
+        for dispatch in &workload.program.dispatches {
             tally.exec.clear();
             device.dispatch_observed(dispatch, &mut tally).expect("a dispatch");
         }

@@ -32,7 +32,8 @@ fn emulated(
     campaign: &Campaign,
     workload: &Workload,
 ) -> (Rewritten, BTreeSet<flipwave_hooks::flow::InstIndex>) {
-    let object = workload.device.code_object(workload.dispatches[0].module).expect("loaded");
+    let object =
+        workload.device.code_object(workload.program.dispatches[0].module).expect("loaded");
     let mut instrumentation = Instrumentation::new(object).unwrap_or_else(|e| panic!("{e}"));
     let program = instrumentation.program().clone();
     let scan = Scan::new(object, &program, &kernels(campaign).instructions, hook_compiler());
@@ -55,14 +56,16 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
             let mut device = workload.device.clone();
             let module = device.load(&rewritten.object).unwrap_or_else(|error| panic!("{error}"));
             let mut emulated = Workload { device: device.clone(), ..workload.clone() };
-            emulated.dispatches.iter_mut().for_each(|own| own.module = module);
+            emulated.program.dispatches.iter_mut().for_each(|own| own.module = module);
             clean(&emulated);
             if workload.golden().is_err() {
                 // The device has no such proxies: they are of another chip.
                 assert!(file.ends_with("fp8.yaml"), "{}", file.display());
                 continue;
             }
-            for (original, instrumented) in workload.dispatches.iter().zip(&emulated.dispatches) {
+            for (original, instrumented) in
+                workload.program.dispatches.iter().zip(&emulated.program.dispatches)
+            {
                 let (rewritten, substituted) = (&rewritten, substituted.clone());
                 let twins = Twins { original, instrumented, rewritten, substituted };
                 let report = twins.side_by_side(&device, true);

@@ -1,11 +1,11 @@
 //! Single instructions, decoded and executed, whose rules random programs once found broken.
 
-use flipwave_tests::{Program, assemble, to_values};
+use flipwave_tests::{TestProgram, assemble, to_values};
 
 /// What a wave stores that runs `body` and leaves its result in `v2`.
 fn run(body: &str) -> Vec<u32> {
     let kernel = assemble(&format!("{body}\n global_store_dword v1, v2, s[2:3]"));
-    let mut program = Program::new(&kernel.code_object);
+    let mut program = TestProgram::new(&kernel.code_object);
     let arguments = [program.output(&[0u32; 64])];
     program.launch("planted", [64, 1, 1], [64, 1, 1], &arguments);
     to_values(&program.outputs()[0])

@@ -7,7 +7,7 @@ use flipwave_injector::{
     MaskDistribution, Planned, RelativeError, Scope, Workload, inject, supports,
 };
 use flipwave_tests::{
-    Program, compile, example, flipwave, hook_compiler, plan_of, profile_of, rows,
+    TestProgram, compile, example, flipwave, hook_compiler, plan_of, profile_of, rows,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,7 +45,7 @@ fn durations() -> [Duration; 3] {
 
 /// Two workgroups of two waves.
 fn workload() -> Workload {
-    let mut program = Program::new(&compile("faults.cl", &["-O2"]));
+    let mut program = TestProgram::new(&compile("faults.cl", &["-O2"]));
     let values: Vec<f32> = (0..256).map(|item| item as f32 / 64.0).collect();
     let input = program.input(&values);
     let output = program.output(&[0.0f32; 256]);
@@ -56,7 +56,7 @@ fn workload() -> Workload {
         &[output, input, flipwave_tests::scalar(3i32)],
     );
     let mut workload = program.workload();
-    workload.buffers = workload.outputs.clone();
+    workload.program.buffers = workload.program.outputs.clone();
     workload
 }
 

@@ -60,7 +60,7 @@ fn assert_computes(expected: &[Vec<u8>], campaign: Campaign) {
     let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(golden.outputs.len(), expected.len());
     for ((output, found), expected) in
-        prepared.workload.outputs.iter().zip(&golden.outputs).zip(expected)
+        prepared.workload.program.outputs.iter().zip(&golden.outputs).zip(expected)
     {
         let first = found.iter().zip(expected).position(|(found, expected)| found != expected);
         assert_eq!(first, None, "first byte of `{}` that differs", output.name);

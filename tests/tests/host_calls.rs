@@ -1,11 +1,11 @@
 //! Kernels that call the host run as long as they do not; when they do, the error says what they want.
 
 use flipwave_injector::GoldenError;
-use flipwave_tests::{Program, compile, to_values};
+use flipwave_tests::{TestProgram, compile, to_values};
 
 /// A program that doubles numbers up to one.
-fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> Program {
-    let mut program = Program::new(&compile(file, &[level]));
+fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> TestProgram {
+    let mut program = TestProgram::new(&compile(file, &[level]));
     let values: Vec<i32> = (last - 63..=last).collect();
     let (values, doubled) = (program.input(&values), program.output(&[0i32; 64]));
     program.launch(kernel, [64, 1, 1], [64, 1, 1], &[values, doubled]);

@@ -1,20 +1,20 @@
 //! Instructions that compilers do not emit, in kernels written by hand.
 
 use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
-use flipwave_tests::{Program, assemble, to_values};
+use flipwave_tests::{TestProgram, assemble, to_values};
 
 /// A kernel of so many workgroups of one wave, on a buffer of 64 zeros.
-fn planted(instructions: &str, workgroups: u32) -> Program {
+fn planted(instructions: &str, workgroups: u32) -> TestProgram {
     let kernel = assemble(instructions);
-    let mut program = Program::new(&kernel.code_object);
+    let mut program = TestProgram::new(&kernel.code_object);
     let buffer = program.output(&[0u32; 64]);
     program.launch("planted", [64 * workgroups, 1, 1], [64, 1, 1], &[buffer]);
     program
 }
 
-fn fault(program: &Program) -> DeviceFault {
+fn fault(program: &TestProgram) -> DeviceFault {
     let mut workload = program.workload();
-    match workload.device.dispatch(&workload.dispatches[0]).expect("a dispatch") {
+    match workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch") {
         Completion::Faulted(fault) => fault,
         Completion::Completed(_) => panic!("it completed"),
     }

@@ -3,7 +3,7 @@
 //! mistakes that must be noticed.
 
 use flipwave_tests::{
-    Overwrites, Program, compile, examples, rewritten_machines, scribbled, to_values, workload,
+    Overwrites, TestProgram, compile, examples, rewritten_machines, scribbled, to_values, workload,
 };
 
 #[test]
@@ -12,9 +12,9 @@ fn the_examples_do_not_miss_what_is_called_dead() {
     for machine in rewritten_machines() {
         for (file, level) in examples().iter().flat_map(|file| [(file, "-O0"), (file, "-O3")]) {
             let workload = workload(machine, file, &[level]);
-            let module = workload.dispatches[0].module;
+            let module = workload.program.dispatches[0].module;
             // What is overwritten is known of one code object.
-            if workload.dispatches.iter().any(|own| own.module != module) {
+            if workload.program.dispatches.iter().any(|own| own.module != module) {
                 continue;
             }
             println!("{} {level} on {machine}", file.display());
@@ -28,8 +28,8 @@ fn the_examples_do_not_miss_what_is_called_dead() {
 }
 
 /// A kernel of which lanes leave a loop at different times.
-fn divergent() -> Program {
-    let mut program = Program::new(&compile("control.cl", &["-O3"]));
+fn divergent() -> TestProgram {
+    let mut program = TestProgram::new(&compile("control.cl", &["-O3"]));
     let values: Vec<u32> = (0..256).map(|n| 1 + n * 7 % 61).collect();
     let arguments = [program.input(&values), program.output(&[0u32; 256])];
     program.launch("collatz", [256, 1, 1], [64, 1, 1], &arguments);
@@ -44,7 +44,7 @@ fn a_live_register_that_is_called_dead_is_missed() {
     assert!(to_values::<u32>(&golden[0]).iter().any(|value| *value > 0));
     let mut workload = program.workload();
     // A loop whose end is gone does not end.
-    workload.dispatches.iter_mut().for_each(|own| own.instruction_limit = 1_000_000);
+    workload.program.dispatches.iter_mut().for_each(|own| own.instruction_limit = 1_000_000);
     let run = |overwrites| scribbled(&workload, program.code_object(), overwrites);
     assert_eq!(run(Overwrites::Dead), Ok(golden.clone()));
     assert_ne!(run(Overwrites::DeadAndOneLive), Ok(golden.clone()));

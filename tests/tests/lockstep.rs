@@ -93,7 +93,7 @@ fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)>
 /// by both the checker and by running side by side, for a wait on the strict level: the embedded
 /// GPU's memory answers at once.
 fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
-    let dispatch = &pair.original.dispatches[0];
+    let dispatch = &pair.original.program.dispatches[0];
     let object = pair.original.device.code_object(dispatch.module).expect("a loaded module");
     let program = Program::read(object).expect("a program");
     let liveness = Liveness::new(&program);
@@ -117,7 +117,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
         }
         let mut device = pair.original.device.clone();
         let module = device.load(&broken).expect("loads");
-        let instrumented = &Dispatch { module, ..pair.workload.dispatches[0].clone() };
+        let instrumented = &Dispatch { module, ..pair.workload.program.dispatches[0].clone() };
         let substituted = Default::default();
         let twins = Twins { original: dispatch, instrumented, rewritten, substituted };
         let report = twins.side_by_side(&device, rule == Rule::Waits);

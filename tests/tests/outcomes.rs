@@ -9,12 +9,12 @@ use flipwave_campaigns::{
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
 use flipwave_injector::{Ending, Injection, Site, foresee, inject};
 use flipwave_isa::{Lane, Pc};
-use flipwave_tests::{Assembly, Element, Program, assemble, to_bytes, to_values};
+use flipwave_tests::{Assembly, Element, TestProgram, assemble, to_bytes, to_values};
 
 /// A kernel and its buffer of 64 elements.
 struct Planted<T> {
     kernel: Assembly,
-    program: Program,
+    program: TestProgram,
     buffer: Address,
     golden: Vec<T>,
 }
@@ -31,7 +31,7 @@ impl<T: Element> Planted<T> {
     /// The kernel with these instructions, on a buffer that is `initial` everywhere.
     fn new(initial: T, instructions: &str) -> Planted<T> {
         let kernel = assemble(instructions);
-        let mut program = Program::new(&kernel.code_object);
+        let mut program = TestProgram::new(&kernel.code_object);
         let argument = program.output(&[initial; 64]);
         let ArgumentValue::Buffer(buffer) = argument else { unreachable!("a buffer") };
         program.launch("planted", [64, 1, 1], [64, 1, 1], &[argument]);

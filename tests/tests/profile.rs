@@ -4,7 +4,7 @@ use flipwave_injector::{
     Allocation, Counting, Fault, FaultModel, Plan, Profile, Sampling, Selection, Stratification,
     Workload, inject, profile,
 };
-use flipwave_tests::{Program, compile, example, flipwave, scalar};
+use flipwave_tests::{TestProgram, compile, example, flipwave, scalar};
 use std::path::Path;
 
 fn counted(workload: &Workload, counting: Counting) -> Profile {
@@ -16,7 +16,7 @@ fn counted(workload: &Workload, counting: Counting) -> Profile {
 
 /// `chase.cl`: the number of steps is an argument.
 fn chases(steps: &[u32]) -> Workload {
-    let mut program = Program::new(&compile("chase.cl", &["-O3"]));
+    let mut program = TestProgram::new(&compile("chase.cl", &["-O3"]));
     let next: Vec<u32> = (0..128).map(|item| (item * 7 + 1) % 128).collect();
     let next = program.input(&next);
     let values = program.input(&[3u32; 128]);

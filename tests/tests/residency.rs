@@ -2,9 +2,9 @@
 //! end with an error that says so.
 
 use flipwave_device::{DeviceFault, FaultCause, Wait};
-use flipwave_injector::{GoldenError, Workload};
+use flipwave_injector::{GoldenError, Program, Workload};
 use flipwave_sim::Policy;
-use flipwave_tests::{MACHINES, Machine, Program, compile_for, to_values};
+use flipwave_tests::{MACHINES, Machine, TestProgram, compile_for, to_values};
 
 /// A machine, and how many workgroups of 256 work-items with few registers it keeps resident: 2048
 /// work-items of a compute unit of gfx90a, 1024 of one of gfx1100, on 104 and 96 of them.
@@ -15,8 +15,8 @@ fn machines() -> [(Machine, u32); 2] {
     })
 }
 
-fn barrier(machine: Machine, options: &str, workgroups: u32) -> Program {
-    let mut program = Program::new(&compile_for(machine, "grid_barrier.cl", &[options, "-g"]));
+fn barrier(machine: Machine, options: &str, workgroups: u32) -> TestProgram {
+    let mut program = TestProgram::new(&compile_for(machine, "grid_barrier.cl", &[options, "-g"]));
     let zeros = vec![0u32; workgroups as usize];
     let (arrived, written) = (program.output(&[0u32]), program.input(&zeros));
     let read = program.output(&zeros);
@@ -25,12 +25,12 @@ fn barrier(machine: Machine, options: &str, workgroups: u32) -> Program {
     program
 }
 
-fn resident(program: &Program) -> u32 {
-    let Workload { mut device, dispatches, .. } = program.workload();
+fn resident(program: &TestProgram) -> u32 {
+    let Workload { mut device, program: Program { dispatches, .. }, .. } = program.workload();
     device.residency(&dispatches[0]).expect("a dispatch").workgroups
 }
 
-fn stopped(program: &Program) -> DeviceFault {
+fn stopped(program: &TestProgram) -> DeviceFault {
     match program.workload().golden() {
         Err(GoldenError::Faulted { fault, .. }) => fault,
         other => panic!("{other:?}"),
@@ -88,7 +88,7 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
 #[test]
 fn a_loop_that_counts_is_no_wait_for_ever() {
     let (machine, _) = machines()[0];
-    let mut program = Program::new(&compile_for(machine, "grid_barrier.cl", &["-O2"]));
+    let mut program = TestProgram::new(&compile_for(machine, "grid_barrier.cl", &["-O2"]));
     let (arrived, looks) = (program.input(&[0u32]), program.output(&[0u32; 256]));
     program.launch("counts", [256, 1, 1], [256, 1, 1], &[arrived, looks]);
     assert_eq!(to_values::<u32>(&program.outputs()[0]), [1_000_000; 256]);

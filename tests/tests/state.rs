@@ -5,7 +5,7 @@ use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_injector::{Buffer, Workload};
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{EmbeddedGpu, Executed, Execution, Observer, Progress, Watch, WaveState};
-use flipwave_tests::{Program, compile, examples};
+use flipwave_tests::{TestProgram, compile, examples};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::hash_map::DefaultHasher;
@@ -82,18 +82,18 @@ fn executed(end: &End) -> Statistics {
 /// Saves each dispatch of a workload at random instructions.
 fn assert_restorable(workload: &Workload, name: &str, random: &mut ChaCha8Rng) {
     let mut device = workload.device.clone();
-    for dispatch in &workload.dispatches {
+    for dispatch in &workload.program.dispatches {
         let begun = part(&device, dispatch, 0);
-        let whole = finish(begun.0, begun.1, begun.2, &workload.outputs, u64::MAX);
+        let whole = finish(begun.0, begun.1, begun.2, &workload.program.outputs, u64::MAX);
         let instructions = executed(&whole).wave_instructions;
         for _ in 0..POINTS {
             let at = random.next_u64() % instructions;
             let (device, execution, trace) = part(&device, dispatch, at);
             let saved = (device.clone(), execution.clone(), trace.clone());
-            let original = finish(device, execution, trace, &workload.outputs, u64::MAX);
+            let original = finish(device, execution, trace, &workload.program.outputs, u64::MAX);
             assert!(original == whole, "{name}: paused at {at} of {instructions}");
             let step = 1 + random.next_u64() % instructions;
-            let restored = finish(saved.0, saved.1, saved.2, &workload.outputs, step);
+            let restored = finish(saved.0, saved.1, saved.2, &workload.program.outputs, step);
             assert!(restored == whole, "{name}: restored at {at} of {instructions}");
         }
         device.dispatch(dispatch).expect("a dispatch");
@@ -111,8 +111,8 @@ fn the_examples_restored_at_random_instructions_end_as_they_would_have() {
 }
 
 /// Waves that wait for each other and see their own order.
-fn order() -> Program {
-    let mut program = Program::new(&compile("waiting.cl", &["-O0"]));
+fn order() -> TestProgram {
+    let mut program = TestProgram::new(&compile("waiting.cl", &["-O0"]));
     let next = program.input(&[0u32]);
     let places = program.output(&[0u32; 1000]);
     let clocks = program.output(&[0u64; 2]);
@@ -132,11 +132,11 @@ fn whose_turn_it_is_belongs_to_the_state() {
 #[test]
 fn a_dispatch_carried_on_one_instruction_at_a_time_ends_as_in_one_go() {
     let workload = order().workload();
-    let [first, _] = &workload.dispatches[..] else { panic!("two dispatches") };
+    let [first, _] = &workload.program.dispatches[..] else { panic!("two dispatches") };
     let begin = || part(&workload.device, first, 0);
     let [whole, stepped] = [u64::MAX, 1].map(|step| {
         let (device, execution, trace) = begin();
-        finish(device, execution, trace, &workload.outputs, step)
+        finish(device, execution, trace, &workload.program.outputs, step)
     });
     assert!(whole == stepped);
 }
@@ -144,10 +144,10 @@ fn a_dispatch_carried_on_one_instruction_at_a_time_ends_as_in_one_go() {
 #[test]
 fn the_watchdog_counts_across_pauses() {
     let mut workload = order().workload();
-    let dispatch = &mut workload.dispatches[0];
+    let dispatch = &mut workload.program.dispatches[0];
     dispatch.instruction_limit = 1500;
     let (device, execution, trace) = part(&workload.device, dispatch, 700);
-    let end = finish(device, execution, trace, &workload.outputs, 300);
+    let end = finish(device, execution, trace, &workload.program.outputs, 300);
     assert!(matches!(end.completion, Completion::Faulted(_)), "{:?}", end.completion);
 }
 
@@ -155,10 +155,10 @@ fn the_watchdog_counts_across_pauses() {
 #[test]
 fn a_state_restored_in_part_is_noticed() {
     let workload = order().workload();
-    let dispatch = &workload.dispatches[0];
+    let dispatch = &workload.program.dispatches[0];
     let (device, execution, trace) = part(&workload.device, dispatch, 2000);
     let earlier = part(&workload.device, dispatch, 1000);
-    let outputs = &workload.outputs;
+    let outputs = &workload.program.outputs;
     let whole = finish(device.clone(), execution.clone(), trace.clone(), outputs, u64::MAX);
     let old_memory = finish(earlier.0, execution.clone(), trace.clone(), outputs, u64::MAX);
     assert!(old_memory != whole);

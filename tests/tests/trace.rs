@@ -11,8 +11,8 @@ use flipwave_injector::{
 };
 use flipwave_isa::{Lane, Pc, Register};
 use flipwave_tests::{
-    Assembly, MACHINES, Machine, Program, assemble, emulated_examples, examples_folder, flipwave,
-    plan_of, profile_of, workload,
+    Assembly, MACHINES, Machine, TestProgram, assemble, emulated_examples, examples_folder,
+    flipwave, plan_of, profile_of, workload,
 };
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Planted {
 
     fn with_grid(body: &str, grid: u32, workgroup: u32) -> Planted {
         let kernel = assemble(body);
-        let mut program = Program::new(&kernel.code_object);
+        let mut program = TestProgram::new(&kernel.code_object);
         let argument = program.output(&vec![-1; grid as usize]);
         let ArgumentValue::Buffer(buffer) = argument else { unreachable!("a buffer") };
         program.launch("planted", [grid, 1, 1], [workgroup, 1, 1], &[argument]);
@@ -297,8 +297,8 @@ fn a_wrong_value_goes_on_into_the_next_dispatch() {
     store: global_store_dword v1, v5, s[2:3]
     ";
     let mut planted = Planted::with_grid(body, 128, 128);
-    let again = planted.workload.dispatches[0].clone();
-    planted.workload.dispatches.push(again);
+    let again = planted.workload.program.dispatches[0].clone();
+    planted.workload.program.dispatches.push(again);
     let trace = planted.trace("value", "lane=5 register=v5 flip=0x100");
     let wave: Vec<_> = trace.events.iter().filter(|own| own.what == What::Wave).collect();
     assert_eq!(wave.len(), 1, "the wave that reads the wrong element");
@@ -397,7 +397,7 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
     let TraceEnding::Faulted { fault, .. } = &trace.ending else { panic!("{:?}", trace.ending) };
     assert_eq!(fault.place.pc, value);
     let mut planted = planted;
-    planted.workload.buffers = planted.workload.outputs.clone();
+    planted.workload.program.buffers = planted.workload.program.outputs.clone();
     let trace = planted.trace("value", "buffer=0 offset=0x8 flip=0x4");
     let address = Address(planted.buffer.0 + 8);
     let wrong = Wrong::Memory { address, golden: 0xff, faulty: 0xfb };

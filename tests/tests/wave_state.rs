@@ -4,11 +4,11 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{
     AccessKind, Address, ArgumentValue, Completion, Device, DeviceFault, FaultCause, WaveId,
 };
-use flipwave_injector::Workload;
+use flipwave_injector::{Program, Workload};
 use flipwave_isa::{Inst, Isa, Lane, LaneMask, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{
-    Assembly, MACHINES, Machine, Program, assemble, compile_for, gfx90a, to_values,
+    Assembly, MACHINES, Machine, TestProgram, assemble, compile_for, gfx90a, to_values,
 };
 
 /// When an observer is called.
@@ -46,7 +46,7 @@ struct Small {
 impl Small {
     fn new(instructions: &str) -> Small {
         let kernel = assemble(instructions);
-        let mut program = Program::new(&kernel.code_object);
+        let mut program = TestProgram::new(&kernel.code_object);
         let argument = program.output(&[u32::MAX; 64]);
         let ArgumentValue::Buffer(buffer) = argument else { unreachable!("a buffer") };
         program.launch("planted", [64, 1, 1], [64, 1, 1], &[argument]);
@@ -58,7 +58,8 @@ impl Small {
         &self,
         observe: impl FnMut(When, &Inst, &mut WaveState<'_>),
     ) -> Result<Vec<u32>, DeviceFault> {
-        let Workload { mut device, dispatches, .. } = self.workload.clone();
+        let Workload { mut device, program: Program { dispatches, .. }, .. } =
+            self.workload.clone();
         match device.dispatch_observed(&dispatches[0], &mut Each(observe)).expect("a dispatch") {
             Completion::Completed(_) => {
                 let mut bytes = vec![0; 256];
@@ -121,7 +122,8 @@ fn every_instruction_is_counted_and_named_by_its_own_address() {
 #[test]
 fn a_second_module_keeps_its_own_addresses() {
     let small = Small::new(STORES);
-    let Workload { mut device, mut dispatches, .. } = small.workload.clone();
+    let Workload { mut device, program: Program { mut dispatches, .. }, .. } =
+        small.workload.clone();
     let object = CodeObject::parse(&small.kernel.code_object).expect("a code object");
     dispatches[0].module = device.load(&object).expect("a code object that loads");
     let mut observer = Each(|when, inst: &Inst, state: &mut WaveState<'_>| {
@@ -265,7 +267,7 @@ fn lds_is_the_workgroups() {
 fn device_memory_is_what_waves_may_touch() {
     let small = Small::new("last: s_nop 0");
     let buffer = small.buffer;
-    let Workload { device, dispatches, .. } = &small.workload;
+    let Workload { device, program: Program { dispatches, .. }, .. } = &small.workload;
     let code = small.kernel.label("last");
     let code = device.address_of(dispatches[0].module, code.0).expect("the module's");
     let stored = small.run_with(When::Before, "last", |state| {
@@ -285,10 +287,10 @@ fn device_memory_is_what_waves_may_touch() {
 /// The waves of a kernel in which every lane's array is found at the lane's private addresses, and
 /// those in which it is found one lane beside them.
 fn arrays_found(machine: Machine) -> [usize; 2] {
-    let mut program = Program::new(&compile_for(machine, "private.cl", &["-O1"]));
+    let mut program = TestProgram::new(&compile_for(machine, "private.cl", &["-O1"]));
     let out = program.output(&[0u32; 512]);
     program.launch("keeps", [512, 1, 1], [128, 1, 1], &[out]);
-    let Workload { mut device, dispatches, .. } = program.workload();
+    let Workload { mut device, program: Program { dispatches, .. }, .. } = program.workload();
     let mut found = [0; 2];
     let mut observer = Each(|when, inst: &Inst, state: &mut WaveState<'_>| {
         if when == When::After || inst.operation.name() != "s_endpgm" {

@@ -398,7 +398,7 @@ fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
         );
         let campaign = bench.campaign(&text);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let module = prepared.workload.dispatches[0].module;
+        let module = prepared.workload.program.dispatches[0].module;
         let object = prepared.workload.device.code_object(module).expect("the code object");
         let kernel = object.kernel("scale").expect("the kernel");
         assert!(!kernel.descriptor.kernarg_preload.is_none(), "{target}, {count}");

@@ -4,7 +4,7 @@ use flipwave_codeobj::{CodeObject, DataSymbol, Editor, MovedCode};
 use flipwave_device::{ArgumentValue, Completion, Device, Dispatch, layout};
 use flipwave_isa::{Isa, Pc};
 use flipwave_sim::EmbeddedGpu;
-use flipwave_tests::{MACHINES, Program, assemble, compile_for, gfx90a, to_bytes};
+use flipwave_tests::{MACHINES, TestProgram, assemble, compile_for, gfx90a, to_bytes};
 
 /// Every instruction as far from the others as before, at `address`.
 fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
@@ -40,7 +40,7 @@ fn kernels_that_moved_compute_the_same() {
             let entry = changed.kernel("collatz").expect("the kernel").entry();
             assert!(entry.0 >= address, "it runs in its new place");
             let outputs = |bytes: &[u8]| {
-                let mut program = Program::new(bytes);
+                let mut program = TestProgram::new(bytes);
                 let arguments = [program.input(&start), program.output(&[0u32; 256])];
                 program.launch("collatz", [256, 1, 1], [64, 1, 1], &arguments);
                 program.outputs()

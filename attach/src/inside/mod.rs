@@ -71,7 +71,7 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(watching.map_err(|error| format!("cannot start a thread: {error}"))?)
         }
     };
-    Machine::start(&target, session.gpus, driver, copy_watch, failed)
+    flipwave_kfd::start(&target, session.gpus, driver, copy_watch, failed)
         .map_err(|error| error.to_string())
 }
 

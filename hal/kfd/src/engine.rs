@@ -10,8 +10,8 @@ use crate::abi::MemoryAccessFault;
 use crate::aql::{self, Packet, Wait, Work};
 use crate::clock::clock;
 use crate::code::{LoaderList, resident_at};
-use crate::driver::{DispatchedKernel, Driver, KernelDispatch};
-use crate::machine::Machine;
+use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
+use crate::machine::{Machine, MachineError};
 use crate::map::{GpuAddress, Violation};
 use crate::memory::{Change, host_address};
 use crate::queue::Queue;
@@ -23,6 +23,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{
     AccessKind, Address, Completion, Device, DeviceError, FaultCause, ModuleId, QueuedPacket,
 };
+use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Progress};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -38,18 +39,29 @@ const SLICE: u64 = 1 << 18;
 /// has to, short for a person if it is itself waiting for one of them.
 const HOST: Duration = Duration::from_millis(200);
 
-/// Starts the threads.
+/// Starts a machine with so many GPUs, whose dispatches `driver` runs. Copies are shown to
+/// `copy_watch`; `fail` is called when something goes wrong that no GPU does, and the application
+/// cannot go on.
+///
+/// # Errors
+/// [`MachineError`].
 pub fn start(
-    machine: &Arc<Machine>,
-    devices: Vec<EmbeddedGpu>,
+    target: &Target,
+    gpus: u32,
     driver: Box<dyn Driver>,
+    copy_watch: Option<Arc<dyn CopyWatch>>,
     fail: fn(&DeviceError),
-) -> std::io::Result<()> {
-    let copies = Arc::new(Copies { machine: Arc::clone(machine), turn: Mutex::default() });
-    let mut compute = Compute::new(machine, &copies, devices, driver, fail);
-    std::thread::Builder::new().name("flipwave kernels".into()).spawn(move || compute.run())?;
-    std::thread::Builder::new().name("flipwave copies".into()).spawn(move || copies.run())?;
-    Ok(())
+) -> Result<Arc<Machine>, MachineError> {
+    let (machine, devices) = Machine::idle(target, gpus, copy_watch)?;
+    let copies = Arc::new(Copies { machine: Arc::clone(&machine), turn: Mutex::default() });
+    let mut compute = Compute::new(&machine, &copies, devices, driver, fail);
+    let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+        let spawned = std::thread::Builder::new().name(name.into()).spawn(run);
+        spawned.map(drop).map_err(MachineError::Thread)
+    };
+    spawn("flipwave kernels", Box::new(move || compute.run()))?;
+    spawn("flipwave copies", Box::new(move || copies.run()))?;
+    Ok(machine)
 }
 
 /// Waits longer the longer nothing happens.

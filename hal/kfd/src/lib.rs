@@ -27,6 +27,7 @@ mod thunk;
 mod topology;
 
 pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
+pub use engine::start;
 pub use machine::{Machine, MachineError};
 pub use memory::host_address;
 pub use refusal::{QueueError, Refusal};

@@ -2,8 +2,7 @@
 //! threads of their own.
 
 use crate::abi::Status;
-use crate::driver::{CopyWatch, Driver};
-use crate::engine;
+use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
 use crate::memory::{Change, Memory};
@@ -88,24 +87,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Machine {
-    /// A machine with so many GPUs, whose dispatches `driver` runs. Copies are shown to
-    /// `copy_watch`; `fail` is called when something goes wrong that no GPU does, and the
-    /// application cannot go on.
-    ///
-    /// # Errors
-    /// [`MachineError`].
-    pub fn start(
-        target: &Target,
-        gpus: u32,
-        driver: Box<dyn Driver>,
-        copy_watch: Option<Arc<dyn CopyWatch>>,
-        fail: fn(&DeviceError),
-    ) -> Result<Arc<Machine>, MachineError> {
-        let (machine, devices) = Machine::idle(target, gpus, copy_watch)?;
-        engine::start(&machine, devices, driver, fail).map_err(MachineError::Thread)?;
-        Ok(machine)
-    }
-
     /// A machine whose engines do not run, and its GPUs.
     pub(crate) fn idle(
         target: &Target,

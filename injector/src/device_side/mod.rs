@@ -18,7 +18,7 @@ mod found;
 mod launch;
 mod library;
 mod orders;
-mod refusal;
+pub(crate) mod refusal;
 mod request;
 mod rewriting;
 mod site_hooks;
@@ -28,7 +28,8 @@ pub use launch::LaunchShape;
 pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
-use crate::injection::{Struck, check, conclude, run_from};
+use crate::injection::Struck;
+use crate::run::{check, conclude, run_from};
 use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
@@ -115,7 +116,7 @@ impl<'a> HookInjector<'a> {
         let workload = self.workload;
         check(workload, site, limits)?;
         self.check_supported(site)?;
-        let dispatches = (0..).zip(&workload.dispatches);
+        let dispatches = (0..).zip(&workload.program.dispatches);
         let is_struck = |index| site.event().is_none_or(|event| event.dispatch == index);
         let modules: BTreeSet<u32> = dispatches
             .filter_map(|(index, dispatch)| is_struck(index).then_some(dispatch.module.0))
@@ -171,7 +172,7 @@ impl<'a> HookInjector<'a> {
     /// How many waves a site's hooks keep count of.
     fn waves(&self, site: &Site, module: ModuleId) -> Result<u64, Refusal> {
         let When::Always(_) = site.when else { return Ok(WORKGROUP_WAVES) };
-        let dispatches = self.workload.dispatches.iter().filter(|own| own.module == module);
+        let dispatches = self.workload.program.dispatches.iter().filter(|own| own.module == module);
         let waves = dispatches.map(|dispatch| shape(self.workload, dispatch).waves()).max();
         let waves = waves.unwrap_or(0);
         if waves > MOST_WAVES {
@@ -251,7 +252,7 @@ impl Run<'_> {
     /// Where that is which is struck and is no register: its address, or its offset in LDS.
     fn place(&self, device: &EmbeddedGpu, shape: &LaunchShape) -> Result<u64, InjectionError> {
         let buffer =
-            |number: u32| self.workload.buffers.get(number as usize).map(|own| own.address);
+            |number: u32| self.workload.program.buffers.get(number as usize).map(|own| own.address);
         let place = place_of(self.site, shape, buffer);
         let found = place.filter(|address| {
             let is_memory = matches!(self.site.place, Place::Memory { .. });
@@ -287,7 +288,7 @@ fn load_apart(
     rewriting: &Rewriting,
 ) -> Result<ModuleId, DeviceError> {
     let mut free = Vec::new();
-    for (address, bytes) in workload.changes.mapped() {
+    for (address, bytes) in workload.program.changes.mapped() {
         // What is there now is not free either.
         free.extend(device.allocate_at(address, bytes).is_ok().then_some(address));
     }

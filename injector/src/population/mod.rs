@@ -21,11 +21,11 @@ mod struck;
 mod words;
 
 pub use group::{Group, UnknownGroup};
-pub use plan::{EmptyPopulation, Plan, PlanError, Sampling};
+pub use plan::{Plan, PlanError, Sampling};
 pub use planned::{Foresight, Planned};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub use selection::{Lines, Selection};
-pub use size::{GroupPopulation, InstructionPopulation, Population};
+pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, Population};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 

@@ -5,6 +5,7 @@ use super::draw::{Drawn, Draws, permanent};
 use super::planned::Planned;
 use super::profile::{Profile, StratumPlaces, WavePlaces};
 use super::resolver::Resolver;
+use super::size::EmptyPopulation;
 use super::struck::StruckWorkgroups;
 use crate::{GoldenError, Workload};
 use flipwave_device::WaveId;
@@ -53,18 +54,6 @@ pub enum PlanError {
         /// Places drawn for it.
         tries: u32,
     },
-}
-
-/// A profile with nothing to hit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nothing to inject into: {fault} has no place in this workload with {selection}, {reason}")]
-pub struct EmptyPopulation {
-    /// The fault, as text.
-    pub fault: String,
-    /// What is selected, as text.
-    pub selection: String,
-    /// Why there is none.
-    pub reason: String,
 }
 
 /// Faults of a plan that are drawn to find out which workgroups they strike. Of longer plans it is

@@ -4,8 +4,7 @@ use super::census::Census;
 use super::collected::{Collected, Kind};
 use super::instructions::Frame;
 use super::permanent::UnitPlaces;
-use super::plan::EmptyPopulation;
-use super::size::{InstructionPopulation, Population};
+use super::size::{EmptyPopulation, InstructionPopulation, Population};
 use super::{Selection, Stratification};
 use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
@@ -132,7 +131,7 @@ pub fn profile(
         collected.add(kind, index, dispatch, census);
         Ok(completion)
     })?;
-    Ok(collected.into_profile(frame, workload.dispatches.len()))
+    Ok(collected.into_profile(frame, workload.program.dispatches.len()))
 }
 
 /// Checks that the code has what the fault and the selection need of it.
@@ -145,7 +144,7 @@ fn check_code(workload: &Workload, frame: &Frame) -> Result<(), ProfileError> {
             | FaultTarget::Branch
             | FaultTarget::ProgramCounter
     );
-    for (index, dispatch) in (0..).zip(&workload.dispatches) {
+    for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
         if !frame.selection.has_dispatch(index, &dispatch.kernel) {
             continue;
         }

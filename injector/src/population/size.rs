@@ -112,3 +112,15 @@ impl fmt::Display for Population {
         write!(f, "{:<8} {executed:>16} {hittable:>16} {places:>20}", "sum")
     }
 }
+
+/// A profile with nothing to hit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing to inject into: {fault} has no place in this workload with {selection}, {reason}")]
+pub struct EmptyPopulation {
+    /// The fault, as text.
+    pub fault: String,
+    /// What is selected, as text.
+    pub selection: String,
+    /// Why there is none.
+    pub reason: String,
+}

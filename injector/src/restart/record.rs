@@ -2,8 +2,8 @@
 
 use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
 use crate::attendance::Attendance;
-use crate::injection::run_from;
 use crate::population::StruckWorkgroups;
+use crate::run::run_from;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, Completion, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
@@ -65,9 +65,9 @@ impl Restart {
 /// Bytes of device memory that each dispatch finds.
 fn memory_bytes(workload: &Workload) -> Vec<u64> {
     let mut sizes: BTreeMap<Address, u64> = workload.device.allocations().collect();
-    let dispatches = 0..workload.dispatches.len();
+    let dispatches = 0..workload.program.dispatches.len();
     let found_by = |index| {
-        for change in workload.changes.before(index) {
+        for change in workload.program.changes.before(index) {
             match change {
                 Change::Map { address, bytes } => drop(sizes.insert(*address, *bytes)),
                 Change::Unmap { address } => drop(sizes.remove(address)),

@@ -1,8 +1,10 @@
 //! Faulty runs from saved states.
 
 use super::{Restart, SavedDispatch, SavedState, Time};
-use crate::injection::{Ending, Injection, InjectionError, conclude, inject, run_from};
+use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::workgroups;
+use crate::program::Program;
+use crate::run::{conclude, inject, run_from};
 use crate::site::Event;
 use crate::strike::Strike;
 use crate::{Golden, Site, Workload};
@@ -75,7 +77,7 @@ impl SavedDispatch {
         let statistics = match alone.completion {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
-                let dispatch = &attempt.workload.dispatches[attempt.index()];
+                let dispatch = &attempt.workload.program.dispatches[attempt.index()];
                 let mut fault = attempt.workload.original(dispatch, fault);
                 // What the watchdog counts is what all workgroups execute.
                 if let Some(executed) = fault.cause.executed_mut() {
@@ -192,7 +194,7 @@ impl<'a> Attempt<'a> {
             Some(time) => strike.at_time(time),
             None => strike,
         };
-        strike.begin(workgroups(&self.workload.dispatches[self.index()]));
+        strike.begin(workgroups(&self.workload.program.dispatches[self.index()]));
         strike
     }
 
@@ -205,7 +207,8 @@ impl<'a> Attempt<'a> {
         strike: &mut Strike<'_>,
         footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        let Workload { dispatches, guests, attendance, .. } = self.workload;
+        let Workload { program: Program { dispatches, .. }, guests, attendance, .. } =
+            self.workload;
         let dispatch = &dispatches[self.index()];
         let kernel = &dispatch.kernel;
         match guests.get(&dispatch.module.0) {

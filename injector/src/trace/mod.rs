@@ -28,7 +28,8 @@ mod workgroups;
 pub use event::{Event, Gone, Step, What, Wrong};
 pub use spread::{Sample, Spread};
 
-use crate::injection::{InjectionError, Struck, check};
+use crate::injection::{InjectionError, Struck};
+use crate::run::check;
 use crate::strike::Strike;
 use crate::{Site, Workload};
 use flipwave_device::{DeviceError, DeviceFault, Dispatch};
@@ -148,7 +149,8 @@ impl From<DeviceError> for TraceError {
 pub fn trace(workload: &Workload, site: &Site, limits: &[u64]) -> Result<Trace, TraceError> {
     check(workload, site, limits)?;
     let guests = &workload.guests;
-    let emulated = workload.dispatches.iter().find(|own| guests.contains_key(&own.module.0));
+    let emulated =
+        workload.program.dispatches.iter().find(|own| guests.contains_key(&own.module.0));
     if let Some(Dispatch { kernel, .. }) = emulated {
         return Err(TraceError::Emulated { kernel: kernel.clone() });
     }

@@ -28,7 +28,7 @@ pub struct Reached {
 /// [`TraceError`] if it never does.
 pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
     let mut device = workload.start()?;
-    for (index, dispatch) in (0..).zip(&workload.dispatches) {
+    for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
         if site.event().is_none_or(|event| event.dispatch == index) {
             let mut strike = Strike::new(site, workload.cells(), workload.simds());
             strike.begin(workgroups(dispatch));

@@ -38,7 +38,7 @@ impl Run<'_, '_> {
         let workload = self.workload;
         let mut memory = Memory::new(&device);
         let (mut faulty, mut golden) = (device.clone(), device);
-        let dispatches = (0..).zip(workload.dispatches.iter().zip(self.limits));
+        let dispatches = (0..).zip(workload.program.dispatches.iter().zip(self.limits));
         for (index, (dispatch, limit)) in dispatches.skip(first as usize) {
             let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
             self.strike.begin(workgroups(&dispatch));
@@ -57,7 +57,7 @@ impl Run<'_, '_> {
             } else {
                 golden.begin(&dispatch)?
             };
-            let outputs = &workload.outputs;
+            let outputs = &workload.program.outputs;
             let (site, lines) = (self.site, workload.lines(&dispatch));
             let scene = Scene { site, dispatch: index, lines, outputs };
             let strikes = site.event().is_none_or(|event| event.dispatch == index);
@@ -88,7 +88,7 @@ impl Run<'_, '_> {
             let next = index as usize + 1;
             workload.change(&mut golden, next)?;
             workload.change(&mut faulty, next)?;
-            memory = match workload.changes.before(next) {
+            memory = match workload.program.changes.before(next) {
                 [] => left.memory,
                 _ => left.change(&golden, &faulty, outputs, self.story)?,
             };
@@ -126,7 +126,7 @@ impl Run<'_, '_> {
             return Ok(TraceEnding::Died);
         }
         let differing = memory.bytes();
-        for (output, own) in self.workload.outputs.iter().enumerate() {
+        for (output, own) in self.workload.program.outputs.iter().enumerate() {
             let range = own.address.0..own.address.0.saturating_add(own.bytes as u64);
             let mut own = differing.iter().filter(|(place, _)| range.contains(place));
             if let Some((place, golden)) = own.next() {

@@ -2,7 +2,7 @@
 
 use crate::common::compile;
 use flipwave_device::{Address, ArgumentValue, Change, Device, Dispatch, Patch, layout};
-use flipwave_injector::{Buffer, Changes, Workload};
+use flipwave_injector::{Buffer, Changes, Program, Workload};
 use flipwave_sim::EmbeddedGpu;
 
 /// Words of a buffer: 12 workgroups of 64 work-items.
@@ -92,16 +92,19 @@ pub fn workload() -> Workload {
     }
     let outputs = [OUT, KEPT, NOTE].map(|number| buffers[number].clone()).to_vec();
     let (guests, attendance) = Default::default();
-    Workload { device, dispatches, changes, buffers, outputs, guests, attendance }
+    let program = Program { dispatches, changes, buffers, outputs };
+    Workload { device, program, guests, attendance }
 }
 
 /// The same with change number `left_out` missing.
 pub fn without(workload: &Workload, left_out: usize) -> Workload {
     let mut changes = Changes::default();
-    let all = (0..=workload.dispatches.len())
-        .flat_map(|index| workload.changes.before(index).iter().map(move |own| (index, own)));
+    let all = (0..=workload.program.dispatches.len()).flat_map(|index| {
+        workload.program.changes.before(index).iter().map(move |own| (index, own))
+    });
     for (index, change) in all.enumerate().filter(|(at, _)| *at != left_out).map(|(_, own)| own) {
         changes.add(index, change.clone());
     }
-    Workload { changes, ..workload.clone() }
+    let Workload { program, .. } = workload.clone();
+    Workload { program: Program { changes, ..program }, ..workload.clone() }
 }

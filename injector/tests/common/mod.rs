@@ -3,7 +3,7 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device, Dispatch, layout};
 use flipwave_injector::{
-    Allocation, Buffer, Changes, Counting, Fault, Plan, Planned, Sampling, Selection,
+    Allocation, Buffer, Changes, Counting, Fault, Plan, Planned, Program, Sampling, Selection,
     Stratification, Workload, profile,
 };
 use flipwave_sim::EmbeddedGpu;
@@ -73,10 +73,7 @@ pub fn paths(object: &CodeObject, processor: &str) -> Workload {
     let outputs = buffers[1..].to_vec();
     Workload {
         device,
-        dispatches,
-        changes: Changes::default(),
-        buffers,
-        outputs,
+        program: Program { dispatches, changes: Changes::default(), buffers, outputs },
         guests: BTreeMap::new(),
         attendance: Default::default(),
     }

@@ -109,13 +109,13 @@ fn execute(
     let workload = &prepared.workload;
     let mut device = workload.device.clone();
     let start = Instant::now();
-    let completion = device.dispatch_observed(&workload.dispatches[0], observer)?;
+    let completion = device.dispatch_observed(&workload.program.dispatches[0], observer)?;
     let time = start.elapsed();
     let Completion::Completed(statistics) = completion else {
         return Err(format!("{completion:?}").into());
     };
-    let mut output = vec![0; workload.outputs[0].bytes];
-    device.read(workload.outputs[0].address, &mut output)?;
+    let mut output = vec![0; workload.program.outputs[0].bytes];
+    device.read(workload.program.outputs[0].address, &mut output)?;
     Ok((time, statistics, output))
 }
 
@@ -124,7 +124,7 @@ fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let workload = &prepared.workload;
     let (mut device, mut footprints) = (workload.device.clone(), Footprints::default());
     let start = Instant::now();
-    let mut execution = device.begin(&workload.dispatches[0])?;
+    let mut execution = device.begin(&workload.program.dispatches[0])?;
     device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, u64::MAX)?;
     Ok(start.elapsed())
 }

@@ -50,7 +50,7 @@ impl Native {
         let kernel = Kernel::create(&program, &launch.kernel).map_err(said("the kernel"))?;
         let queue = CommandQueue::create_default_with_properties(&context, 0, 0)
             .map_err(said("a queue"))?;
-        let kernarg = &prepared.workload.dispatches[0].kernarg;
+        let kernarg = &prepared.workload.program.dispatches[0].kernarg;
         let mut arguments = Vec::new();
         let mut at = 0usize;
         for argument in &launch.arguments {

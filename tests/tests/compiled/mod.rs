@@ -7,7 +7,7 @@ mod memory;
 mod numbers;
 mod pressure;
 
-use flipwave_tests::{MACHINES, Program, compile_for};
+use flipwave_tests::{MACHINES, TestProgram, compile_for};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
@@ -24,13 +24,14 @@ const PROVE_LIVENESS: [(&str, &str); 6] = [
 
 /// Runs `test` with the kernels of a file compiled for every machine at every level, and says
 /// which one fails. What a compiler emits also breaks no rule of the strict level.
-fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     let machines =
         MACHINES.into_iter().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
     for machine in machines {
         for level in LEVELS {
             println!("{file} {level} on {machine}");
-            let program = Program::new(&compile_for(machine, file, &[&[level], options].concat()));
+            let program =
+                TestProgram::new(&compile_for(machine, file, &[&[level], options].concat()));
             let program = if machine.has_strict_level() { program.strictly() } else { program };
             let proves = PROVE_LIVENESS.contains(&(machine.to_string().as_str(), level));
             test(if proves { program.scribbled() } else { program });

@@ -19,7 +19,7 @@ fn workloads() -> impl Iterator<Item = Workload> {
 fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
     let instrumented = instrument(original, |own| _ = touch_one_in(2, "", own));
     let mut new = instrumented.original.clone();
-    for (index, dispatch) in new.dispatches.iter_mut().enumerate() {
+    for (index, dispatch) in new.program.dispatches.iter_mut().enumerate() {
         let object = original.device.code_object(dispatch.module).expect("a loaded module");
         let (_, rewritten) = &instrumented.rewritten[&dispatch.module.0];
         let program = Program::read(object).expect("a program");
@@ -62,7 +62,7 @@ fn each_launch_may_run_either_version() {
         assert_eq!(rewritten, outputs);
         let (mixed, some) = executed(&beside(&original, |index| index % 2 == 0));
         assert_eq!(mixed, outputs);
-        let only_one = original.dispatches.len() == 1;
+        let only_one = original.program.dispatches.len() == 1;
         assert!(plain < some && (some < all || only_one), "{plain}, {some}, {all} instructions");
     }
 }
@@ -74,7 +74,7 @@ fn code_that_stays_cannot_be_had_twice() {
         own.place_all(Placement::Trampoline);
         touch_one_in(2, "", own);
     });
-    let module = original.dispatches[0].module;
+    let module = original.program.dispatches[0].module;
     let object = original.device.code_object(module).expect("a loaded module");
     let program = Program::read(object).expect("a program");
     let refused = instrumented.rewritten[&module.0].1.beside(object, &program);

@@ -2,14 +2,14 @@
 
 use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
-use flipwave_tests::{Program, assemble};
+use flipwave_tests::{TestProgram, assemble};
 use std::fmt::Write;
 
 /// Runs a kernel of one wave that stores a dword per lane, with hooks everywhere and without.
 fn assert_unchanged(body: &str) {
     let kernel = assemble(body).code_object;
     let outputs = |code_object: &[u8]| {
-        let mut program = Program::new(code_object).strictly();
+        let mut program = TestProgram::new(code_object).strictly();
         let out = program.output(&[0u32; 64]);
         program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
         program.outputs()

@@ -24,12 +24,12 @@ use everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_tests::{
-    Program, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
+    TestProgram, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
 };
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
 /// every instruction; those of one file with hooks in trampolines, too.
-fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     for machine in rewritten_machines() {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
@@ -37,16 +37,16 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
             let original = CodeObject::parse(&code_object).expect("a code object");
             let rewritten = touched(&original);
             if file == "control.cl" {
-                test(Program::new(&code_object).examined(trampolines::examine));
+                test(TestProgram::new(&code_object).examined(trampolines::examine));
             }
-            let program = Program::new(rewritten.object.bytes()).strictly();
+            let program = TestProgram::new(rewritten.object.bytes()).strictly();
             test(program.examined(move |workload| {
                 let mut device = workload.device.clone();
                 let module = device.load(&original).expect("loads");
                 let of_original = |own: &Dispatch| Dispatch { module, ..own.clone() };
                 let originals: Vec<Dispatch> =
-                    workload.dispatches.iter().map(of_original).collect();
-                let pairs = originals.iter().zip(&workload.dispatches);
+                    workload.program.dispatches.iter().map(of_original).collect();
+                let pairs = originals.iter().zip(&workload.program.dispatches);
                 let rewritten = &rewritten;
                 keep_step(
                     device,

@@ -11,7 +11,7 @@ use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, Machine, Program, assemble_for, clean, compile_for, examples, hook_compiler,
+    Instrumented, Machine, TestProgram, assemble_for, clean, compile_for, examples, hook_compiler,
     hook_source, instrument, keep_step, scalar, to_values, unified_machines, workload,
 };
 use std::path::Path;
@@ -22,7 +22,7 @@ const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-p
 /// A program whose kernels preload so many arguments.
 fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
     let own = workload(machine, file, &["-O3", "-mllvm", count]);
-    for dispatch in &own.dispatches {
+    for dispatch in &own.program.dispatches {
         let object = own.device.code_object(dispatch.module).expect("a loaded module");
         let kernel = object.kernel(&dispatch.kernel).expect("the kernel");
         assert!(kernel.descriptor.kernarg_preload.length > 0, "{} preloads nothing", kernel.name);
@@ -79,7 +79,7 @@ fn preloads(machine: Machine, offset: u32, length: u32) -> Vec<u8> {
 fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
     for machine in unified_machines() {
         for (offset, length) in [(0, 2), (0, 1), (1, 1)] {
-            let mut program = Program::new(&preloads(machine, offset, length)).strictly();
+            let mut program = TestProgram::new(&preloads(machine, offset, length)).strictly();
             let out = program.output(&[0u32; 64]);
             let ArgumentValue::Buffer(address) = out else { panic!("{out:?}") };
             let word = (address.0 >> (32 * offset)) as u32;
@@ -102,7 +102,7 @@ fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
         // The field of the length: the assembler refuses what is too much.
         let length = (segment.file_offset() + address - segment.address) as usize + 58;
         code_object[length] += 1;
-        let mut program = Program::new(&code_object);
+        let mut program = TestProgram::new(&code_object);
         let out = program.output(&[0u32; 64]);
         program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
         let error = program.workload().golden().expect_err("12 bytes of 8").to_string();
@@ -125,7 +125,7 @@ void see(uint32_t workgroup, uint32_t wave, uint64_t kernarg)
 /// The kernel of many arguments, two workgroups of three waves.
 fn many_arguments(machine: Machine) -> Workload {
     let options = ["-O3", "-mllvm", COUNTS[1]];
-    let mut program = Program::new(&compile_for(machine, "arguments.cl", &options));
+    let mut program = TestProgram::new(&compile_for(machine, "arguments.cl", &options));
     let mut arguments = vec![program.output(&[0u32; 384])];
     arguments.extend((1..=12u32).map(|number| scalar(number * number)));
     program.launch("arguments", [384, 1, 1], [192, 1, 1], &arguments);
@@ -151,7 +151,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>) {
 /// What the hooks have seen: by wave, how often and which argument.
 fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
     let mut device = instrumented.workload.device.clone();
-    let dispatch = &instrumented.workload.dispatches[0];
+    let dispatch = &instrumented.workload.program.dispatches[0];
     device.dispatch(dispatch).expect("a launch");
     let (_, new) = instrumented.rewritten.values().next().expect("code");
     let variables = Variables::read(&device, dispatch.module, &new.data[0]).expect("variables");
@@ -162,7 +162,7 @@ fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
 fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
-        let module = workload.dispatches[0].module;
+        let module = workload.program.dispatches[0].module;
         let object = workload.device.code_object(module).expect("a loaded module");
         let descriptor = &object.kernels()[0].descriptor;
         // The wave's number is made from the dispatch packet, whose address takes two.
@@ -179,7 +179,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
         for wave in 0..64 {
             let is_there = wave / 8 < 2 && wave % 8 < 3;
             assert_eq!(seen[wave] > 0, is_there, "{machine} {wave}");
-            let buffer = if is_there { workload.outputs[0].address.0 } else { 0 };
+            let buffer = if is_there { workload.program.outputs[0].address.0 } else { 0 };
             assert_eq!(buffers[wave], buffer, "{machine} {wave}");
         }
     }
@@ -190,7 +190,8 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
 fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
-        let object = workload.device.code_object(workload.dispatches[0].module).expect("code");
+        let object =
+            workload.device.code_object(workload.program.dispatches[0].module).expect("code");
         let instrumented = instrument(&workload, watch);
         let (_, new) = instrumented.rewritten.values().next().expect("code");
         let entry = new.object.kernels()[0].entry();
@@ -242,7 +243,7 @@ fn tools_see_the_same_executions_as_without_preloading() {
         let found = measure::<InstructionCount, _>(
             &mut device,
             |module| workload.device.code_object(module),
-            &workload.dispatches,
+            &workload.program.dispatches,
             &options,
             hook_compiler(),
         );

@@ -6,7 +6,7 @@ use flipwave_device::Device;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, When};
 use flipwave_isa::{Register, RegisterRange};
-use flipwave_tests::{Program, assemble, hook_compiler, hook_source};
+use flipwave_tests::{TestProgram, assemble, hook_compiler, hook_source};
 
 /// Sets every kind of register, waits at `site`, and stores what it then finds.
 const KERNEL: &str = "
@@ -111,11 +111,11 @@ fn run(
     instrumentation.call(at, when, call);
     let new = instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(new.report.refused, [], "{function}");
-    let mut program = Program::new(new.object.bytes());
+    let mut program = TestProgram::new(new.object.bytes());
     let out = program.output(&[0u32; 64 * 9]);
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     let mut workload = program.workload();
-    let dispatch = workload.dispatches[0].clone();
+    let dispatch = workload.program.dispatches[0].clone();
     let module = dispatch.module;
     workload.device.dispatch(&dispatch).expect("a launch");
     let words = |device: &flipwave_sim::EmbeddedGpu, address, count: usize| {
@@ -123,7 +123,7 @@ fn run(
         device.read(address, &mut bytes).expect("memory");
         flipwave_tests::to_values::<u32>(&bytes)
     };
-    let stored = words(&workload.device, workload.outputs[0].address, 64 * 9);
+    let stored = words(&workload.device, workload.program.outputs[0].address, 64 * 9);
     let (base, data) = &new.data[0];
     let seen = data.symbols["seen"].offset + base.0;
     let seen = workload.device.address_of(module, seen).expect("the hook's data");

@@ -10,7 +10,7 @@ use flipwave_injector::{
     Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Site, inject,
 };
 use flipwave_tests::{
-    Machine, Program, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
+    Machine, TestProgram, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
     unified_machines,
 };
 
@@ -52,8 +52,8 @@ fn kernel(machine: Machine, accum_offset: u32) -> Vec<u8> {
 }
 
 /// The kernel's program: one wave.
-fn program(code_object: &[u8]) -> Program {
-    let mut program = Program::new(code_object).strictly();
+fn program(code_object: &[u8]) -> TestProgram {
+    let mut program = TestProgram::new(code_object).strictly();
     let out = program.output(&[0u32; 64]);
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     program
@@ -73,7 +73,7 @@ fn a_register_of_two_names_holds_one_value() {
 #[test]
 fn registers_of_one_name_each_are_apart() {
     for machine in unified_machines() {
-        let mut apart = Program::new(&kernel(machine, 96));
+        let mut apart = TestProgram::new(&kernel(machine, 96));
         let out = apart.output(&[7u32; 64]);
         apart.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
         let found: Vec<u32> = to_values(&apart.outputs()[0]);
@@ -112,10 +112,10 @@ fn hooks_everywhere_keep_both_names_in_step() {
         let workload = instrumented.workload();
         let mut device = workload.device.clone();
         let module = device.load(&original).expect("loads");
-        let launch = Dispatch { module, ..workload.dispatches[0].clone() };
+        let launch = Dispatch { module, ..workload.program.dispatches[0].clone() };
         let twins = Twins {
             original: &launch,
-            instrumented: &workload.dispatches[0],
+            instrumented: &workload.program.dispatches[0],
             rewritten: &rewritten,
             substituted: Default::default(),
         };

@@ -9,7 +9,7 @@ use flipwave_hooks::tools::{InstructionCount, Options, Per, measure};
 use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
-use flipwave_tests::{MACHINES, Machine, Program, assemble_for, hook_compiler, hook_source};
+use flipwave_tests::{MACHINES, Machine, TestProgram, assemble_for, hook_compiler, hook_source};
 use std::fmt::Write;
 
 const HOOKS: &str = "
@@ -94,8 +94,8 @@ fn machines() -> impl Iterator<Item = Machine> {
 }
 
 /// The kernel's program: three workgroups of 256.
-fn program(code_object: &[u8]) -> Program {
-    let mut program = Program::new(code_object).strictly();
+fn program(code_object: &[u8]) -> TestProgram {
+    let mut program = TestProgram::new(code_object).strictly();
     let out = program.output(&[0u32; 256]);
     program.launch("planted", [768, 1, 1], [256, 1, 1], &[out]);
     program
@@ -105,7 +105,7 @@ fn program(code_object: &[u8]) -> Program {
 fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
     let object = CodeObject::parse(code_object).expect("a code object");
     let options = Options { per: Per::Instruction, ..Options::default() };
-    let (mut device, dispatches) = (workload.device.clone(), &workload.dispatches);
+    let (mut device, dispatches) = (workload.device.clone(), &workload.program.dispatches);
     let found = measure::<InstructionCount, _>(
         &mut device,
         |_| Some(&object),
@@ -143,7 +143,7 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
         let instrumented = program(new.object.bytes());
         assert_eq!(instrumented.outputs(), original.outputs());
         let mut workload = instrumented.workload();
-        let dispatch = workload.dispatches[0].clone();
+        let dispatch = workload.program.dispatches[0].clone();
         let end = workload.device.dispatch(&dispatch).expect("a launch");
         assert!(matches!(end, Completion::Completed(_)), "{end:?}");
         let variables = Variables::read(&workload.device, dispatch.module, &new.data[0]);
@@ -154,7 +154,7 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
         let waves = 256 / machine.lanes;
         let seen = numbers("seen");
         assert_eq!(seen.iter().sum::<u64>(), scalars(&original.workload(), &kernel));
-        let buffer = workload.outputs[0].address.0;
+        let buffer = workload.program.outputs[0].address.0;
         for (at, (seen_here, found)) in seen.iter().zip(numbers("buffers")).enumerate() {
             let (workgroup, wave) = (at / 8, at % 8);
             let is_there = workgroup < 3 && wave < waves;

@@ -148,7 +148,7 @@ fn with_word(rewritten: &Rewritten, address: u64, word: &[u8]) -> CodeObject {
 #[test]
 fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
     let (mut pair, _) = trampolined(&vector_add(), Reach::Near);
-    let module = pair.original.dispatches[0].module;
+    let module = pair.original.program.dispatches[0].module;
     let object = pair.original.device.code_object(module).expect("a loaded module").clone();
     let program = Program::read(&object).expect("a program");
     let liveness = Liveness::new(&program);
@@ -164,7 +164,8 @@ fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
         proven += usize::from(
             check(rules, &object, &program, &wanted, &broken, &rewritten.claims).is_err(),
         );
-        pair.workload.dispatches[0].module = pair.original.device.load(&broken).expect("loads");
+        pair.workload.program.dispatches[0].module =
+            pair.original.device.load(&broken).expect("loads");
         let twins = pair.twins().next().expect("a launch");
         seen += usize::from(!twins.side_by_side(&pair.original.device, false).is_clean());
     }

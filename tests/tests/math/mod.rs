@@ -7,7 +7,7 @@ mod precision;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_isa::{Lane, Register};
 use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
-use flipwave_tests::{Program, compile_file, host_c};
+use flipwave_tests::{TestProgram, compile_file, host_c};
 use precision::{Precision, Reference};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -116,7 +116,7 @@ fn execute<O: Observer>(
     points: &[[f64; 3]],
     observer: &mut O,
 ) -> Vec<f64> {
-    let mut program = Program::new(code_object);
+    let mut program = TestProgram::new(code_object);
     let operand = |index: usize| -> Vec<u8> {
         points.iter().flat_map(|point| precision.to_bytes(point[index])).collect()
     };
@@ -129,11 +129,11 @@ fn execute<O: Observer>(
     ];
     program.launch(kernel, [points.len() as u32, 1, 1], [256, 1, 1], &arguments);
     let mut workload = program.workload();
-    let end = workload.device.dispatch_observed(&workload.dispatches[0], observer);
+    let end = workload.device.dispatch_observed(&workload.program.dispatches[0], observer);
     let end = end.unwrap_or_else(|error| panic!("{kernel}: {error}"));
     assert!(matches!(end, Completion::Completed(_)), "{kernel}: {end:?}");
     let mut bytes = results;
-    workload.device.read(workload.outputs[0].address, &mut bytes).expect("the results");
+    workload.device.read(workload.program.outputs[0].address, &mut bytes).expect("the results");
     precision.to_numbers(&bytes)
 }
 

@@ -16,7 +16,7 @@ use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_hooks::flow::{self, FunctionIndex, InstIndex};
 use flipwave_hooks::layout::{Code, Edits, Layout, Piece, Placement, Purpose, relayout};
 use flipwave_isa::{Isa, Pc};
-use flipwave_tests::{MACHINES, Program, compile_for, rewritten_levels};
+use flipwave_tests::{MACHINES, TestProgram, compile_for, rewritten_levels};
 
 /// How code is moved.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +34,14 @@ enum Way {
 const WAYS: [Way; 4] = [Way::Alone, Way::Between, Way::Far, Way::Trampolines];
 
 /// Runs `test` with the kernels of a file compiled for every machine, moved in every way.
-fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     // Where code lies does not depend on the size of waves.
     for machine in MACHINES.into_iter().filter(|machine| machine.options().is_empty()) {
         for level in rewritten_levels().iter().copied() {
             let code_object = compile_for(machine, file, &[&[level], options].concat());
             for way in WAYS {
                 println!("{file} {level} on {machine}, {way:?}");
-                let program = Program::new(&moved(&code_object, way));
+                let program = TestProgram::new(&moved(&code_object, way));
                 // Hazards where inserted code meets the other are not the layout's care; gfx90a has none
                 // with branches and s_nop.
                 let is_strict = machine.target().processor() == "gfx90a";

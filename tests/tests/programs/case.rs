@@ -1,7 +1,7 @@
 //! A program that the host has run, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
-use flipwave_tests::{Form, Program, assemble_text, device_c};
+use flipwave_tests::{Form, TestProgram, assemble_text, device_c};
 use std::path::Path;
 
 /// Wave instructions after which a program counts as hung.
@@ -52,7 +52,7 @@ impl Case {
     /// # Errors
     /// Where the device's results are not the host's, or there are none.
     fn check(&self, code_object: &[u8], limit: u64) -> Result<u64, String> {
-        let mut program = Program::new(code_object);
+        let mut program = TestProgram::new(code_object);
         let arguments: Vec<ArgumentValue> = self
             .buffers
             .iter()
@@ -63,7 +63,7 @@ impl Case {
             .collect();
         program.launch(self.kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
         let mut workload = program.workload();
-        workload.dispatches[0].instruction_limit = limit;
+        workload.program.dispatches[0].instruction_limit = limit;
         let golden = workload.golden().map_err(|error| error.to_string())?;
         for (output, (found, expected)) in golden.outputs.iter().zip(&self.expected).enumerate() {
             let words = |bytes: &[u8]| -> Vec<u64> {

@@ -1,7 +1,9 @@
 //! What a compiler emits breaks no rule, at any level of optimisation.
 
 use super::hazards;
-use flipwave_tests::{MACHINES, Machine, Program, clean, compile_for, examples, scalar, workload};
+use flipwave_tests::{
+    MACHINES, Machine, TestProgram, clean, compile_for, examples, scalar, workload,
+};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
@@ -61,7 +63,7 @@ fn kernels_that_follow_pointers_and_wait_break_no_rule() {
     let machines = MACHINES.into_iter().filter(|machine| machine.has_strict_level());
     for (machine, level) in machines.flat_map(|machine| levels.clone().map(move |l| (machine, l))) {
         println!("{level} on {machine}");
-        let mut program = Program::new(&compile_for(machine, "chase.cl", &[level]));
+        let mut program = TestProgram::new(&compile_for(machine, "chase.cl", &[level]));
         let next: Vec<u32> = (0..256).map(|place| (place * 7 + 3) % 256).collect();
         let arguments =
             [program.input(&next), program.input(&next), program.output(&next), scalar(20u32)];
@@ -72,7 +74,7 @@ fn kernels_that_follow_pointers_and_wait_break_no_rule() {
         if machine.target().processor() == "gfx1100" {
             continue;
         }
-        let mut program = Program::new(&compile_for(machine, "waiting.cl", &[level]));
+        let mut program = TestProgram::new(&compile_for(machine, "waiting.cl", &[level]));
         let out = program.output(&[0u32; 256]);
         program.launch("waits_for_wave", [256, 1, 1], [256, 1, 1], &[out]);
         let next = program.input(&[0u32]);

@@ -8,7 +8,7 @@ use flipwave_injector::Workload;
 use flipwave_isa::{Inst, Isa, Pc};
 use flipwave_sim::strict::Rule;
 use flipwave_tests::{
-    MACHINES, Machine, Program, clean, compile_for, examples_folder, kernels, kernels_mut,
+    MACHINES, Machine, TestProgram, clean, compile_for, examples_folder, kernels, kernels_mut,
 };
 use std::path::Path;
 
@@ -126,7 +126,7 @@ fn every_mitigation_that_is_taken_out_is_missed() {
             let code = compile_for(machine, "roots.cl", &[level]);
             let object = CodeObject::parse(&code).expect("a code object");
             let workload = |code: &[u8]| {
-                let mut program = Program::new(code);
+                let mut program = TestProgram::new(code);
                 let out = program.output(&[0u32; 64]);
                 program.launch("roots", [64, 1, 1], [64, 1, 1], &[out]);
                 program.workload()

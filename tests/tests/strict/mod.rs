@@ -9,11 +9,11 @@ mod report;
 mod rules;
 
 use flipwave_injector::Workload;
-use flipwave_tests::Program;
+use flipwave_tests::TestProgram;
 
 /// The kernels of `hazards.cl`.
 fn hazards(code: &[u8]) -> Workload {
-    let mut program = Program::new(code);
+    let mut program = TestProgram::new(code);
     for kernel in ["matrices", "lanes", "dots"] {
         let out = program.output(&[0u32; 64]);
         program.launch(kernel, [64, 1, 1], [64, 1, 1], &[out]);

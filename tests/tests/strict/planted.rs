@@ -2,19 +2,19 @@
 
 use flipwave_device::Completion;
 use flipwave_sim::strict::{Rule, Violation};
-use flipwave_tests::{Assembly, Machine, Program, assemble_for};
+use flipwave_tests::{Assembly, Machine, TestProgram, assemble_for};
 
 /// Dwords of the buffer: not a whole page.
 const BUFFER: usize = 1000;
 
 /// Runs instructions in workgroups of so many work-items, and gives what strict execution finds.
 pub fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
-    let mut program = Program::new(&assembly.code_object);
+    let mut program = TestProgram::new(&assembly.code_object);
     let buffer = program.output(&[0u32; BUFFER]);
     program.launch("planted", [items, 1, 1], [items, 1, 1], &[buffer]);
     let mut workload = program.workload();
-    workload.dispatches[0].instruction_limit = 100_000;
-    workload.device.dispatch_strict(&workload.dispatches[0]).expect("a dispatch")
+    workload.program.dispatches[0].instruction_limit = 100_000;
+    workload.device.dispatch_strict(&workload.program.dispatches[0]).expect("a dispatch")
 }
 
 /// Demands that `wrong` breaks one rule at its label `wrong` alone, and that `mended` breaks none.

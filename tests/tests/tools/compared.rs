@@ -159,7 +159,7 @@ pub fn run<T: Compared>(
     options: &Options,
     blind: fn(&Inst) -> bool,
 ) -> Run<T::Row> {
-    let mut dispatches = workload.dispatches.clone();
+    let mut dispatches = workload.program.dispatches.clone();
     for dispatch in &mut dispatches {
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
     }

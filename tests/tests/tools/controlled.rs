@@ -29,7 +29,7 @@ fn rules_choose_which_dispatches_are_instrumented() {
             instrumentation.call(at, When::Before, call);
         }
     });
-    let original = instrumented.original.dispatches[0].clone();
+    let original = instrumented.original.program.dispatches[0].clone();
     let (module, rewritten) = &instrumented.rewritten[&original.module.0];
     let versions = vec![Versions { original: original.module, instrumented: *module }];
     let mut narrow = original.clone();

@@ -27,20 +27,20 @@ use flipwave_hooks::tools::{
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
 use flipwave_tests::{
-    MACHINES, Program, compile_for, examples, examples_folder, rewritten_levels,
+    MACHINES, TestProgram, compile_for, examples, examples_folder, rewritten_levels,
     rewritten_machines, workload,
 };
 
 /// Runs `test` with the kernels of a file compiled for machines that differ much, each run
 /// compared.
-fn at_every_level(file: &str, options: &[&str], test: impl Fn(Program)) {
+fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     for machine in rewritten_machines() {
         for level in rewritten_levels().iter().copied() {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
-            test(Program::new(&code_object).examined(check_all));
+            test(TestProgram::new(&code_object).examined(check_all));
             if sliding::FILES.contains(&file) {
-                test(Program::new(&code_object).examined(sliding::check));
+                test(TestProgram::new(&code_object).examined(sliding::check));
             }
         }
     }

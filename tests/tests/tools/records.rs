@@ -28,8 +28,8 @@ fn records_without_place_are_counted_and_the_others_kept() {
 #[test]
 fn every_dispatch_counts_from_zero() {
     let mut workload = example("vector_add.yaml");
-    let again = workload.dispatches[0].clone();
-    workload.dispatches.push(again);
+    let again = workload.program.dispatches[0].clone();
+    workload.program.dispatches.push(again);
     let run = run::<InstructionCount>(&workload, &Options::default(), |_| false);
     let [.., first, second] = run.dispatches.as_slice() else { panic!("two dispatches") };
     assert!(first.tool.iter().any(|(_, own)| own.executions > 0));

@@ -45,7 +45,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
 /// What hooks count in all dispatches of a workload; nothing if a kernel has no place for state.
 fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
     let instrumented = instrument(workload, |instrumentation| watch(instrumentation, keeping));
-    let dispatches = &instrumented.workload.dispatches;
+    let dispatches = &instrumented.workload.program.dispatches;
     for dispatch in dispatches {
         let mut modules = instrumented.rewritten.values();
         let (_, new) = modules.find(|(module, _)| *module == dispatch.module)?;
