@@ -4,14 +4,13 @@ use crate::location::{Field, Wrong, wrong};
 use flipwave_analysis::Confidence;
 use flipwave_injector::{
     Allocation, Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines,
-    MaskDistribution, RelativeError, Scope, Selection, Stratification,
+    MaskDistribution, Scope, Selection, Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// Compute units of a device at most.
 const MAX_UNITS: u32 = 4096;
@@ -24,10 +23,9 @@ pub(crate) mod written {
     use super::Ends;
     use crate::yaml::{singleton, some_singleton};
     use flipwave_analysis::Confidence;
-    use flipwave_injector::{FaultTarget, Group, Scope};
+    use flipwave_injector::{FaultTarget, Group, Scope, WrittenFaultModel};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
-    use std::path::PathBuf;
 
     /// What to inject. A place is struck if all that is said of it holds.
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,7 +37,7 @@ pub(crate) mod written {
     pub(crate) struct Faults {
         /// What a fault does to the value that it strikes.
         #[serde(deserialize_with = "singleton")]
-        pub model: Model,
+        pub model: WrittenFaultModel,
         /// What a fault strikes.
         #[schemars(extend(
             "enum" = words(FaultTarget::ALL.map(FaultTarget::name)),
@@ -115,37 +113,6 @@ pub(crate) mod written {
     /// Words, or nothing, as of a key that is left out.
     fn words<const N: usize>(names: [&'static str; N]) -> Vec<Option<&'static str>> {
         names.into_iter().map(Some).chain([None]).collect()
-    }
-
-    /// What a fault does to the value that it strikes.
-    #[derive(Clone, Debug, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    #[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
-    pub(crate) enum Model {
-        /// Flips one bit.
-        FlipOneBit,
-        /// Flips two bits beside each other.
-        FlipTwoAdjacentBits,
-        /// Flips this many bits beside each other.
-        FlipAdjacentBits(u8),
-        /// Flips this many bits of a word.
-        FlipRandomBits(u8),
-        /// Flips the bits that are set.
-        FlipMask(u64),
-        /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
-        FlipDrawnMask(PathBuf),
-        /// Puts a random value in its place.
-        RandomValue,
-        /// Puts zero in its place.
-        ZeroValue,
-        /// Sets all bits.
-        OnesValue,
-        /// Clears a bit.
-        StuckAtZero,
-        /// Sets a bit.
-        StuckAtOne,
-        /// Multiplies a floating-point number by 1 and this.
-        RelativeError(f64),
     }
 
     /// For how long a fault strikes.
@@ -316,55 +283,12 @@ fn parsed<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wro
 }
 
 fn check_model(
-    model: &written::Model,
+    model: &WrittenFaultModel,
     directory: &Path,
     field: &Field,
 ) -> Result<FaultModel, Wrong> {
-    let bits = |key: &str, count: u8| match count {
-        2..=32 => Ok(count),
-        _ => wrong(&field.key(key), format!("{count} bits of a word; expected 2 to 32")),
-    };
-    Ok(match model {
-        written::Model::FlipOneBit => FaultModel::FlipOneBit,
-        written::Model::FlipTwoAdjacentBits => FaultModel::FlipAdjacentBits(2),
-        written::Model::FlipAdjacentBits(count) => {
-            FaultModel::FlipAdjacentBits(bits("flip_adjacent_bits", *count)?)
-        }
-        written::Model::FlipRandomBits(count) => {
-            FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
-        }
-        written::Model::FlipMask(0) => return wrong(&field.key("flip_mask"), "0 names no bit"),
-        written::Model::FlipMask(mask) => match u32::try_from(*mask) {
-            Ok(mask) => FaultModel::FlipMask(mask),
-            Err(_) => {
-                return wrong(
-                    &field.key("flip_mask"),
-                    format!("{mask:#x} is wider than a word of 32 bits; expected up to 0xffffffff"),
-                );
-            }
-        },
-        written::Model::FlipDrawnMask(path) => {
-            let masks = read_masks(&directory.join(path));
-            match masks {
-                Ok(masks) => FaultModel::FlipDrawnMask(Arc::new(masks)),
-                Err(message) => return wrong(&field.key("flip_drawn_mask"), message),
-            }
-        }
-        written::Model::RandomValue => FaultModel::RandomValue,
-        written::Model::ZeroValue => FaultModel::ZeroValue,
-        written::Model::OnesValue => FaultModel::OnesValue,
-        written::Model::StuckAtZero => FaultModel::StuckAtZero,
-        written::Model::StuckAtOne => FaultModel::StuckAtOne,
-        written::Model::RelativeError(error) => match RelativeError::new(*error) {
-            Some(relative) if *error != 0.0 => FaultModel::RelativeError(relative),
-            _ => {
-                return wrong(
-                    &field.key("relative_error"),
-                    format!("{error:?} is no error; one part in a hundred is 0.01"),
-                );
-            }
-        },
-    })
+    let checked = model.checked(|path| read_masks(&directory.join(path)));
+    checked.or_else(|(key, message)| wrong(&field.key(key), message))
 }
 
 /// Reads a table of masks: CSV with the columns `mask`, hexadecimal with 0x in front, and `count`.

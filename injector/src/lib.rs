@@ -38,6 +38,7 @@ pub use fate::Fate;
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
     MaskDistribution, MasksError, RelativeError, Scope, UnknownScope, UnknownTarget,
+    WrittenFaultModel,
 };
 pub use foresight::foresee;
 pub use golden::{Golden, GoldenError, instruction_limit};

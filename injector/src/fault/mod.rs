@@ -13,8 +13,8 @@ pub use action::Action;
 pub use duration::{Duration, Intermittent};
 pub use float::{FloatFormat, RelativeError};
 pub use masks::{MaskDistribution, MasksError};
-pub use model::FaultModel;
 pub(crate) use model::all_ones;
+pub use model::{FaultModel, WrittenFaultModel};
 pub use scope::{Scope, UnknownScope};
 pub use target::{FaultTarget, UnknownTarget};
 

@@ -2,7 +2,10 @@
 
 use super::{Action, FaultTarget, FloatFormat, MaskDistribution, RelativeError};
 use crate::stream::Stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a value is corrupted.
@@ -95,6 +98,85 @@ impl FaultModel {
             }
             _ => "it needs more than one bit",
         }
+    }
+}
+
+/// What a fault does to the value that it strikes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Model")]
+#[serde(expecting = "the name of a fault model, or a mapping from it to its number")]
+pub enum WrittenFaultModel {
+    /// Flips one bit.
+    FlipOneBit,
+    /// Flips two bits beside each other.
+    FlipTwoAdjacentBits,
+    /// Flips this many bits beside each other.
+    FlipAdjacentBits(u8),
+    /// Flips this many bits of a word.
+    FlipRandomBits(u8),
+    /// Flips the bits that are set.
+    FlipMask(u64),
+    /// Flips bits as a table says that they were seen to flip: CSV with the columns `mask,count`.
+    FlipDrawnMask(PathBuf),
+    /// Puts a random value in its place.
+    RandomValue,
+    /// Puts zero in its place.
+    ZeroValue,
+    /// Sets all bits.
+    OnesValue,
+    /// Clears a bit.
+    StuckAtZero,
+    /// Sets a bit.
+    StuckAtOne,
+    /// Multiplies a floating-point number by 1 and this.
+    RelativeError(f64),
+}
+
+impl WrittenFaultModel {
+    /// The model, its numbers checked; `read_masks` reads the table that a model names.
+    ///
+    /// # Errors
+    /// The model's name, and what is wrong with what it says.
+    pub fn checked(
+        &self,
+        read_masks: impl FnOnce(&Path) -> Result<MaskDistribution, String>,
+    ) -> Result<FaultModel, (&'static str, String)> {
+        let bits = |name, count: u8| match count {
+            2..=32 => Ok(count),
+            _ => Err((name, format!("{count} bits of a word; expected 2 to 32"))),
+        };
+        Ok(match self {
+            Self::FlipOneBit => FaultModel::FlipOneBit,
+            Self::FlipTwoAdjacentBits => FaultModel::FlipAdjacentBits(2),
+            Self::FlipAdjacentBits(count) => {
+                FaultModel::FlipAdjacentBits(bits("flip_adjacent_bits", *count)?)
+            }
+            Self::FlipRandomBits(count) => {
+                FaultModel::FlipRandomBits(bits("flip_random_bits", *count)?)
+            }
+            Self::FlipMask(0) => return Err(("flip_mask", "0 names no bit".to_owned())),
+            Self::FlipMask(mask) => FaultModel::FlipMask(u32::try_from(*mask).map_err(|_| {
+                let message = "is wider than a word of 32 bits; expected up to 0xffffffff";
+                ("flip_mask", format!("{mask:#x} {message}"))
+            })?),
+            Self::FlipDrawnMask(path) => {
+                let masks = read_masks(path).map_err(|message| ("flip_drawn_mask", message))?;
+                FaultModel::FlipDrawnMask(Arc::new(masks))
+            }
+            Self::RandomValue => FaultModel::RandomValue,
+            Self::ZeroValue => FaultModel::ZeroValue,
+            Self::OnesValue => FaultModel::OnesValue,
+            Self::StuckAtZero => FaultModel::StuckAtZero,
+            Self::StuckAtOne => FaultModel::StuckAtOne,
+            Self::RelativeError(error) => {
+                let relative = RelativeError::new(*error).filter(|_| *error != 0.0);
+                FaultModel::RelativeError(relative.ok_or_else(|| {
+                    let message = "is no error; one part in a hundred is 0.01";
+                    ("relative_error", format!("{error:?} {message}"))
+                })?)
+            }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ pub enum FaultTarget {
     /// A register that an instruction writes, right after it: VGPR, AccVGPR, SGPR, VCC, EXEC,
     /// SCC, M0, FLAT_SCRATCH.
     DestinationRegister,
-    /// A register as one instruction reads it. Behind the instruction it is as before, unless the
+    /// A register as one instruction reads it. After the instruction it is as before, unless the
     /// instruction wrote it.
     SourceOperand,
     /// Any register of the wave's allocation, after any instruction.
