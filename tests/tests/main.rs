@@ -9,6 +9,7 @@ mod accelerations;
 mod alone;
 mod application_campaigns;
 mod applications;
+mod architecture;
 mod attached;
 mod book;
 mod compiled;

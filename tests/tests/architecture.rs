@@ -1,0 +1,192 @@
+//! What docs/architecture.md says of the code, and how the files of a crate use each other.
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::DiGraph;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Files of a crate that may use each other in a circle.
+const MOST_IN_A_CIRCLE: usize = 4;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
+}
+
+/// The crates of the workspace, by folder.
+fn crates() -> Vec<PathBuf> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
+    let (members, _) = members.expect("members");
+    let names = members.split(',').map(|name| name.trim().trim_matches('"'));
+    names.filter(|name| !name.is_empty()).map(|name| root().join(name)).collect()
+}
+
+/// The product files of a crate by module, `layout::emit` for example: tests are left out.
+fn modules(source: &Path) -> BTreeMap<Vec<String>, String> {
+    let mut modules = BTreeMap::new();
+    let mut folders = vec![source.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let within = path.strip_prefix(source).expect("a file of the crate").with_extension("");
+            let mut module: Vec<String> =
+                within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            let is_test = module.iter().any(|part| part.contains("test"));
+            if is_test || path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            module.pop_if(|last| last == "mod" || last == "lib" || last == "main");
+            modules.insert(module, std::fs::read_to_string(&path).expect("a source file"));
+        }
+    }
+    modules
+}
+
+/// The text without comments and without a test module at its end.
+fn product(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The paths that a tree of imports names, `a::{b, c::{d, e}}` for example.
+fn paths(prefix: &[String], tree: &str, found: &mut Vec<Vec<String>>) {
+    let (head, rest) = tree.split_once('{').map_or((tree, None), |(head, rest)| (head, Some(rest)));
+    let name = head.split(" as ").next().unwrap_or_default();
+    let parts = name.split("::").map(str::trim).filter(|part| !part.is_empty());
+    let own: Vec<String> = prefix.iter().cloned().chain(parts.map(str::to_owned)).collect();
+    let Some(rest) = rest else { return found.push(own) };
+    let rest = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let (mut depth, mut start) = (0, 0);
+    for (at, character) in rest.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                paths(&own, &rest[start..at], found);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !rest[start..].trim().is_empty() {
+        paths(&own, &rest[start..], found);
+    }
+}
+
+/// The modules of its own crate that a module's text names, in imports and elsewhere.
+fn named(module: &[String], text: &str) -> Vec<Vec<String>> {
+    let mut trees: Vec<String> = Vec::new();
+    for statement in text.split("use ").skip(1) {
+        let tree = statement.split(';').next().unwrap_or_default();
+        if ["crate::", "super::", "self::"].iter().any(|root| tree.starts_with(root)) {
+            trees.push(tree.to_owned());
+        }
+    }
+    for root in ["crate::", "super::"] {
+        let is_part = |character: char| character.is_alphanumeric() || "_:".contains(character);
+        trees.extend(text.match_indices(root).map(|(at, _)| {
+            let rest = &text[at..];
+            rest[..rest.find(|own| !is_part(own)).unwrap_or(rest.len())].to_owned()
+        }));
+    }
+    let mut found = Vec::new();
+    trees.iter().for_each(|tree| paths(&[], tree, &mut found));
+    let absolute = |path: Vec<String>| {
+        let mut from = module.to_vec();
+        let mut rest = &path[..];
+        while let [first, others @ ..] = rest {
+            match first.as_str() {
+                "crate" => from.clear(),
+                "super" => drop(from.pop()),
+                "self" => {}
+                _ => break,
+            }
+            rest = others;
+        }
+        from.extend_from_slice(rest);
+        from
+    };
+    found.into_iter().map(absolute).collect()
+}
+
+/// The circles of modules that use each other, longest first. That a folder's module names its
+/// own files is no use of them.
+fn circles(modules: &BTreeMap<Vec<String>, String>) -> Vec<Vec<String>> {
+    let mut graph = DiGraph::new();
+    let nodes: BTreeMap<_, _> = modules.keys().map(|own| (own, graph.add_node(own))).collect();
+    for (module, text) in modules {
+        for mut path in named(module, &product(text)) {
+            while !path.is_empty() && !modules.contains_key(&path) {
+                path.pop();
+            }
+            if !path.is_empty() && !module.starts_with(&path) {
+                graph.update_edge(nodes[module], nodes[&path], ());
+            }
+        }
+    }
+    let parts = tarjan_scc(&graph).into_iter().filter(|part| part.len() > 1);
+    let mut circles: Vec<Vec<String>> =
+        parts.map(|part| part.into_iter().map(|node| graph[node].join("::")).collect()).collect();
+    circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+    circles
+}
+
+#[test]
+fn no_more_than_four_files_of_a_crate_use_each_other_in_a_circle() {
+    for folder in crates() {
+        for circle in circles(&modules(&folder.join("src"))) {
+            assert!(circle.len() <= MOST_IN_A_CIRCLE, "{}: {circle:?}", folder.display());
+        }
+    }
+}
+
+/// A search that finds no circle anywhere would prove nothing.
+#[test]
+fn a_circle_is_found_through_imports_and_through_paths() {
+    let file = |name: &str, text: &str| (vec![name.to_owned()], text.to_owned());
+    let all = [
+        file("a", "use crate::{\n    b::{self, Two},\n    f,\n};"),
+        file("b", "fn two() -> crate::c::Three { todo!() }"),
+        file("c", "use super::d::Four as Other;"),
+        file("d", "use crate::e;"),
+        file("e", "use crate::a::One;"),
+        file("f", "// use crate::a;\n#[cfg(test)]\nmod tests { use crate::a; }"),
+    ];
+    let mut circle = circles(&BTreeMap::from(all)).pop().expect("a circle");
+    circle.sort();
+    assert_eq!(circle, ["a", "b", "c", "d", "e"]);
+}
+
+/// Whoever follows the page must find the file.
+#[test]
+fn every_file_that_the_page_on_architecture_names_is_there() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
+    let mut seen = 0;
+    for line in page.lines() {
+        // A row of the table of crates names the crate first, and files below its sources.
+        let mut row = line.split('|').skip(1).map(str::trim);
+        let folder = row.next().map(|first| first.trim_matches('`').to_owned());
+        let folder = folder.filter(|own| !own.is_empty() && root().join(own).join("src").is_dir());
+        let mut last: Option<PathBuf> = None;
+        for name in line.split('`').skip(1).step_by(2) {
+            let is_file = name.ends_with(".rs") || name.ends_with(".md") || name.ends_with('/');
+            if !is_file || name.contains(' ') {
+                continue;
+            }
+            // A name without folders is beside the one before.
+            let beside = last.as_ref().and_then(|own| own.parent()).map(|own| own.join(name));
+            let below = folder.as_ref().map(|own| root().join(own).join("src").join(name));
+            let candidates = [Some(root().join(name)), below, beside];
+            let found = candidates.into_iter().flatten().find(|path| path.exists());
+            assert!(found.is_some(), "docs/architecture.md names `{name}` in: {line}");
+            last = found;
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen} files found");
+}
