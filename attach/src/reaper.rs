@@ -310,7 +310,7 @@ mod tests {
 
     fn runs(pid: i32) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, behind)| !behind.starts_with(['Z', 'X']))
+        stat.rsplit_once(") ").is_some_and(|(_, after)| !after.starts_with(['Z', 'X']))
     }
 
     /// Forks twice, in a session of its own, and prints its number into a file.

@@ -213,7 +213,7 @@ impl<'a> Builder<'a> {
             Step::Change(change) => self.change(change),
             Step::Read { address, bytes } if keeps_reads => {
                 let number = self.outputs.len();
-                let name = format!("output {number}, read behind dispatch {}", self.behind());
+                let name = format!("output {number}, read after dispatch {}", self.after());
                 self.keep(name, address, bytes.len() as u64);
                 self.read.get_or_insert_default().push(bytes);
             }
@@ -247,7 +247,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The dispatch before, in words.
-    fn behind(&self) -> String {
+    fn after(&self) -> String {
         self.dispatches.len().checked_sub(1).map_or("none".into(), |index| index.to_string())
     }
 

@@ -322,9 +322,9 @@ compare: {sum: {relative: 1.0e-5}}
 
     #[test]
     fn the_example_of_the_documentation_is_a_campaign() {
-        let (_, behind) =
+        let (_, after) =
             include_str!("../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
-        let (example, _) = behind.split_once("```").expect("an end");
+        let (example, _) = after.split_once("```").expect("an end");
         assert_eq!(parse(example).expect("good").name, "matmul");
     }
 

@@ -121,7 +121,7 @@ fn planted(prepared: &Prepared, golden: &Golden) -> Result<Vec<Planted>, Campaig
             }
         }
     }
-    // A VGPR is there in every wave, and nobody reads it behind the last instruction.
+    // A VGPR is there in every wave, and nobody reads it after the last instruction.
     let register = Place::Register(Register::Vgpr(Vgpr(0)));
     let flip = Action::Flip(u32::MAX);
     let dead = Site { lanes: Some(Lanes::One(Lane(0))), ..site(last, register, flip) };
@@ -131,7 +131,7 @@ fn planted(prepared: &Prepared, golden: &Golden) -> Result<Vec<Planted>, Campaig
     Ok(planted)
 }
 
-/// A word of a result, wrong behind the last instruction: one that the comparison must not accept.
+/// A word of a result, wrong after the last instruction: one that the comparison must not accept.
 fn wrong_output(
     prepared: &Prepared,
     golden: &Golden,

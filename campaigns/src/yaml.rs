@@ -36,8 +36,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
         let position = error.location().map(|location| (location.line(), location.column()));
         let mut message = error.to_string();
         if let Some((line, column)) = position {
-            let behind = format!(" at line {line} column {column}");
-            message = message.replacen(&behind, "", 1);
+            let after = format!(" at line {line} column {column}");
+            message = message.replacen(&after, "", 1);
         }
         YamlError { position, message: plain(&message) }
     })

@@ -95,7 +95,7 @@ impl Writer {
         Ok(CodeObjectId(self.database.last_insert_rowid() as u32))
     }
 
-    /// Adds a step behind all others.
+    /// Adds a step after all others.
     ///
     /// # Errors
     /// [`CaptureError::Database`].

@@ -34,7 +34,7 @@ fn struck(traced: &Traced) -> String {
     )
 }
 
-/// What happened, and below each event the instruction behind which it did.
+/// What happened, and below each event the instruction after which it did.
 fn events(traced: &Traced) -> String {
     let mut text = String::new();
     let (mut waves, mut not_shown) = (0, 0);

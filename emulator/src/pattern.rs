@@ -25,7 +25,7 @@ pub struct Binding {
 pub enum Kind {
     /// Registers of a file.
     Registers(File),
-    /// A number in the instruction or behind it.
+    /// A number in the instruction or after it.
     Immediate,
 }
 
@@ -354,14 +354,14 @@ fn with_examples(text: &str, examples: &[(&str, Value)]) -> String {
     let (mnemonic, mut rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
     let mut line = mnemonic.to_owned();
     while let Some(start) = rest.find(is_word) {
-        let (before, behind) = rest.split_at(start);
-        let (word, behind) = behind.split_at(behind.find(|c| !is_word(c)).unwrap_or(behind.len()));
+        let (before, after) = rest.split_at(start);
+        let (word, after) = after.split_at(after.find(|c| !is_word(c)).unwrap_or(after.len()));
         line.push_str(before);
         match examples.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => line.push_str(&shown(value)),
             None => line.push_str(word),
         }
-        rest = behind;
+        rest = after;
     }
     line + rest
 }

@@ -1,5 +1,5 @@
 /* Decisions of branches struck: what the branch tests is made to give the other answer, and given
- * back behind it, wherever control goes. Meant to run on a single lane. */
+ * back after it, wherever control goes. Meant to run on a single lane. */
 
 /* What the branch of each wave tested. */
 uint64_t held[WAVES];

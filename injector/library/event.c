@@ -7,7 +7,7 @@ struct event {
     /* The first execution that is struck, and how many there are up to the last. */
     uint64_t occurrence;
     uint64_t window;
-    /* Of 2^32 executions behind the first, how many are struck; and what decides which. */
+    /* Of 2^32 executions after the first, how many are struck; and what decides which. */
     uint32_t rate;
     uint32_t key;
 };

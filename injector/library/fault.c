@@ -34,7 +34,7 @@ struct wave {
     uint64_t after;
     /* EXEC before the instruction. */
     uint64_t exec;
-    /* Lanes whose register is to be given back behind the instruction. */
+    /* Lanes whose register is to be given back after the instruction. */
     uint64_t borrowed;
 };
 

@@ -1,4 +1,4 @@
-/* Words of memory struck behind an instruction. Meant to run on a single lane. */
+/* Words of memory struck after an instruction. Meant to run on a single lane. */
 
 /* In device memory. */
 void strike_memory(uint32_t x, uint32_t y, uint32_t z, uint32_t wave)

@@ -1,4 +1,4 @@
-/* Registers struck behind an instruction. */
+/* Registers struck after an instruction. */
 
 /* A register that each lane has of its own. Meant to run in all lanes. */
 value_t strike_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_t z,
@@ -10,7 +10,7 @@ value_t strike_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint3
     return strike(&waves[number], lanes_struck(exec), value);
 }
 
-/* The same behind an instruction that changes EXEC, in front of which `see_exec` has run. */
+/* The same after an instruction that changes EXEC, in front of which `see_exec` has run. */
 value_t strike_lanes_seen(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;

@@ -1,4 +1,4 @@
-/* Registers struck as an instruction reads them: changed before, given back behind. */
+/* Registers struck as an instruction reads them: changed before, given back after. */
 
 /* What they held, by wave and lane. */
 value_t held[WAVES][FLIPWAVE_LANES];
@@ -17,7 +17,7 @@ value_t lend_lanes(value_t value, uint64_t exec, uint32_t x, uint32_t y, uint32_
     return strike(own, own->borrowed, value);
 }
 
-/* The same register behind the instruction: as it was, but for the bits that the instruction wrote,
+/* The same register after the instruction: as it was, but for the bits that the instruction wrote,
  * in the lanes that it ran on. Meant to run in all lanes. */
 value_t give_back_lanes(value_t value, value_t written, uint32_t x, uint32_t y, uint32_t z,
                         uint32_t wave)
@@ -46,7 +46,7 @@ value_t lend_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wa
     return strike(own, 1, value);
 }
 
-/* The same register behind the instruction. Meant to run on a single lane. */
+/* The same register after the instruction. Meant to run on a single lane. */
 value_t give_back_wave(value_t value, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     uint32_t number;

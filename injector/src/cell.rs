@@ -86,7 +86,7 @@ impl Cells<'_> {
     }
 }
 
-/// The word behind a place.
+/// The word after a place.
 fn second(place: Place) -> Option<Place> {
     Some(match place {
         Place::Register(register) => Place::Register(register.offset(1)?),

@@ -41,8 +41,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Adds a change before dispatch number `index`, behind those that are there already. The
-    /// number of dispatches as the index means: behind the last.
+    /// Adds a change before dispatch number `index`, after those that are there already. The
+    /// number of dispatches as the index means: after the last.
     pub fn add(&mut self, index: usize, change: Change) {
         let before = Arc::make_mut(&mut self.before);
         if before.len() <= index {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub struct Landmarks {
     /// The first instruction of the first dispatch.
     pub first: Event,
-    /// The last instruction of the last dispatch: nothing is executed behind it.
+    /// The last instruction of the last dispatch: nothing is executed after it.
     pub last: Event,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn check(
 }
 
 /// Runs the dispatches of a workload from number `first` on, each by `dispatch_one`, on a device as
-/// `first` finds it; those before have `statistics`. What happens to memory behind each of them
+/// `first` finds it; those before have `statistics`. What happens to memory after each of them
 /// happens here and nowhere else.
 pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,

@@ -22,7 +22,7 @@ pub(crate) struct Strike<'a> {
     /// Instructions that the wave has executed before the site's execution, where that is known
     /// and the wave may be under way already.
     time: Option<u64>,
-    /// What is to be changed back behind an instruction.
+    /// What is to be changed back after an instruction.
     borrowed: Vec<Borrowed>,
     /// Dispatches so far.
     dispatches: u32,

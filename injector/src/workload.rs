@@ -267,7 +267,7 @@ impl Workload {
         Ok(device)
     }
 
-    /// Changes memory as it changes before dispatch number `index`, or behind the last.
+    /// Changes memory as it changes before dispatch number `index`, or after the last.
     ///
     /// # Errors
     /// None on a device that has run what comes before.

@@ -298,7 +298,7 @@ fn refused_sites_have_no_outcome() {
     for (machine, instruction, what, expected) in [
         (&GFX90A, "s_endpgm", "encoding=0 flip=0x1", "hooks do not reach encoding=0"),
         (&GFX90A, "s_endpgm", "lane=0 scratch=0x0 flip=0x1", "hooks do not reach scratch=0x0"),
-        (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "does not come to a hook behind `s_endpgm`"),
+        (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "does not come to a hook after `s_endpgm`"),
         (&GFX90A, "s_barrier", "branch=decision flip=0x1", "`s_barrier` is no branch"),
         (&GFX90A, "s_barrier", "lane=0 register=v250 flip=0x1", "there is no v250"),
         (&GFX90A, "s_barrier", "lds=0x8000 flip=0x1", "there is no lds=0x8000"),

@@ -1,5 +1,5 @@
 // Workgroups that hand work to each other in one launch: the last one to finish adds up what all
-// the others left, behind a fence; and a lock.
+// the others left, after a fence; and a lock.
 #include "check.h"
 
 const int threads = 128, blocks = 16, count = threads * blocks;

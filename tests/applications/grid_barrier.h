@@ -4,7 +4,7 @@
 
 const int threads = 1024;
 
-// Reads behind the barrier what the next workgroup wrote before it.
+// Reads after the barrier what the next workgroup wrote before it.
 __global__ __launch_bounds__(threads) void neighbours(int *arrived, int *written, int *read) {
     int block = blockIdx.x;
     if (threadIdx.x == 0) {

@@ -11,7 +11,7 @@ static void meet(volatile global uint *arrived, uint all) {
     barrier(CLK_GLOBAL_MEM_FENCE);
 }
 
-// Reads behind the barrier what another workgroup wrote before it.
+// Reads after the barrier what another workgroup wrote before it.
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void neighbours(volatile global uint *arrived, volatile global uint *written,
                        global uint *read) {

@@ -50,7 +50,7 @@ pub fn scribbled(
 
 struct Scribbler<'a> {
     program: &'a Program,
-    /// What is live behind each instruction, and what it writes.
+    /// What is live after each instruction, and what it writes.
     behind: Vec<(Live, RegisterSet)>,
     /// Registers that a program may name.
     nameable: RegisterSet,
@@ -130,7 +130,7 @@ impl Observer for Scribbler<'_> {
     }
 }
 
-/// What is live where control is behind an instruction: behind a call, in the callee.
+/// What is live where control is after an instruction: after a call, in the callee.
 fn behind(program: &Program, liveness: &Liveness<'_>, index: InstIndex) -> Live {
     let block = program.block_of(index).and_then(|own| program.block(own)).expect("a block");
     let is_last = index.0 + 1 == block.instructions.end;

@@ -308,7 +308,7 @@ fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
     assert!(some.len() > 1 && all.starts_with(&some), "{some:?} of {all:?}");
 }
 
-/// Runs `flipwave` where no file can have more than 4 MiB: what is written behind fails as on a full
+/// Runs `flipwave` where no file can have more than 4 MiB: what is written after fails as on a full
 /// disk, and no rights are needed. Less is too little for what the runtime compiles.
 fn with_small_files(folder: &Path, arguments: &str) -> Finished {
     let limited = format!("trap '' XFSZ; ulimit -f 8192; exec \"$flipwave\" {arguments}");

@@ -127,10 +127,10 @@ fn traced_alike(application: &Application, options: &[&str]) -> BTreeMap<String,
 }
 
 /// A trace in which two things do not matter that hooks change: which wave comes first, as hooks
-/// are instructions, too, behind which waves take turns; and where the runtime has put what is
+/// are instructions, too, after which waves take turns; and where the runtime has put what is
 /// accessed, as it has larger code objects to load and packets of the tool's in its queues. Each
 /// wave's accesses stay in their order. Addresses are distances from where a block of cache lines
-/// begins that a dispatch accesses one behind the other, and blocks have numbers in the order in
+/// begins that a dispatch accesses one after the other, and blocks have numbers in the order in
 /// which they are first met.
 fn canonical_trace(trace: &str) -> String {
     const LINE: u64 = 64;
@@ -254,9 +254,9 @@ fn traces_that_differ_in_one_access_are_not_alike() {
     let changed = |column: usize| {
         let more = last[column].parse::<u64>().expect("a number") + 4;
         // Columns that no text is behind.
-        let behind = last[column + 1..].join(",");
-        let before = line.strip_suffix(&format!("{},{behind}", last[column])).expect("its end");
-        trace.replace(line, &format!("{before}{more},{behind}"))
+        let after = last[column + 1..].join(",");
+        let before = line.strip_suffix(&format!("{},{after}", last[column])).expect("its end");
+        trace.replace(line, &format!("{before}{more},{after}"))
     };
     assert_eq!(first_difference(&canonical_trace(&trace), &canonical_trace(&trace)), None);
     for (what, column) in [("address", 10), ("wave", 8)] {

@@ -191,7 +191,7 @@ faults: {faults}
     rows(&out)
 }
 
-/// What the program notices is not silent; what strikes both copies alike, or the sum behind the
+/// What the program notices is not silent; what strikes both copies alike, or the sum after the
 /// check, it cannot notice.
 #[test]
 fn a_fault_that_the_program_s_own_check_notices_is_detected() {

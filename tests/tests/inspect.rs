@@ -27,7 +27,7 @@ fn assert_refused(finished: &Finished, words: &[&str]) {
 struct Disassembled {
     text: String,
     pc: u64,
-    /// Where a branch goes: bytes behind the beginning of its kernel.
+    /// Where a branch goes: bytes after the beginning of its kernel.
     target: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ fn the_code_is_what_llvm_s_disassembler_prints() {
     assert!(printed.len() > 20);
     let other = disassembled(&folder.path().join("kernels.co"), "collatz");
     let mut other: Vec<String> = other.into_iter().map(|inst| inst.text).collect();
-    // Behind the end there is padding.
+    // After the end there is padding.
     assert!(other.drain(printed.len().min(other.len())..).all(|line| line.starts_with("s_nop")));
     assert_eq!(printed, other);
 }

@@ -39,7 +39,7 @@ impl<T: Element> Planted<T> {
         Planted { kernel, program, buffer, golden }
     }
 
-    /// Runs the kernel with the fault `what` (`register=... flip=...`) behind the first execution
+    /// Runs the kernel with the fault `what` (`register=... flip=...`) after the first execution
     /// of the instruction at `label`.
     fn strike(&self, label: &str, what: &str) -> Struck<T> {
         let pc = self.kernel.label(label);
@@ -274,7 +274,7 @@ fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
     assert_eq!(difference, Some(2f64.powi(-47)));
 }
 
-/// A jump through s[4:5] to `good`; 64 bytes behind `good`, at an address that differs in bit 6
+/// A jump through s[4:5] to `good`; 64 bytes after `good`, at an address that differs in bit 6
 /// alone, lies a word that is no instruction.
 const JUMP: &str = "
     s_getpc_b64 s[4:5]

@@ -65,7 +65,7 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
             let counts = [stall.workgroups, stall.ended, stall.resident];
             assert_eq!(counts, [most as u64 + 1, 0, most.into()], "{fault}");
             assert_eq!(stall.residency.workgroups, most, "{fault}");
-            // The first wave of each workgroup polls, the others are at the barrier behind it.
+            // The first wave of each workgroup polls, the others are at the barrier after it.
             let waves = 256 / machine.lanes as u64;
             let found: Vec<(Wait, u64)> =
                 stall.waits.iter().map(|own| (own.wait, own.waves)).collect();

@@ -19,11 +19,11 @@ fn number(code: u8) -> Option<f64> {
     }
 }
 
-/// The code nearest to a number, of two as near the even one; none where that is behind the
+/// The code nearest to a number, of two as near the even one; none where that is after the
 /// largest.
 fn nearest(wanted: f64) -> Option<u8> {
     let magnitude = wanted.abs();
-    // Behind the largest code the next would be 256.
+    // After the largest code the next would be 256.
     let codes = (0..=0x7f).filter_map(|code| Some((u32::from(code), number(code)?)));
     let distance = |number: f64| (number - magnitude).abs();
     let (code, _) = codes

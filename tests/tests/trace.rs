@@ -44,7 +44,7 @@ impl Planted {
         site.parse().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The trace of a fault behind the first execution of the instruction at `label`.
+    /// The trace of a fault after the first execution of the instruction at `label`.
     fn trace(&self, label: &str, what: &str) -> Trace {
         followed(&self.workload, &self.site(label, what))
     }

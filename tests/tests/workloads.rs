@@ -329,7 +329,7 @@ fn saved_states_hold_what_is_written_beyond_a_buffer() {
         out[i] = sum;
     }\n";
     let bench = Bench::new("past.cl", source);
-    // Words of each part of the page: before and behind the end of the buffer.
+    // Words of each part of the page: before and after the end of the buffer.
     for (count, target) in
         [(8, "destination_register"), (8, "store_address"), (100, "source_operand")]
     {

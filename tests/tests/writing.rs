@@ -63,7 +63,7 @@ fn a_host_reads_what_added_code_wrote_into_added_data() {
     let data = editor.add_data(vec![0xee; 8], 256, 64, symbols).expect("new data");
     let added = editor.free_address();
     let back = |from: u64| (kernel.label("back").0.wrapping_sub(from + 4) as i64) / 4;
-    // The sum is relative to the instruction behind s_getpc.
+    // The sum is relative to the instruction after s_getpc.
     let distance = (data + 8).wrapping_sub(added + 4);
     let [low, high] = [distance as u32, (distance >> 32) as u32];
     let code = format!(

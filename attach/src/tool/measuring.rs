@@ -138,9 +138,9 @@ impl<T> Code<T> {
             Ok(bytes)
         };
         let all = self.data.iter().map(read).collect::<Result<Vec<_>, HsaError>>()?;
-        let behind = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0);
+        let after = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0);
         let known = |(bytes, (_, data)): (&Vec<u8>, &(Pc, HookData))| {
-            behind(bytes).map_or(0, |last| last + 1).max(data.bytes.len())
+            after(bytes).map_or(0, |last| last + 1).max(data.bytes.len())
         };
         *self.changed() = Some(all.iter().zip(&self.data).map(known).collect());
         Ok(all)

@@ -65,7 +65,7 @@ pub(crate) fn tools_environment(
         ToolPath::Hook | ToolPath::Embedded => {
             (library.file_name().unwrap_or_default().to_owned(), " ")
         }
-        // A name in quotes ends with them: behind a space the runtime would read an empty one.
+        // A name in quotes ends with them: after a space the runtime would read an empty one.
         ToolPath::Hardware => (quoted(library), ""),
     };
     let has_own =

@@ -127,7 +127,7 @@ fn start_hint(reason: &io::Error) -> &'static str {
     }
 }
 
-/// What a program wrote, to be put behind an error about it.
+/// What a program wrote, to be put after an error about it.
 fn quoted(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),

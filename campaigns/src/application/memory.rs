@@ -41,8 +41,8 @@ pub(super) fn resident_of(number: i32) -> u64 {
 fn process(number: i32) -> Option<Process> {
     let text = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // proc_pid_stat(5): the second field, a name in brackets, may hold anything.
-    let (_, behind) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = behind.split_ascii_whitespace().collect();
+    let (_, after) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     if matches!(field(3)?, "Z" | "X") {
         return None;

@@ -274,7 +274,7 @@ fn tip(folder: &Path) -> io::Result<Option<(PathBuf, Owner)>> {
     loop {
         let next = successor(folder, &owner);
         match read(&next)? {
-            // A file that says nothing, behind another such.
+            // A file that says nothing, after another such.
             Some(after) if after.token == owner.token => return Ok(Some((place, owner))),
             Some(after) => (place, owner) = (next, after),
             None => return Ok(Some((place, owner))),

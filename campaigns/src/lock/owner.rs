@@ -124,8 +124,8 @@ fn is_running(process: i32, started: u64) -> bool {
 fn running_since(process: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field, a name in brackets, may hold anything.
-    let (_, behind) = text.rsplit_once(')')?;
-    let mut fields = behind.split_ascii_whitespace();
+    let (_, after) = text.rsplit_once(')')?;
+    let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?;
     // The state is field 3.
     let started = fields.nth(22 - 4)?.parse().ok()?;

@@ -42,7 +42,7 @@ static inline unsigned encode(unsigned __int128 magnitude)
         return MAXPOS;
     if (scale < -28)
         return MINPOS;
-    /* What is behind the leading one. A last bit says whether anything is left out. */
+    /* What is after the leading one. A last bit says whether anything is left out. */
     magnitude = magnitude << zeros << 1;
     unsigned long fraction = (unsigned long)(magnitude >> 64) | ((unsigned long)magnitude != 0);
     int regime = scale >> 1;

@@ -139,7 +139,7 @@ fn fatbin(
     Ok(entries)
 }
 
-/// Bundles that stand one behind the other with zeros between them. `start` is the offset of
+/// Bundles that stand one after the other with zeros between them. `start` is the offset of
 /// `data` in the file, `first` the number of the first bundle.
 fn bundles(data: &[u8], start: u64, first: usize) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let mut found = Vec::new();
@@ -212,7 +212,7 @@ fn decompressed(
     let half = |at| array(data, at).map(u16::from_le_bytes).ok_or_else(short);
     let word = |at| array(data, at).map(u32::from_le_bytes).map(u64::from).ok_or_else(short);
     let long = |at| array(data, at).map(u64::from_le_bytes).ok_or_else(short);
-    // Behind the magic: version, method, whole size (not in version 1), decompressed size, and
+    // After the magic: version, method, whole size (not in version 1), decompressed size, and
     // eight bytes of a hash.
     let (header, size, decompressed_size) = match half(4)? {
         1 => (20, None, word(8)?),

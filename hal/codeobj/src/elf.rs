@@ -273,7 +273,7 @@ impl Segment {
         self.bytes.offset()
     }
 
-    /// ELF virtual address behind its last byte.
+    /// ELF virtual address after its last byte.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.memory_size)
     }

@@ -64,7 +64,7 @@ pub struct Initial {
 
 impl Descriptor {
     /// The values in scalar registers at the start, by register (AMDGPUUsage, "SGPR Register Set
-    /// Up Order"): user registers, then system registers behind all of them. Between the two there
+    /// Up Order"): user registers, then system registers after all of them. Between the two there
     /// may be user registers for nothing.
     pub fn initial_sgprs(&self, target: &Target) -> Vec<Initial> {
         let properties = &self.properties;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Kernel {
     /// Its name in the source.
     pub name: Arc<str>,
-    /// Name of the descriptor's symbol: the kernel's symbol with `.kd` behind it.
+    /// Name of the descriptor's symbol: the kernel's symbol with `.kd` after it.
     pub symbol: Arc<str>,
     /// The descriptor.
     pub descriptor: Descriptor,

@@ -266,7 +266,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Puts a path behind another; an absolute path replaces it.
+/// Puts a path after another; an absolute path replaces it.
 fn append_path(path: &mut String, part: &str) {
     if part.starts_with('/') || path == part {
         path.clear();

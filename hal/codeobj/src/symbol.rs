@@ -182,7 +182,7 @@ impl Functions {
         extent.contains(&pc.0).then(|| (*index, extent.clone()))
     }
 
-    /// Where the first function behind an address begins.
+    /// Where the first function after an address begins.
     pub(crate) fn next(&self, pc: Pc) -> Option<u64> {
         let above = self.extents.partition_point(|(extent, _)| extent.start <= pc.0);
         self.extents.get(above).map(|(extent, _)| extent.start)

@@ -102,7 +102,7 @@ fn every_kind_computes_its_value() {
         let size = object.relocations()[entry].kind.size() as usize;
         let before = original.load_image_with(BASE, |_| Some(symbol))?.bytes;
         assert_eq!(image.bytes[start + size..], {
-            // A kind of 4 bytes leaves the 4 behind it as the file has them: zero.
+            // A kind of 4 bytes leaves the 4 after it as the file has them: zero.
             let mut rest = before[start + size..].to_vec();
             rest[..8 - size].fill(0);
             rest

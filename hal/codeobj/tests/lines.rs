@@ -62,7 +62,7 @@ fn a_changed_line_is_seen() {
     let table = object.lines().unwrap();
     let section = object.section(".debug_line").unwrap();
     let mut changed = compiled.bytes.clone();
-    // The byte `line_base` behind the DWARF 4 header's fixed fields.
+    // The byte `line_base` after the DWARF 4 header's fixed fields.
     let line_base = section.file_offset() as usize + 13;
     changed[line_base] = changed[line_base].wrapping_add(1);
     let changed = CodeObject::parse(&changed).unwrap().lines().unwrap();

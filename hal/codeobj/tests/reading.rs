@@ -224,7 +224,7 @@ fn code_is_what_llvm_disassembles() {
                 .flat_map(u32::to_le_bytes)
                 .collect();
             assert_eq!(object.bytes_at(pc, words.len()), Some(&words[..]));
-            // Behind the last instruction objdump shows the padding before the next function.
+            // After the last instruction objdump shows the padding before the next function.
             if let Some(symbol) = object.function_at(pc) {
                 assert_eq!(*symbol.name, function);
                 instructions += 1;

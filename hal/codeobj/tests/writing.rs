@@ -293,7 +293,7 @@ fn wrong_requests_are_refused() {
         editor.add_text(free - 4096, vec![0; 4], MovedCode::default()).expect_err("occupied"),
         editor
             .move_text(free, vec![0; 4], moved_code(&[Moved { old: Pc(0), new: free..free + 8 }]))
-            .expect_err("an instruction behind the code"),
+            .expect_err("an instruction after the code"),
         editor.patch(free, vec![0; 4]).expect_err("nothing there"),
         editor.set_metadata(3, MetadataChange::default()).expect_err("three kernels"),
     ];

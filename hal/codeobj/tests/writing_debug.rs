@@ -156,7 +156,7 @@ fn lines_that_stay_behind_are_noticed() {
 fn debug_information_that_cannot_follow_is_left_out_and_said_to_be() {
     let compiled = compile("kernels.cl", "gfx90a", &["-g"]);
     let object = CodeObject::parse(&compiled.bytes).unwrap();
-    // The first unit's version, behind its length.
+    // The first unit's version, after its length.
     let version = object.section(".debug_info").unwrap().file_offset() as usize + 4;
     let mut damaged = compiled.bytes.clone();
     damaged[version] = 77;
@@ -197,7 +197,7 @@ fn kept_code_keeps_its_lines_and_added_code_has_those_of_its_instructions() {
                 moved.runs.push((start..start + length, *old));
             }
         }
-        // The third instruction of `saxpy`, behind the function that moved, in two parts.
+        // The third instruction of `saxpy`, after the function that moved, in two parts.
         let displaced = all.iter().filter(|moved| moved.old.0 > saxpy).nth(1).expect("it").old;
         let start = address + size;
         moved.runs.extend([(start..start + 8, displaced), (start + 16..start + 24, displaced)]);

@@ -79,8 +79,8 @@ impl Patch {
     pub fn runs(&self) -> impl Iterator<Item = (Address, &[u8])> {
         let mut rest = &self.bytes[..];
         self.places.iter().map(move |(address, length)| {
-            let (run, behind) = rest.split_at(*length as usize);
-            rest = behind;
+            let (run, after) = rest.split_at(*length as usize);
+            rest = after;
             (*address, run)
         })
     }

@@ -13,7 +13,7 @@ pub enum ArgumentValue {
     Null,
     /// A value passed as it is, little-endian.
     Bytes(Vec<u8>),
-    /// Bytes of dynamic LDS behind a pointer argument.
+    /// Bytes of dynamic LDS after a pointer argument.
     DynamicLds(u32),
 }
 
@@ -85,7 +85,7 @@ pub fn layout(
 }
 
 /// The same for a launch that asks for so many bytes of dynamic LDS besides, to which no argument
-/// points: the kernel finds them behind what it declares (`extern __shared__` of HIP).
+/// points: the kernel finds them after what it declares (`extern __shared__` of HIP).
 ///
 /// # Errors
 /// As [`layout`].
@@ -175,7 +175,7 @@ impl Segment<'_> {
     }
 }
 
-/// The bytes of an explicit argument. Dynamic LDS is laid out behind what the kernel declares,
+/// The bytes of an explicit argument. Dynamic LDS is laid out after what the kernel declares,
 /// up to `lds_end` so far.
 ///
 /// # Errors
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(word(&layout, 16, 8), 0x0605);
     }
 
-    /// The hidden arguments as clang 19 places them behind 24 bytes of explicit ones.
+    /// The hidden arguments as clang 19 places them after 24 bytes of explicit ones.
     #[test]
     fn version_5_hidden_arguments_follow_the_launch() {
         let kernel = kernel(

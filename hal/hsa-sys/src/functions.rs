@@ -179,7 +179,7 @@ functions! {
     ) -> hsa_status_t;
     /// Ends that.
     fn hsa_amd_memory_unlock(*mut c_void) -> hsa_status_t;
-    /// Copies by an engine for copies: to a place of a processor, from one, bytes; behind so many
+    /// Copies by an engine for copies: to a place of a processor, from one, bytes; after so many
     /// signals, and a signal that is decremented at the end.
     fn hsa_amd_memory_async_copy(
         *mut c_void,

@@ -1,8 +1,8 @@
-//! Where control goes behind an instruction.
+//! Where control goes after an instruction.
 
 use crate::{Generation, Inst, Opcode};
 
-/// Where control goes behind an instruction. Targets of direct branches and calls are
+/// Where control goes after an instruction. Targets of direct branches and calls are
 /// [`Inst::branch_target`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
@@ -23,7 +23,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Whether the next instruction may follow, behind a call when it has come back.
+    /// Whether the next instruction may follow, after a call when it has come back.
     pub fn may_go_on(self) -> bool {
         match self {
             Control::Next | Control::Conditional | Control::Call | Control::Unknown(_) => true,
@@ -31,7 +31,7 @@ impl Control {
         }
     }
 
-    /// Whether control leaves it for a place where code that runs behind it can stand: its target,
+    /// Whether control leaves it for a place where code that runs after it can stand: its target,
     /// or the next instruction.
     pub fn has_after(self) -> bool {
         match self {
@@ -42,7 +42,7 @@ impl Control {
 }
 
 impl Inst {
-    /// Where control goes behind it.
+    /// Where control goes after it.
     pub fn control(&self, generation: Generation) -> Control {
         match (self.operation.opcode(), self.branch_target) {
             (Opcode::SSetpc, _) => Control::Jump,
@@ -66,7 +66,7 @@ impl Inst {
     }
 
     /// Whether it is a trap that the wave does not come back from. From gfx11 on it may not be
-    /// taken, and LLVM puts code behind it that halts the wave (LLVM's
+    /// taken, and LLVM puts code after it that halts the wave (LLVM's
     /// `SIInstrInfo::insertSimulatedTrap`).
     fn traps_for_good(&self, generation: Generation) -> bool {
         self.immediate == Some(2) && generation < Generation::Gfx11

@@ -3,7 +3,7 @@
 
 use crate::{Class, Family, Inst, Opcode, Operand, Register, RegisterRange, Role, Value};
 
-/// How the lanes that EXEC selects behind an instruction relate to those before it.
+/// How the lanes that EXEC selects after an instruction relate to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecChange {
     /// They are some of them.

@@ -182,7 +182,7 @@ pub struct Flags {
     pub branch: bool,
     /// Is a conditional branch.
     pub conditional: bool,
-    /// Calls: control comes back behind it.
+    /// Calls: control comes back after it.
     pub call: bool,
     /// Ends the wave or a function.
     pub terminator: bool,
@@ -195,14 +195,14 @@ pub struct Flags {
     pub side_effects: bool,
 }
 
-/// What stands behind the operands. Absent modifiers have their neutral value.
+/// What stands after the operands. Absent modifiers have their neutral value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Modifiers {
     /// Result clamped.
     pub clamp: bool,
     /// Result scaled.
     pub output_scale: OutputScale,
-    /// `op_sel`, bit i for source i, the bit behind the last source for the destination.
+    /// `op_sel`, bit i for source i, the bit after the last source for the destination.
     pub op_sel: Option<u8>,
     /// `op_sel_hi`, bit i for source i.
     pub op_sel_hi: Option<u8>,

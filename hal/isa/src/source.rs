@@ -40,7 +40,7 @@ fn line(rest: &[u8]) -> usize {
     rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
 }
 
-/// In instructions, dots stand within numbers and behind names only.
+/// In instructions, dots stand within numbers and after names only.
 fn begins_directive(bytes: &[u8], at: usize) -> bool {
     let continues_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));

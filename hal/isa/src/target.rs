@@ -28,7 +28,7 @@ pub enum AccVgprs {
     None,
     /// In a file of their own (gfx908).
     Separate,
-    /// Behind the architectural VGPRs of the same file.
+    /// After the architectural VGPRs of the same file.
     Unified,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct PrintedOperand {
 }
 
 /// Splits and parses `text`. `symbolic`: the format has no modifiers, so that what stands
-/// behind an operand (`vmcnt(0) lgkmcnt(0)`) belongs to it.
+/// after an operand (`vmcnt(0) lgkmcnt(0)`) belongs to it.
 pub(crate) fn parse(text: &str, symbolic: bool) -> Printed {
     let mut printed = Printed::default();
     for (half, part) in text.split(" :: ").enumerate() {
@@ -84,7 +84,7 @@ fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// Modifiers that can stand first, behind a mnemonic without operands.
+/// Modifiers that can stand first, after a mnemonic without operands.
 fn is_modifier(word: &str) -> bool {
     matches!(word, "glc" | "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "gds")
         || (word.contains(':') && !word.contains('['))

@@ -88,16 +88,16 @@ fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, others @ ..] = rest {
-        let (byte, behind) = match (first, others) {
-            (b'%', [high, low, behind @ ..]) => {
+        let (byte, after) = match (first, others) {
+            (b'%', [high, low, after @ ..]) => {
                 let digits = [*high, *low];
                 let digits = std::str::from_utf8(&digits).ok()?;
-                (u8::from_str_radix(digits, 16).ok()?, behind)
+                (u8::from_str_radix(digits, 16).ok()?, after)
             }
             _ => (*first, others),
         };
         bytes.push(byte);
-        rest = behind;
+        rest = after;
     }
     String::from_utf8(bytes).ok()
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// are the same in each run.
 pub const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
 const PAGE: u64 = 4096;
-/// Left unmapped behind each allocation, so that running over its end is a fault.
+/// Left unmapped after each allocation, so that running over its end is a fault.
 const GUARD: u64 = 64 << 10;
 /// Allocations of this size or more begin at a multiple of it.
 const LARGE_PAGE: u64 = 2 << 20;

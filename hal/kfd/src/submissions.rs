@@ -17,7 +17,7 @@ pub struct Submissions {
 /// Packets of a queue, up to one.
 struct Submission {
     queue: Arc<Queue>,
-    /// The number of the packet behind the last.
+    /// The number of the packet after the last.
     end: u64,
 }
 

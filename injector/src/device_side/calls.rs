@@ -58,12 +58,12 @@ impl Calls<'_> {
             Place::Source(register) => self.lend(at, inst, register),
             Place::Branch => self.decide(at, inst),
             Place::Memory { .. } => {
-                let when = self.behind(inst)?;
+                let when = self.after(inst)?;
                 self.call((at, when), "strike_memory", Vec::new(), None, Mask::Single);
                 Ok(())
             }
             Place::Lds(_) => {
-                let when = self.behind(inst)?;
+                let when = self.after(inst)?;
                 self.call((at, when), "strike_lds", Vec::new(), None, Mask::Single);
                 Ok(())
             }
@@ -71,14 +71,14 @@ impl Calls<'_> {
         }
     }
 
-    /// The register struck behind an instruction.
+    /// The register struck after an instruction.
     fn strike_register(
         &mut self,
         at: InstIndex,
         inst: &Inst,
         register: Register,
     ) -> Result<(), Refusal> {
-        let when = self.behind(inst)?;
+        let when = self.after(inst)?;
         let range = RegisterRange::new(register, self.request.words());
         let mut arguments = vec![Argument::Register(range)];
         if !register.is_per_lane() {
@@ -108,7 +108,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// The register struck before an instruction and given back behind it.
+    /// The register struck before an instruction and given back after it.
     fn lend(&mut self, at: InstIndex, inst: &Inst, register: Register) -> Result<(), Refusal> {
         if !matches!(self.control(inst), Control::Next | Control::Branch | Control::Conditional) {
             return Err(no_after(inst));
@@ -172,10 +172,10 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Where a hook is that runs behind an instruction, before anything else happens. A barrier
+    /// Where a hook is that runs after an instruction, before anything else happens. A barrier
     /// and the wave's end change nothing that can be struck: in front of them is as good, and
     /// there it is before other waves go on.
-    fn behind(&self, inst: &Inst) -> Result<When, Refusal> {
+    fn after(&self, inst: &Inst) -> Result<When, Refusal> {
         if inst.class() == Class::Barrier || inst.ends_wave() {
             return Ok(When::Before);
         }
@@ -214,7 +214,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Adds a call; which wave it is goes behind the other arguments.
+    /// Adds a call; which wave it is goes after the other arguments.
     fn call(
         &mut self,
         (at, when): (InstIndex, When),

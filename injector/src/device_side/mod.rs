@@ -47,7 +47,7 @@ const WORKGROUP_WAVES: u64 = 32;
 /// Waves of a dispatch at most that a permanent fault keeps count of.
 const MOST_WAVES: u64 = 1 << 20;
 /// Places that stay free for what a device places for a dispatch: arguments, packets, scratch. The
-/// numbers of the places behind them differ in at least three bits from those of the first 32, so
+/// numbers of the places after them differ in at least three bits from those of the first 32, so
 /// that two inverted bits do not lead from these to the code.
 const FREE_PLACES: usize = 224;
 
@@ -280,7 +280,7 @@ fn place_of(
     }
 }
 
-/// Loads code behind the first free places of a device, so that what the device places for a
+/// Loads code after the first free places of a device, so that what the device places for a
 /// dispatch lies where it would lie without that code, and where no memory is mapped later.
 fn load_apart(
     device: &mut EmbeddedGpu,

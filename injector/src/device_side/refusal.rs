@@ -15,8 +15,8 @@ pub enum Refusal {
     /// The program's code was rewritten before.
     #[error("the code is emulated: hooks would be put into other hooks")]
     Emulated,
-    /// Control does not come to code behind the instruction at once.
-    #[error("control does not come to a hook behind `{instruction}` before it goes on")]
+    /// Control does not come to code after the instruction at once.
+    #[error("control does not come to a hook after `{instruction}` before it goes on")]
     NoAfter {
         /// The instruction.
         instruction: String,

@@ -36,7 +36,7 @@ pub struct HookedCode {
 pub struct SiteHooks {
     /// The ELF virtual address of the variables.
     start: u64,
-    /// What is in them at first, but for the zeros behind.
+    /// What is in them at first, but for the zeros after.
     bytes: Vec<u8>,
     /// Bytes of all of them.
     size: u64,

@@ -227,8 +227,8 @@ impl Profile {
 impl StratumPlaces {
     /// The wave that has place number `place`, and the place's number among the wave's own.
     pub fn locate(&self, place: u64) -> Option<(&WavePlaces, u64)> {
-        let behind = self.waves.partition_point(|wave| wave.first <= place);
-        let wave = self.waves.get(behind.checked_sub(1)?)?;
+        let after = self.waves.partition_point(|wave| wave.first <= place);
+        let wave = self.waves.get(after.checked_sub(1)?)?;
         let offset = place - wave.first;
         (offset < wave.places).then_some((wave, offset))
     }

@@ -6,7 +6,7 @@
 //!
 //! What happens to memory between dispatches happens when no workgroup is under way, so that what
 //! workgroups have to do with one another is not its business. It has happened in every state up to
-//! the state's dispatch, and happens behind that in each faulty run anew: a copy moves what the fault
+//! the state's dispatch, and happens after that in each faulty run anew: a copy moves what the fault
 //! has left.
 
 mod record;

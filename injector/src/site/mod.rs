@@ -15,7 +15,7 @@ use std::num::NonZeroU32;
 /// `dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 flip=0x00000400`.
 ///
 /// - When: `wave=all` stands for every wave of the workgroup; `window=100 rate=0x80000000 key=0x1`
-///   behind `occurrence` for an [`Intermittent`] fault; and in place of all up to `occurrence`,
+///   after `occurrence` for an [`Intermittent`] fault; and in place of all up to `occurrence`,
 ///   `opcode=v_fma_f32 units=104 unit=3 simd=1 slot=5` for a permanent one.
 /// - Where: `register=` after the instruction, `source=` as it reads it, `lds=`, `scratch=` (byte
 ///   offsets), `buffer=1 offset=0x40`, `encoding=` (number of the dword), `branch=decision`,

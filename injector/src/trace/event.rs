@@ -112,7 +112,7 @@ pub enum Wrong {
     },
 }
 
-/// What the instruction did that left no difference, or what was done behind it.
+/// What the instruction did that left no difference, or what was done after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// It wrote the right value in the place of a wrong one that it did not read.

@@ -7,7 +7,7 @@ use crate::Buffer;
 use flipwave_device::{Address, DeviceError};
 use flipwave_sim::EmbeddedGpu;
 
-/// The difference between the two runs behind a dispatch.
+/// The difference between the two runs after a dispatch.
 pub struct Left {
     pub memory: Memory,
     /// The last step of the dispatch.

@@ -104,7 +104,7 @@ pub struct WrongOutput {
 pub struct LeftOut {
     /// Waves whose registers were not compared on, as the golden run was too far ahead.
     pub waves: usize,
-    /// Events of waves, behind the first 256.
+    /// Events of waves, after the first 256.
     pub events: u64,
 }
 

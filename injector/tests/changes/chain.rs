@@ -33,7 +33,7 @@ fn at(start: Address, word: usize) -> Address {
     Address(start.0 + 4 * word as u64)
 }
 
-/// Three dispatches, and changes of each kind before, between and behind them.
+/// Three dispatches, and changes of each kind before, between and after them.
 pub fn workload() -> Workload {
     let object = compile("changes.cl", "gfx90a", &[]);
     let mut device = EmbeddedGpu::new("gfx90a".parse().expect("a target")).expect("a GPU");

@@ -195,7 +195,7 @@ fn what_is_written_over_a_fault_masks_it() {
         let last = found.events.last().map(|event| event.what);
         assert_eq!(last, Some(What::Gone(Gone::Changed)), "{site}");
     }
-    // The control: behind the write nothing does.
+    // The control: after the write nothing does.
     let mut expected = golden.outputs.clone();
     expected[2][4 * 77 + 1] ^= 1;
     assert_outputs(&workload, struck(&workload, 2, NOTE, 77), &expected);

@@ -25,7 +25,7 @@ enum Way {
     Alone,
     /// A word before and after every instruction.
     Between,
-    /// Much code that is jumped over, behind some instructions.
+    /// Much code that is jumped over, after some instructions.
     Far,
     /// Some instructions, the others stay.
     Trampolines,

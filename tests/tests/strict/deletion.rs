@@ -98,7 +98,7 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
     (missed, not_missed)
 }
 
-/// What is not missed are waits before barriers behind which no other wave touches the same LDS,
+/// What is not missed are waits before barriers after which no other wave touches the same LDS,
 /// and waits for what has arrived on the way that this run takes.
 #[test]
 fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
@@ -147,7 +147,7 @@ fn every_mitigation_that_is_taken_out_is_missed() {
 }
 
 /// A longer `s_nop` is made shorter by one wait state; one of a single wait state is moved before
-/// the instructions that it stands behind.
+/// the instructions that it stands after.
 fn wait_states_taken_out(machine: Machine) {
     /// How far back hazards reach.
     const REACH: usize = 19;

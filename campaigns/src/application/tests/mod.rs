@@ -19,7 +19,7 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 const LIMITS: Limits =
     Limits { timeout: Duration::from_secs(60), memory: 1 << 30, output: 1 << 20 };
 
-/// Reads a campaign whose application has these keys, and these others behind it.
+/// Reads a campaign whose application has these keys, and these others after it.
 fn parse(directory: &Path, keys: &str, others: &str) -> Result<Campaign, FileError> {
     let text = format!("name: app\nworkload:\n  app: {keys}\n{others}");
     Campaign::parse(&text, &directory.join("app.yaml"))
@@ -33,7 +33,7 @@ fn application(campaign: Campaign) -> Application {
     }
 }
 
-/// The application that runs `script`, with these other keys, and these behind it.
+/// The application that runs `script`, with these other keys, and these after it.
 fn shell(script: &str, keys: &str, others: &str) -> Application {
     let script = serde_json::to_string(script).expect("text");
     let keys = format!("{{command: [sh, -c, {script}]{keys}}}");

@@ -118,7 +118,7 @@ impl Follow<'_> {
         symbol: &mut Symbol<'_, DYNAMIC>,
     ) -> Result<(), WriteError> {
         let start = symbol.st_value;
-        // A symbol of a place behind the last instruction has the end of the code as its address.
+        // A symbol of a place after the last instruction has the end of the code as its address.
         let at_end = self.old.iter().any(|old| old.end == start);
         if !self.is_code(start) && !at_end {
             return Ok(());
@@ -132,7 +132,7 @@ impl Follow<'_> {
                     address: start,
                 });
             }
-            // Padding between functions is nobody's; labels there stay behind the code before.
+            // Padding between functions is nobody's; labels there stay after the code before.
             None => self.map.end_before(start).unwrap_or(start),
         };
         if symbol.st_size > 0 {

@@ -6,7 +6,7 @@ use object::build::elf::{Builder, SectionData, SectionId};
 use object::elf;
 use std::ops::Range;
 
-/// Size of an ELF header, behind which the program headers stand.
+/// Size of an ELF header, after which the program headers stand.
 const HEADER: u64 = 64;
 
 /// Size of a program header.
@@ -91,7 +91,7 @@ fn is_in_its_segment(section: &object::build::elf::Section<'_>, object: &CodeObj
 }
 
 /// Gives every section and segment its place in the file, makes the new segments, and puts the
-/// tables that may have grown behind everything, from `address` on.
+/// tables that may have grown after everything, from `address` on.
 pub(super) fn place(
     builder: &mut Builder<'_>,
     mut new: Vec<NewSegment>,
@@ -237,7 +237,7 @@ fn may_grow(data: &SectionData<'_>) -> bool {
     )
 }
 
-/// Puts the tables that may have grown one behind the other, notes first.
+/// Puts the tables that may have grown one after the other, notes first.
 fn tables(builder: &mut Builder<'_>, address: u64) -> Result<NewSegment, WriteError> {
     builder.delete_orphan_symbols();
     let mut tables: Vec<(bool, SectionId, u64, u64)> = builder

@@ -1,7 +1,7 @@
 //! Changed code objects: new code, new data, other descriptors and metadata, in an ELF file that
 //! a loader accepts.
 //!
-//! What is not changed keeps its address. New code and data go behind everything; so do the note
+//! What is not changed keeps its address. New code and data go after everything; so do the note
 //! and the tables of dynamic symbols, which may have grown. Offsets in the file are all new.
 
 mod bundle;
@@ -54,7 +54,7 @@ pub struct Written {
 #[derive(Clone, Debug)]
 pub struct Editor<'a> {
     object: &'a CodeObject,
-    /// Behind everything that has an address.
+    /// After everything that has an address.
     end: u64,
     added: Vec<Added>,
     patches: Vec<(u64, Vec<u8>)>,
@@ -105,14 +105,14 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// The first page behind everything there is so far: where new code may go. An ELF virtual
+    /// The first page after everything there is so far: where new code may go. An ELF virtual
     /// address.
     pub fn free_address(&self) -> u64 {
         self.end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
     }
 
     /// Adds memory that the code may read and write: `bytes`, and `zero_size` bytes of zeros
-    /// behind them. The symbols are visible to a runtime. Gives the ELF virtual address of the
+    /// after them. The symbols are visible to a runtime. Gives the ELF virtual address of the
     /// first byte.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl<'a> Editor<'a> {
     /// places in the code and data that depend on distances are the caller's care.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if the address is not the start of a page behind everything else, or
+    /// [`WriteError::Place`] if the address is not the start of a page after everything else, or
     /// a run is outside; [`WriteError::Unsupported`] if code has been put somewhere already, or
     /// there are several sections with code.
     pub fn move_text(
@@ -175,7 +175,7 @@ impl<'a> Editor<'a> {
     /// Adds code; the old code stays where it is. What refers to instructions in `moved` follows.
     ///
     /// # Errors
-    /// [`WriteError::Place`] if the address is not the start of a page behind everything else, or
+    /// [`WriteError::Place`] if the address is not the start of a page after everything else, or
     /// a run is outside; [`WriteError::Unsupported`] if code has been put somewhere already.
     pub fn add_text(
         &mut self,

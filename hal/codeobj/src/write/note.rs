@@ -68,7 +68,7 @@ pub(super) fn rewrite(
 fn replace(section: &[u8], offset: usize, length: usize, document: &[u8]) -> Option<Vec<u8>> {
     let rest = offset + length.next_multiple_of(4);
     let mut new = section.get(..offset)?.to_vec();
-    // The size stands behind the name's size, and the name is "AMDGPU" in eight bytes.
+    // The size stands after the name's size, and the name is "AMDGPU" in eight bytes.
     let size = new.get_mut(offset - 16..offset - 12)?;
     size.copy_from_slice(&u32::try_from(document.len()).ok()?.to_le_bytes());
     new.extend_from_slice(document);
@@ -95,6 +95,6 @@ fn set(map: &mut Vec<(Value, Value)>, key: &str, value: Value) {
         *old = value;
         return;
     }
-    let behind = map.iter().position(|(known, _)| known.as_str().is_some_and(|known| known > key));
-    map.insert(behind.unwrap_or(map.len()), (Value::from(key), value));
+    let after = map.iter().position(|(known, _)| known.as_str().is_some_and(|known| known > key));
+    map.insert(after.unwrap_or(map.len()), (Value::from(key), value));
 }

@@ -32,7 +32,7 @@ pub(super) const GFX940: &[&[Hazard]] = &[
     AROUND_DGEMM,
 ];
 
-/// A hazard behind a matrix operation, which says how many wait states it needs.
+/// A hazard after a matrix operation, which says how many wait states it needs.
 const fn behind_matrix(
     states: fn(&Inst) -> u8,
     name: &'static str,
@@ -80,7 +80,7 @@ const GFX940_STORE_DATA: &[Hazard] = &[
         side(WIDE_STORE, Part::StoredData), side(VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
-/// VALU behind VALU on gfx940.
+/// VALU after VALU on gfx940.
 #[rustfmt::skip]
 const GFX940_VALU: &[Hazard] = &[
     hazard(2, "VALU writes a scalar register, VALU reads it",

@@ -97,7 +97,7 @@ pub enum Remedy {
 }
 
 impl Hazard {
-    /// The wait states that must lie behind a trigger; none where wait states are not what helps.
+    /// The wait states that must lie after a trigger; none where wait states are not what helps.
     pub fn wait_states(&self, trigger: &Inst) -> u8 {
         match self.remedy {
             Remedy::WaitStates(states) => states,

@@ -13,7 +13,7 @@ pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
         side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding)),
 ];
 
-/// Waves of 64 lanes of gfx11 may read a mask late. LLVM mitigates behind the write whether
+/// Waves of 64 lanes of gfx11 may read a mask late. LLVM mitigates after the write whether
 /// anything reads it or not.
 #[rustfmt::skip]
 pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
@@ -33,7 +33,7 @@ pub(super) const LDS_BRANCH_MEMORY: &[Hazard] = &[
 type Found = Option<(usize, Vec<RegisterRange>)>;
 
 /// Most VALU instructions that matter before the last result, and in all.
-const BEHIND_LAST_RESULT: usize = 4;
+const AFTER_LAST_RESULT: usize = 4;
 const AROUND_EXEC: usize = 2;
 const IN_ALL: usize = 8;
 
@@ -47,16 +47,16 @@ fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
         source: RegisterRange,
         /// Its index in `before`.
         index: usize,
-        /// VALU instructions behind it.
-        behind: usize,
+        /// VALU instructions after it.
+        after: usize,
     }
     let mut writes: Vec<Write> = Vec::new();
-    // VALU instructions behind the change of EXEC, and behind the instruction looked at.
+    // VALU instructions after the change of EXEC, and after the instruction looked at.
     let mut exec = None;
-    let mut behind = 0;
+    let mut after = 0;
     for (index, own) in before.iter().enumerate() {
         let is_done = MEMORY_OR_EXPORT.contains(own.inst) || VA_VDST_0.contains(own.inst);
-        if behind > IN_ALL || is_done {
+        if after > IN_ALL || is_done {
             return None;
         }
         let mut changed = false;
@@ -65,28 +65,28 @@ fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
             for source in &sources {
                 let is_written = written.iter().any(|range| range.overlaps(*source));
                 if is_written && writes.iter().all(|write| write.source != *source) {
-                    writes.push(Write { source: *source, index, behind });
+                    writes.push(Write { source: *source, index, after });
                     changed = true;
                 }
             }
         } else if is_salu(own.inst) && exec.is_none() && !writes.is_empty() {
             let written = own.inst.writes.iter();
             changed = written.into_iter().any(|range| range.contains(Register::ExecLo));
-            exec = changed.then_some(behind);
+            exec = changed.then_some(after);
         }
-        if behind > BEHIND_LAST_RESULT && writes.is_empty() {
+        if after > AFTER_LAST_RESULT && writes.is_empty() {
             return None;
         }
         if let (true, Some(exec)) = (changed, exec) {
             let nearest = |wanted: &dyn Fn(&&Write) -> bool| {
-                writes.iter().filter(wanted).min_by_key(|write| write.behind)
+                writes.iter().filter(wanted).min_by_key(|write| write.after)
             };
-            let last = nearest(&|write| write.behind < exec);
-            let first = nearest(&|write| write.behind >= exec);
+            let last = nearest(&|write| write.after < exec);
+            let first = nearest(&|write| write.after >= exec);
             if let Some(last) = last {
-                let to_exec = exec - last.behind - 1;
-                let from_first = first.map_or(0, |first| first.behind - exec);
-                if last.behind > BEHIND_LAST_RESULT || to_exec + from_first > AROUND_EXEC {
+                let to_exec = exec - last.after - 1;
+                let from_first = first.map_or(0, |first| first.after - exec);
+                if last.after > AFTER_LAST_RESULT || to_exec + from_first > AROUND_EXEC {
                     return None;
                 }
                 if let Some(first) = first {
@@ -94,7 +94,7 @@ fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
                 }
             }
         }
-        behind += usize::from(is_valu(own.inst));
+        after += usize::from(is_valu(own.inst));
     }
     None
 }

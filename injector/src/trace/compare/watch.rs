@@ -70,7 +70,7 @@ impl Compare<'_, '_> {
         self.strike.as_mut().is_some_and(|strike| strike.watches(wave))
     }
 
-    /// Lets the fault strike behind an instruction.
+    /// Lets the fault strike after an instruction.
     fn let_strike(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
         if !self.is_watched_by_strike(executed.wave) {
             return;

@@ -26,7 +26,7 @@ pub(super) fn convert(section: &[u8], map: &CodeMap) -> Option<Vec<u8>> {
         let start = function.initial_address();
         let Some(moved) = map.range(start..start.checked_add(function.len())?) else { continue };
         let encoding = function.cie().encoding();
-        // Behind the length and the reference to the common entry.
+        // After the length and the reference to the common entry.
         let header = match encoding.format {
             Format::Dwarf32 => 8,
             Format::Dwarf64 => 20,

@@ -70,7 +70,7 @@ impl Sequence {
             }
             let Some(open) = &mut open else { continue };
             if rows.is_empty() && open.line != Some(line) {
-                // It goes on behind other code.
+                // It goes on after other code.
                 let row = self.rows.get(line).copied();
                 let row =
                     row.map(|row| LineRow { prologue_end: false, epilogue_begin: false, ..row });
