@@ -55,7 +55,7 @@ impl Guest {
     }
 
     /// An observer of the new code that shows `inner` the code as it was.
-    pub fn observe<'a, O: Observer>(&'a self, inner: &'a mut O) -> View<'a, O> {
+    pub fn observe<'a>(&'a self, inner: &'a mut dyn Observer) -> View<'a> {
         let under_way = FxHashMap::default();
         View { guest: self, inner, under_way, done: FxHashSet::default() }
     }
@@ -72,16 +72,16 @@ impl Guest {
 }
 
 /// Shows an observer the code as it was.
-pub struct View<'a, O> {
+pub struct View<'a> {
     guest: &'a Guest,
-    inner: &'a mut O,
+    inner: &'a mut dyn Observer,
     /// The instruction in whose place a wave is, and the lanes that ran when it came there.
     under_way: FxHashMap<WaveId, (InstIndex, LaneMask)>,
     /// Waves that need not be watched any more.
     done: FxHashSet<WaveId>,
 }
 
-impl<O: Observer> View<'_, O> {
+impl View<'_> {
     /// A wave has left the hooks of an instruction, if it was in some.
     fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, state: &mut WaveState<'_>) {
         let Some((at, lanes)) = self.under_way.get(&wave).copied() else { return };
@@ -97,7 +97,7 @@ impl<O: Observer> View<'_, O> {
     }
 }
 
-impl<O: Observer> Observer for View<'_, O> {
+impl Observer for View<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         self.inner.watches(wave)
     }

@@ -90,7 +90,7 @@ impl Attendance {
         kernel: &str,
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
         mut footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
         self.slices(kernel, execution, |execution, until| match &mut footprints {

@@ -125,7 +125,7 @@ impl Workload {
         &self,
         device: &mut EmbeddedGpu,
         dispatch: &Dispatch,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Completion, DeviceError> {
         match self.guests.get(&dispatch.module.0) {
             Some(guest) => self.run(device, dispatch, &mut guest.observe(observer)),
@@ -137,7 +137,7 @@ impl Workload {
         &self,
         device: &mut EmbeddedGpu,
         dispatch: &Dispatch,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Completion, DeviceError> {
         let mut execution = device.begin(dispatch)?;
         self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, None)

@@ -96,7 +96,7 @@ fn bytes(device: &EmbeddedGpu, set: &ByteSet) -> Vec<Vec<u8>> {
 fn finish(
     device: &mut EmbeddedGpu,
     execution: &mut Execution,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Completion {
     match device.advance(execution, observer, u64::MAX).expect("a dispatch") {
         Progress::Ended(completion) => completion,

@@ -240,10 +240,10 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// As [`Device::dispatch`].
-    pub fn dispatch_observed<O: Observer>(
+    pub fn dispatch_observed(
         &mut self,
         dispatch: &Dispatch,
-        observer: &mut O,
+        observer: &mut dyn Observer,
     ) -> Result<Completion, DeviceError> {
         let mut execution = self.begin(dispatch)?;
         self.finish(&mut execution, observer, &mut Unchecked)
@@ -301,10 +301,10 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// None for an execution of this device, or of the one it was cloned from at the time.
-    pub fn advance<O: Observer>(
+    pub fn advance(
         &mut self,
         execution: &mut Execution,
-        observer: &mut O,
+        observer: &mut dyn Observer,
         until: u64,
     ) -> Result<Progress, DeviceError> {
         self.carry_on(execution, observer, &mut Unchecked, until, Notes::None)
@@ -316,10 +316,10 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
-    pub fn advance_recorded<O: Observer>(
+    pub fn advance_recorded(
         &mut self,
         execution: &mut Execution,
-        observer: &mut O,
+        observer: &mut dyn Observer,
         footprints: &mut Footprints,
         until: u64,
     ) -> Result<Progress, DeviceError> {
@@ -331,10 +331,10 @@ impl EmbeddedGpu {
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
-    pub fn advance_noting<O: Observer>(
+    pub fn advance_noting(
         &mut self,
         execution: &mut Execution,
-        observer: &mut O,
+        observer: &mut dyn Observer,
         until: u64,
     ) -> Result<Progress, DeviceError> {
         self.carry_on(execution, observer, &mut Unchecked, until, Notes::Written)
@@ -469,10 +469,10 @@ impl EmbeddedGpu {
     }
 
     /// Carries a dispatch on to its end.
-    fn finish<O: Observer, C: Checker>(
+    fn finish<C: Checker>(
         &mut self,
         execution: &mut Execution,
-        observer: &mut O,
+        observer: &mut dyn Observer,
         checker: &mut C,
     ) -> Result<Completion, DeviceError> {
         loop {
@@ -484,10 +484,10 @@ impl EmbeddedGpu {
         }
     }
 
-    fn carry_on<O: Observer, C: Checker>(
+    fn carry_on<C: Checker>(
         &mut self,
         execution: &mut Execution,
-        observer: &mut O,
+        observer: &mut dyn Observer,
         checker: &mut C,
         until: u64,
         notes: Notes<'_>,

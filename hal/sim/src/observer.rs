@@ -6,14 +6,14 @@ use flipwave_isa::{Inst, LaneMask};
 
 /// Sees the instructions that waves execute, and may change the state of the wave between them.
 ///
-/// A wave that is not watched runs at full speed, as if there were no observer at all.
+/// A wave that is not watched runs at full speed, as if there were no observer at all. For one that
+/// is, each call goes through the trait object, so that the interpreter is compiled once for all
+/// observers.
 pub trait Observer {
     /// Whether this wave is to be watched from its first instruction on.
     fn watches(&mut self, wave: WaveId) -> bool;
 
-    /// Called before each instruction of a watched wave. An observer that does nothing here costs
-    /// nothing.
-    #[inline(always)]
+    /// Called before each instruction of a watched wave.
     fn before(&mut self, _inst: &Inst, _wave: WaveId, _state: &mut WaveState<'_>) {}
 
     /// Called after each instruction of a watched wave that did not fault.

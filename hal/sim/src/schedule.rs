@@ -31,10 +31,11 @@ const FEW: usize = 8;
 /// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
 const SHORTEST_TURN: u32 = 4;
 
-/// Carries a dispatch on.
-pub struct Scheduler<'a, O, C> {
+/// Carries a dispatch on. Compiled once for each checker, and called through the trait for each
+/// observer: observers are many, and the interpreter is long.
+pub struct Scheduler<'a, C> {
     programs: &'a [Arc<Program>],
-    observer: &'a mut O,
+    observer: &'a mut dyn Observer,
     checker: &'a mut C,
     /// Wave instructions of the dispatch at which it pauses.
     pause: u64,
@@ -52,15 +53,15 @@ enum Turn {
     Ended,
 }
 
-impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
+impl<'a, C: Checker> Scheduler<'a, C> {
     /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
     pub fn new(
         programs: &'a [Arc<Program>],
-        observer: &'a mut O,
+        observer: &'a mut dyn Observer,
         checker: &'a mut C,
         pause: u64,
         spare: Vec<Wave>,
-    ) -> Scheduler<'a, O, C> {
+    ) -> Scheduler<'a, C> {
         Scheduler { programs, observer, checker, pause, spare }
     }
 
@@ -104,7 +105,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
         for state in std::mem::take(&mut execution.put_away) {
             let level = self.programs[execution.home].level();
             let spare = &mut self.spare;
-            let workgroup = state.restore(|| Scheduler::<O, C>::wave(spare, level));
+            let workgroup = state.restore(|| Scheduler::<C>::wave(spare, level));
             execution.resident.push_back(workgroup);
         }
         for workgroup in &mut execution.resident {
@@ -203,7 +204,7 @@ impl<'a, O: Observer, C: Checker> Scheduler<'a, O, C> {
             statistics: Statistics::default(),
         };
         for index in 0..launch.waves(position) {
-            let mut wave = Scheduler::<O, C>::wave(&mut self.spare, level);
+            let mut wave = Scheduler::<C>::wave(&mut self.spare, level);
             launch.start(&mut wave, position, index, slot);
             self.checker.starts(&wave, launch);
             workgroup.watched.push(self.observer.watches(wave.id));

@@ -1,8 +1,8 @@
 //! Vector execution: one lane's semantics, applied to all lanes at once.
 //!
 //! The tables of operations define what one lane does ([`LaneOperation`]); this module makes
-//! whole-wave functions of them, compiled for plain x86-64, for AVX2 and for AVX-512. All
-//! three give the same bits.
+//! whole-wave functions of them, compiled for AVX2 and for AVX-512, and a short one for x86-64 hosts
+//! that have neither. All three give the same bits.
 
 use crate::lane_value::{Arguments, Kind, LaneResult, PerLane, ResultKind, SourceRows};
 use crate::level::at_each_level;
@@ -64,7 +64,7 @@ impl VectorOperation {
             result: F::Result::KIND,
             float: F::Result::FLOAT,
             numerics: F::NUMERICS,
-            run: [plain::<F>, avx2::<F>, avx512::<F>],
+            run: [lesser::<F>, avx2::<F>, avx512::<F>],
         }
     }
 
@@ -138,11 +138,119 @@ unsafe fn avx512<F: LaneOperation>(wave: &mut Wave, op: &Op) {
     execute::<F>(wave, op);
 }
 
+/// For a host without these extensions. There are hundreds of operations and few such hosts: what
+/// differs from operation to operation is a function of one lane, and all else is compiled once for
+/// each type of result.
+///
+/// # Safety
+/// None needed; the type is [`VectorFunction`]'s.
+#[cfg(target_arch = "x86_64")]
+unsafe fn lesser<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    execute_called::<F::Result>(
+        wave,
+        op,
+        Called {
+            kinds: F::Arguments::KINDS,
+            numerics: F::NUMERICS,
+            nearest: nearest_by_calls::<F>,
+            by_mode: by_mode::<F>,
+        },
+    );
+}
+
+/// Other hosts have their vector extensions in every build.
+///
+/// # Safety
+/// None needed; the type is [`VectorFunction`]'s.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn lesser<F: LaneOperation>(wave: &mut Wave, op: &Op) {
+    execute::<F>(wave, op);
+}
+
 #[inline(always)]
 fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
-    let kinds = F::Arguments::KINDS;
+    execute_as(wave, op, Inlined::<F>(PhantomData));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn execute_called<R: LaneResult>(wave: &mut Wave, op: &Op, called: Called<R>) {
+    execute_as(wave, op, called);
+}
+
+/// What an operation gives in all lanes, and what must be known of it besides.
+trait Computes<R: LaneResult>: Copy {
+    /// Kinds of the sources.
+    fn kinds(self) -> &'static [Kind];
+    /// What holds of its arithmetic.
+    fn numerics(self) -> Numerics;
+    /// What it gives when it rounds to nearest even.
+    fn nearest(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes;
+    /// What it gives when it rounds as MODE says otherwise.
+    fn by_mode(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes;
+}
+
+/// An operation whose loop over lanes is part of the function that executes it.
+struct Inlined<F>(PhantomData<F>);
+
+impl<F> Clone for Inlined<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Inlined<F> {}
+
+impl<F: LaneOperation> Computes<F::Result> for Inlined<F> {
+    #[inline(always)]
+    fn kinds(self) -> &'static [Kind] {
+        F::Arguments::KINDS
+    }
+    #[inline(always)]
+    fn numerics(self) -> Numerics {
+        F::NUMERICS
+    }
+    #[inline(always)]
+    fn nearest(self, rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
+        nearest::<F>(rows, mode)
+    }
+    #[inline(always)]
+    fn by_mode(self, rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
+        by_mode::<F>(rows, mode)
+    }
+}
+
+/// An operation whose results come from calls.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Called<R: LaneResult> {
+    kinds: &'static [Kind],
+    numerics: Numerics,
+    nearest: fn([SourceRows<'_>; 4], Mode) -> R::Lanes,
+    by_mode: fn([SourceRows<'_>; 4], Mode) -> R::Lanes,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<R: LaneResult> Computes<R> for Called<R> {
+    fn kinds(self) -> &'static [Kind] {
+        self.kinds
+    }
+    fn numerics(self) -> Numerics {
+        self.numerics
+    }
+    fn nearest(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes {
+        (self.nearest)(rows, mode)
+    }
+    fn by_mode(self, rows: [SourceRows<'_>; 4], mode: Mode) -> R::Lanes {
+        (self.by_mode)(rows, mode)
+    }
+}
+
+#[inline(always)]
+fn execute_as<R: LaneResult>(wave: &mut Wave, op: &Op, operation: impl Computes<R>) {
+    let (kinds, numerics) = (operation.kinds(), operation.numerics());
     let mode = wave.mode;
-    let flushes = F::NUMERICS.denormals == Denormals::ByMode;
+    let flushes = numerics.denormals == Denormals::ByMode;
     let flush_sources = flushes && kinds.iter().any(|kind| flushes_kind(*kind, mode));
     let (adapted, mask) = if op.adapt.is_some() || flush_sources {
         adapt_sources(wave, op, kinds, flushes)
@@ -157,24 +265,36 @@ fn execute<F: LaneOperation>(wave: &mut Wave, op: &Op) {
         [row(2, 0), row(2, 1)],
         [row(3, 0), row(3, 1)],
     ];
-    let mut result = if mode.0 & F::NUMERICS.rounds.mode_bits(F::Result::ROUNDED_BY) == 0 {
-        nearest::<F>(rows, mode)
+    let mut result = if mode.0 & numerics.rounds.mode_bits(R::ROUNDED_BY) == 0 {
+        operation.nearest(rows, mode)
     } else {
-        by_mode::<F>(rows, mode)
+        operation.by_mode(rows, mode)
     };
     let finishes = || op.adapt.as_ref().is_some_and(|adapt| adapt.finish.changes_value());
-    let flush_result = F::NUMERICS.denormals.flushes_results();
-    if F::Result::FLOAT && (finishes() || (flush_result && F::Result::flushed(mode))) {
-        result = modified::<F::Result>(&result, flush_result, op, mode);
+    let flush_result = numerics.denormals.flushes_results();
+    if R::FLOAT && (finishes() || (flush_result && R::flushed(mode))) {
+        result = modified::<R>(&result, flush_result, op, mode);
     }
-    F::Result::commit(wave, op, &result, mask);
+    R::commit(wave, op, &result, mask);
 }
 
 /// What an operation gives when it rounds to nearest even.
 #[inline(always)]
 fn nearest<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
     let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
-    let result = F::Result::collect(&computed);
+    settled_if_nan::<F>(rows, F::Result::collect(&computed))
+}
+
+/// The same, one call a lane.
+#[cfg(target_arch = "x86_64")]
+fn nearest_by_calls<F: LaneOperation>(rows: [SourceRows<'_>; 4], mode: Mode) -> Lanes<F> {
+    let computed = Computed::<F, Nearest> { rows, mode, round: Nearest, operation: PhantomData };
+    settled_if_nan::<F>(rows, collected(&computed))
+}
+
+/// A result with regard to which NaN comes out, where there is one.
+#[inline(always)]
+fn settled_if_nan<F: LaneOperation>(rows: [SourceRows<'_>; 4], result: Lanes<F>) -> Lanes<F> {
     if F::NUMERICS.nans != Nans::Own && F::Result::any_nan(&result) {
         settled::<F::Arguments, F::Result>(rows, &result, F::NUMERICS.nans == Nans::Negative)
     } else {

@@ -104,7 +104,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
 /// alone, what was executed, and the first output.
 fn execute(
     prepared: &Prepared,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Result<(Duration, Statistics, Vec<u8>), Box<dyn Error>> {
     let workload = &prepared.workload;
     let mut device = workload.device.clone();

@@ -109,12 +109,12 @@ impl Library {
 }
 
 /// What a kernel gives at the points.
-fn execute<O: Observer>(
+fn execute(
     code_object: &[u8],
     kernel: &str,
     precision: Precision,
     points: &[[f64; 3]],
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Vec<f64> {
     let mut program = TestProgram::new(code_object);
     let operand = |index: usize| -> Vec<u8> {
@@ -138,13 +138,13 @@ fn execute<O: Observer>(
 }
 
 /// The greatest error of a function in units in the last place, and the point that has it.
-fn greatest_error<O: Observer>(
+fn greatest_error(
     code_object: &[u8],
     library: &Library,
     (function, _): Function,
     precision: Precision,
     count: usize,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> (f64, String) {
     let points = points::of(function, precision, count);
     let kernel = format!("{function}_{}", precision.suffix());
