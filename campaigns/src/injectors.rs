@@ -2,11 +2,11 @@
 
 use crate::error::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{
     Accelerations, Golden, GoldenError, HookInjector, HookedCode, Injection, InjectionError,
     Injector, Planned, Site, StruckWorkgroups, Workload, inject, supports,
 };
+use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 
 /// How faults are injected. Both ways strike the same sites with the same result.

@@ -6,8 +6,8 @@ use crate::site::Place;
 use crate::strike::Strike;
 use crate::{Site, SiteError, Workload};
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
+use flipwave_hooks::hook::VariableError;
 use flipwave_hooks::rewrite::RewriteError;
-use flipwave_hooks::variables::VariableError;
 use flipwave_sim::EmbeddedGpu;
 
 /// What a fault did.

@@ -11,12 +11,12 @@ use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dim3, Dispatch, FaultCause,
     KernelPacket, Place, Statistics,
 };
-use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{
     ByteSet, EmbeddedGpu, Footprints, Observer, Policy, Stalls, Unobserved, WaveState,
 };
+use flipwave_tools::Guest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
