@@ -9,14 +9,12 @@ use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, Instruction, NearMiss, Scan};
 use flipwave_hooks::flow::Program;
-use flipwave_hooks::guest::Guest;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
-use flipwave_hooks::tools::{
-    Executions, InstructionCount, Options, Place, ToolError, measure_beside,
-};
 use flipwave_injector::{Attended, Workload};
 use flipwave_isa::Pc;
+use flipwave_tools::Guest;
+use flipwave_tools::{Executions, InstructionCount, Options, Place, ToolError, measure_beside};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

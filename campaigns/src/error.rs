@@ -13,8 +13,8 @@ use crate::resume::ResumeError;
 use crate::suspicion::SuspicionError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
-use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{GoldenError, InjectionError, PlanError, ProfileError, TraceError};
+use flipwave_tools::ToolError;
 use std::sync::Arc;
 
 /// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.

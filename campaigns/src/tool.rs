@@ -6,8 +6,8 @@ use crate::golden::golden;
 use crate::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
 use flipwave_injector::Attended;
+use flipwave_tools::{Beside, Measurement, Options, Tool, ToolError, measure_beside};
 
 /// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
 /// are emulated are single instructions to it.

@@ -3,9 +3,9 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flipwave_campaigns::InjectionPath;
-use flipwave_hooks::tools::Options;
 use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
+use flipwave_tools::Options;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use flipwave_attach::{Library, Session, Task, ToolPath, ToolSession, end_as, run
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
-use flipwave_hooks::tools::{
+use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, Measurement,
     MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
 };

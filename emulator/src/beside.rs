@@ -5,7 +5,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, Report};
-use flipwave_hooks::tools::{Beside, Replacement, Substitutes, ToolError};
+use flipwave_tools::{Beside, Replacement, Substitutes, ToolError};
 
 /// Instructions to be emulated in all code that a tool is put into. That some of them are in none
 /// of it is no error here.

@@ -8,8 +8,8 @@ use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, When};
-use flipwave_hooks::tools::{Substitute, Substitutes};
 use flipwave_isa::{Inst, Isa, Pc, RegisterRange, Value};
+use flipwave_tools::{Substitute, Substitutes};
 use std::collections::BTreeMap;
 
 /// Where the proxies of some instructions are in a code object.

@@ -3,9 +3,9 @@
 mod common;
 
 use flipwave_device::Device;
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Selection, When};
-use flipwave_hooks::variables::Variables;
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::error::Error;

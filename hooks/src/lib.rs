@@ -1,28 +1,18 @@
 //! The instrumentation engine: hooks before and after instructions of AMDGPU code objects,
 //! registers read and written, instructions removed and replaced.
 //!
-//! [`flow`] reads a code object's instructions into functions and blocks, [`liveness`] says which
-//! registers hold values that somebody still wants, [`hook`] compiles hooks, [`layout`] puts
-//! edited code into a new place, [`checker`] proves on the result what must be kept, and
-//! [`lockstep`] shows it by execution.
+//! [`flow`] reads a code object's instructions into functions and blocks, [`dataflow`] finds the
+//! registers that are live and the loads that are outstanding, [`registers`] what is free,
+//! [`hook`] compiles hooks, [`site`] makes the code of a hook call, [`layout`] puts edited code
+//! into a new place, [`rewrite`] does all of it, and [`checker`] proves on the result what must be
+//! kept. [`inspect`] shows what the analyses find.
 
-pub mod allocation;
 pub mod checker;
-mod classes;
-pub mod component;
-pub mod control;
-mod entry;
+pub mod dataflow;
 pub mod flow;
-pub mod guest;
 pub mod hook;
 pub mod inspect;
 pub mod layout;
-pub mod liveness;
-pub mod lockstep;
-mod moves;
+pub mod registers;
 pub mod rewrite;
-mod seams;
 pub mod site;
-pub mod tools;
-pub mod under_way;
-pub mod variables;

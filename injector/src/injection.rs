@@ -3,8 +3,8 @@
 use crate::device_side::refusal::Refusal;
 use crate::site::{Place, Site, SiteError};
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
+use flipwave_hooks::hook::VariableError;
 use flipwave_hooks::rewrite::RewriteError;
-use flipwave_hooks::variables::VariableError;
 
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]

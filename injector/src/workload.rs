@@ -13,12 +13,12 @@ use flipwave_codeobj::LineTable;
 use flipwave_device::{
     Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, Place,
 };
-use flipwave_hooks::guest::Guest;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{
     ByteSet, EmbeddedGpu, Footprints, Observer, Policy, Stalls, Unobserved, WaveState,
 };
+use flipwave_tools::Guest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

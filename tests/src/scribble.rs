@@ -2,8 +2,8 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, WaveId};
+use flipwave_hooks::dataflow::{Live, Liveness};
 use flipwave_hooks::flow::{BlockEnd, BlockIndex, InstIndex, Program};
-use flipwave_hooks::liveness::{Live, Liveness};
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};

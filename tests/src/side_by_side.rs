@@ -1,11 +1,11 @@
 //! Original and rewritten code side by side.
 
 use flipwave_device::{Device, Dispatch};
+use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{InstIndex, Program};
-use flipwave_hooks::liveness::Liveness;
-use flipwave_hooks::lockstep::{Lockstep, LockstepReport};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::RegisterSet;
+use flipwave_lockstep::{Lockstep, LockstepReport};
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeSet;
 

@@ -5,13 +5,13 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::checker::{Rule, check};
+use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::Program;
 use flipwave_hooks::hook::{Argument, Mask};
-use flipwave_hooks::liveness::Liveness;
-use flipwave_hooks::lockstep::Difference;
 use flipwave_hooks::rewrite::{HookCall, Rewritten, Selection, When};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, Isa, Pc, Value};
+use flipwave_lockstep::Difference;
 use flipwave_tests::{Instrumented, MACHINES, Twins, examples, hook_source, instrument, workload};
 
 /// A hook that counts, one that writes what it likes, and one that takes what was loaded.

@@ -4,9 +4,9 @@ use flipwave_campaigns::{
     Campaign, CampaignError, Compiler, InjectionPath, Report, RunOptions, Silent, measure, prepare,
     profile, read_code_object, replay, run, trace,
 };
-use flipwave_hooks::tools::{InstructionCount, Options};
 use flipwave_injector::{Accelerations, Site};
 use flipwave_tests::{gfx90a, to_bytes, to_values};
+use flipwave_tools::{InstructionCount, Options};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,11 +6,11 @@ use super::{ToolName, ToolPath, ToolSession};
 use crate::hooked::Striking;
 use crate::inside::{fail, open_report};
 use crate::session::{Session, Task};
-use flipwave_hooks::tools::{
+use flipwave_rocr::tools::{HsaApiTable, Interceptor, install, shut_down, watch_stores};
+use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
     OpcodeHistogram,
 };
-use flipwave_rocr::tools::{HsaApiTable, Interceptor, install, shut_down, watch_stores};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 

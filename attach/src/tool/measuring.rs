@@ -3,13 +3,13 @@
 use super::output::Output;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Program;
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{HookCompiler, HookData};
 use flipwave_hooks::rewrite::Instrumentation;
-use flipwave_hooks::tools::{Asking, Options, Scope, Tool, ToolError};
-use flipwave_hooks::variables::Variables;
 use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
+use flipwave_tools::{Asking, Options, Scope, Tool, ToolError};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -6,11 +6,9 @@ use super::{ToolName, ToolSession};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_hooks::flow::Program;
-use flipwave_hooks::tools::{
-    InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, Scope,
-};
 use flipwave_kfd::{DispatchedKernel, Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
+use flipwave_tools::{InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, Scope};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,7 @@
 //! The table of a tool.
 
 use crate::tool::ToolSession;
-use flipwave_hooks::tools::Of;
+use flipwave_tools::Of;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;

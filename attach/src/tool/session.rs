@@ -1,6 +1,6 @@
 //! Which tool is to be put into an application's kernels.
 
-use flipwave_hooks::tools::Options;
+use flipwave_tools::Options;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -7,10 +7,10 @@ use crate::golden::golden_twice;
 use crate::outcome::{Injected, beside};
 use crate::prepare::Prepared;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::tools::ToolError;
 use flipwave_injector::{
     Accelerations, Golden, HookInjector, HookedCode, InjectionError, Plan, Site, Workload, supports,
 };
+use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 
 /// The embedded GPU, on which hooks strike.

@@ -45,8 +45,8 @@ mod waits;
 
 pub use finding::{Finding, Proof, Rule};
 
+use crate::dataflow::Live;
 use crate::flow::{Function, InstIndex, Program};
-use crate::liveness::Live;
 use code::{Code, Owner};
 use facts::Decoder;
 use flipwave_codeobj::CodeObject;

@@ -22,6 +22,7 @@ mod lower;
 mod object;
 mod rename;
 mod signature;
+mod variables;
 mod wrapper;
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use instantiate::Assembler;
 pub use lower::passing;
 pub use rename::Renaming;
 pub use signature::{CType, Parameter, Signature, TypeKind};
+pub use variables::{VariableError, Variables};
 
 use flipwave_isa::{Inst, RegisterRange, RegisterSet};
 

@@ -2,9 +2,9 @@
 
 use super::Wanted;
 use super::registers::LiveFacts;
-use crate::allocation::Allocation;
+use crate::dataflow::Liveness;
 use crate::flow::{Block, BlockEnd, BlockIndex, EdgeKind, Function, InstIndex, Program};
-use crate::liveness::Liveness;
+use crate::registers::Allocation;
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Inst, MemoryKind, MemorySpace, RegisterRange};
 use serde::Serialize;

@@ -9,9 +9,9 @@ pub use code::{
 };
 pub use registers::{Counts, FreeFacts, LiveFacts, RegisterFacts, Spread};
 
-use crate::allocation::Allocation;
+use crate::dataflow::Liveness;
 use crate::flow::{FlowError, FunctionIndex, Program};
-use crate::liveness::Liveness;
+use crate::registers::Allocation;
 use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel, LineTable};
 use flipwave_isa::{Register, RegisterRange, Target};
 use serde::Serialize;
@@ -192,7 +192,7 @@ fn kernel(
         lds_bytes: kernel.descriptor.group_segment_fixed_size,
         scratch_bytes: kernel.descriptor.private_segment_fixed_size,
         kernarg_bytes: kernel.descriptor.kernarg_size,
-        initialised: crate::liveness::initialised(kernel, object.target()).to_string(),
+        initialised: crate::dataflow::initialised(kernel, object.target()).to_string(),
         calls: called.map(|own| own.name.to_string()).collect(),
         instructions: functions().map(|own| own.instructions.len()).sum(),
         registers: liveness.map(|own| registers::of(own, function, kernel, object.target())),

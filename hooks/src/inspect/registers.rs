@@ -1,8 +1,8 @@
 //! Which registers are live and free.
 
-use crate::allocation::Allocation;
+use crate::dataflow::{Live, Liveness, RegisterUse};
 use crate::flow::FunctionIndex;
-use crate::liveness::{Live, Liveness, RegisterUse};
+use crate::registers::Allocation;
 use flipwave_codeobj::Kernel;
 use flipwave_isa::Target;
 use serde::Serialize;

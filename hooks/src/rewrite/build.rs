@@ -3,23 +3,21 @@
 use super::homes::{Keeping, Kept, Search, Wants};
 use super::report::{KernelReport, Refused, Report};
 use super::{
-    HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth, jumps,
-    placements,
+    HookCall, Instead, Instrumentation, Requests, RewriteError, Rewritten, When, growth, hazards,
+    jumps, placements, prologue,
 };
-use crate::allocation::Allocation;
 use crate::checker::{self, Claims, Inserted};
-use crate::component::Component;
-use crate::entry;
+use crate::dataflow::{Live, Liveness, index_mode};
+use crate::dataflow::{Outstanding, OutstandingLoads};
 use crate::flow::{BlockIndex, FunctionIndex, InstIndex};
 use crate::hook::{
     self, Assembler, Body, CompiledHooks, EntryPoint, EntryValue, HookCompiler, HookData,
     HookError, InputValue,
 };
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
-use crate::liveness::{Live, Liveness, index_mode};
-use crate::seams;
+use crate::registers::Allocation;
+use crate::registers::Component;
 use crate::site::{self, Call, Site, Weaver};
-use crate::under_way::{LoadsUnderWay, UnderWay};
 use flipwave_codeobj::{DataSymbol, Descriptor, Editor};
 use flipwave_isa::counter::Counters;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
@@ -243,7 +241,7 @@ impl<'a> Build<'a> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let counters = instrumentation.rules.counters;
-        let loads = LoadsUnderWay::new(program, counters);
+        let loads = OutstandingLoads::new(program, counters);
         let state = State { liveness, loads, index_mode: index_mode(program) };
         let mut assembler = Assembler::new(program.isa()?);
         let mut woven = Woven::default();
@@ -322,7 +320,7 @@ impl<'a> Build<'a> {
         let functions = weaver.component().functions.iter();
         let functions = functions.filter_map(|own| program.functions.get(own.0 as usize));
         for block in functions.flat_map(|function| function.blocks.clone()) {
-            let mut visit = |at, when, under_way: &UnderWay| {
+            let mut visit = |at, when, under_way: &Outstanding| {
                 let Some(calls) = sites.get(&(at, when)) else { return };
                 let live = state.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
@@ -424,11 +422,12 @@ impl<'a> Build<'a> {
             let Some(kernel) = instrumentation.object.kernels().get(index) else { continue };
             let target = &program.target;
             let homes = kept.at(program, first, When::Before);
-            let wanted = entry::Wanted { homes: &homes, scratch: used.scratch, asked: kept.asked };
+            let wanted =
+                prologue::PrologueNeeds { homes: &homes, scratch: used.scratch, asked: kept.asked };
             let entry =
-                entry::entry(&kernel.descriptor, target, &wanted, assembler).map_err(|reason| {
-                    RewriteError::Entry { kernel: kernel.name.to_string(), reason }
-                })?;
+                prologue::prologue(&kernel.descriptor, target, &wanted, assembler).map_err(
+                    |reason| RewriteError::Prologue { kernel: kernel.name.to_string(), reason },
+                )?;
             let before = Allocation::of(kernel, target);
             let after = before.with(used.registers.union(entry.used));
             if !entry.code.pieces.is_empty() {
@@ -453,7 +452,7 @@ impl<'a> Build<'a> {
                 true => woven.edits.clone(),
                 false => std::mem::take(&mut woven.edits),
             };
-            let padding = seams::pad(*rules, program, &mut edits, &isa)?;
+            let padding = hazards::pad(*rules, program, &mut edits, &isa)?;
             match layout::relayout(object, program, &edits, address) {
                 Err(LayoutError::Sites(refused)) if stays => {
                     let sites: BTreeMap<InstIndex, String> = refused
@@ -530,7 +529,7 @@ impl<'a> Build<'a> {
 /// What is known of every point of a program.
 struct State<'a> {
     liveness: &'a Liveness<'a>,
-    loads: LoadsUnderWay,
+    loads: OutstandingLoads,
     /// By instruction: whether vector instructions index registers when it begins.
     index_mode: Vec<bool>,
 }

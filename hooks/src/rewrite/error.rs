@@ -1,11 +1,11 @@
 //! What stops a rewrite.
 
+use super::hazards::PaddingError;
+use super::prologue::PrologueError;
 use crate::checker::Finding;
-use crate::entry::EntryError;
 use crate::flow::{FlowError, NoRules};
 use crate::hook::HookError;
 use crate::layout::LayoutError;
-use crate::seams::SeamError;
 use flipwave_codeobj::WriteError;
 use flipwave_isa::{IsaError, Pc};
 
@@ -73,17 +73,17 @@ pub enum RewriteError {
     Layout(#[from] LayoutError),
     /// Inserted code beside other code.
     #[error(transparent)]
-    Seam(#[from] SeamError),
+    Padding(#[from] PaddingError),
     /// The new file.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A kernel's start.
+    /// A kernel's prologue.
     #[error("kernel `{kernel}`: {reason}")]
-    Entry {
+    Prologue {
         /// The kernel.
         kernel: String,
         /// Why it cannot be made.
-        reason: EntryError,
+        reason: PrologueError,
     },
     /// The checker's objections.
     #[error("the rewritten code is wrong, and was not kept:\n{}", list(.0))]

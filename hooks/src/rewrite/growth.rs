@@ -1,6 +1,6 @@
 //! Kernel descriptors and metadata of grown allocations.
 
-use crate::allocation::Allocation;
+use crate::registers::Allocation;
 use flipwave_codeobj::{Descriptor, MetadataChange, Rsrc3};
 use flipwave_isa::{AccVgprs, Target};
 

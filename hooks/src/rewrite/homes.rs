@@ -1,15 +1,14 @@
 //! Homes for values that hooks ask for all through a kernel.
 
-use super::When;
 use super::slide::{Ground, Moves, Slide};
-use crate::component::Component;
-use crate::entry;
+use super::{When, prologue};
+use crate::dataflow::Liveness;
+use crate::dataflow::OutstandingLoads;
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::hook::{Body, BodyInst, EntryValue, InputValue};
 use crate::layout::Placement;
-use crate::liveness::Liveness;
+use crate::registers::Component;
 use crate::site::{Home, Homes, Word};
-use crate::under_way::LoadsUnderWay;
 use flipwave_codeobj::{CodeObject, Descriptor, Kernel};
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::borrow::Cow;
@@ -79,7 +78,7 @@ pub struct Search<'a> {
     /// What is wanted.
     pub liveness: &'a Liveness<'a>,
     /// What is under way.
-    pub loads: &'a LoadsUnderWay,
+    pub loads: &'a OutstandingLoads,
     /// Where the code of each function goes.
     pub placements: &'a BTreeMap<FunctionIndex, Placement>,
     /// Registers that hooks ask for where the program is done with them: they are left alone.
@@ -157,7 +156,7 @@ impl Search<'_> {
             lanes: None,
         };
         let enables =
-            |own: &Kernel| entry::enabled(&own.descriptor, target, &wants.entry, None).is_ok();
+            |own: &Kernel| prologue::enabled(&own.descriptor, target, &wants.entry, None).is_ok();
         // A kernel that has no room for more inputs goes without, and so do its calls.
         let mut missing: Vec<EntryValue> = match kernels().all(enables) {
             true => wants.entry.iter().copied().collect(),
@@ -215,9 +214,9 @@ impl Search<'_> {
 /// Scalar registers set at the start once what is wanted is enabled.
 fn with_inputs(descriptor: &Descriptor, target: &Target, wants: &Wants) -> u8 {
     // Whether hooks will need scratch is not known yet.
-    match entry::enabled(descriptor, target, &wants.entry, Some(0)) {
-        Ok(enabled) => entry::initial_sgprs(&enabled, target),
-        Err(_) => entry::initial_sgprs(descriptor, target),
+    match prologue::enabled(descriptor, target, &wants.entry, Some(0)) {
+        Ok(enabled) => prologue::initial_sgprs(&enabled, target),
+        Err(_) => prologue::initial_sgprs(descriptor, target),
     }
 }
 

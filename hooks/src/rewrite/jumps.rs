@@ -1,11 +1,11 @@
 //! Registers for jumps to trampolines that branches do not reach.
 
 use super::homes;
-use crate::component::Component;
+use crate::dataflow::Liveness;
+use crate::dataflow::OutstandingLoads;
 use crate::flow::{BlockIndex, FunctionIndex, InstIndex, Program};
 use crate::layout::{self, Placement};
-use crate::liveness::Liveness;
-use crate::under_way::LoadsUnderWay;
+use crate::registers::Component;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub fn far(
 pub struct Search<'a> {
     program: &'a Program,
     liveness: &'a Liveness<'a>,
-    loads: &'a LoadsUnderWay,
+    loads: &'a OutstandingLoads,
     component: &'a Component,
     /// Registers of the hooks that keep what is in them.
     kept: RegisterSet,
@@ -43,7 +43,7 @@ impl<'a> Search<'a> {
     pub fn new(
         program: &'a Program,
         liveness: &'a Liveness<'a>,
-        loads: &'a LoadsUnderWay,
+        loads: &'a OutstandingLoads,
         component: &'a Component,
         kept: RegisterSet,
     ) -> Search<'a> {

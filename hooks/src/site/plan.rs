@@ -5,8 +5,8 @@ use super::indexed;
 use super::pool::{Lanes, Pool};
 use super::value::Value;
 use super::weave::{Call, Refusal, Site};
-use crate::component::Component;
 use crate::hook::{Body, BodyInst, Mask};
+use crate::registers::Component;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
 /// Registers that a body reaches by number.

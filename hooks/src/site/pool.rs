@@ -4,8 +4,8 @@
 //! growing the allocation brings; last those that hold wanted values, which must be saved and
 //! given back around the hook.
 
-use crate::component::Component;
-use crate::liveness::Live;
+use crate::dataflow::Live;
+use crate::registers::Component;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
 /// Lanes in which a vector register is going to be overwritten.

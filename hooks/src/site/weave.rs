@@ -11,12 +11,12 @@ use super::homes::Homes;
 use super::plan::{Plan, Reached};
 use super::pool::Pool;
 use super::value::{Value, resolve};
-use crate::component::Component;
+use crate::dataflow::Live;
+use crate::dataflow::Outstanding;
 use crate::flow::Program;
 use crate::hook::{Assembler, Body, HookData, HookError, InputValue, Mask, Renaming};
 use crate::layout::Code;
-use crate::liveness::Live;
-use crate::under_way::UnderWay;
+use crate::registers::Component;
 use flipwave_isa::counter::Counters;
 use flipwave_isa::{Pc, RegisterRange, RegisterSet};
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ pub struct Site<'a> {
     /// What is wanted there.
     pub live: Live,
     /// Loads that may be under way.
-    pub under_way: &'a UnderWay,
+    pub under_way: &'a Outstanding,
     /// Whether vector instructions index registers by M0 (gfx8 and gfx9).
     pub in_index_mode: bool,
     /// Where values are kept.

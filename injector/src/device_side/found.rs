@@ -1,7 +1,7 @@
 //! What hooks found: the structures `wave` of `fault.c`.
 
 use crate::injection::Struck;
-use flipwave_hooks::variables::{VariableError, Variables};
+use flipwave_hooks::hook::{VariableError, Variables};
 
 /// The variable with all of them.
 pub(super) const WAVES: &str = "waves";

@@ -34,7 +34,7 @@ use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::variables::Variables;
+use flipwave_hooks::hook::Variables;
 use flipwave_sim::{EmbeddedGpu, Policy};
 use orders::orders;
 use request::Request;

@@ -4,16 +4,16 @@
 use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{ArgumentValue, Device};
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, EntryValue, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Selection, When};
-use flipwave_hooks::tools::{InstructionCount, Options, Per, measure};
-use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
     Instrumented, Machine, TestProgram, assemble_for, clean, compile_for, examples, hook_compiler,
     hook_source, instrument, keep_step, scalar, to_values, unified_machines, workload,
 };
+use flipwave_tools::{InstructionCount, Options, Per, measure};
 use std::path::Path;
 
 /// How many arguments the compiler may preload at most.
@@ -197,7 +197,7 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
         let entry = new.object.kernels()[0].entry();
         assert_eq!(new.object.kernels()[0].start(), entry, "it still preloads");
         let program = flipwave_hooks::flow::Program::read(object).expect("a program");
-        let liveness = flipwave_hooks::liveness::Liveness::new(&program);
+        let liveness = flipwave_hooks::dataflow::Liveness::new(&program);
         let isa = flipwave_isa::Isa::new(&machine.target()).expect("an ISA");
         let mut pc = entry.0;
         let load = loop {

@@ -162,7 +162,7 @@ fn what_is_overwritten_by_the_other_name_is_dead() {
     for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
         let code = Code::read(&object).expect("a program");
-        let liveness = flipwave_hooks::liveness::Liveness::new(&code);
+        let liveness = flipwave_hooks::dataflow::Liveness::new(&code);
         let live_at = |text: &str| {
             let (at, _) = code.insts().find(|(_, own)| own.text.starts_with(text)).expect(text);
             let live = liveness.before(at).any();

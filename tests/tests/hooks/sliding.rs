@@ -3,13 +3,13 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, EntryValue, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Keeping, Rewritten, Selection, When};
-use flipwave_hooks::tools::{InstructionCount, Options, Per, measure};
-use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
 use flipwave_tests::{MACHINES, Machine, TestProgram, assemble_for, hook_compiler, hook_source};
+use flipwave_tools::{InstructionCount, Options, Per, measure};
 use std::fmt::Write;
 
 const HOOKS: &str = "

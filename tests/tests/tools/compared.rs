@@ -4,15 +4,15 @@ use super::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_hooks::flow::{InstIndex, Program};
-use flipwave_hooks::tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, InstructionCount,
-    KernelClock, Lines, MemoryTrace, Observed, ObservedAccesses, ObservedExecutions, OpcodeCount,
-    OpcodeHistogram, Options, Place, Scope, Tool, Wave, WaveClock, measure,
-};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Observer, Policy, Unobserved};
 use flipwave_tests::hook_compiler;
+use flipwave_tools::{
+    AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, InstructionCount,
+    KernelClock, Lines, MemoryTrace, Observed, ObservedAccesses, ObservedExecutions, OpcodeCount,
+    OpcodeHistogram, Options, Place, Scope, Tool, Wave, WaveClock, measure,
+};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;

@@ -2,11 +2,11 @@
 
 use super::example;
 use flipwave_device::{Completion, Device};
-use flipwave_hooks::control::{Control, Rule, Versions};
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Position, Selection, When};
-use flipwave_hooks::variables::Variables;
 use flipwave_tests::{hook_source, instrument};
+use flipwave_tools::{ControlRule, DispatchControl, ModuleVersions};
 use std::num::NonZeroU64;
 
 const WAVES: &str = "uint64_t waves; void wave(uint64_t *waves) { flipwave_count(waves, 1); }";
@@ -31,7 +31,7 @@ fn rules_choose_which_dispatches_are_instrumented() {
     });
     let original = instrumented.original.program.dispatches[0].clone();
     let (module, rewritten) = &instrumented.rewritten[&original.module.0];
-    let versions = vec![Versions { original: original.module, instrumented: *module }];
+    let versions = vec![ModuleVersions { original: original.module, instrumented: *module }];
     let mut narrow = original.clone();
     narrow.grid[0] = original.workgroup[0];
     let waves = |grid: u32| u64::from(grid.div_ceil(64));
@@ -39,13 +39,13 @@ fn rules_choose_which_dispatches_are_instrumented() {
 
     let two = NonZeroU64::new(2).expect("two");
     for (rule, expected) in [
-        (Rule::Always, [whole, part, whole, part, whole]),
-        (Rule::Never, [0; 5]),
-        (Rule::FirstPerGrid, [whole, part, 0, 0, 0]),
-        (Rule::Every(two), [whole, 0, whole, 0, whole]),
+        (ControlRule::Always, [whole, part, whole, part, whole]),
+        (ControlRule::Never, [0; 5]),
+        (ControlRule::FirstPerGrid, [whole, part, 0, 0, 0]),
+        (ControlRule::Every(two), [whole, 0, whole, 0, whole]),
     ] {
         let mut device = instrumented.original.device.clone();
-        let mut control = Control::new(versions.clone(), rule);
+        let mut control = DispatchControl::new(versions.clone(), rule);
         for round in 0..2 {
             for (number, expected) in expected.into_iter().enumerate() {
                 let dispatch = if number % 2 == 0 { &original } else { &narrow };

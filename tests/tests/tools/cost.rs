@@ -3,7 +3,7 @@
 
 use super::compared::run;
 use super::example;
-use flipwave_hooks::tools::{InstructionCount, Options, Per};
+use flipwave_tools::{InstructionCount, Options, Per};
 
 #[test]
 fn counting_costs_no_more_than_is_promised() {

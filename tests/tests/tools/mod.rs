@@ -20,15 +20,15 @@ mod records;
 mod sliding;
 
 use compared::{Compared, check, run};
-use flipwave_hooks::tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
-    OpcodeHistogram, Options, Per,
-};
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
 use flipwave_tests::{
     MACHINES, TestProgram, compile_for, examples, examples_folder, rewritten_levels,
     rewritten_machines, workload,
+};
+use flipwave_tools::{
+    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
+    OpcodeHistogram, Options, Per,
 };
 
 /// Runs `test` with the kernels of a file compiled for machines that differ much, each run

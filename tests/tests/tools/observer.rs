@@ -1,9 +1,9 @@
 //! What waves execute, seen by the embedded GPU; nothing here knows of hooks.
 
 use flipwave_device::WaveId;
-use flipwave_hooks::tools::{Wave, addresses};
 use flipwave_isa::{Inst, Lane, MemoryOperand, MemorySpace, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_tools::{Wave, addresses};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An observer that does not see the first execution of an instruction that `blind` holds for.

@@ -2,7 +2,7 @@
 
 use super::compared::run;
 use super::example;
-use flipwave_hooks::tools::{Access, InstructionCount, MemoryTrace, Options, Place, Wave};
+use flipwave_tools::{Access, InstructionCount, MemoryTrace, Options, Place, Wave};
 
 #[test]
 fn records_without_place_are_counted_and_the_others_kept() {

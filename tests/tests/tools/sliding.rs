@@ -3,9 +3,9 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Keeping, Rewritten, Selection, When};
-use flipwave_hooks::variables::Variables;
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
 use flipwave_tests::{MACHINES, clean, compile_for, hook_compiler, hook_source, instrument};

@@ -2,8 +2,8 @@
 //! in the new code and those with a `-` only in the original.
 
 use crate::checker::{Claims, Inserted, Proof, Rule, check};
+use crate::dataflow::Live;
 use crate::flow::{InstIndex, Program};
-use crate::liveness::Live;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::process::Command;

@@ -1,10 +1,10 @@
 //! Old code that stays: rules 1 and 2.
 
 use crate::checker::{Claims, Finding, Inserted, Rule, check};
+use crate::dataflow::Liveness;
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use crate::layout::tests::sample::Sample;
 use crate::layout::{Code, Edits, Layout, Piece, Placement, relayout};
-use crate::liveness::Liveness;
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_isa::{Pc, RegisterSet};
 

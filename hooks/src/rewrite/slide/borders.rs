@@ -2,12 +2,12 @@
 //! where it was left.
 
 use super::Ground;
-use crate::classes::Classes;
 use crate::flow::{BlockEnd, BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
+use petgraph::unionfind::UnionFind;
 
 /// The ends of blocks, in classes that control connects.
 pub struct Borders {
-    classes: Classes,
+    classes: UnionFind<usize>,
     blocks: usize,
 }
 
@@ -16,7 +16,7 @@ impl Borders {
     pub fn of(ground: &Ground<'_>) -> Borders {
         let program = ground.program;
         let blocks = program.blocks.len();
-        let classes = Classes::new(2 * blocks + program.functions.len());
+        let classes = UnionFind::new(2 * blocks + program.functions.len());
         let mut borders = Borders { classes, blocks };
         for at in ground.blocks() {
             borders.connect(program, at);
@@ -26,13 +26,13 @@ impl Borders {
 
     /// The class of a block's beginning.
     pub fn arrival(&mut self, block: BlockIndex) -> usize {
-        self.classes.find(2 * block.0 as usize)
+        self.classes.find_mut(2 * block.0 as usize)
     }
 
     /// The class of a block's end; nothing where the program ends.
     pub fn departure(&mut self, program: &Program, block: BlockIndex) -> Option<usize> {
         let goes_on = program.block(block)?.end != BlockEnd::EndOfProgram;
-        goes_on.then(|| self.classes.find(2 * block.0 as usize + 1))
+        goes_on.then(|| self.classes.find_mut(2 * block.0 as usize + 1))
     }
 
     fn connect(&mut self, program: &Program, at: BlockIndex) {
@@ -41,11 +41,11 @@ impl Borders {
         let behind_returns = self.returns(block.function);
         for edge in &block.successors {
             if edge.kind != EdgeKind::Return {
-                self.classes.unite(end, 2 * edge.to.0 as usize);
+                self.classes.union(end, 2 * edge.to.0 as usize);
             }
         }
         if block.end == BlockEnd::Return {
-            self.classes.unite(end, behind_returns);
+            self.classes.union(end, behind_returns);
         }
         if !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
             return;
@@ -57,13 +57,13 @@ impl Borders {
             let Some(entry) = program.function(callee).map(|own| own.blocks.start) else {
                 continue;
             };
-            self.classes.unite(end, 2 * entry as usize);
+            self.classes.union(end, 2 * entry as usize);
             let back = self.returns(callee);
             for edge in &block.successors {
-                self.classes.unite(back, 2 * edge.to.0 as usize);
+                self.classes.union(back, 2 * edge.to.0 as usize);
             }
             if block.end == BlockEnd::TailCall {
-                self.classes.unite(back, behind_returns);
+                self.classes.union(back, behind_returns);
             }
         }
     }

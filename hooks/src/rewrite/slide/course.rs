@@ -2,7 +2,7 @@
 
 use super::Moves;
 use super::openings::Openings;
-use crate::moves::{Move, set, sgprs};
+use crate::registers::{Move, set, sgprs};
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 
 /// How often each SGPR is open: those that are open at most places are left the least.

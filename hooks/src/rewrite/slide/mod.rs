@@ -19,10 +19,10 @@ mod openings;
 mod tests;
 
 use super::When;
+use crate::dataflow::Liveness;
+use crate::dataflow::OutstandingLoads;
 use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, InstIndex, Program};
-use crate::liveness::Liveness;
-use crate::moves::{Move, set, sgprs};
-use crate::under_way::LoadsUnderWay;
+use crate::registers::{Move, set, sgprs};
 use borders::Borders;
 use course::{Course, Openness, most_open};
 use flipwave_isa::counter::Counter;
@@ -40,7 +40,7 @@ pub struct Ground<'a> {
     /// What is wanted in it.
     pub liveness: &'a Liveness<'a>,
     /// What is under way in it.
-    pub loads: &'a LoadsUnderWay,
+    pub loads: &'a OutstandingLoads,
     /// The SGPRs it may lie in where they are dead.
     pub registers: RegisterSet,
 }

@@ -2,12 +2,12 @@
 //! the code reads what it reads without it.
 
 use super::{Ground, Move, Slide};
+use crate::dataflow::Liveness;
+use crate::dataflow::OutstandingLoads;
+use crate::dataflow::liveness::tests::search::{Random, random_function};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
 use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, InstIndex, Program};
-use crate::liveness::Liveness;
-use crate::liveness::tests::search::{Random, random_function};
 use crate::rewrite::When;
-use crate::under_way::LoadsUnderWay;
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ fn slide(program: &Program, words: usize) -> Option<Slide> {
         program,
         functions: &functions,
         liveness: &Liveness::new(program),
-        loads: &LoadsUnderWay::new(program, program.rules().expect("rules").counters),
+        loads: &OutstandingLoads::new(program, program.rules().expect("rules").counters),
         registers: named.intersection(RegisterSet::SGPRS),
     };
     Slide::find(&ground, words)

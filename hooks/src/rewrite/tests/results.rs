@@ -3,9 +3,9 @@
 use super::{add, compiler};
 use crate::flow::InstIndex;
 use crate::hook::{Argument, Mask};
+use crate::hook::{VariableError, Variables};
 use crate::layout::tests::sample::Sample;
 use crate::rewrite::{HookCall, Instrumentation, Rewritten, SourceIndex, When};
-use crate::variables::{VariableError, Variables};
 use flipwave_device::{Completion, Device, Dispatch, ModuleId};
 use flipwave_isa::RegisterRange;
 use flipwave_sim::EmbeddedGpu;

@@ -1,0 +1,205 @@
+//! What is live, against a search through all that may happen, and by hand.
+
+pub(crate) mod search;
+
+use super::{Live, Liveness, RegisterUse, initialised};
+use crate::flow::tests::assembled::{assemble, descriptor, program, text};
+use crate::flow::{BlockIndex, Program};
+use crate::registers::Allocation;
+use flipwave_isa::{Register, RegisterSet};
+
+const CALL: &str = "
+    s_getpc_b64 s[4:5]
+    s_add_u32 s4, s4, second@rel32@lo+4
+    s_addc_u32 s5, s5, second@rel32@hi+12
+    s_swappc_b64 s[30:31], s[4:5]
+";
+
+fn register(name: &str) -> Register {
+    name.parse().expect("a register")
+}
+
+fn has(set: RegisterSet, names: &[&str]) -> bool {
+    names.iter().all(|name| set.contains(register(name)))
+}
+
+fn has_none(set: RegisterSet, names: &[&str]) -> bool {
+    names.iter().all(|name| !set.contains(register(name)))
+}
+
+/// What is live before the first instruction that is printed like `text`.
+fn before(program: &Program, text: &str) -> Live {
+    Liveness::new(program).before(program.find(text))
+}
+
+/// The bug that everybody shipped once.
+#[test]
+fn the_kernarg_pointer_is_live_until_its_last_load() {
+    for processor in ["gfx90a", "gfx1100"] {
+        let body = "s_nop 3
+            s_load_dwordx2 s[6:7], s[0:1], 0x0
+            s_waitcnt lgkmcnt(0)
+            s_load_dword s8, s[6:7], 0x0
+            s_endpgm";
+        let program = program(processor, &[("kernel", body)], "");
+        assert!(has(before(&program, "s_nop 3").active, &["s0", "s1"]), "{processor}");
+        assert!(has_none(before(&program, "s_waitcnt").active, &["s0", "s1"]), "{processor}");
+        assert!(has(before(&program, "s_waitcnt").active, &["s6", "s7"]), "{processor}");
+    }
+}
+
+#[test]
+fn what_is_wanted_across_a_call_stays_live_in_the_callee() {
+    let kernel =
+        format!("{CALL} global_store_dword v[2:3], v0, off\n v_mov_b32 v7, s9\n {CALL} s_endpgm");
+    let second = "v_add_u32 v0, v1, v0\n v_mov_b32 v6, 0\n s_setpc_b64 s[30:31]";
+    let program = program("gfx90a", &[("kernel", &kernel), ("second", second)], "");
+    let entry = Liveness::new(&program).entry(BlockIndex(0)).any();
+    // v0 and v1 are arguments, v2, v3 and s9 are read afterwards.
+    assert!(has(entry, &["v0", "v1", "v2", "v3", "s9"]), "{entry}");
+    assert!(has_none(entry, &["v6", "v7", "s30", "s4", "s0"]), "{entry}");
+    let inside = before(&program, "v_mov_b32 v6, 0").any();
+    assert!(has(inside, &["v0", "v2", "v3", "s9", "s30", "s31"]), "{inside}");
+    let back = Liveness::new(&program).after(program.find("s_swappc_b64"));
+    assert!(has(back.any(), &["v0", "v2", "v3", "s9"]) && has_none(back.any(), &["s30", "s31"]));
+}
+
+#[test]
+fn where_control_goes_to_an_unknown_place_everything_is_live() {
+    let kernel = "s_load_dwordx2 s[4:5], s[0:1], 0x0
+        s_waitcnt lgkmcnt(0)
+        s_swappc_b64 s[30:31], s[4:5]
+        s_endpgm";
+    let functions =
+        [("kernel", kernel), ("second", "v_mov_b32 v3, 0\n s_nop 5\n s_setpc_b64 s[30:31]")];
+    let program = program("gfx90a", &functions, ".data\n.quad second\n");
+    let live = before(&program, "s_waitcnt");
+    assert!(has(live.active, &["vcc_lo", "exec_hi", "m0", "scc"]));
+    assert!(has_none(live.masked, &["s0"]));
+    // The loaded pair alone is overwritten before that.
+    let entry = Liveness::new(&program).entry(BlockIndex(0)).any();
+    assert!(has_none(entry, &["s4", "s5"]));
+    // Behind a function whose address is taken everything is live, too.
+    let inside = before(&program, "s_nop 5");
+    assert!(has(inside.masked, &["v3"]));
+    let entered = before(&program, "v_mov_b32 v3, 0");
+    assert!(has_none(entered.active, &["v3"]) && has(entered.masked, &["v3"]));
+}
+
+#[test]
+fn a_tail_call_returns_to_the_caller_s_caller() {
+    let kernel = format!("{CALL} global_store_dword v[2:3], v0, off\n s_endpgm");
+    let jump = CALL.replace("s_swappc_b64 s[30:31],", "s_setpc_b64").replace("second", "third");
+    let third = "v_mov_b32 v9, 0\n s_setpc_b64 s[30:31]";
+    let functions = [("kernel", &kernel[..]), ("second", &jump), ("third", third)];
+    let program = program("gfx90a", &functions, "");
+    let inside = before(&program, "v_mov_b32 v9, 0").any();
+    assert!(has(inside, &["v0", "v2", "v3", "s30"]) && has_none(inside, &["v9", "v1"]), "{inside}");
+}
+
+#[test]
+fn in_index_mode_any_register_may_be_read_and_none_is_surely_written() {
+    let body = "v_mov_b32 v9, 0
+        s_set_gpr_idx_on s3, gpr_idx(DST)
+        v_mov_b32 v1, v2
+        s_set_gpr_idx_off
+        v_mov_b32 v2, 0
+        global_store_dword v[4:5], v1, off
+        s_endpgm";
+    let indexed = program("gfx90a", &[("kernel", body)], "");
+    let live = before(&indexed, "s_set_gpr_idx_on").any();
+    assert!(has(live, &["v1", "v77", "s3"]));
+    // The negative control.
+    let plain = body
+        .replace("s_set_gpr_idx_on s3, gpr_idx(DST)", "s_nop 1")
+        .replace("s_set_gpr_idx_off", "s_nop 2");
+    let plain = program("gfx90a", &[("kernel", &plain)], "");
+    assert!(has_none(before(&plain, "s_nop 1").any(), &["v1", "v77"]));
+    let moved =
+        program("gfx1030", &[("kernel", "v_movreld_b32 v1, v2\n v_mov_b32 v3, 0\n s_endpgm")], "");
+    assert!(has(before(&moved, "v_movreld_b32").any(), &["v1", "v77", "m0"]));
+}
+
+#[test]
+fn flags_made_of_a_mask_read_the_mask() {
+    let body = "s_nop 1\n s_mov_b32 s4, src_vccz\n s_store_dword s4, s[0:1], 0x0\n s_endpgm";
+    let program = program("gfx90a", &[("kernel", body)], "");
+    assert!(has(before(&program, "s_nop 1").active, &["vcc_lo", "vcc_hi"]));
+}
+
+#[test]
+fn a_register_that_only_takes_lanes_is_not_wanted_before() {
+    let body = "v_writelane_b32 v1, s4, 0\n v_readlane_b32 s5, v1, 0\n s_store_dword s5, s[0:1], 0x0\n s_endpgm";
+    let program = program("gfx90a", &[("kernel", body)], "");
+    // Any lane of v1 may be the one that is read.
+    assert!(has(before(&program, "v_writelane_b32").masked, &["v1"]));
+    let body = "v_writelane_b32 v1, s4, 0\n s_nop 1\n s_endpgm";
+    let unread = self::program("gfx90a", &[("kernel", body)], "");
+    assert!(has_none(before(&unread, "v_writelane_b32").any(), &["v1"]));
+}
+
+#[test]
+fn registers_are_free_globally_and_locally() {
+    let body = "v_mov_b32 v5, s0
+ v_mov_b32 v6, v5
+ global_store_dword v[2:3], v6, off
+ s_endpgm";
+    let text = text(&[("kernel", body)]) + &descriptor("gfx90a", "kernel");
+    let object = assemble("gfx90a", &text);
+    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let liveness = Liveness::new(&program);
+    let kernel = &object.kernels()[0];
+    let allocation = Allocation::of(kernel, object.target());
+    assert_eq!(allocation, Allocation { vgprs: 64, acc_vgprs: 0, sgprs: 102 });
+    let index = program.kernel(0).expect("the kernel");
+    let used = RegisterUse::of(&liveness, index, allocation);
+    assert_eq!(
+        Allocation::count(used.globally_free),
+        Allocation { vgprs: 60, acc_vgprs: 0, sgprs: 101 }
+    );
+    assert!(has_none(used.globally_free, &["v2", "v3", "v5", "v6", "s0"]));
+    assert_eq!(used.persistent.to_string(), "v[2:3]");
+    let free = used.locally_free(&before(&program, "v_mov_b32 v6, v5"));
+    assert!(has(free, &["v6", "v0", "s0"]) && has_none(free, &["v5", "v2"]));
+    let most = RegisterUse::of(&liveness, index, Allocation::maximal(object.target()));
+    assert_eq!(
+        Allocation::count(most.globally_free),
+        Allocation { vgprs: 252, acc_vgprs: 256, sgprs: 101 }
+    );
+    let set = initialised(kernel, object.target());
+    assert!(
+        has(set, &["s0", "s1", "v0", "exec_lo", "exec_hi"]) && has_none(set, &["v1", "vcc_lo"])
+    );
+}
+
+/// Which registers an index reaches that no instruction names: those of the file it goes into.
+#[test]
+fn an_index_of_one_file_leaves_the_other_free() {
+    let globally_free = |processor, body| {
+        let program = program(processor, &[("kernel", body)], "");
+        let function = program.kernel(0).expect("the kernel");
+        let all = Allocation { vgprs: 64, acc_vgprs: 0, sgprs: 100 };
+        RegisterUse::of(&Liveness::new(&program), function, all).globally_free
+    };
+    let mode =
+        "s_set_gpr_idx_on s3, gpr_idx(DST)\n v_mov_b32 v1, v2\n s_set_gpr_idx_off\n s_endpgm";
+    for (processor, body) in [("gfx90a", mode), ("gfx1030", "v_movreld_b32 v1, v2\n s_endpgm")] {
+        let free = globally_free(processor, body);
+        assert!(has(free, &["s77"]) && has_none(free, &["v9"]), "{processor}: {free}");
+    }
+    let free = globally_free("gfx90a", "s_movreld_b32 s1, s2\n s_endpgm");
+    assert!(has(free, &["v9"]) && has_none(free, &["s77"]), "{free}");
+    assert!(has(globally_free("gfx90a", "s_endpgm"), &["v9", "s77"]));
+}
+
+#[test]
+fn mode_is_never_dead() {
+    let program = program(
+        "gfx90a",
+        &[("kernel", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3\n s_endpgm")],
+        "",
+    );
+    for (index, _) in program.insts() {
+        assert!(has(Liveness::new(&program).before(index).active, &["mode"]));
+    }
+}

@@ -1,0 +1,9 @@
+//! What is known at each point of a program, from all paths through it.
+
+mod index_mode;
+pub(crate) mod liveness;
+mod outstanding;
+
+pub(crate) use index_mode::index_mode;
+pub use liveness::{Live, Liveness, RegisterUse, initialised};
+pub use outstanding::{Outstanding, OutstandingLoads};

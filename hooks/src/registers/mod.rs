@@ -1,0 +1,9 @@
+//! Registers that waves have, share and move values between.
+
+mod allocation;
+mod component;
+mod parallel_moves;
+
+pub use allocation::Allocation;
+pub use component::{Component, components};
+pub(crate) use parallel_moves::{Move, set, sgprs};

@@ -1,0 +1,90 @@
+//! What is compared before each original instruction.
+
+use super::{Lockstep, LockstepError};
+use flipwave_hooks::dataflow::Live;
+use flipwave_hooks::flow::InstIndex;
+use flipwave_hooks::registers::Allocation;
+use flipwave_hooks::registers::components;
+use flipwave_isa::{Register, RegisterSet};
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+/// Registers that are compared at a point.
+#[derive(Debug)]
+pub struct Registers {
+    /// Those that all lanes share.
+    pub scalars: Vec<Register>,
+    /// Those of lanes: whether in the lanes that EXEC selects, and whether in the others.
+    pub vectors: Vec<(Register, bool, bool)>,
+}
+
+/// What is compared before each original instruction, worked out when it is first executed.
+pub struct Compared<'a> {
+    wanted: &'a dyn Fn(InstIndex) -> Live,
+    changed: RegisterSet,
+    /// Registers of the original's waves that code which runs with the kernel can get at. What
+    /// code outside the code object might find in others is nobody's: there hooks keep what is
+    /// their own.
+    touched: RegisterSet,
+    /// Second halves of address computations: the carry of the first depends on the address.
+    carries: HashSet<InstIndex>,
+    known: Vec<OnceCell<Registers>>,
+    /// Lanes of a wave.
+    pub wave_size: u8,
+}
+
+impl<'a> Compared<'a> {
+    pub fn new(lockstep: &Lockstep<'a>) -> Result<Compared<'a>, LockstepError> {
+        let program = lockstep.program;
+        let module = lockstep.original.module;
+        let object = lockstep.gpu.code_object(module).ok_or(LockstepError::NotLoaded)?;
+        let kernels = object.kernels();
+        let kernel = kernels.iter().position(|own| *own.name == *lockstep.original.kernel);
+        let mut components = components(object, program).into_iter();
+        let component = components.find(|own| kernel.is_some_and(|at| own.kernels.contains(&at)));
+        let files = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS);
+        let allocated = kernel
+            .and_then(|at| kernels.get(at))
+            .map_or(files, |kernel| Allocation::of(kernel, &program.target).registers());
+        let missing = files.difference(allocated);
+        let mut known = Vec::new();
+        known.resize_with(program.instructions.len(), OnceCell::new);
+        Ok(Compared {
+            wanted: lockstep.wanted,
+            changed: lockstep.changed,
+            touched: component.map_or(RegisterSet::EMPTY, |own| own.touched.difference(missing)),
+            carries: program
+                .addresses
+                .iter()
+                .flat_map(|chain| (chain.low.0 + 1..=chain.high.0).map(InstIndex))
+                .collect(),
+            known,
+            wave_size: program.wave_size,
+        })
+    }
+
+    /// What is compared before an instruction.
+    pub fn before(&self, index: InstIndex) -> Option<&Registers> {
+        let known = self.known.get(index.0 as usize)?;
+        Some(known.get_or_init(|| self.registers(index)))
+    }
+
+    fn registers(&self, index: InstIndex) -> Registers {
+        let live = (self.wanted)(index);
+        let is_compared = |register: &Register| {
+            let is_carry = *register == Register::Scc && self.carries.contains(&index);
+            !is_carry && !self.changed.contains(*register)
+        };
+        let mut registers = Registers { scalars: Vec::new(), vectors: Vec::new() };
+        for register in live.any().intersection(self.touched).iter().filter(is_compared) {
+            if register.is_per_lane() {
+                let (active, masked) =
+                    (live.active.contains(register), live.masked.contains(register));
+                registers.vectors.push((register, active, masked));
+            } else {
+                registers.scalars.push(register);
+            }
+        }
+        registers
+    }
+}

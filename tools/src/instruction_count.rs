@@ -1,0 +1,87 @@
+//! How often each instruction is executed.
+
+use super::scope::{data, of, room};
+use super::{Asking, Observed, ObservedExecutions, Options, Per, Place, Scope, Tool, ToolError};
+use flipwave_hooks::flow::InstIndex;
+use flipwave_hooks::hook::Variables;
+use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::rewrite::When;
+use serde::Serialize;
+use std::ops::Range;
+
+/// Counts the executions of each instruction by waves.
+#[derive(Clone, Debug)]
+pub struct InstructionCount {
+    /// The instructions that each counter is for; it stands before the first.
+    counted: Vec<Range<u32>>,
+}
+
+/// How often waves execute an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Executions {
+    /// So often, whatever EXEC is.
+    pub executions: u64,
+}
+
+impl InstructionCount {
+    /// The count of each instruction of a scope that is counted.
+    pub(super) fn counts(
+        &self,
+        scope: &Scope<'_>,
+        variables: &[Variables<'_>],
+    ) -> Result<Vec<(InstIndex, u64)>, ToolError> {
+        let counters = of(variables, "counters")?;
+        let counted = self.counted.iter().zip(counters);
+        let each = counted.flat_map(|(range, count)| range.clone().map(move |at| (at, count)));
+        let each = each.map(|(at, count)| (InstIndex(at), count));
+        Ok(each.filter(|(at, _)| scope.contains(*at)).collect())
+    }
+}
+
+impl Tool for InstructionCount {
+    type Row = (Place, Executions);
+
+    fn ask(asking: &mut Asking<'_, '_>) -> Result<InstructionCount, ToolError> {
+        let scope = asking.scope();
+        let counted: Vec<Range<u32>> = match asking.options().per {
+            Per::Block => {
+                let blocks = scope.program().blocks.iter().map(|block| block.instructions.clone());
+                blocks.filter(|range| scope.contains(InstIndex(range.start))).collect()
+            }
+            Per::Instruction => scope.all().into_iter().map(|at| at.0..at.0 + 1).collect(),
+        };
+        let source = asking.source("count", &[("COUNTERS", room(counted.len()))])?;
+        for (range, number) in counted.iter().zip(0u64..) {
+            let site = (InstIndex(range.start), When::Before);
+            let arguments = vec![data("counters", 0), Argument::LaneConstant(8 * number)];
+            asking.call(site, (source, "count"), Mask::Single, arguments);
+        }
+        Ok(InstructionCount { counted })
+    }
+
+    fn rows(
+        &self,
+        scope: &Scope<'_>,
+        variables: &[Variables<'_>],
+    ) -> Result<Vec<(Place, Executions)>, ToolError> {
+        Ok(rows(scope, self.counts(scope, variables)?))
+    }
+}
+
+impl Observed for InstructionCount {
+    type Observer = ObservedExecutions;
+
+    fn observer(_: &Options) -> ObservedExecutions {
+        ObservedExecutions::default()
+    }
+
+    fn observed(scope: &Scope<'_>, seen: &ObservedExecutions) -> Vec<(Place, Executions)> {
+        rows(scope, seen.counts(scope))
+    }
+}
+
+/// The rows of instructions that were counted.
+fn rows(scope: &Scope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<(Place, Executions)> {
+    let row = |(at, executions)| Some((scope.place(at)?, Executions { executions }));
+    counts.into_iter().filter_map(row).collect()
+}

@@ -1,0 +1,102 @@
+//! Tools made of hooks: what a program executes, where it goes to memory, where its lanes part.
+//!
+//! A [`Tool`] asks for hooks in a code object and makes a table of what they leave in their
+//! variables. [`measure()`] puts one into all code of a list of dispatches and runs them. Of an
+//! [`Observed`] tool the embedded GPU gives the same table without hooks.
+
+mod address_divergence;
+mod bank_conflicts;
+mod branch_divergence;
+mod dispatch_control;
+mod error;
+mod guest;
+mod instruction_count;
+mod kernel_clock;
+mod measure;
+mod memory_trace;
+mod observed;
+mod opcode_histogram;
+mod place;
+mod scope;
+mod substitute;
+
+pub use address_divergence::{AddressDivergence, Lines};
+pub use bank_conflicts::{BankConflicts, Conflicts};
+pub use branch_divergence::{BranchDivergence, Branches};
+pub use dispatch_control::{ControlRule, DispatchControl, ModuleVersions};
+pub use error::ToolError;
+pub use guest::{Guest, GuestView};
+pub use instruction_count::{Executions, InstructionCount};
+pub use kernel_clock::{KernelClock, WaveClock};
+pub use measure::{Instrumented, Measurement, Table, measure, measure_beside};
+pub use memory_trace::{Access, MemoryTrace};
+pub use observed::{Observed, ObservedAccesses, ObservedExecutions, addresses};
+pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
+pub use place::{Of, Place, Wave};
+pub use scope::{Asking, Scope};
+pub use substitute::{Beside, Replacement, Substitute, Substitutes};
+
+use flipwave_hooks::hook::Variables;
+use flipwave_hooks::layout::Placement;
+use serde::{Deserialize, Serialize};
+
+/// A tool in a code object.
+pub trait Tool: Sized {
+    /// A row of its table.
+    type Row: Serialize;
+
+    /// Asks for its hooks.
+    ///
+    /// # Errors
+    /// [`ToolError`] where the hooks do not compile.
+    fn ask(asking: &mut Asking<'_, '_>) -> Result<Self, ToolError>;
+
+    /// The table of a dispatch: of what can be reached from its kernel, with what the hooks left
+    /// in the variables of each source, in the order they were added.
+    ///
+    /// # Errors
+    /// [`ToolError::Variable`] where the variables are not the tool's.
+    fn rows(
+        &self,
+        scope: &Scope<'_>,
+        variables: &[Variables<'_>],
+    ) -> Result<Vec<Self::Row>, ToolError>;
+
+    /// How many records found no place, and are missing in the table.
+    ///
+    /// # Errors
+    /// As [`Tool::rows`].
+    fn lost(&self, variables: &[Variables<'_>]) -> Result<u64, ToolError> {
+        let _ = variables;
+        Ok(0)
+    }
+}
+
+/// Where instructions are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Per {
+    /// Once for each basic block, whose instructions all execute as often as its first.
+    #[default]
+    Block,
+    /// At each instruction.
+    Instruction,
+}
+
+/// What tools are told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// The only kernel to be looked at, with the functions that it may call; all if there is none.
+    pub kernel: Option<String>,
+    /// Where instructions are counted.
+    pub per: Per,
+    /// Room for records, per code object.
+    pub records: u32,
+    /// Where the code of all functions goes, if that is not for the engine to choose.
+    pub placement: Option<Placement>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { kernel: None, per: Per::default(), records: 1 << 20, placement: None }
+    }
+}

@@ -1,0 +1,37 @@
+//! How often each instruction is executed.
+
+use crate::Scope;
+use flipwave_device::WaveId;
+use flipwave_hooks::flow::InstIndex;
+use flipwave_isa::{Inst, Pc};
+use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use std::collections::HashMap;
+
+/// Counts the executions of each instruction by waves.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedExecutions(HashMap<Pc, u64>);
+
+impl ObservedExecutions {
+    /// The count of each instruction of a scope.
+    pub(crate) fn counts(&self, scope: &Scope<'_>) -> Vec<(InstIndex, u64)> {
+        let count = |at| {
+            let inst = scope.program().inst(at)?;
+            Some((at, self.0.get(&inst.pc).copied().unwrap_or(0)))
+        };
+        scope.all().into_iter().filter_map(count).collect()
+    }
+}
+
+impl Observer for ObservedExecutions {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn before(&mut self, inst: &Inst, _: WaveId, _: &mut WaveState<'_>) {
+        *self.0.entry(inst.pc).or_default() += 1;
+    }
+
+    fn after(&mut self, _: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
+        Watch::On
+    }
+}
