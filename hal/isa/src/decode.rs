@@ -76,7 +76,9 @@ pub(crate) fn inst(
     if preserves || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
             if let Value::Register(range) = operand.value {
-                include(&mut reads, range);
+                // Of several registers that are loaded only the last is not full.
+                let last = range.first.offset(range.words - 1).filter(|_| !preserves);
+                include(&mut reads, last.map_or(range, |last| RegisterRange::new(last, 1)));
             }
         }
     }

@@ -116,7 +116,8 @@ impl Operation {
     /// Whether part of the destination keeps its old value although LLVM's description does not
     /// say that it is read: conditional moves, single bits, and 16-bit results that leave the
     /// other half of the register alone. On gfx9 the latter are the operations with `op_sel`
-    /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all.
+    /// that gfx8 lacks (Vega ISA, VOP3a), from gfx10 on all. Of loads of 16-bit values it is the
+    /// last register: those of an odd number of values (Vega ISA, "D16").
     pub fn keeps_destination(self, generation: Generation) -> bool {
         match self.0.keeps_destination {
             Since::Always => true,
@@ -179,6 +180,11 @@ fn data_type_of(name: &str) -> DataType {
 fn keeps_destination(name: &str, class: Class) -> Since {
     if name.starts_with("s_cmov") || name.starts_with("s_bitset") {
         return Since::Always;
+    }
+    if matches!(class, Class::Vmem | Class::Lds) {
+        let loads = name.contains("_load_") || name.starts_with("ds_read_");
+        let is_odd = !name.ends_with("_xy") && !name.ends_with("_xyzw");
+        return if name.contains("_d16") && loads && is_odd { Since::Gfx9 } else { Since::Never };
     }
     if class != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
         return Since::Never;
