@@ -96,6 +96,21 @@ pub enum FaultCause {
     },
 }
 
+/// What a driver makes of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultClass {
+    /// An address that cannot be accessed.
+    Access,
+    /// An address that the access does not allow.
+    Alignment,
+    /// An instruction that cannot be executed.
+    Instruction,
+    /// The code, or what watches it, ended the dispatch.
+    Exception,
+    /// None of hardware: something that the device cannot do.
+    Gap,
+}
+
 impl DeviceFault {
     /// The same fault with every place in it as `place` says that it is.
     pub fn map_places(mut self, place: impl Fn(Place) -> Place) -> DeviceFault {
@@ -135,16 +150,26 @@ impl FaultCause {
 
     /// The name under which results are filed.
     pub fn name(&self) -> &'static str {
-        FaultCause::NAMES[match self {
-            FaultCause::MemoryViolation { .. } => 0,
-            FaultCause::Misaligned { .. } => 1,
-            FaultCause::IllegalInstruction { .. } => 2,
-            FaultCause::Trap { .. } => 3,
-            FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => 4,
-            FaultCause::NotCompute { .. } => 5,
-            FaultCause::Unimplemented { .. } => 6,
-            FaultCause::NotDecoded { .. } => 7,
-        }]
+        FaultCause::NAMES[self.number_and_class().0]
+    }
+
+    /// What a driver makes of it.
+    pub fn class(&self) -> FaultClass {
+        self.number_and_class().1
+    }
+
+    /// The number of its name, and its class.
+    fn number_and_class(&self) -> (usize, FaultClass) {
+        match self {
+            FaultCause::MemoryViolation { .. } => (0, FaultClass::Access),
+            FaultCause::Misaligned { .. } => (1, FaultClass::Alignment),
+            FaultCause::IllegalInstruction { .. } => (2, FaultClass::Instruction),
+            FaultCause::Trap { .. } => (3, FaultClass::Exception),
+            FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => (4, FaultClass::Exception),
+            FaultCause::NotCompute { .. } => (5, FaultClass::Instruction),
+            FaultCause::Unimplemented { .. } => (6, FaultClass::Gap),
+            FaultCause::NotDecoded { .. } => (7, FaultClass::Gap),
+        }
     }
 
     /// The cause as it stands for a run in which a fault was injected. All that the fault-free run

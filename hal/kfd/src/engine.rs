@@ -21,7 +21,8 @@ use crate::signal::Signal;
 use crate::stall::StallWatch;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
-    AccessKind, Address, Completion, Device, DeviceError, FaultCause, ModuleId, QueuedPacket,
+    AccessKind, Address, Completion, Device, DeviceError, FaultCause, FaultClass, ModuleId,
+    QueuedPacket,
 };
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Progress};
@@ -404,21 +405,17 @@ impl Compute {
 
     /// Tells the runtime of a fault, as the driver and the trap handler do on hardware.
     fn tell(&mut self, queue: &Queue, cause: &FaultCause) {
-        match cause {
-            FaultCause::MemoryViolation { address, access, .. } => {
-                let is_there = queue.view().check(GpuAddress(address.0), 1).is_ok();
-                let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
-                let failure = if is_there && writes { READ_ONLY } else { NOT_PRESENT };
-                access_fault(&self.machine, queue, address.0, failure);
-            }
-            FaultCause::IllegalInstruction { .. } | FaultCause::NotCompute { .. } => {
-                self.stop(queue, QueueError::Instruction);
-            }
-            FaultCause::Misaligned { .. } => self.stop(queue, QueueError::Aperture),
-            FaultCause::Trap { .. } | FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => {
-                self.stop(queue, QueueError::Trap);
-            }
-            FaultCause::Unimplemented { .. } | FaultCause::NotDecoded { .. } => {
+        if let FaultCause::MemoryViolation { address, access, .. } = cause {
+            let is_there = queue.view().check(GpuAddress(address.0), 1).is_ok();
+            let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
+            let failure = if is_there && writes { READ_ONLY } else { NOT_PRESENT };
+            return access_fault(&self.machine, queue, address.0, failure);
+        }
+        match cause.class() {
+            FaultClass::Instruction => self.stop(queue, QueueError::Instruction),
+            FaultClass::Access | FaultClass::Alignment => self.stop(queue, QueueError::Aperture),
+            FaultClass::Exception => self.stop(queue, QueueError::Trap),
+            FaultClass::Gap => {
                 queue.is_stopped.store(true, Ordering::Release);
                 (self.fail)(&DeviceError::Internal(cause.to_string()));
             }
