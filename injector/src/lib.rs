@@ -11,19 +11,18 @@ mod change;
 mod device_side;
 mod fate;
 mod fault;
+mod fault_observer;
 mod foresight;
 mod golden;
 mod injection;
 mod injector;
 mod landmarks;
-mod online;
 mod population;
 mod program;
 mod restart;
 mod run;
 mod site;
 mod stream;
-mod strike;
 #[cfg(test)]
 mod testing;
 mod trace;
@@ -40,12 +39,12 @@ pub use fault::{
     MaskDistribution, MasksError, RelativeError, Scope, UnknownScope, UnknownTarget,
     WrittenFaultModel,
 };
+pub use fault_observer::FaultObserver;
 pub use foresight::foresee;
 pub use golden::{Golden, GoldenError, instruction_limit};
 pub use injection::{Ending, Injection, InjectionError, Struck};
 pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
-pub use online::OnlineStrike;
 pub use population::{
     Allocation, Counting, EmptyPopulation, Foresight, Group, GroupPopulation,
     InstructionPopulation, Lines, Plan, PlanError, Planned, Population, Profile, ProfileError,

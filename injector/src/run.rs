@@ -1,9 +1,9 @@
 //! One injection: a run of the workload with a fault at one site.
 
+use crate::fault_observer::FaultObserver;
 use crate::injection::{Ending, Injection, InjectionError, Struck};
 use crate::population::workgroups;
 use crate::site::Site;
-use crate::strike::Strike;
 use crate::workload::Workload;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
 use flipwave_sim::EmbeddedGpu;
@@ -22,16 +22,16 @@ pub fn inject(
     limits: &[u64],
 ) -> Result<Injection, InjectionError> {
     check(workload, site, limits)?;
-    let mut strike = Strike::new(site, workload.cells(), workload.simds());
+    let mut observer = FaultObserver::new(site, workload.cells(), workload.simds());
     let device = workload.start()?;
     let ending = run_from(workload, limits, 0, device, Vec::new(), |index, device, dispatch| {
         if site.event().is_some_and(|event| event.dispatch != index) {
             return workload.dispatch(device, dispatch);
         }
-        strike.begin(workgroups(dispatch));
-        workload.observe(device, dispatch, &mut strike)
+        observer.begin(workgroups(dispatch));
+        workload.observe(device, dispatch, &mut observer)
     })?;
-    conclude(site, strike.outcome(), ending)
+    conclude(site, observer.outcome(), ending)
 }
 
 /// Checks that a site can be one of the workload.

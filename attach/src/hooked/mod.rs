@@ -1,9 +1,9 @@
 //! A fault injected by hooks in an application's kernels, which the tools library puts there: as on
 //! hardware.
 
+mod interceptor;
 mod plan;
-mod striking;
 
 pub use plan::{HookPlan, HookedSession, PlannedCode};
 
-pub(crate) use striking::Striking;
+pub(crate) use interceptor::HookedFault;

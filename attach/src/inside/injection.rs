@@ -3,7 +3,7 @@
 use super::{end, tell, tell_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError, DeviceFault};
-use flipwave_injector::{OnlineStrike, Site, instruction_limit};
+use flipwave_injector::{FaultObserver, Site, instruction_limit};
 use flipwave_isa::Target;
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub struct Injection {
     site: &'static Site,
-    strike: OnlineStrike<'static>,
+    observer: FaultObserver<'static>,
     limits: Vec<u64>,
     /// Whether the dispatch under way can be struck.
     is_watched: bool,
@@ -27,8 +27,8 @@ impl Injection {
         let name = limits.display();
         let text = std::fs::read_to_string(limits).map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
-        let strike = OnlineStrike::new(site, target);
-        Ok(Injection { site, strike, limits, is_watched: false, is_told: false })
+        let observer = FaultObserver::in_application(site, target);
+        Ok(Injection { site, observer, limits, is_watched: false, is_told: false })
     }
 
     /// Tells what was struck, once all that can be struck has been.
@@ -36,7 +36,7 @@ impl Injection {
         if self.is_told {
             return;
         }
-        match self.strike.so_far() {
+        match self.observer.so_far() {
             Some(Ok(struck)) => tell(&Event::struck(struck)),
             Some(Err(error)) => tell(&Event::NotStruck { reason: error.to_string() }),
             None => return,
@@ -69,7 +69,7 @@ impl Driver for Injection {
             let workgroups = [0, 1].map(|dimension| {
                 packet.grid[dimension].div_ceil(packet.workgroup[dimension].max(1))
             });
-            self.strike.begin(workgroups);
+            self.observer.begin(workgroups);
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Driver for Injection {
         until: u64,
     ) -> Result<Progress, DeviceError> {
         if self.is_watched {
-            gpu.advance(execution, &mut self.strike, until)
+            gpu.advance(execution, &mut self.observer, until)
         } else {
             gpu.advance(execution, &mut Unobserved, until)
         }

@@ -3,7 +3,7 @@
 use super::measuring::Measuring;
 use super::output::Output;
 use super::{ToolName, ToolPath, ToolSession};
-use crate::hooked::Striking;
+use crate::hooked::HookedFault;
 use crate::inside::{fail, open_report};
 use crate::session::{Session, Task};
 use flipwave_rocr::tools::{HsaApiTable, Interceptor, install, shut_down, watch_stores};
@@ -72,7 +72,7 @@ unsafe fn load(table: *mut HsaApiTable) -> Result<(), String> {
         // shut the runtime down.
         unsafe { libc::atexit(at_exit) };
         match session.task {
-            Task::InjectByHooks(hooked) => Ok(Box::new(Striking::new(&hooked)?)),
+            Task::InjectByHooks(hooked) => Ok(Box::new(HookedFault::new(&hooked)?)),
             Task::Tool(tool) => interceptor(tool),
             _ => Err("this session has nothing for a tools library to do".to_owned()),
         }

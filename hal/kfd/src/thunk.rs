@@ -77,7 +77,7 @@ extern "C" fn hsaKmtCloseKFD() -> Status {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hsaKmtGetVersion(version: *mut VersionInfo) -> Status {
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a `version` of its own for a value of this type.
     unsafe { give(version, VersionInfo { major: 1, minor: 10 }) }
 }
 
@@ -86,7 +86,7 @@ unsafe extern "C" fn hsaKmtAcquireSystemProperties(properties: *mut SystemProper
     let Some(machine) = machine() else { return Status::Error };
     let nodes = machine.topology.nodes();
     let own = SystemProperties { nodes, platform_oem: 0, platform_id: 0, platform_revision: 0 };
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a `properties` of its own for a value of this type.
     unsafe { give(properties, own) }
 }
 
@@ -98,7 +98,7 @@ extern "C" fn hsaKmtReleaseSystemProperties() -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hsaKmtGetNodeProperties(node: u32, place: *mut NodeProperties) -> Status {
     match machine().and_then(|machine| machine.topology.node(node)) {
-        // SAFETY: as the header says.
+        // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
         Some(properties) => unsafe { give(place, properties) },
         None => Status::InvalidNode,
     }
@@ -111,7 +111,7 @@ unsafe extern "C" fn hsaKmtGetNodeMemoryProperties(
     places: *mut MemoryProperties,
 ) -> Status {
     let banks = machine().and_then(|machine| machine.topology.memory(node));
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes `places` with room for `count` values of this type, or null.
     unsafe { give_all(places, count, banks) }
 }
 
@@ -123,7 +123,7 @@ unsafe extern "C" fn hsaKmtGetNodeCacheProperties(
     places: *mut CacheProperties,
 ) -> Status {
     let caches = machine().and_then(|machine| machine.topology.caches(node));
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes `places` with room for `count` values of this type, or null.
     unsafe { give_all(places, count, caches) }
 }
 
@@ -134,7 +134,7 @@ unsafe extern "C" fn hsaKmtGetNodeIoLinkProperties(
     places: *mut IoLinkProperties,
 ) -> Status {
     let links = machine().and_then(|machine| machine.topology.links(node));
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes `places` with room for `count` values of this type, or null.
     unsafe { give_all(places, count, links) }
 }
 
@@ -153,7 +153,7 @@ unsafe extern "C" fn hsaKmtGetTileConfig(_node: u32, place: *mut TileConfig) -> 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hsaKmtGetClockCounters(_node: u32, place: *mut ClockCounters) -> Status {
     let now = clock();
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
     unsafe {
         give(place, ClockCounters { gpu: now, cpu: now, system: now, system_hz: 1_000_000_000 })
     }
@@ -189,7 +189,7 @@ unsafe extern "C" fn hsaKmtAllocMemory(
         return Status::NotSupported;
     }
     match machine.with_memory(|memory| memory.allocate(bytes, node, flags)) {
-        // SAFETY: as the header says.
+        // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
         Ok(address) => unsafe { give(place, address) },
         Err(status) => status,
     }
@@ -241,7 +241,7 @@ unsafe extern "C" fn hsaKmtMapMemoryToGPU(
     gpu_address: *mut u64,
 ) -> Status {
     let nodes = machine().map_or(0, |machine| machine.all_gpus());
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a place of its own for the address.
     unsafe { map(address, gpu_address, nodes) }
 }
 
@@ -260,7 +260,7 @@ unsafe extern "C" fn hsaKmtMapMemoryToGPUNodes(
     // SAFETY: an array of the runtime with `count` nodes.
     let nodes = unsafe { std::slice::from_raw_parts(nodes, count as usize) };
     let bits = nodes.iter().fold(0, |bits, node| bits | 1u64.checked_shl(*node).unwrap_or(0));
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a place of its own for the address.
     unsafe { map(address, gpu_address, bits) }
 }
 
@@ -294,11 +294,11 @@ unsafe extern "C" fn hsaKmtQueryPointerInfo(address: u64, place: *mut PointerInf
         })
     });
     match info {
-        // SAFETY: as the header says.
+        // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
         Some(info) => unsafe { give(place, info) },
         None => {
             // The runtime reads that nothing is known of the address.
-            // SAFETY: as the header says.
+            // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
             let given = unsafe { give(place, PointerInfo::default()) };
             if given == Status::Success { Status::Error } else { given }
         }
@@ -337,7 +337,8 @@ unsafe extern "C" fn hsaKmtCreateEvent(
         Err(status) => return status,
     };
     match machine.events.create(&wanted, is_manual, is_signaled, mailboxes) {
-        // SAFETY: as the header says; the runtime gives it back with `hsaKmtDestroyEvent`.
+        // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
+        // It gives the event back with `hsaKmtDestroyEvent`.
         Some(event) => unsafe { give(place, Box::into_raw(Box::new(event))) },
         None => Status::NoMemory,
     }
@@ -469,7 +470,7 @@ unsafe extern "C" fn hsaKmtAllocQueueGWS(id: u64, count: u32, first: *mut u32) -
     if !machine.give_global_sync(id) {
         return Status::InvalidHandle;
     }
-    // SAFETY: as the header says; the runtime need not want to know the first.
+    // SAFETY: the runtime passes null or a `first` of its own for a value of this type.
     if first.is_null() { Status::Success } else { unsafe { give(first, 0) } }
 }
 
@@ -489,7 +490,7 @@ extern "C" fn hsaKmtSetTrapHandler(_: u32, _: u64, _: u64, _: u64, _: u64) -> St
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hsaKmtGetXNACKMode(place: *mut i32) -> Status {
-    // SAFETY: as the header says.
+    // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
     unsafe { give(place, 0) }
 }
 

@@ -1,12 +1,12 @@
 //! Faulty runs from saved states.
 
 use super::{Restart, SavedDispatch, SavedState, Time};
+use crate::fault_observer::FaultObserver;
 use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::workgroups;
 use crate::program::Program;
 use crate::run::{conclude, inject, run_from};
 use crate::site::Event;
-use crate::strike::Strike;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{Address, Completion, DeviceError, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprints};
@@ -45,13 +45,13 @@ impl Restart {
             return Ok(injection);
         }
         let (state, is_under_way) = saved.latest(attempt);
-        let mut strike = attempt.strike(is_under_way);
+        let mut observer = attempt.observer(is_under_way);
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let completion = attempt.carry_on(&mut device, &mut execution, &mut strike, None)?;
+        let completion = attempt.complete(&mut device, &mut execution, &mut observer, None)?;
         let ending = attempt.finish(completion, device)?;
-        conclude(attempt.site, strike.outcome(), ending)
+        conclude(attempt.site, observer.outcome(), ending)
     }
 }
 
@@ -66,7 +66,7 @@ impl SavedDispatch {
         }
         let others = self.statistics.wave_instructions - own.statistics.wave_instructions;
         let Some(limit) = attempt.limit().checked_sub(others) else { return Ok(None) };
-        let (strike, alone) = match self.run_alone(attempt, own.slot, limit)? {
+        let (observer, alone) = match self.run_alone(attempt, own.slot, limit)? {
             Some(run) => run,
             None => return Ok(None),
         };
@@ -84,7 +84,7 @@ impl SavedDispatch {
                     *executed += others;
                 }
                 let ending = Ending::Faulted { dispatch: attempt.event.dispatch, fault };
-                return conclude(attempt.site, strike.outcome(), ending).map(Some);
+                return conclude(attempt.site, observer.outcome(), ending).map(Some);
             }
         };
         let statistics = Statistics {
@@ -96,7 +96,7 @@ impl SavedDispatch {
         let mut touched = own.written.clone();
         touched.unite(&faulty.written);
         let ending = self.go_on(attempt, statistics, &alone.device, &touched.runs())?;
-        ending.map(|ending| conclude(attempt.site, strike.outcome(), ending)).transpose()
+        ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }
 
     /// The rest of a run in which the struck workgroup has left these bytes on `device`, and all
@@ -150,7 +150,7 @@ impl SavedDispatch {
         attempt: &Attempt<'a>,
         slot: usize,
         limit: u64,
-    ) -> Result<Option<(Strike<'a>, Alone)>, DeviceError> {
+    ) -> Result<Option<(FaultObserver<'a>, Alone)>, DeviceError> {
         let position = attempt.event.workgroup;
         let time = Time::of(attempt.event, attempt.time);
         let states = self.workgroups.get(&position).map_or(&[][..], Vec::as_slice);
@@ -170,11 +170,11 @@ impl SavedDispatch {
             },
         };
         execution.set_limit(limit);
-        let mut strike = attempt.strike(state.is_some());
+        let mut observer = attempt.observer(state.is_some());
         let mut footprints = Footprints::default();
         let completion =
-            attempt.carry_on(&mut device, &mut execution, &mut strike, Some(&mut footprints))?;
-        Ok(Some((strike, Alone { completion, device, footprints })))
+            attempt.complete(&mut device, &mut execution, &mut observer, Some(&mut footprints))?;
+        Ok(Some((observer, Alone { completion, device, footprints })))
     }
 }
 
@@ -188,23 +188,23 @@ impl<'a> Attempt<'a> {
     }
 
     /// The strike, at its time where the wave may be under way already.
-    fn strike(&self, is_under_way: bool) -> Strike<'a> {
-        let strike = Strike::new(self.site, self.workload.cells(), self.workload.simds());
-        let mut strike = match self.time.filter(|_| is_under_way) {
-            Some(time) => strike.at_time(time),
-            None => strike,
+    fn observer(&self, is_under_way: bool) -> FaultObserver<'a> {
+        let observer = FaultObserver::new(self.site, self.workload.cells(), self.workload.simds());
+        let mut observer = match self.time.filter(|_| is_under_way) {
+            Some(time) => observer.at_time(time),
+            None => observer,
         };
-        strike.begin(workgroups(&self.workload.program.dispatches[self.index()]));
-        strike
+        observer.begin(workgroups(&self.workload.program.dispatches[self.index()]));
+        observer
     }
 
-    /// Carries the struck dispatch on to its end; adds to `footprints`, if there are any, what its
+    /// Runs the struck dispatch to its end; adds to `footprints`, if there are any, what its
     /// workgroups touch.
-    fn carry_on(
+    fn complete(
         &self,
         device: &mut EmbeddedGpu,
         execution: &mut Execution,
-        strike: &mut Strike<'_>,
+        observer: &mut FaultObserver<'_>,
         footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
         let Workload { program: Program { dispatches, .. }, guests, attendance, .. } =
@@ -213,10 +213,10 @@ impl<'a> Attempt<'a> {
         let kernel = &dispatch.kernel;
         match guests.get(&dispatch.module.0) {
             Some(guest) => {
-                let mut guest = guest.observe(strike);
+                let mut guest = guest.observe(observer);
                 attendance.finish(kernel, device, execution, &mut guest, footprints)
             }
-            None => attendance.finish(kernel, device, execution, strike, footprints),
+            None => attendance.finish(kernel, device, execution, observer, footprints),
         }
     }
 

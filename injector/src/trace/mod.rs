@@ -28,9 +28,9 @@ mod workgroups;
 pub use event::{Event, Gone, Step, What, Wrong};
 pub use spread::{Sample, Spread};
 
+use crate::fault_observer::FaultObserver;
 use crate::injection::{InjectionError, Struck};
 use crate::run::check;
-use crate::strike::Strike;
 use crate::{Site, Workload};
 use flipwave_device::{DeviceError, DeviceFault, Dispatch};
 use reach::reach;
@@ -155,11 +155,11 @@ pub fn trace(workload: &Workload, site: &Site, limits: &[u64]) -> Result<Trace, 
         return Err(TraceError::Emulated { kernel: kernel.clone() });
     }
     let reached = reach(workload, site)?;
-    let mut strike = Strike::new(site, workload.cells(), workload.simds());
+    let mut observer = FaultObserver::new(site, workload.cells(), workload.simds());
     let mut story = Story::new();
-    let ending =
-        Run { workload, site, limits, strike: &mut strike, story: &mut story }.follow(reached)?;
+    let ending = Run { workload, site, limits, observer: &mut observer, story: &mut story }
+        .follow(reached)?;
     let not_activated = InjectionError::NotActivated { site: Box::new(*site), fault: None };
-    let struck = strike.outcome().unwrap_or(Err(not_activated))?;
+    let struck = observer.outcome().unwrap_or(Err(not_activated))?;
     Ok(story.into_trace(struck, ending))
 }

@@ -1,9 +1,9 @@
 //! The way to the fault, which both runs go alike.
 
 use super::TraceError;
+use crate::fault_observer::FaultObserver;
 use crate::injection::InjectionError;
 use crate::population::workgroups;
-use crate::strike::Strike;
 use crate::{Site, Workload};
 use flipwave_device::Completion;
 use flipwave_sim::{EmbeddedGpu, Progress};
@@ -30,15 +30,15 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
     let mut device = workload.start()?;
     for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
         if site.event().is_none_or(|event| event.dispatch == index) {
-            let mut strike = Strike::new(site, workload.cells(), workload.simds());
-            strike.begin(workgroups(dispatch));
+            let mut observer = FaultObserver::new(site, workload.cells(), workload.simds());
+            observer.begin(workgroups(dispatch));
             let mut probe = device.clone();
             let mut execution = probe.begin(dispatch)?;
             let mut executed = 0;
             loop {
                 let until = executed + CHUNK;
-                let progress = probe.advance(&mut execution, &mut strike, until)?;
-                match strike.so_far() {
+                let progress = probe.advance(&mut execution, &mut observer, until)?;
+                match observer.so_far() {
                     Some(Ok(_)) => return Ok(Reached { device, dispatch: index, executed }),
                     Some(Err(_)) => break,
                     None => {}
@@ -49,7 +49,7 @@ pub fn reach(workload: &Workload, site: &Site) -> Result<Reached, TraceError> {
                 executed = execution.statistics().wave_instructions;
                 workload.attendance.attend(&mut execution);
             }
-            if let Some(Err(error)) = strike.outcome() {
+            if let Some(Err(error)) = observer.outcome() {
                 return Err(error.into());
             }
             if site.event().is_some() {

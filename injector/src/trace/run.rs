@@ -6,10 +6,10 @@ use super::golden::Golden;
 use super::reach::Reached;
 use super::story::Story;
 use super::{TraceEnding, TraceError, WrongOutput};
+use crate::fault_observer::FaultObserver;
 use crate::injection::InjectionError;
 use crate::population::workgroups;
 use crate::site::When;
-use crate::strike::Strike;
 use crate::{Site, Workload};
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause,
@@ -24,7 +24,7 @@ pub struct Run<'r, 'a> {
     pub workload: &'r Workload,
     pub site: &'r Site,
     pub limits: &'r [u64],
-    pub strike: &'r mut Strike<'a>,
+    pub observer: &'r mut FaultObserver<'a>,
     pub story: &'r mut Story,
 }
 
@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         let dispatches = (0..).zip(workload.program.dispatches.iter().zip(self.limits));
         for (index, (dispatch, limit)) in dispatches.skip(first as usize) {
             let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
-            self.strike.begin(workgroups(&dispatch));
+            self.observer.begin(workgroups(&dispatch));
             let mut execution = faulty.begin(&dispatch)?;
             let other = if index == first {
                 // Nothing is struck on the way, so that both runs go it as one.
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
                         return Err(TraceError::Stopped);
                     }
                     let until = execution.statistics().wave_instructions + CHUNK;
-                    faulty.advance(&mut execution, self.strike, until.min(executed))?;
+                    faulty.advance(&mut execution, self.observer, until.min(executed))?;
                 }
                 golden = faulty.clone();
                 execution.clone()
@@ -62,9 +62,9 @@ impl Run<'_, '_> {
             let scene = Scene { site, dispatch: index, lines, outputs };
             let strikes = site.event().is_none_or(|event| event.dispatch == index);
             let strikes_again = self.strikes_again();
-            let strike = strikes.then_some(&mut *self.strike);
+            let observer = strikes.then_some(&mut *self.observer);
             let golden_run = Golden::new(golden, other, &workload.attendance);
-            let mut compare = Compare::new(scene, strike, golden_run, memory, self.story);
+            let mut compare = Compare::new(scene, observer, golden_run, memory, self.story);
             loop {
                 let until = execution.statistics().wave_instructions.saturating_add(CHUNK);
                 let progress = faulty.advance_noting(&mut execution, &mut compare, until)?;

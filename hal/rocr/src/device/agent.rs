@@ -31,12 +31,13 @@ impl Pool {
         bytes: u64,
     ) -> Result<Address, HsaError> {
         let mut place = std::ptr::null_mut();
-        // SAFETY: as the header says.
+        // SAFETY: the pool is one of the runtime, and `place` outlives the call, which writes an
+        // address to it.
         let status = unsafe {
             (functions.hsa_amd_memory_pool_allocate)(self.0, bytes as usize, 0, &mut place)
         };
         HsaError::check("hsa_amd_memory_pool_allocate", status)?;
-        // SAFETY: as the header says.
+        // SAFETY: `place` was allocated above, and one agent is named, `gpu`.
         let status = unsafe { (functions.hsa_amd_agents_allow_access)(1, &gpu, null(), place) };
         HsaError::check("hsa_amd_agents_allow_access", status)?;
         Ok(Address(place as u64))

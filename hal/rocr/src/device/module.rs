@@ -40,7 +40,7 @@ impl Module {
     ) -> Result<Module, DeviceError> {
         let failed = |error: HsaError| DeviceError::Load(error.to_string());
         let mut executable = hsa_executable_t::default();
-        // SAFETY: as the header says.
+        // SAFETY: no options are named, and `executable` outlives the call, which writes a handle to it.
         let status = unsafe {
             (functions.hsa_executable_create_alt)(
                 HSA_PROFILE_FULL,
@@ -80,7 +80,8 @@ impl Module {
             )
         };
         HsaError::check("hsa_code_object_reader_create_from_memory", status)?;
-        // SAFETY: as the header says.
+        // SAFETY: executable and reader were made by the runtime and not destroyed; options and the
+        // place for the loaded code object may be null.
         let loaded = unsafe {
             (functions.hsa_executable_load_agent_code_object)(
                 self.executable,
@@ -93,7 +94,7 @@ impl Module {
         // SAFETY: made above. A failure leaves it behind.
         let _ = unsafe { (functions.hsa_code_object_reader_destroy)(reader) };
         HsaError::check("hsa_executable_load_agent_code_object", loaded)?;
-        // SAFETY: as the header says.
+        // SAFETY: the executable was made by the runtime and not destroyed; options may be null.
         let status = unsafe { (functions.hsa_executable_freeze)(self.executable, null()) };
         HsaError::check("hsa_executable_freeze", status)
     }
@@ -102,7 +103,8 @@ impl Module {
     fn descriptor(&self, gpu: hsa_agent_t, symbol: &str) -> Result<Address, HsaError> {
         let name = CString::new(symbol).unwrap_or_default();
         let mut found = hsa_executable_symbol_t::default();
-        // SAFETY: as the header says.
+        // SAFETY: the name ends with zero, and it, `gpu` and `found` outlive the call; the executable was
+        // made by the runtime and not destroyed.
         let status = unsafe {
             (self.functions.hsa_executable_get_symbol_by_name)(
                 self.executable,

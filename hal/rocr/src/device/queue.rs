@@ -37,7 +37,7 @@ impl Queue {
     pub fn new(functions: &Functions, gpu: hsa_agent_t) -> Result<Queue, HsaError> {
         let stopped = Box::new(AtomicU32::new(HSA_STATUS_SUCCESS.0));
         let mut completion = hsa_signal_t::default();
-        // SAFETY: as the header says.
+        // SAFETY: `completion` outlives the call, which writes one handle to it; no agents are named.
         let status = unsafe { (functions.hsa_signal_create)(0, 0, null(), &mut completion) };
         HsaError::check("hsa_signal_create", status)?;
         let mut queue = Queue { functions: *functions, queue: null_mut(), stopped, completion };

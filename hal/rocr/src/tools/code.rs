@@ -152,7 +152,8 @@ pub fn find_kernel(
 ) -> Result<Address, HsaError> {
     let name = CString::new(symbol).unwrap_or_default();
     let mut found = hsa_executable_symbol_t::default();
-    // SAFETY: as the header says.
+    // SAFETY: the name ends with zero, and it, the agent and `found` outlive the call; the caller has
+    // the executable from the runtime.
     let status = unsafe {
         (core.hsa_executable_get_symbol_by_name_fn)(executable, name.as_ptr(), &agent, &mut found)
     };

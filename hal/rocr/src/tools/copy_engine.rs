@@ -30,7 +30,7 @@ pub fn read(gpu: hsa_agent_t, address: Address, bytes: &mut [u8]) -> Result<(), 
     };
     HsaError::check("hsa_amd_memory_lock", status)?;
     let mut signal = hsa_signal_t::default();
-    // SAFETY: as the header says.
+    // SAFETY: `signal` outlives the call, which writes one handle to it; no agents are named.
     let status = unsafe { (functions.hsa_signal_create)(1, 0, null(), &mut signal) };
     HsaError::check("hsa_signal_create", status)?;
     let from = address.0 as *const _;

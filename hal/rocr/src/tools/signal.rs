@@ -14,7 +14,7 @@ impl Signal {
         let missing = HsaError { call: "OnLoad", status: hsa_sys::HSA_STATUS_ERROR };
         let tools = TOOLS.get().ok_or(missing)?;
         let mut signal = hsa_signal_t::default();
-        // SAFETY: as the header says.
+        // SAFETY: `signal` outlives the call, which writes one handle to it; no agents are named.
         let status =
             unsafe { (tools.core.hsa_signal_create_fn)(1, 0, std::ptr::null(), &mut signal) };
         HsaError::check("hsa_signal_create", status)?;

@@ -11,7 +11,7 @@ use super::story::Story;
 use super::waves::Waves;
 use super::workgroups::Workgroups;
 use super::{Spread, Step, What, Wrong};
-use crate::strike::Strike;
+use crate::fault_observer::FaultObserver;
 use crate::{Buffer, Site};
 use flipwave_codeobj::LineTable;
 use flipwave_device::{Address, DeviceError, WaveId};
@@ -34,7 +34,7 @@ pub struct Scene<'a> {
 pub struct Compare<'r, 'a> {
     scene: Scene<'r>,
     /// Nothing in dispatches that are not struck.
-    strike: Option<&'r mut Strike<'a>>,
+    observer: Option<&'r mut FaultObserver<'a>>,
     golden: Golden<'r>,
     memory: Memory,
     story: &'r mut Story,
@@ -62,15 +62,15 @@ impl<'r, 'a> Compare<'r, 'a> {
     /// Nothing differs but what `memory` says.
     pub fn new(
         scene: Scene<'r>,
-        strike: Option<&'r mut Strike<'a>>,
+        observer: Option<&'r mut FaultObserver<'a>>,
         golden: Golden<'r>,
         memory: Memory,
         story: &'r mut Story,
     ) -> Compare<'r, 'a> {
-        let struck = strike.as_ref().map_or(0, |strike| strike.words());
+        let struck = observer.as_ref().map_or(0, |observer| observer.words());
         Compare {
             scene,
-            strike,
+            observer,
             golden,
             memory,
             story,

@@ -45,7 +45,7 @@ impl Compare<'_, '_> {
 
     /// Whether the fault has struck since this was last asked.
     fn has_struck(&mut self) -> bool {
-        let words = self.strike.as_ref().map_or(0, |strike| strike.words());
+        let words = self.observer.as_ref().map_or(0, |observer| observer.words());
         std::mem::replace(&mut self.struck, words) < words
     }
 
@@ -67,7 +67,7 @@ impl Compare<'_, '_> {
     }
 
     fn is_watched_by_strike(&mut self, wave: WaveId) -> bool {
-        self.strike.as_mut().is_some_and(|strike| strike.watches(wave))
+        self.observer.as_mut().is_some_and(|observer| observer.watches(wave))
     }
 
     /// Lets the fault strike after an instruction.
@@ -81,8 +81,8 @@ impl Compare<'_, '_> {
             let registers = (0..self.scene.site.action.words()).filter_map(|n| first.offset(n));
             self.keep(registers, state);
         }
-        if let Some(strike) = &mut self.strike {
-            strike.after(executed, state);
+        if let Some(observer) = &mut self.observer {
+            observer.after(executed, state);
         }
     }
 
@@ -150,9 +150,9 @@ impl Observer for Compare<'_, '_> {
                 // Which registers the altered instruction writes is not known yet.
                 self.keep(all(state), state);
             }
-            if let Some(strike) = &mut self.strike {
-                strike.before(inst, wave, state);
-                if strike.words() > self.struck {
+            if let Some(observer) = &mut self.observer {
+                observer.before(inst, wave, state);
+                if observer.words() > self.struck {
                     self.under_way = Some((inst.clone(), wave));
                 }
             }

@@ -5,12 +5,12 @@ use crate::injection::{InjectionError, Struck};
 use crate::population::result_word;
 use crate::site::{Event, Place, Site, Unit, When};
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register};
+use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Waits for the site and strikes.
-pub(crate) struct Strike<'a> {
+pub struct FaultObserver<'a> {
     site: &'a Site,
     cells: Cells<'a>,
     /// Workgroups of the dispatch in x and y.
@@ -41,10 +41,17 @@ struct Borrowed {
     value: u32,
 }
 
-impl<'a> Strike<'a> {
+impl<'a> FaultObserver<'a> {
+    /// Nothing struck yet, in a program that runs by itself on a device of this target: its dispatches
+    /// come one after another, and whoever runs it shows those that the site can be in. There are no
+    /// buffers: sites in memory are never struck.
+    pub fn in_application(site: &'a Site, target: &Target) -> FaultObserver<'a> {
+        FaultObserver::new(site, Cells { buffers: &[] }, Unit::simds(target))
+    }
+
     /// Nothing struck yet.
-    pub fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> Strike<'a> {
-        Strike {
+    pub(crate) fn new(site: &'a Site, cells: Cells<'a>, simds: (u8, u8)) -> FaultObserver<'a> {
+        FaultObserver {
             site,
             cells,
             workgroups: [1, 1],
@@ -60,8 +67,8 @@ impl<'a> Strike<'a> {
 
     /// The same for a wave that may be under way: the site's execution is the one before which the
     /// wave has executed so many instructions.
-    pub fn at_time(self, time: u64) -> Strike<'a> {
-        Strike { time: Some(time), ..self }
+    pub(crate) fn at_time(self, time: u64) -> FaultObserver<'a> {
+        FaultObserver { time: Some(time), ..self }
     }
 
     /// A dispatch with so many workgroups in x and y begins.
@@ -77,12 +84,12 @@ impl<'a> Strike<'a> {
     }
 
     /// How many words were struck so far.
-    pub fn words(&self) -> u64 {
+    pub(crate) fn words(&self) -> u64 {
         self.outcome.as_ref().and_then(|own| own.as_ref().ok()).map_or(0, |struck| struck.words)
     }
 
     /// What was struck, if anything was.
-    pub fn outcome(self) -> Option<Result<Struck, InjectionError>> {
+    pub(crate) fn outcome(self) -> Option<Result<Struck, InjectionError>> {
         self.outcome
     }
 
@@ -254,7 +261,7 @@ impl<'a> Strike<'a> {
     }
 }
 
-impl Observer for Strike<'_> {
+impl Observer for FaultObserver<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         match &self.site.when {
             When::At(event) => event.strikes_wave(wave) && !self.is_over(event, wave),
@@ -322,7 +329,7 @@ mod tests {
     #[test]
     fn only_the_wave_named_is_watched() {
         let site = site();
-        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         assert!(strike.watches(wave(1, 0)));
         assert!(!strike.watches(wave(0, 0)) && !strike.watches(wave(1, 1)));
     }
@@ -330,7 +337,7 @@ mod tests {
     #[test]
     fn only_the_execution_named_is_the_sites() {
         let site = site();
-        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         let pc = Pc(0x104);
         for (occurrence, expected) in [(0, false), (1, false), (2, true), (3, false)] {
             strike.occurrences.insert(wave(1, 0), occurrence);
@@ -347,7 +354,7 @@ mod tests {
         let site = site();
         let waves = [(wave(1, 0), 5), (wave(0, 2), 6), (wave(0, 1), 7), (wave(0, 1), 8)];
         for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
-            let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+            let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
             for (wave, before) in order.map(|at| waves[at]) {
                 strike.note(wave, Ok(Struck { before, after: 0, words: 1 }));
             }
@@ -360,7 +367,7 @@ mod tests {
     #[test]
     fn nothing_hides_an_error() {
         let site = site();
-        let mut strike = Strike::new(&site, Cells { buffers: &[] }, (4, 16));
+        let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, (4, 16));
         let struck = |before| Ok(Struck { before, after: 0, words: 1 });
         strike.note(wave(0, 0), struck(5));
         strike.note(wave(0, 0), struck(6));

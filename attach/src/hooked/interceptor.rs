@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Strikes at a site.
-pub struct Striking {
+pub struct HookedFault {
     site: Site,
     planned: Vec<Planned>,
     codes: Mutex<HashMap<CodeId, Arc<Code>>>,
@@ -41,17 +41,17 @@ struct Code {
     is_armed: AtomicBool,
 }
 
-impl Striking {
+impl HookedFault {
     /// Nothing struck yet.
     ///
     /// # Errors
     /// In words, if the session's files cannot be read.
-    pub fn new(session: &HookedSession) -> Result<Striking, String> {
+    pub fn new(session: &HookedSession) -> Result<HookedFault, String> {
         let text = &session.site;
         let site = text.parse().map_err(|error| format!("the site {text}: {error}"))?;
         let HookPlan(codes) = json(&session.plan)?;
         let planned = codes.into_iter().map(Planned::read).collect::<Result<_, _>>()?;
-        Ok(Striking {
+        Ok(HookedFault {
             site,
             planned,
             codes: Mutex::default(),
@@ -128,7 +128,7 @@ fn json<T: DeserializeOwned>(file: &Path) -> Result<T, String> {
     serde_json::from_slice(&bytes(file)?).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-impl Interceptor for Striking {
+impl Interceptor for HookedFault {
     fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
         let planned = self.planned.iter().find(|own| own.original == object.bytes())?;
         let (original, hooks) = (object.clone(), planned.hooks.clone());
