@@ -29,11 +29,11 @@ test: lint
 	@sed -n 's/^test \(.*\) \.\.\. .*<\(.*\)s>$$/\2 \1/p' target/tests.txt | sort -rn | sed -n 1,10p
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
-# the math library at many points, every wrong rule on every family; hooks everywhere in code that
-# is not optimised. About an hour on two cores.
+# the math library at many points, every wrong rule on every family; examples and hooks everywhere in
+# code that is not optimised, on every machine. About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- hooks:: moved:: tools::
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check
