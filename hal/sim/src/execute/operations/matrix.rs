@@ -101,6 +101,9 @@ pub(super) fn operations(
 
 /// The most elements of A or B that a lane holds.
 const MOST_ELEMENTS: usize = 4;
+/// The most products of a sum.
+#[cfg(target_arch = "x86_64")]
+const MOST_DEPTH: usize = 16;
 /// The most words of C or D that a lane holds.
 const MOST_ROWS: usize = 32;
 
@@ -113,18 +116,22 @@ type Lanes<T> = [T; LANES];
 /// Most products that are summed one lane after another.
 const MOST_GROUP: usize = 4;
 
-/// D = A * B + C, compiled for hosts with and without fused multiply-add.
+/// D = A * B + C: for hosts with fused multiply-add compiled for each shape, and for x86-64 hosts
+/// without, which are few, once for all shapes of a type.
 fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usize>(
     wave: &mut Wave,
     op: &Op,
 ) {
+    let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
     #[cfg(target_arch = "x86_64")]
-    if wave.level != Level::Plain {
+    if wave.level == Level::Plain {
+        compute_any::<E>(wave, op, shape);
+    } else {
         // SAFETY: levels above the plain one have AVX2 and FMA.
         unsafe { multiply_add_avx2::<E, SIZE, DEPTH, BLOCKS>(wave, op) };
-        return;
     }
-    compute::<E, SIZE, DEPTH, BLOCKS>(wave, op);
+    #[cfg(not(target_arch = "x86_64"))]
+    compute::<E, DEPTH>(wave, op, shape);
 }
 
 /// # Safety
@@ -140,33 +147,50 @@ unsafe fn multiply_add_avx2<
     wave: &mut Wave,
     op: &Op,
 ) {
-    compute::<E, SIZE, DEPTH, BLOCKS>(wave, op);
+    let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
+    compute::<E, DEPTH>(wave, op, shape);
 }
 
-/// Element (i, k) of block b of A lies in lane `i + SIZE * (b + BLOCKS * (k / each))`, the
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn compute_any<E: Element>(wave: &mut Wave, op: &Op, shape: Shape) {
+    compute::<E, MOST_DEPTH>(wave, op, shape);
+}
+
+/// So many blocks of products of `size` by `depth` with `depth` by `size` elements.
+#[derive(Clone, Copy)]
+struct Shape {
+    size: usize,
+    depth: usize,
+    blocks: usize,
+}
+
+/// Element (i, k) of block b of A lies in lane `i + size * (b + blocks * (k / each))`, the
 /// `k % each`-th of the lane's `each` elements; B likewise with its column for i.
 #[inline(always)]
-fn compute<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usize>(
+fn compute<E: Element, const ROOM: usize>(
     wave: &mut Wave,
     op: &Op,
+    Shape { size, depth, blocks }: Shape,
 ) {
-    let each = DEPTH * SIZE * BLOCKS / LANES;
+    let each = depth * size * blocks / LANES;
     let a = elements::<E>(wave, op, 0, each);
     let b = permuted(&elements::<E>(wave, op, 1, each), op.inst.modifiers.blgp);
     let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
-    let placement = Placement::of::<E>(SIZE, BLOCKS);
-    let count = SIZE * SIZE * BLOCKS / LANES;
-    let holder = |i: usize, block: usize, k: usize| i + SIZE * (block + BLOCKS * (k / each));
-    let mut left = [[E::Value::default(); LANES]; DEPTH];
+    let placement = Placement::of::<E>(size, blocks);
+    let count = size * size * blocks / LANES;
+    let holder = |i: usize, block: usize, k: usize| i + size * (block + blocks * (k / each));
+    let mut left = [[E::Value::default(); LANES]; ROOM];
     let mut right = left;
+    let (left, right) = (&mut left[..depth], &mut right[..depth]);
     let mut result = [Row::ZERO; MOST_ROWS];
     for index in 0..count {
         // The factors of each lane's sum. Lanes side by side have the same row, and the columns
         // stay the same as long as the block does.
         for (k, left) in left.iter_mut().enumerate() {
-            for (run, lanes) in left.chunks_mut(SIZE).enumerate() {
-                let (block, row, _) = placement.element(index, run * SIZE);
-                let block = ((block >> broadcast << broadcast) + chosen) % BLOCKS;
+            for (run, lanes) in left.chunks_mut(size).enumerate() {
+                let (block, row, _) = placement.element(index, run * size);
+                let block = ((block >> broadcast << broadcast) + chosen) % blocks;
                 lanes.fill(a[holder(row, block, k)][k % each]);
             }
         }
