@@ -2,7 +2,7 @@
 
 use super::slot::Slots;
 use super::violation::Instruction;
-use crate::machine::Machine;
+use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};

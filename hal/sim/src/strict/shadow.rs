@@ -8,9 +8,9 @@
 //! that is not there is never reported.
 
 use super::facts::Facts;
+use crate::execute::step::step;
+use crate::instruction::{Op, Run, Word};
 use crate::memory::{Memory, Region, RegionMut};
-use crate::op::{Op, Run, Word};
-use crate::step::step;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 
