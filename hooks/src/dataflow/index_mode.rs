@@ -1,48 +1,40 @@
 //! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
-use crate::flow::{Function, Program};
+use crate::flow::{BlockIndex, Function, IndexVec, InstIndex, Program};
 use flipwave_isa::{Generation, Inst, Opcode};
+use std::collections::BTreeSet;
 
 /// By instruction: whether the mode may be on when it runs. It is off where functions begin; in
 /// those that are not understood it may be on anywhere.
-pub fn index_mode(program: &Program) -> Vec<bool> {
-    let mut on = vec![false; program.instructions.len()];
+pub fn index_mode(program: &Program) -> IndexVec<InstIndex, bool> {
+    let mut on = IndexVec::filled(false, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
     if !has_mode || !program.instructions.iter().any(|inst| switch(inst) == Some(true)) {
         return on;
     }
     for function in &program.functions {
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        match on.get_mut(range).filter(|_| !function.unresolved.is_empty()) {
-            Some(own) => own.fill(true),
-            None => mark(program, function, &mut on),
+        match function.unresolved.is_empty() {
+            true => mark(program, function, &mut on),
+            false => on[function.instructions].fill(true),
         }
     }
     on
 }
 
-fn mark(program: &Program, function: &Function, on: &mut [bool]) {
-    let first = function.blocks.start;
-    let mut entries = vec![false; function.blocks.len()];
-    let mut open: Vec<u32> = function.blocks.clone().rev().collect();
+fn mark(program: &Program, function: &Function, on: &mut IndexVec<InstIndex, bool>) {
+    let mut entries: BTreeSet<BlockIndex> = BTreeSet::new();
+    let mut open: Vec<BlockIndex> = function.blocks.iter().rev().collect();
     while let Some(at) = open.pop() {
-        let local = (at - first) as usize;
-        let Some((block, entry)) = program.blocks.get(at as usize).zip(entries.get(local)) else {
-            continue;
-        };
-        let mut state = *entry;
-        for (index, inst) in program.insts_of(&block.instructions) {
-            if let Some(own) = on.get_mut(index.0 as usize) {
-                *own |= state;
-            }
+        let block = &program.blocks[at];
+        let mut state = entries.contains(&at);
+        for (index, inst) in program.insts_of(block.instructions) {
+            on[index] |= state;
             state = switch(inst).unwrap_or(state);
         }
         for edge in &block.successors {
-            let next = edge.to.0.checked_sub(first).and_then(|at| entries.get_mut(at as usize));
-            if let Some(next) = next.filter(|next| state && !**next) {
-                *next = true;
-                open.push(edge.to.0);
+            if state && entries.insert(edge.to) {
+                open.push(edge.to);
             }
         }
     }

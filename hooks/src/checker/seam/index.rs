@@ -1,44 +1,33 @@
 //! Where the guest may be in GPR-index mode (gfx8 and gfx9): vector instructions that are inserted
 //! there would go to other registers than they name.
 
-use crate::flow::Program;
+use crate::flow::{BlockIndex, IndexVec, InstIndex, Program};
 use flipwave_isa::{Family, Inst, Opcode};
 
 /// For each instruction, whether the mode may be on before it.
-pub fn may_be_indexed(program: &Program) -> Vec<bool> {
-    let mut before = vec![false; program.instructions.len()];
+pub fn may_be_indexed(program: &Program) -> IndexVec<InstIndex, bool> {
+    let mut before = IndexVec::filled(false, program.instructions.len());
     if !program.instructions.iter().any(switches_on) {
         return before;
     }
     for function in program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        before.get_mut(range).into_iter().flatten().for_each(|own| *own = true);
+        before[function.instructions].fill(true);
     }
-    let mut waiting: Vec<usize> = (0..program.blocks.len()).collect();
+    let mut waiting: Vec<BlockIndex> = program.blocks.indices().iter().collect();
     while let Some(block) = waiting.pop() {
-        let Some(block) = program.blocks.get(block) else { continue };
-        let mut on = before.get(block.instructions.start as usize).copied().unwrap_or_default();
-        for index in block.instructions.clone() {
-            let index = index as usize;
-            let (Some(known), Some(inst)) =
-                (before.get_mut(index), program.instructions.get(index))
-            else {
-                continue;
-            };
-            *known |= on;
+        let block = &program.blocks[block];
+        let mut on = before[block.instructions.start];
+        for (index, inst) in program.insts_of(block.instructions) {
+            before[index] |= on;
             on = match inst.operation.opcode() {
                 Opcode::SSetGprIdxOff => false,
-                _ => *known || switches_on(inst),
+                _ => before[index] || switches_on(inst),
             };
         }
         for edge in &block.successors {
-            let Some(next) = program.blocks.get(edge.to.0 as usize) else { continue };
-            if let Some(known) = before.get_mut(next.instructions.start as usize)
-                && on
-                && !*known
-            {
-                *known = true;
-                waiting.push(edge.to.0 as usize);
+            let first = program.blocks[edge.to].instructions.start;
+            if on && !std::mem::replace(&mut before[first], true) {
+                waiting.push(edge.to);
             }
         }
     }
