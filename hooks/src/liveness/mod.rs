@@ -14,7 +14,7 @@ mod usage;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use index_mode::index_mode;
+pub(crate) use index_mode::{IndexMode, index_mode};
 
 pub use entry::initialised;
 pub use usage::RegisterUse;

@@ -1,6 +1,6 @@
 //! What one instruction makes of what is wanted behind it.
 
-use super::index_mode::index_mode;
+use super::index_mode::{IndexMode, index_mode};
 use super::{Live, always};
 use crate::flow::{FunctionIndex, InstIndex, Program};
 use flipwave_isa::{
@@ -44,7 +44,7 @@ fn numbered() -> RegisterSet {
 impl Transfers {
     /// The transfers of all instructions.
     pub fn of(program: &Program) -> Transfers {
-        let indexed = index_mode(program);
+        let indexed = index_mode(program).into_iter().map(|mode| mode != IndexMode::Off);
         let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
         let transfer = |inst: &Inst, in_index_mode: bool| {
             let class = inst.class();

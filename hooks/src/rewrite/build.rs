@@ -16,7 +16,7 @@ use crate::hook::{
     HookError, InputValue,
 };
 use crate::layout::{self, Code, Edits, Layout, LayoutError, Piece, Placement, Purpose};
-use crate::liveness::{Live, Liveness, index_mode};
+use crate::liveness::{IndexMode, Live, Liveness, index_mode};
 use crate::seams;
 use crate::site::{self, Call, Site, Weaver};
 use crate::under_way::{LoadsUnderWay, UnderWay};
@@ -327,11 +327,10 @@ impl<'a> Build<'a> {
                 let live = state.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
                 let point = at.0 + u32::from(when == When::After);
-                let in_index_mode =
-                    state.index_mode.get(point as usize).copied().unwrap_or_default();
+                let index_mode = state.index_mode.get(point as usize).copied().unwrap_or_default();
                 let homes = kept.at(program, at, when);
                 let (homes, asked) = (&*homes, kept.asked);
-                let site = Site { live, under_way, in_index_mode, homes, asked };
+                let site = Site { live, under_way, index_mode, homes, asked };
                 for bound in calls {
                     let Some(call) = self.call(bound, data) else { continue };
                     match weaver.call(&site, &call) {
@@ -532,7 +531,7 @@ struct State<'a> {
     liveness: &'a Liveness<'a>,
     loads: LoadsUnderWay,
     /// By instruction: whether vector instructions index registers when it begins.
-    index_mode: Vec<bool>,
+    index_mode: Vec<IndexMode>,
 }
 
 impl State<'_> {

@@ -15,7 +15,7 @@ use crate::component::Component;
 use crate::flow::Program;
 use crate::hook::{Assembler, Body, HookData, HookError, InputValue, Mask, Renaming};
 use crate::layout::Code;
-use crate::liveness::Live;
+use crate::liveness::{IndexMode, Live};
 use crate::under_way::UnderWay;
 use flipwave_isa::counter::Counters;
 use flipwave_isa::{Pc, RegisterRange, RegisterSet};
@@ -46,8 +46,8 @@ pub struct Site<'a> {
     pub live: Live,
     /// Loads that may be under way.
     pub under_way: &'a UnderWay,
-    /// Whether vector instructions index registers by M0 (gfx8 and gfx9).
-    pub in_index_mode: bool,
+    /// Whether vector instructions index registers by M0.
+    pub index_mode: IndexMode,
     /// Where values are kept.
     pub homes: &'a Homes,
     /// Registers that hooks at any site ask for though the program is done with them.
@@ -78,6 +78,9 @@ pub enum Refusal {
     /// A value that cannot be had.
     #[error("{0}")]
     Value(String),
+    /// Vector instructions there may index registers by M0, or not.
+    #[error("whether GPR-index mode is on there is not known")]
+    IndexMode,
     /// The hook.
     #[error(transparent)]
     Hook(#[from] HookError),
@@ -117,6 +120,9 @@ impl<'a> Weaver<'a> {
     /// # Errors
     /// [`Refusal`] where it cannot be done; nothing is lost but this site.
     pub fn call(&mut self, site: &Site<'_>, call: &Call<'_>) -> Result<Woven, Refusal> {
+        if site.index_mode == IndexMode::Unknown {
+            return Err(Refusal::IndexMode);
+        }
         let values: Vec<Value> =
             call.inputs.iter().map(|value| resolve(value, site, call)).collect::<Result<_, _>>()?;
         let read = values.iter().fold(RegisterSet::EMPTY, |all, own| all.union(own.registers()));
@@ -134,7 +140,7 @@ impl<'a> Weaver<'a> {
             results: call.results.to_vec(),
             mask: call.mask,
             waits: site.under_way.needed(touched.union(pool.taken())),
-            in_index_mode: site.in_index_mode,
+            in_index_mode: site.index_mode == IndexMode::On,
             plan,
         };
         let code = self.code(pattern, call)?.fill(&values);

@@ -4,20 +4,38 @@
 use crate::flow::Program;
 use flipwave_isa::{Family, Inst, Opcode};
 
-/// For each instruction, whether the mode may be on before it.
-pub fn may_be_indexed(program: &Program) -> Vec<bool> {
-    let mut before = vec![false; program.instructions.len()];
+/// What is known of the mode before an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is off.
+    #[default]
+    Off,
+    /// It is on.
+    On,
+    /// It may be on.
+    Either,
+}
+
+/// For each instruction, the mode before it.
+pub fn modes(program: &Program) -> Vec<Mode> {
+    let mut before = vec![Mode::Off; program.instructions.len()];
     if !program.instructions.iter().any(switches_on) {
         return before;
     }
+    let mut entries: Vec<Option<Mode>> = vec![None; program.blocks.len()];
     for function in program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        before.get_mut(range).into_iter().flatten().for_each(|own| *own = true);
+        let range = function.blocks.start as usize..function.blocks.end as usize;
+        entries.get_mut(range).into_iter().flatten().for_each(|own| *own = Some(Mode::Either));
     }
-    let mut waiting: Vec<usize> = (0..program.blocks.len()).collect();
-    while let Some(block) = waiting.pop() {
-        let Some(block) = program.blocks.get(block) else { continue };
-        let mut on = before.get(block.instructions.start as usize).copied().unwrap_or_default();
+    let mut waiting: Vec<usize> = Vec::new();
+    let mut starts = 0..program.blocks.len();
+    // The first block of a function, and whatever no way leads to.
+    while let Some(at) = waiting.pop().or_else(|| starts.next()) {
+        let (Some(block), Some(entry)) = (program.blocks.get(at), entries.get_mut(at)) else {
+            continue;
+        };
+        let entry = entry.get_or_insert(Mode::Off);
+        let mut mode = *entry;
         for index in block.instructions.clone() {
             let index = index as usize;
             let (Some(known), Some(inst)) =
@@ -25,19 +43,21 @@ pub fn may_be_indexed(program: &Program) -> Vec<bool> {
             else {
                 continue;
             };
-            *known |= on;
-            on = match inst.operation.opcode() {
-                Opcode::SSetGprIdxOff => false,
-                _ => *known || switches_on(inst),
+            *known = mode;
+            mode = match inst.operation.opcode() {
+                Opcode::SSetGprIdxOff => Mode::Off,
+                Opcode::SSetGprIdxOn => Mode::On,
+                _ if switches_on(inst) => Mode::Either,
+                _ => mode,
             };
         }
         for edge in &block.successors {
-            let Some(next) = program.blocks.get(edge.to.0 as usize) else { continue };
-            if let Some(known) = before.get_mut(next.instructions.start as usize)
-                && on
-                && !*known
-            {
-                *known = true;
+            let Some(next) = entries.get_mut(edge.to.0 as usize) else { continue };
+            let joined = match *next {
+                Some(known) if known != mode => Mode::Either,
+                _ => mode,
+            };
+            if next.replace(joined) != Some(joined) {
                 waiting.push(edge.to.0 as usize);
             }
         }

@@ -30,7 +30,7 @@ pub fn check(
     seams: &BTreeSet<Seam>,
     findings: &mut Vec<Finding>,
 ) -> (Proof, Vec<Jump>) {
-    let indexed = index::may_be_indexed(question.program);
+    let modes = index::modes(question.program);
     let mut proof = Proof::default();
     let mut copies = Copies::default();
     let mut jumps = BTreeSet::new();
@@ -44,11 +44,8 @@ pub fn check(
             continue;
         }
         proof.seams += 1;
-        let indexing = match indexed.get(seam.to.0 as usize) {
-            Some(true) => state::Indexing::Guest,
-            _ => state::Indexing::Off,
-        };
-        let mut state = State::new(question.program.wave_size, indexing);
+        let guest = modes.get(seam.to.0 as usize).copied().unwrap_or_default();
+        let mut state = State::new(question.program.wave_size, guest);
         if let Origin::Kernel(kernel) = seam.from {
             entry::initialize(question, kernel, &mut state);
         }
