@@ -4,29 +4,50 @@
 use crate::flow::{BlockIndex, IndexVec, InstIndex, Program};
 use flipwave_isa::{Family, Inst, Opcode};
 
-/// For each instruction, whether the mode may be on before it.
-pub fn may_be_indexed(program: &Program) -> IndexVec<InstIndex, bool> {
-    let mut before = IndexVec::filled(false, program.instructions.len());
+/// What is known of the mode before an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is off.
+    #[default]
+    Off,
+    /// It is on.
+    On,
+    /// It may be on.
+    Either,
+}
+
+/// For each instruction, the mode before it.
+pub fn modes(program: &Program) -> IndexVec<InstIndex, Mode> {
+    let mut before = IndexVec::filled(Mode::Off, program.instructions.len());
     if !program.instructions.iter().any(switches_on) {
         return before;
     }
+    let mut entries: IndexVec<BlockIndex, Option<Mode>> =
+        IndexVec::filled(None, program.blocks.len());
     for function in program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
-        before[function.instructions].fill(true);
+        entries[function.blocks].fill(Some(Mode::Either));
     }
-    let mut waiting: Vec<BlockIndex> = program.blocks.indices().iter().collect();
-    while let Some(block) = waiting.pop() {
-        let block = &program.blocks[block];
-        let mut on = before[block.instructions.start];
+    let mut waiting: Vec<BlockIndex> = Vec::new();
+    let mut starts = program.blocks.indices().iter();
+    // The first block of a function, and whatever no way leads to.
+    while let Some(at) = waiting.pop().or_else(|| starts.next()) {
+        let mut mode = *entries[at].get_or_insert(Mode::Off);
+        let block = &program.blocks[at];
         for (index, inst) in program.insts_of(block.instructions) {
-            before[index] |= on;
-            on = match inst.operation.opcode() {
-                Opcode::SSetGprIdxOff => false,
-                _ => before[index] || switches_on(inst),
+            before[index] = mode;
+            mode = match inst.operation.opcode() {
+                Opcode::SSetGprIdxOff => Mode::Off,
+                Opcode::SSetGprIdxOn => Mode::On,
+                _ if switches_on(inst) => Mode::Either,
+                _ => mode,
             };
         }
         for edge in &block.successors {
-            let first = program.blocks[edge.to].instructions.start;
-            if on && !std::mem::replace(&mut before[first], true) {
+            let joined = match entries[edge.to] {
+                Some(known) if known != mode => Mode::Either,
+                _ => mode,
+            };
+            if entries[edge.to].replace(joined) != Some(joined) {
                 waiting.push(edge.to);
             }
         }

@@ -30,7 +30,7 @@ pub fn check(
     seams: &BTreeSet<Seam>,
     findings: &mut Vec<Finding>,
 ) -> (Proof, Vec<Jump>) {
-    let indexed = index::may_be_indexed(question.program);
+    let modes = index::modes(question.program);
     let mut proof = Proof::default();
     let mut copies = Copies::default();
     let mut jumps = BTreeSet::new();
@@ -44,11 +44,7 @@ pub fn check(
             continue;
         }
         proof.seams += 1;
-        let indexing = match indexed[seam.to] {
-            true => state::Indexing::Guest,
-            false => state::Indexing::Off,
-        };
-        let mut state = State::new(question.program.wave_size, indexing);
+        let mut state = State::new(question.program.wave_size, modes[seam.to]);
         if let Origin::Kernel(kernel) = seam.from {
             entry::initialize(question, kernel, &mut state);
         }

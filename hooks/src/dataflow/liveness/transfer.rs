@@ -1,7 +1,7 @@
 //! What one instruction makes of what is wanted behind it.
 
 use super::{Live, always};
-use crate::dataflow::index_mode::index_mode;
+use crate::dataflow::index_mode::{IndexMode, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
 use flipwave_isa::{
     Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
@@ -44,7 +44,7 @@ fn numbered() -> RegisterSet {
 impl Transfers {
     /// The transfers of all instructions.
     pub fn of(program: &Program) -> Transfers {
-        let indexed = index_mode(program);
+        let modes = index_mode(program);
         let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
         let transfer = |inst: &Inst, in_index_mode: bool| {
             let class = inst.class();
@@ -70,8 +70,8 @@ impl Transfers {
         let transfers: IndexVec<InstIndex, Transfer> = program
             .instructions
             .iter()
-            .zip(&indexed)
-            .map(|(inst, in_index_mode)| transfer(inst, *in_index_mode))
+            .zip(&modes)
+            .map(|(inst, mode)| transfer(inst, *mode != IndexMode::Off))
             .collect();
         let all: Vec<FunctionIndex> = program.functions.indices().iter().collect();
         let knows_all = program.unresolved().next().is_none()

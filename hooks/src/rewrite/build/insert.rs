@@ -1,7 +1,7 @@
 //! The code of every site and of every kernel's start.
 
 use super::{Bound, Build};
-use crate::dataflow::{Live, Liveness, Outstanding, OutstandingLoads, index_mode};
+use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
 use crate::layout::{Code, Edits, Piece};
@@ -65,7 +65,7 @@ struct State<'a> {
     liveness: &'a Liveness<'a>,
     loads: OutstandingLoads,
     /// Whether vector instructions index registers when an instruction begins.
-    index_mode: IndexVec<InstIndex, bool>,
+    index_mode: IndexVec<InstIndex, IndexMode>,
 }
 
 impl State<'_> {
@@ -181,10 +181,10 @@ impl<'a> Build<'a> {
                 let live = state.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
                 let point = if when == When::After { at.next() } else { at };
-                let in_index_mode = state.index_mode.get(point).copied().unwrap_or_default();
+                let index_mode = state.index_mode.get(point).copied().unwrap_or_default();
                 let homes = kept.at(program, at, when);
                 let (homes, asked) = (&*homes, kept.asked);
-                let site = Site { live, under_way, in_index_mode, homes, asked };
+                let site = Site { live, under_way, index_mode, homes, asked };
                 for bound in calls {
                     let call = self.call(bound, data);
                     match weaver.call(&site, &call) {

@@ -169,3 +169,26 @@ fn placements_are_those_asked_for() {
         assert_eq!(new.layout.keeps_old_text(), expected == Placement::Trampoline);
     }
 }
+
+#[test]
+fn hooks_are_placed_where_gpr_index_mode_is_on_and_refused_where_that_is_not_known() {
+    let indexed = "s_mov_b32 s4, 1\ns_set_gpr_idx_on s4, gpr_idx(SRC0)\n{}v_mov_b32 v1, v2\n\
+                   s_set_gpr_idx_off\nv_add_f32 v1, v1, v3\ns_endpgm\n";
+    for (between, placed) in [("", 6), ("s_cbranch_scc0 L\ns_set_gpr_idx_off\nL: ", 6)] {
+        let object = sample("gfx90a", &indexed.replace("{}", between));
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let source =
+            add(&mut instrumentation, "void f(uint32_t a) { asm volatile(\"\" ::\"v\"(a)); }");
+        let count = instrumentation.program().instructions.len() as u32;
+        for at in (0..count).map(InstIndex) {
+            let arguments = vec![Argument::Constant(1)];
+            instrumentation.call(at, When::Before, call(source, "f", arguments, vec![]));
+        }
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(new.report.placed, placed, "{between}");
+        for refused in &new.report.refused {
+            assert_eq!(refused.reason, "whether GPR-index mode is on there is not known");
+        }
+        assert_eq!(new.report.refused.len() as u32, count - placed as u32);
+    }
+}

@@ -1,23 +1,22 @@
-//! Reads arbitrary bytes in every way this crate offers.
-//!
-//! In `hal/codeobj`, with cargo-fuzz installed (`cargo install cargo-fuzz`):
-//!
-//!     fuzz/seed.sh
-//!     RUSTC_BOOTSTRAP=1 cargo fuzz run read -- -max_total_time=600 -max_len=65536
-//!
-//! `RUSTC_BOOTSTRAP=1` lets the stable compiler take the sanitizer flags. A longer limit than the
-//! default for one input (`-timeout=`) hides work that grows faster than the input.
-#![no_main]
+//! Code objects, and the programs in them.
 
 use flipwave_codeobj::{CodeObject, open_all};
+use flipwave_hooks::dataflow::Liveness;
+use flipwave_hooks::flow::Program;
 use flipwave_isa::Pc;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Code of more bytes is not decoded, which only slows the search down.
+const MOST_CODE: u64 = 1 << 14;
+
+/// Memory of more bytes is not laid out: allowed sizes go to gigabytes.
+const MOST_MEMORY: u64 = 1 << 24;
+
+/// Reads bytes in every way in which code objects are read.
+pub fn code_object(bytes: &[u8]) {
     if let Ok(objects) = open_all(bytes, None) {
         objects.iter().for_each(read);
     }
-});
+}
 
 fn read(object: &CodeObject) {
     if let Ok(lines) = object.lines() {
@@ -32,9 +31,14 @@ fn read(object: &CodeObject) {
     for symbol in object.symbols() {
         let _ = object.function_at(Pc(symbol.address));
     }
-    // Allowed sizes go to gigabytes, which only slows the search down.
     let span = object.segments().last().map_or(0, |segment| segment.end());
-    if span < 1 << 24 {
+    if span < MOST_MEMORY {
         let _ = object.load_image_with(0x7000_0000_0000, |_| Some(0x1234));
+    }
+    let code: u64 = object.text().map(|section| section.bytes().len() as u64).sum();
+    if code < MOST_CODE
+        && let Ok(program) = Program::read(object)
+    {
+        let _ = Liveness::new(&program);
     }
 }
