@@ -3,7 +3,9 @@
 use crate::flow::{AddressChain, BlockIndex, Function, IndexRange, IndexVec, InstIndex, Program};
 use flipwave_codeobj::{CodeObject, SymbolKind};
 use flipwave_isa::{Inst, Isa, Pc, Role, Sgpr, Value};
+use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A code object and its program.
 pub struct Sample {
@@ -53,7 +55,20 @@ impl Sample {
     }
 }
 
+/// The code object of a text, assembled once.
 fn assemble(processor: &str, text: &str) -> Vec<u8> {
+    static MADE: Mutex<BTreeMap<(String, String), Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let all = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (processor.to_owned(), text.to_owned());
+    let known = all().get(&key).cloned();
+    known.unwrap_or_else(|| {
+        let made = assembled(processor, text);
+        all().insert(key, made.clone());
+        made
+    })
+}
+
+fn assembled(processor: &str, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let [source, object] = ["sample.s", "sample.co"].map(|name| folder.path().join(name));
     std::fs::write(&source, text).expect("the source");
