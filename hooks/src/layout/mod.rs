@@ -263,8 +263,8 @@ impl Layout {
     }
 
     /// A place in the new code, by the address that its instruction had before.
-    pub fn old_place(&self, place: flipwave_device::Place) -> flipwave_device::Place {
-        flipwave_device::Place { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
+    pub fn old_place(&self, place: flipwave_device::WaveLocation) -> flipwave_device::WaveLocation {
+        flipwave_device::WaveLocation { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
     }
 
     /// What symbols, descriptors, relocations and line tables follow: where functions and the

@@ -20,7 +20,7 @@ use crate::execute::step::step;
 use crate::memory::{Footprints, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
-use flipwave_device::{Completion, DeviceFault, FaultCause, Place, Statistics, WaveId};
+use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
 use std::sync::Arc;
 
 /// Workgroups that are started one by one, and have whole turns beside each other.
@@ -437,5 +437,5 @@ fn turn(whole: u32, resident: usize) -> u32 {
 
 fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {
     let pc = if program.contains(pc) { program.virtual_address(pc) } else { flipwave_isa::Pc(pc) };
-    DeviceFault { cause, place: Place { pc, wave } }
+    DeviceFault { cause, place: WaveLocation { pc, wave } }
 }

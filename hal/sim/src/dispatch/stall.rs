@@ -14,7 +14,9 @@ use crate::memory::{Memory, Noting, Region, RegionMut, WrittenByte};
 use crate::translate::program::Program;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave, private};
-use flipwave_device::{DeviceFault, FaultCause, ModuleId, Place, Stall, Wait, Waiting, WaveId};
+use flipwave_device::{
+    DeviceFault, FaultCause, ModuleId, Stall, Wait, Waiting, WaveId, WaveLocation,
+};
 use flipwave_isa::{Family, Inst, MemoryKind, MemorySpace, Opcode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -160,7 +162,7 @@ pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<Devic
     let first = waves().find(|wave| wave.status != Status::Ended)?;
     let at = execution.search.wait(first).map_or(first.pc, |(_, at)| at);
     let program = programs.iter().find(|own| own.contains(at)).unwrap_or(&programs[execution.home]);
-    let place = Place { pc: program.virtual_address(at), wave: first.id };
+    let place = WaveLocation { pc: program.virtual_address(at), wave: first.id };
     Some(DeviceFault { cause: FaultCause::Stalled(Box::new(stall)), place })
 }
 
