@@ -10,8 +10,8 @@ pub enum Duration {
     Transient,
     /// It strikes again and again in a window.
     Intermittent(Intermittent),
-    /// It strikes every execution of an operation on one lane slot of one compute unit, of so many
-    /// compute units.
+    /// It strikes every execution of an operation on one lane slot of one compute unit, of this
+    /// many compute units.
     Permanent(NonZeroU32),
 }
 

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(f32s(1.0, f32::from_bits(1)), 2, "denormal numbers are kept");
     }
 
-    /// A product just above the middle of two halves, by less than single precision tells.
+    /// A product just above the middle of two halves, by less than single precision resolves.
     #[test]
     fn numbers_are_rounded_once() {
         let middle = RelativeError::new(f64::powi(2.0, -11) + f64::powi(2.0, -50)).unwrap();

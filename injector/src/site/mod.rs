@@ -220,8 +220,8 @@ impl Unit {
         }
     }
 
-    /// The compute unit and the SIMD that a wave runs on, of a dispatch with so many workgroups in x
-    /// and y, on a device with so many SIMDs to a unit.
+    /// The compute unit and the SIMD that a wave runs on, of a dispatch with this many workgroups
+    /// in x and y, on a device with this many SIMDs to a unit.
     pub fn place_of(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> (u32, u8) {
         let [x, y, z] = wave.workgroup.map(u64::from);
         let [width, height] = workgroups.map(u64::from);
