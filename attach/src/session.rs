@@ -19,9 +19,9 @@ pub struct Session {
     pub gpus: u32,
     /// What is done with dispatches.
     pub task: Task,
-    /// Where the library tells what happened, see [`crate::Event`]; nowhere if not said.
+    /// Where the library reports what happened, see [`crate::Event`]; nowhere if not said.
     pub report: Option<PathBuf>,
-    /// Whether each dispatch is told.
+    /// Whether each dispatch is reported.
     pub counts: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Session {
 pub enum Task {
     /// Nothing.
     Run,
-    /// Nothing, and workgroups of a dispatch run on so many threads.
+    /// Nothing, and workgroups of a dispatch run on this many threads.
     Parallel {
         /// How many.
         threads: NonZeroUsize,
