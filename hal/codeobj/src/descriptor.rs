@@ -1,4 +1,4 @@
-//! The kernel descriptor: what the hardware is told when a kernel starts. Fields and their
+//! The kernel descriptor: what the hardware is given when a kernel starts. Fields and their
 //! positions are those of AMDGPUUsage, "Kernel Descriptor" and "compute_pgm_rsrc1" to 3.
 
 mod encode;
@@ -273,8 +273,8 @@ impl KernargPreload {
     /// No preloading.
     pub const NONE: KernargPreload = KernargPreload { length: 0, offset: 0 };
 
-    /// Firmware that preloads goes past so many bytes at the kernel's entry (AMDGPUUsage,
-    /// "Preloaded Kernel Arguments").
+    /// Firmware that preloads skips this many bytes at the kernel's entry (AMDGPUUsage, "Preloaded
+    /// Kernel Arguments").
     pub const ENTRY_SIZE: u64 = 256;
 
     /// Whether there is no preloading.
@@ -462,7 +462,7 @@ impl CodeProperties {
     }
 }
 
-/// Vector registers are allocated in so many ("GRANULATED_WORKITEM_VGPR_COUNT").
+/// Vector registers are allocated in multiples of this ("GRANULATED_WORKITEM_VGPR_COUNT").
 fn vgpr_granule(generation: Generation, wave32: bool) -> u16 {
     match generation {
         Generation::Gfx90a | Generation::Gfx940 => 8,
@@ -471,8 +471,8 @@ fn vgpr_granule(generation: Generation, wave32: bool) -> u16 {
     }
 }
 
-/// Scalar registers are allocated in so many ("GRANULATED_WAVEFRONT_SGPR_COUNT"); nothing where
-/// every wave has all of them.
+/// Scalar registers are allocated in multiples of this ("GRANULATED_WAVEFRONT_SGPR_COUNT"); nothing
+/// where every wave has all of them.
 fn sgpr_granule(generation: Generation) -> Option<u16> {
     match generation {
         Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
