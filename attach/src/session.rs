@@ -84,7 +84,7 @@ impl Session {
     ///
     /// # Errors
     /// In words, if there is none or it cannot be read.
-    pub fn of_process() -> Result<Session, String> {
+    pub(crate) fn of_process() -> Result<Session, String> {
         let text = std::env::var(VARIABLE).map_err(|_| {
             format!("{VARIABLE} is not set: start the application with flipwave exec")
         })?;

@@ -63,7 +63,7 @@ pub use campaign::{
     Argument, Buffer, BufferRole, Campaign, CampaignWorkload, CaptureSource, Code, Kernels, Launch,
 };
 pub use capture::ReplayError;
-pub use compare::{Difference, OutputFormat, OutputRole, Tolerance, compare};
+pub use compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use compile::{CompileError, Compiler, Language};
 pub use device::CampaignDevice;
 pub use element::{ElementType, Number};

@@ -271,7 +271,7 @@ impl Workload {
     ///
     /// # Errors
     /// None on a device that has run what comes before.
-    pub fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
+    pub(crate) fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
         self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 

@@ -82,7 +82,7 @@ impl FaultModel {
     }
 
     /// Whether the model can mean anything for a target.
-    pub fn fits(&self, target: FaultTarget) -> bool {
+    pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {
             FaultModel::RelativeError(_) => target.is_typed(),
             _ if target == FaultTarget::Branch => self.places(1, None) > 0,

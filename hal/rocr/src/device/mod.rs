@@ -80,7 +80,7 @@ pub enum OpenError {
 
 impl RocrDevice {
     /// The time after which a dispatch counts as hung, if nothing else is said.
-    pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+    const TIME_LIMIT: Duration = Duration::from_secs(60);
 
     /// Opens a GPU, counted from 0.
     ///
