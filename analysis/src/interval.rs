@@ -32,7 +32,7 @@ impl Confidence {
 
     /// The number of standard deviations within which a normal variable lies with this
     /// probability: 1.96 for 95 %.
-    pub fn deviations(self) -> f64 {
+    pub(crate) fn deviations(self) -> f64 {
         std::f64::consts::SQRT_2 * erf_inv(self.0)
     }
 }

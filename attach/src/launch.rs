@@ -278,7 +278,7 @@ pub fn end_as(status: ExitStatus) -> u8 {
     exit_code(status)
 }
 
-/// The exit code by which a shell tells how a process ended.
+/// The exit code by which a shell reports how a process ended.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)

@@ -1,5 +1,5 @@
-//! What the library tells the program that has started the application: one event per line, as JSON,
-//! written when it happens, so that it is there whatever becomes of the application.
+//! What the library reports to the program that has started the application: one event per line, as
+//! JSON, written when it happens, so that it is there whatever becomes of the application.
 
 use flipwave_injector::Struck;
 use serde::{Deserialize, Serialize};

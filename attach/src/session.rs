@@ -19,9 +19,9 @@ pub struct Session {
     pub gpus: u32,
     /// What is done with dispatches.
     pub task: Task,
-    /// Where the library tells what happened, see [`crate::Event`]; nowhere if not said.
+    /// Where the library reports what happened, see [`crate::Event`]; nowhere if not said.
     pub report: Option<PathBuf>,
-    /// Whether each dispatch is told.
+    /// Whether each dispatch is reported.
     pub counts: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Session {
 pub enum Task {
     /// Nothing.
     Run,
-    /// Nothing, and workgroups of a dispatch run on so many threads.
+    /// Nothing, and workgroups of a dispatch run on this many threads.
     Parallel {
         /// How many.
         threads: NonZeroUsize,
@@ -84,7 +84,7 @@ impl Session {
     ///
     /// # Errors
     /// In words, if there is none or it cannot be read.
-    pub fn of_process() -> Result<Session, String> {
+    pub(crate) fn of_process() -> Result<Session, String> {
         let text = std::env::var(VARIABLE).map_err(|_| {
             format!("{VARIABLE} is not set: start the application with flipwave exec")
         })?;

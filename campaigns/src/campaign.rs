@@ -151,7 +151,7 @@ pub enum Argument {
 
 impl Buffer {
     /// Whether it holds results.
-    pub fn is_output(&self) -> bool {
+    pub(crate) fn is_output(&self) -> bool {
         matches!(self.role, BufferRole::Output(_))
     }
 

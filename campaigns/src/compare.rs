@@ -86,7 +86,7 @@ pub struct Difference {
 
 impl Difference {
     /// This output's difference and another's, taken together.
-    pub fn and(self, other: Difference) -> Difference {
+    pub(crate) fn and(self, other: Difference) -> Difference {
         Difference {
             elements_wrong: self.elements_wrong + other.elements_wrong,
             max_abs_error: self.max_abs_error.max(other.max_abs_error),

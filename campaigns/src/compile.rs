@@ -41,7 +41,7 @@ impl Language {
 /// A kernel that cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// A file name that does not tell the language.
+    /// A file name that does not say the language.
     #[error("{}: the name does not end in .cl (OpenCL C) or .hip (HIP)", source_file.display())]
     UnknownLanguage {
         /// The file.
@@ -86,7 +86,7 @@ pub enum CompileError {
         status: std::process::ExitStatus,
         /// What it printed.
         messages: String,
-        /// What to do, where the messages tell.
+        /// What to do, where the messages give the reason.
         hint: String,
     },
     /// Compiled code cannot be kept.
@@ -216,7 +216,7 @@ impl Compiler {
             Language::Hip => format!("--offload-arch={target}").into(),
         });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
-        // Line tables tell where a fault struck and leave the code as it is. They name files
+        // Line tables give where a fault struck and leave the code as it is. They name files
         // relative to the source, so that the code object does not depend on where it lies.
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
         // flipwave.h, for those that include it.

@@ -1,9 +1,9 @@
 //! The AMDGPU device libraries, and processors that are younger than they.
 //!
 //! A compiler asks for one small library per processor, which holds a single constant: the
-//! processor's version. Distributions ship libraries that know no gfx942 and no gfx11, while the
-//! code in them asks that constant alone. Where it is missing it is made, in a folder that has
-//! links to the other libraries.
+//! processor's version. Distributions ship libraries without gfx942 and gfx11, while the code in
+//! them asks that constant alone. Where it is missing it is made, in a folder that has links to the
+//! other libraries.
 
 use crate::compile::CompileError;
 use crate::digest::hexadecimal;

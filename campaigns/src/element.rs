@@ -38,7 +38,7 @@ impl ElementType {
     }
 
     /// Whether elements are floating-point numbers.
-    pub fn is_float(self) -> bool {
+    pub(crate) fn is_float(self) -> bool {
         matches!(self, ElementType::F16 | ElementType::F32 | ElementType::F64)
     }
 
@@ -147,7 +147,7 @@ impl JsonSchema for Number {
 
 impl Number {
     /// The nearest double.
-    pub fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         match self {
             Number::Integer(value) => value as f64,
             Number::Float(value) => value,

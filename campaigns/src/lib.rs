@@ -3,8 +3,9 @@
 //! # The library
 //!
 //! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
-//! [`measure()`] carry it out. The library prints nothing: it tells a [`Progress`] what happens, and the
-//! campaign's [`Attendance`] what runs; that can also stop it. [`json_schema()`] is what a file may say.
+//! [`measure()`] carry it out. The library prints nothing: it reports to a [`Progress`] what
+//! happens, and to the campaign's [`Attendance`] what runs; that can also stop it.
+//! [`json_schema()`] is what a file may say.
 
 mod application;
 mod attached;
@@ -63,7 +64,7 @@ pub use campaign::{
     Argument, Buffer, BufferRole, Campaign, CampaignWorkload, CaptureSource, Code, Kernels, Launch,
 };
 pub use capture::ReplayError;
-pub use compare::{Difference, OutputFormat, OutputRole, Tolerance, compare};
+pub use compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use compile::{CompileError, Compiler, Language};
 pub use device::CampaignDevice;
 pub use element::{ElementType, Number};

@@ -50,7 +50,7 @@ pub struct CompletedRun {
     /// Its outputs.
     pub difference: Difference,
     /// Wave instructions executed more, negative for less; nothing where the program's own cannot be
-    /// told from others.
+    /// distinguished from others.
     pub instructions: Option<i64>,
     /// Whether they are more, or less, by more than the threshold.
     pub timing_changed: Option<bool>,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_run_is_told_by_its_outputs() {
+    fn a_completed_run_is_classified_by_its_outputs() {
         let cause = MaskedCause::Logical;
         let same = completed([vec![1, 2], vec![3], vec![0]], 1000);
         let run = CompletedRun {

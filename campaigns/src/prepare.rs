@@ -36,7 +36,7 @@ pub enum Origin {
     },
     /// A recorded run.
     Recording {
-        /// What people should know of what results will mean.
+        /// What people should be aware of in what results will mean.
         warnings: Vec<String>,
     },
 }

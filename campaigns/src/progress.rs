@@ -1,4 +1,4 @@
-//! Telling what a campaign is doing.
+//! Reports of what a campaign is doing.
 
 use flipwave_analysis::Outcome;
 
@@ -22,7 +22,7 @@ pub enum Phase {
     },
 }
 
-/// Is told what a campaign is doing. All calls come from one thread.
+/// Receives reports of what a campaign is doing. All calls come from one thread.
 pub trait Progress {
     /// A step begins.
     fn phase(&mut self, phase: Phase);
@@ -30,11 +30,11 @@ pub trait Progress {
     /// An injection is done and stands in the results.
     fn injected(&mut self, outcome: Outcome);
 
-    /// Something that people should know of what results will mean.
+    /// Something that people should be aware of in what results will mean.
     fn warn(&mut self, text: &str);
 }
 
-/// Tells nobody.
+/// Reports to nobody.
 pub struct Silent;
 
 impl Progress for Silent {

@@ -28,7 +28,7 @@ pub enum ResumeError {
 }
 
 /// Rows whose sites are compared with the plan, which takes one run of the workload: all of a
-/// campaign that has no more, of others so many that are spread over all.
+/// campaign that has no more, of others this many, spread over all.
 const COMPARED: u64 = 1 << 14;
 
 /// Gives the rows that an earlier run of this plan has left to `take`, one after another, and says how

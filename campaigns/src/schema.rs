@@ -158,8 +158,8 @@ pub(crate) const OPTIONS: [&str; 1] = ["-O3"];
 pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
 
 /// A parameter of a kernel: a buffer, a scalar, or dynamic LDS.
-// Told apart by which of `buffer`, `scalar` and `local_memory` is there. One flat mapping instead of
-// an untagged choice, because the parser loses the position of errors inside the latter.
+// Distinguished by which of `buffer`, `scalar` and `local_memory` is there. One flat mapping
+// instead of an untagged choice, because the parser loses the position of errors inside the latter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]

@@ -6,7 +6,7 @@ use crate::program::prepare_emulated;
 use flipwave_sim::strict::Violation;
 
 /// Runs a campaign's program once without faults, and gives what breaks the rules of the hardware.
-/// Faulty runs are never strict: a fault may break rules, and hardware would not tell.
+/// Faulty runs are never strict: a fault may break rules, and hardware would not report it.
 ///
 /// # Errors
 /// [`CampaignError`] if the program cannot be put together or does not complete.

@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 /// Faults of the first window: few, so that the first row is there soon.
 const FIRST: u64 = 1 << 12;
 
-/// Faults of every further window. Finding them takes one run of the workload, which so many
+/// Faults of every further window. Finding them takes one run of the workload, which this many
 /// injections outweigh, and their memory is some megabytes.
 pub(crate) const WINDOW: u64 = 1 << 16;
 

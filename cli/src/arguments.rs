@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Injects faults into AMD GPU programs and tells what comes of it. No GPU is needed.
+/// Injects faults into AMD GPU programs and reports what comes of it. No GPU is needed.
 #[derive(Debug, Parser)]
 #[command(name = "flipwave", version, after_help = AFTER_HELP)]
 pub struct Arguments {

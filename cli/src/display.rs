@@ -23,20 +23,20 @@ pub struct Display {
 /// How often the bar is drawn even if nothing happens.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How many lines tell of the injections where there is no terminal.
+/// How many lines report the injections where there is no terminal.
 const LINES: u64 = 10;
 
 impl Display {
     pub fn new(attendance: &Attendance) -> Display {
         let bar = Arc::new(Mutex::new(ProgressBar::hidden()));
         let shown = Arc::clone(&bar);
-        let tell = move |line| own(&shown).suspend(|| say(line));
+        let report = move |line| own(&shown).suspend(|| say(line));
         Display {
             is_terminal: std::io::stderr().is_terminal(),
             bar,
             planned: 0,
             counts: [0; Outcome::ALL.len()],
-            long_runs: Some(LongRuns::of(attendance, tell)),
+            long_runs: Some(LongRuns::of(attendance, report)),
         }
     }
 

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_long_kernel_is_told_where_it_is_known() {
+    fn the_rate_of_a_long_kernel_is_reported_where_it_is_known() {
         assert_eq!(progress(0, 5_200), "has been running for 5 s");
         let known = "has been running for 10 s: 5000 wave instructions so far, 500 a second";
         assert_eq!(progress(5_000, 10_000), known);

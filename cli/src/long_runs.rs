@@ -17,8 +17,8 @@ pub struct LongRuns {
 }
 
 impl LongRuns {
-    /// Begins to look at what runs; `tell` says it.
-    pub fn of(attendance: &Attendance, tell: impl Fn(String) + Send + 'static) -> LongRuns {
+    /// Begins to look at what runs; `report` says it.
+    pub fn of(attendance: &Attendance, report: impl Fn(String) + Send + 'static) -> LongRuns {
         let (end, ended) = channel();
         let attendance = attendance.clone();
         let thread = std::thread::spawn(move || {
@@ -27,7 +27,7 @@ impl LongRuns {
                 let now = attendance.running();
                 // What has not gone on may have ended.
                 if let Some(now) = now.as_ref().filter(|_| now != last) {
-                    tell(line(last.as_ref(), now));
+                    report(line(last.as_ref(), now));
                     pause = (pause * 2).min(LONGEST);
                 }
                 last = now;

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, StdoutLock, Write};
 
 /// Says something to people, on a line of standard error.
 pub fn say(text: impl Display) {
-    // There is nobody else to be told.
+    // There is nobody else to report a failure to.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_left_out_and_other_failures_are_told() {
+    fn what_nobody_reads_is_left_out_and_other_failures_are_reported() {
         let mut output = Output { inner: Failing(ErrorKind::BrokenPipe, 0), is_closed: false };
         for _ in 0..3 {
             output.write_all(b"text").expect("left out");

@@ -32,7 +32,7 @@ pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
     }
 }
 
-/// What the tool is told.
+/// What the tool is asked for.
 fn options(arguments: &ToolArguments) -> Options {
     Options {
         kernel: arguments.kernel.clone(),

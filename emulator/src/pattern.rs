@@ -2,7 +2,7 @@
 //!
 //! A pattern is written as the assembler writes the instruction, with names in place of the
 //! registers and numbers that may be any. LLVM reads it with an example for each name, so that
-//! whatever LLVM can encode can be a proxy, and tells which place each name has.
+//! whatever LLVM can encode can be a proxy, and reports which place each name has.
 
 use flipwave_isa::{
     AccVgpr, AssembleError, DecodeError, Inst, Isa, Operand, Pc, Register, RegisterRange, Role,

@@ -1,9 +1,9 @@
 //! Where proxies are.
 
 use crate::mark::marks;
-use crate::pattern::Mismatch;
+use crate::pattern::{Mismatch, Pattern};
 use crate::signature::Calling;
-use crate::{EmulateError, Instruction, Lanes, Matching, NearMiss, Pattern};
+use crate::{EmulateError, Instruction, Lanes, Matching, NearMiss};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Mask};

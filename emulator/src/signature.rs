@@ -1,6 +1,7 @@
 //! What a hook is given and what becomes of its result.
 
-use crate::{EmulateError, Instruction, Lanes, Pattern};
+use crate::pattern::Pattern;
+use crate::{EmulateError, Instruction, Lanes};
 use flipwave_hooks::hook::{Argument, HookSource};
 use flipwave_isa::Role;
 

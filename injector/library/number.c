@@ -16,7 +16,7 @@ static uint64_t infinity(int exponent, int fraction)
     return ((1ull << exponent) - 1) << fraction;
 }
 
-/* A finite number without its sign, of a format with so many bits of each. */
+/* A finite number without its sign, of a format with this many bits of each. */
 static struct number unpack(uint64_t bits, int exponent, int fraction)
 {
     int bias = (1 << (exponent - 1)) - 1;

@@ -66,7 +66,7 @@ impl Attendance {
         self.lock().clone()
     }
 
-    /// Lets others know of a dispatch that is under way somewhere else.
+    /// Shows others a dispatch that is under way somewhere else.
     pub fn see(&self, running: Running) {
         *self.lock() = Some(running);
     }

@@ -66,12 +66,12 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// The same for a wave that may be under way: the site's execution is the one before which the
-    /// wave has executed so many instructions.
+    /// wave has executed this many instructions.
     pub(crate) fn at_time(self, time: u64) -> FaultObserver<'a> {
         FaultObserver { time: Some(time), ..self }
     }
 
-    /// A dispatch with so many workgroups in x and y begins.
+    /// A dispatch with this many workgroups in x and y begins.
     pub fn begin(&mut self, workgroups: [u32; 2]) {
         self.workgroups = workgroups;
         self.occurrences.clear();

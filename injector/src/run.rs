@@ -119,8 +119,8 @@ mod tests {
     use crate::testing::wave;
     use flipwave_isa::Pc;
 
-    /// What the decoder does not know is a gap in a fault-free run; where a fault led there, it is the
-    /// outcome that LLVM's word for it is.
+    /// What the decoder does not support is a gap in a fault-free run; where a fault led there, it
+    /// is the outcome that LLVM's word for it is.
     #[test]
     fn what_is_not_decoded_is_an_illegal_instruction_once_a_fault_struck() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";

@@ -271,7 +271,7 @@ impl Workload {
     ///
     /// # Errors
     /// None on a device that has run what comes before.
-    pub fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
+    pub(crate) fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
         self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 
@@ -289,7 +289,8 @@ impl Workload {
     }
 }
 
-/// Checks that a packet in memory, which the device goes by, is what those go by who have no device.
+/// Checks that a packet in memory, which the device executes, agrees with the record, which is used
+/// where there is no device.
 fn check_packet(index: u32, device: &EmbeddedGpu, own: &Dispatch) -> Result<(), GoldenError> {
     let Some(queued) = own.queued else { return Ok(()) };
     let mut bytes = [0; KernelPacket::SIZE];

@@ -70,7 +70,7 @@ fn faults() -> Vec<Fault> {
     all
 }
 
-/// So many sites of a fault; none where it has no place in the workload.
+/// This many sites of a fault; none where it has no place in the workload.
 fn sites(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Site> {
     planned(workload, fault, seed, count).into_iter().map(|own| own.site).collect()
 }

@@ -32,7 +32,7 @@ __global__ void whole_grid(int *values) {
     }
 }
 
-// Launches so many workgroups together.
+// Launches this many workgroups together.
 void steps(int blocks) {
     int count = blocks * threads;
     std::vector<int> values(count), next(count);

@@ -1,4 +1,4 @@
-// Grids and workgroups of three dimensions: every thread knows its place, none runs twice.
+// Grids and workgroups of three dimensions: every thread has its place, none runs twice.
 #include "check.h"
 
 struct Place {

@@ -1,5 +1,5 @@
-// What lanes of a wave tell each other: shuffles, votes, masks; and counting bits. For waves of 64
-// lanes and of 32.
+// What lanes of a wave exchange: shuffles, votes, masks; and counting bits. For waves of 64 lanes
+// and of 32.
 #include "check.h"
 
 const int outputs = 12;

@@ -1,4 +1,4 @@
-// What lanes of a wave tell each other, and floating-point atomics.
+// What lanes of a wave exchange, and floating-point atomics.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void exchange(const int *values, int *sums, int *shuffled,

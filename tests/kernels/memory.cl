@@ -61,7 +61,7 @@ kernel void sort(global int *values) {
     values[get_global_id(0)] = own[i];
 }
 
-// What a work-item is told of its place, in grids whose last workgroups are partial.
+// What a work-item is given of its place, in grids whose last workgroups are partial.
 kernel void places(global uint *results) {
     size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     size_t at = (z * get_global_size(1) + y) * get_global_size(0) + x;

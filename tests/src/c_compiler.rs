@@ -4,7 +4,7 @@ use crate::gfx90a;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What both sides are told, so that C leaves neither of them a choice: integers wrap, objects may
+/// What both sides are given, so that C leaves neither of them a choice: integers wrap, objects may
 /// alias, products and sums are rounded one by one, and so are numbers of half precision.
 const LANGUAGE: [&str; 8] = [
     "-w",

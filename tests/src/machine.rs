@@ -50,13 +50,13 @@ impl Machine {
         self.processor.parse().expect("a target")
     }
 
-    /// What the compiler must be told beside the target.
+    /// What the compiler must be given beside the target.
     pub fn options(self) -> &'static [&'static str] {
         let default = usize::from(self.target().default_wave_size()) == self.lanes;
         if default { &[] } else { &["-mwavefrontsize64"] }
     }
 
-    /// Whether the embedded GPU knows the rules that its code must keep.
+    /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
         !["gfx906", "gfx908"].contains(&self.processor)
     }

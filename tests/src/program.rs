@@ -39,7 +39,7 @@ fn kernel_file(file: &str) -> PathBuf {
 }
 
 fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
-    // The compiler keeps what it made, too, but preprocesses each time to know whether it may.
+    // The compiler keeps what it made, too, but preprocesses each time to find out whether it may.
     static COMPILED: Once<(PathBuf, Vec<String>, String), Vec<u8>> = Once::new();
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
     COMPILED.get((source.to_owned(), options.clone(), target.to_string()), || {

@@ -1,4 +1,4 @@
-//! Every way to be faster gives the same results: faults in values that nothing reads are told
+//! Every way to be faster gives the same results: faults in values that nothing reads are decided
 //! without a run, and runs begin near the fault and leave out the workgroups that it cannot reach.
 
 use flipwave_device::FaultCause;
@@ -92,7 +92,7 @@ fn whole_runs_and_accelerated_ones_agree() {
     assert_eq!(compared.len(), faults().len() - 1, "{compared:?}");
 }
 
-/// Whatever is told without a run is what a run gives: right outputs, bit for bit, and not one
+/// Whatever is decided without a run is what a run gives: right outputs, bit for bit, and not one
 /// instruction more. The values are there, too, in registers that are never written again.
 #[test]
 fn faults_in_values_that_nothing_reads_change_nothing() {

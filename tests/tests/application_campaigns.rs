@@ -48,8 +48,8 @@ fn outcomes(reaction: &str, app: &str, compare: &str, faults: &str) -> Vec<(Outc
     campaign(folder.path(), "campaigns/reactions", reaction, app, compare, faults);
     // Each fault is run, also one whose outcome is known before.
     run(folder.path(), &["--without", "dead-values"]).expect_success();
-    let told = |row: Row| (row.outcome, row.cause.unwrap_or_default());
-    rows(folder.path()).into_iter().map(told).collect()
+    let outcome = |row: Row| (row.outcome, row.cause.unwrap_or_default());
+    rows(folder.path()).into_iter().map(outcome).collect()
 }
 
 #[track_caller]
@@ -139,9 +139,9 @@ fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
     }
 }
 
-/// As on hardware, where no instructions are counted: the time tells.
+/// As on hardware, where no instructions are counted: the time decides.
 #[test]
-fn a_kernel_that_hooks_make_endless_is_told_by_its_time() {
+fn a_kernel_that_hooks_make_endless_is_recognised_by_its_time() {
     let endless = "  model: {flip_mask: 0x40000000}\n  opcodes: [s_add_i32]\n  count: 1\n";
     let inside = printed(endless, "", &[]);
     let hooked = printed(endless, "    timeout: 8 s\n", &["--by", "hook"]);
@@ -412,12 +412,12 @@ fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
                 (&own.site, own.before, own.after),
                 (&captured.site, captured.before, captured.after)
             );
-            let told = |row: &Row| (row.outcome, row.cause.clone().unwrap_or_default());
-            match told(own) {
+            let outcome = |row: &Row| (row.outcome, row.cause.clone().unwrap_or_default());
+            match outcome(own) {
                 (Outcome::Due, cause) if cause == "exit_code" => {
                     assert_eq!(captured.outcome, Outcome::Sdc, "{name}: {}", own.site);
                 }
-                own_told => assert_eq!(own_told, told(captured), "{name}: {}", own.site),
+                own_outcome => assert_eq!(own_outcome, outcome(captured), "{name}: {}", own.site),
             }
         }
     }
@@ -442,7 +442,7 @@ fn a_capture_that_does_not_repeat_is_refused() {
     }
 }
 
-/// The device goes by the packet in memory, and those who draw faults by the one in the record.
+/// The device executes the packet in memory, and faults are drawn from the one in the record.
 #[test]
 fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -511,7 +511,7 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
 
 /// Nobody who waits for a run without a fault is left in the dark.
 #[test]
-fn a_kernel_of_an_application_that_takes_long_is_told_of_before_faults_are_injected() {
+fn a_kernel_of_an_application_that_takes_long_is_reported_before_faults_are_injected() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "failing/endless", "\"\"", "", STDOUT, ANY);
     let mut run = RunningProgram::start(folder.path(), &["run", "campaign.yaml"], "stderr");
@@ -525,7 +525,7 @@ fn a_kernel_of_an_application_that_takes_long_is_told_of_before_faults_are_injec
 }
 
 #[test]
-fn mistakes_in_files_are_told_with_their_place() {
+fn mistakes_in_files_are_reported_with_their_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let cases = [
         ("capture: {file: missing.capture}", "missing.capture: "),

@@ -38,7 +38,7 @@ fn passes(name: &str, compiler: Compiler, gpu: &str, options: &[&str]) {
     let finished = run(name, compiler, gpu, options, PATIENCE).expect("an end");
     assert_eq!(finished.code, Some(0), "{name} on {gpu}: {finished:#?}");
     assert!(finished.stdout.ends_with("passed\n"), "{name} on {gpu}: {finished:#?}");
-    // On a slow machine kernels may run long, which is told.
+    // On a slow machine kernels may run long, which is reported.
     let said = finished.stderr.lines().filter(|line| !line.contains(" has been running for "));
     assert_eq!(said.collect::<Vec<_>>(), [""; 0], "{name} on {gpu}: {finished:#?}");
 }
@@ -90,11 +90,11 @@ programs! {
     double_precision: doubles_are_rounded_as_the_host_does,
     empty: the_runtime_starts,
     errors: mistakes_are_refused_and_forgotten,
-    events: events_complete_and_tell_the_time,
+    events: events_complete_and_give_the_time,
     fences: workgroups_hand_work_to_each_other,
     functions: functions_are_called_and_recurse,
     graph: graphs_are_captured_and_launched,
-    grid: every_thread_knows_its_place,
+    grid: every_thread_has_its_place,
     grid_barrier: workgroups_meet_that_are_resident_together,
     half_precision: halves_are_rounded_as_the_host_does,
     integers: integers_are_those_of_the_host,
@@ -197,7 +197,7 @@ fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
 
 /// A program with its source lines, so that a fault is where somebody wrote it.
 #[test]
-fn a_fault_is_told_with_its_source_line() {
+fn a_fault_is_reported_with_its_source_line() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/applications/failing/wild_write.hip");
     let folder = tempfile::tempdir().expect("a folder");
     let mut compiler = std::process::Command::new("hipcc");
@@ -350,7 +350,7 @@ fn workgroups_that_wait_for_one_that_has_no_place_end_their_program() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_told_when_the_program_has_ended() {
+fn what_breaks_a_rule_is_reported_when_the_program_has_ended() {
     let program = application("failing/impatient", Compiler::Hipcc, "gfx90a");
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["exec".into(), "--strict".into(), "--".into(), program.into_os_string()];

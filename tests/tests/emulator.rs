@@ -1,5 +1,5 @@
 //! Instructions that no chip has: what stands in their places computes what they mean, and nothing
-//! else of the program changes. What cannot be emulated is told once, with what to do.
+//! else of the program changes. What cannot be emulated is reported once, with what to do.
 
 use flipwave_campaigns::{Campaign, Code, InjectionPath, emulate, prepare, profile, replay};
 use flipwave_device::Device;
@@ -121,7 +121,7 @@ const KERNEL: &str = "kernels/packed_i4.cl";
 const HOOK: &str = "hooks/packed_i4.c";
 
 #[test]
-fn a_proxy_that_nothing_fits_is_told_with_what_is_nearest() {
+fn a_proxy_that_nothing_fits_is_reported_with_what_is_nearest() {
     let plain = "#define pk_add_sat_i4(a, b) (__builtin_amdgcn_ubfe(a, b, 3))\n#define old(a, b) ";
     let words = ["v_pk_add_sat_i4", "nothing in the program fits", "v_and_or_b32"];
     assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", plain, &words);
@@ -147,7 +147,7 @@ fn a_file_without_what_a_command_needs_is_refused() {
 }
 
 #[test]
-fn versions_that_differ_are_told_and_end_with_another_code() {
+fn versions_that_differ_are_reported_and_end_with_another_code() {
     let wrong = Bench::new().run_with(HOOK, "sum > 7 ? 7", "sum > 6 ? 6");
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("computes something else"), "{}", wrong.stderr);
@@ -168,7 +168,7 @@ fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
 }
 
 #[test]
-fn a_marked_proxy_that_does_not_fit_is_told() {
+fn a_marked_proxy_that_does_not_fit_is_reported() {
     let words = ["is marked as its proxy and does not fit", "operand 3 is 57, not 58"];
     assert_refused(YAML, "a, b, 57", "a, b, 58", &words);
     let words = ["marked as a proxy of `v_other`", "not defined", "v_pk_add_sat_i4"];

@@ -1,4 +1,5 @@
-//! Whatever is wrong with a request is told once, says what and where, and ends with exit code 2.
+//! Whatever is wrong with a request is reported once, says what and where, and ends with exit code
+//! 2.
 
 use flipwave_campaigns::Compiler;
 use flipwave_tests::{Finished, examples_folder, flipwave};

@@ -3,7 +3,7 @@
 use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
 use flipwave_tests::{TestProgram, assemble, to_values};
 
-/// A kernel of so many workgroups of one wave, on a buffer of 64 zeros.
+/// A kernel of this many workgroups of one wave, on a buffer of 64 zeros.
 fn planted(instructions: &str, workgroups: u32) -> TestProgram {
     let kernel = assemble(instructions);
     let mut program = TestProgram::new(&kernel.code_object);

@@ -26,7 +26,7 @@ fn started(folder: &Path) -> RunningProgram {
     started_until(20, folder, &[])
 }
 
-/// The same until there are more than so many lines.
+/// The same until there are more than this many lines.
 fn started_until(count: usize, folder: &Path, options: &[&str]) -> RunningProgram {
     example("vector_add", FAULTS, folder);
     let arguments = [&["run", "--out", "stopped", "vector_add.yaml"], options].concat();
@@ -113,7 +113,7 @@ fn endless(folder: &Path, launch: &str) {
 }
 
 #[test]
-fn a_fault_free_run_without_an_end_is_told_of_and_can_be_interrupted() {
+fn a_fault_free_run_without_an_end_is_reported_and_can_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     endless(folder.path(), "");
     for (command, signal) in

@@ -96,7 +96,7 @@ fn the_profile_states_its_population_and_how_it_was_counted() {
     assert!(printed.lines().any(|line| line.starts_with("population: ")), "{printed}");
 }
 
-/// A selection that nothing fits is told by both, in the same words.
+/// A selection that nothing fits is reported by both, in the same words.
 #[test]
 fn an_empty_selection_is_an_error_of_profile_as_of_run() {
     let folder = tempfile::tempdir().expect("a folder");

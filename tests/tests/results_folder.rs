@@ -88,7 +88,7 @@ fn first_wrong_row(table: &str) -> Option<&str> {
 }
 
 #[test]
-fn a_run_on_another_machine_is_believed_until_the_user_knows_better() {
+fn a_run_on_another_machine_is_believed_until_the_user_says_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, 5);

@@ -21,7 +21,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 /// Checks all kernels of a code object; how many instructions they have.
 fn check(code_object: &[u8], name: &str) -> usize {
     let object = CodeObject::parse(code_object).expect("a code object");
-    let isa = Isa::new(&gfx90a()).expect("LLVM knows the target");
+    let isa = Isa::new(&gfx90a()).expect("LLVM has the target");
     let mut count = 0;
     for kernel in object.kernels() {
         let size = usize::try_from(kernel.code_size).expect("a size");

@@ -37,7 +37,7 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
 }
 
-/// Watches the first wave for so many instructions, and changes nothing.
+/// Watches the first wave for this many instructions, and changes nothing.
 struct Onlooker(u32);
 
 impl Observer for Onlooker {

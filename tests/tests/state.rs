@@ -39,7 +39,7 @@ struct End {
     trace: u64,
 }
 
-/// Carries a dispatch on to its end, in steps of so many instructions.
+/// Carries a dispatch on to its end, in steps of this many instructions.
 fn finish(
     mut device: EmbeddedGpu,
     mut execution: Execution,

@@ -16,7 +16,7 @@ use flipwave_tests::{
 };
 use std::time::Duration;
 
-/// A kernel with a buffer of so many dwords, and its launch.
+/// A kernel with a buffer of this many dwords, and its launch.
 struct Planted {
     kernel: Assembly,
     workload: Workload,
@@ -377,8 +377,8 @@ fn a_wrong_address_ends_with_the_device_fault() {
     assert_eq!(fault.cause, FaultCause::MemoryViolation { address, access, lane });
 }
 
-/// What a fault does to a source operand, an instruction or memory is told apart from what it does
-/// to results.
+/// What a fault does to a source operand, an instruction or memory is distinguished from what it
+/// does to results.
 #[test]
 fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_result() {
     let planted = Planted::new(&format!("value: v_add_u32 v5, v0, v0\n{STORE_LANE}"));
@@ -447,7 +447,7 @@ fn emulated_instructions_are_not_traced() {
 }
 
 #[test]
-fn the_table_and_the_plot_tell_what_is_printed() {
+fn the_table_and_the_plot_show_what_is_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = examples_folder().join("quickstart.yaml");
     let site = "dispatch=0 workgroup=15,0,0 wave=3 pc=0x1a38 occurrence=0 lane=16 register=v1 \
@@ -460,9 +460,9 @@ fn the_table_and_the_plot_tell_what_is_printed() {
     let rows: Vec<PropagationRow> =
         rows.deserialize().collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"));
     let events: Vec<&str> = rows.iter().map(|row| row.event.as_str()).collect();
-    let told: Vec<&&str> = events.iter().filter(|event| !event.is_empty()).collect();
-    assert_eq!(told[..4], [&"fault", &"value", &"masked", &"missing"]);
-    assert_eq!(told.last(), Some(&&"escaped"));
+    let recorded: Vec<&&str> = events.iter().filter(|event| !event.is_empty()).collect();
+    assert_eq!(recorded[..4], [&"fault", &"value", &"masked", &"missing"]);
+    assert_eq!(recorded.last(), Some(&&"escaped"));
     assert!(rows.windows(2).all(|pair| pair[0].time <= pair[1].time), "rows out of order");
     let last = rows.last().expect("a row");
     assert!(printed.contains("escaped: 205 bytes of `product` wrong"), "{printed}");

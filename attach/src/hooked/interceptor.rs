@@ -1,8 +1,8 @@
-//! The fault at work: code replaced as it is loaded, hooks told what to strike, and what they
+//! The fault at work: code replaced as it is loaded, hooks given what to strike, and what they
 //! struck.
 
 use super::plan::{HookPlan, HookedSession, PlannedCode};
-use crate::inside::{end, fail, tell};
+use crate::inside::{end, fail, report_event};
 use crate::report::Event;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause};
@@ -23,7 +23,7 @@ pub struct HookedFault {
     codes: Mutex<HashMap<CodeId, Arc<Code>>>,
     buffers: Option<PathBuf>,
     time_limit: Duration,
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 /// Code to be loaded in place of other code.
@@ -37,7 +37,7 @@ struct Planned {
 struct Code {
     original: CodeObject,
     hooks: SiteHooks,
-    /// Whether the hooks are told to strike something.
+    /// Whether the hooks have something to strike.
     is_armed: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl HookedFault {
             codes: Mutex::default(),
             buffers: session.buffers.clone(),
             time_limit: session.time_limit,
-            is_told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         })
     }
 
@@ -85,26 +85,26 @@ impl HookedFault {
         armed.map_err(|reason| reason.to_string())
     }
 
-    /// Tells, once, what a dispatch has struck.
-    fn tell_struck(&self, dispatch: &Dispatch, memory: &Memory) {
+    /// Reports, once, what a dispatch has struck.
+    fn report_struck(&self, dispatch: &Dispatch, memory: &Memory) {
         let code = self.codes().get(&dispatch.code).cloned();
         let Some(code) = code.filter(|code| code.is_armed.load(Ordering::Acquire)) else { return };
         let mut variables = code.hooks.idle();
         match memory.read(dispatch.address_of(code.hooks.address()), &mut variables) {
-            Err(reason) => self.tell_once(&Event::NotStruck {
+            Err(reason) => self.report_once(&Event::NotStruck {
                 reason: format!("what was struck cannot be read: {reason}"),
             }),
             Ok(()) => {
                 if let Some(struck) = code.hooks.struck(&variables) {
-                    self.tell_once(&Event::struck(&struck));
+                    self.report_once(&Event::struck(&struck));
                 }
             }
         }
     }
 
-    fn tell_once(&self, event: &Event) {
-        if !self.is_told.swap(true, Ordering::AcqRel) {
-            tell(event);
+    fn report_once(&self, event: &Event) {
+        if !self.is_reported.swap(true, Ordering::AcqRel) {
+            report_event(event);
         }
     }
 }
@@ -152,7 +152,7 @@ impl Interceptor for HookedFault {
             match self.orders(&code, dispatch) {
                 Ok(orders) => orders,
                 Err(reason) => {
-                    return self.tell_once(&Event::NotStruck { reason });
+                    return self.report_once(&Event::NotStruck { reason });
                 }
             }
         } else if code.is_armed.load(Ordering::Acquire) {
@@ -162,13 +162,13 @@ impl Interceptor for HookedFault {
         };
         code.is_armed.store(self.is_struck(dispatch), Ordering::Release);
         if let Err(reason) = memory.write(dispatch.address_of(code.hooks.address()), &variables) {
-            fail(&format!("the hooks cannot be told what to strike: {reason}"));
+            fail(&format!("what to strike cannot be written to the hooks' variables: {reason}"));
         }
     }
 
     fn end(&self, dispatch: &Dispatch, memory: &Memory) {
         if self.is_struck(dispatch) {
-            self.tell_struck(dispatch, memory);
+            self.report_struck(dispatch, memory);
         }
     }
 
@@ -178,9 +178,9 @@ impl Interceptor for HookedFault {
 
     fn fault(&self, dispatch: Option<&Dispatch>, cause: &FaultCause, memory: &Memory) {
         if let Some(dispatch) = dispatch.filter(|dispatch| self.is_struck(dispatch)) {
-            self.tell_struck(dispatch, memory);
+            self.report_struck(dispatch, memory);
         }
-        tell(&Event::Fault {
+        report_event(&Event::Fault {
             dispatch: dispatch.map(|dispatch| dispatch.number),
             kernel: dispatch.map_or_else(String::new, |dispatch| dispatch.kernel.to_string()),
             cause: cause.name().to_owned(),

@@ -1,4 +1,4 @@
-//! What the library needs to know of the hooks, as who has planned the fault leaves it.
+//! What the library needs about the hooks, as whoever has planned the fault leaves it.
 
 use crate::tool::ToolPath;
 use flipwave_injector::SiteHooks;

@@ -1,6 +1,6 @@
 //! Executes with a fault at one site.
 
-use super::{end, tell, tell_fault};
+use super::{end, report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{FaultObserver, Site, instruction_limit};
@@ -15,7 +15,7 @@ pub struct Injection {
     limits: Vec<u64>,
     /// Whether the dispatch under way can be struck.
     is_watched: bool,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Injection {
@@ -28,20 +28,20 @@ impl Injection {
         let text = std::fs::read_to_string(limits).map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
         let observer = FaultObserver::in_application(site, target);
-        Ok(Injection { site, observer, limits, is_watched: false, is_told: false })
+        Ok(Injection { site, observer, limits, is_watched: false, is_reported: false })
     }
 
-    /// Tells what was struck, once all that can be struck has been.
-    fn tell_struck(&mut self) {
-        if self.is_told {
+    /// Reports what was struck, once all that can be struck has been.
+    fn report_struck(&mut self) {
+        if self.is_reported {
             return;
         }
         match self.observer.so_far() {
-            Some(Ok(struck)) => tell(&Event::struck(struck)),
-            Some(Err(error)) => tell(&Event::NotStruck { reason: error.to_string() }),
+            Some(Ok(struck)) => report_event(&Event::struck(struck)),
+            Some(Err(error)) => report_event(&Event::NotStruck { reason: error.to_string() }),
             None => return,
         }
-        self.is_told = true;
+        self.is_reported = true;
     }
 }
 
@@ -98,13 +98,14 @@ impl Driver for Injection {
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
-        // A permanent fault goes on striking: what it did until the first dispatch ended is told.
+        // A permanent fault goes on striking: what it did until the first dispatch ended is
+        // reported.
         if self.is_watched {
-            self.tell_struck();
+            self.report_struck();
         }
         if let Completion::Faulted(fault) = completion {
             let fault = DeviceFault { cause: fault.cause.clone().of_struck_run(), ..fault.clone() };
-            tell_fault(gpu, dispatch, &fault);
+            report_fault(gpu, dispatch, &fault);
             if fault.cause.is_hang() {
                 // On hardware the application would wait for ever.
                 end();

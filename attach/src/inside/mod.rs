@@ -58,7 +58,7 @@ fn start() -> Result<Arc<Machine>, String> {
             Box::new(recorder)
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => observing(tool)?,
-        // What the runtime makes of faults is told, as on hardware.
+        // What the runtime makes of faults is reported, as on hardware.
         Task::Tool(_) | Task::InjectByHooks(_) => {
             let injects = matches!(session.task, Task::InjectByHooks(_));
             Box::new(plain::Plain::new(NonZeroUsize::MIN, false, injects))
@@ -85,17 +85,17 @@ pub fn open_report(session: &Session) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells the program that has started the application.
-pub fn tell(event: &Event) {
+/// Reports an event to the program that has started the application.
+pub fn report_event(event: &Event) {
     if let Some(report) = REPORT.get() {
         report.lock().unwrap_or_else(PoisonError::into_inner).add(event);
     }
 }
 
-/// Tells of a dispatch that was stopped.
-fn tell_fault(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault) {
+/// Reports a dispatch that was stopped.
+fn report_fault(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault) {
     let kernel = dispatch.kernel.as_ref();
-    tell(&Event::Fault {
+    report_event(&Event::Fault {
         dispatch: kernel.map(|kernel| kernel.number),
         kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
         cause: fault.cause.name().to_owned(),
@@ -115,7 +115,7 @@ fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault)
 
 /// Ends the application because the tool cannot go on.
 pub fn fail(reason: &str) -> ! {
-    tell(&Event::Failed { reason: reason.to_owned() });
+    report_event(&Event::Failed { reason: reason.to_owned() });
     // Nobody may be there to read it.
     let _ = writeln!(std::io::stderr(), "flipwave: {reason}");
     end()
@@ -128,7 +128,7 @@ pub fn end() -> ! {
     unsafe { libc::_exit(ENDED) }
 }
 
-/// The tool's failure as the machine tells of it.
+/// The tool's failure as the machine reports it.
 fn failed(error: &DeviceError) {
     fail(&error.to_string())
 }

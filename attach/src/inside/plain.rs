@@ -1,6 +1,6 @@
 //! Executes, and nothing else.
 
-use super::tell_fault;
+use super::report_fault;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 pub struct Plain {
     /// How many threads share a dispatch; with one, it is executed in the same order each time.
     threads: NonZeroUsize,
-    /// Whether dispatches that the GPU stops are told.
-    tells_faults: bool,
+    /// Whether dispatches that the GPU stops are reported.
+    reports_faults: bool,
     /// Whether the kernels inject a fault themselves.
     injects: bool,
     /// Whether the workgroups of the dispatch under way meet at global wave sync, which threads do
@@ -19,9 +19,9 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Executes on so many threads.
-    pub fn new(threads: NonZeroUsize, tells_faults: bool, injects: bool) -> Plain {
-        Plain { threads, tells_faults, injects, is_cooperative: false }
+    /// Executes on this many threads.
+    pub fn new(threads: NonZeroUsize, reports_faults: bool, injects: bool) -> Plain {
+        Plain { threads, reports_faults, injects, is_cooperative: false }
     }
 }
 
@@ -55,9 +55,9 @@ impl Driver for Plain {
         completion: &Completion,
     ) -> Result<(), DeviceError> {
         if let Completion::Faulted(fault) = completion
-            && self.tells_faults
+            && self.reports_faults
         {
-            tell_fault(gpu, dispatch, fault);
+            report_fault(gpu, dispatch, fault);
         }
         Ok(())
     }

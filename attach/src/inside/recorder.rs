@@ -201,7 +201,7 @@ impl Driver for Recorder {
         let statistics = match completion {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
-                super::tell_fault(gpu, dispatch, fault);
+                super::report_fault(gpu, dispatch, fault);
                 let kernel = dispatch.kernel.as_ref().map_or("the runtime's own", |own| &own.name);
                 let text = super::fault_text(gpu, dispatch, fault);
                 fail(&format!(

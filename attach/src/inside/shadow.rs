@@ -1,4 +1,4 @@
-//! What a recording knows of memory: a copy of it, in which differences show what has changed.
+//! What a recording has of memory: a copy, in which differences show what has changed.
 
 use flipwave_device::{Address, Change};
 use flipwave_kfd::host_address;
@@ -127,7 +127,7 @@ fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usi
 }
 
 /// Of these pages of the process, those that were ever touched: the others are zero. All of them
-/// where the system does not tell (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
+/// where the system does not say (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
 pub fn touched_pages(pages: Range<u64>) -> Vec<u64> {
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let mut entries = vec![0; (pages.end - pages.start) as usize * 8];

@@ -1,6 +1,6 @@
-//! Executes at the strict level, and tells what breaks the rules of the hardware.
+//! Executes at the strict level, and reports what breaks the rules of the hardware.
 
-use super::{tell, tell_fault};
+use super::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
@@ -13,8 +13,8 @@ pub struct Strict {
     /// assembly, and not the application's.
     is_checked: bool,
     check: Option<StrictCheck>,
-    /// What was told already: kernels run often.
-    told: HashSet<String>,
+    /// What was reported already: kernels run often.
+    reported: HashSet<String>,
 }
 
 impl Driver for Strict {
@@ -53,13 +53,13 @@ impl Driver for Strict {
                 let text = format!("kernel {kernel}: {violation}");
                 // How often is a matter of how far the run is.
                 let place = (violation.finding.rule(), violation.place.pc, kernel);
-                if self.told.insert(format!("{place:?}")) {
-                    tell(&Event::Violation { text });
+                if self.reported.insert(format!("{place:?}")) {
+                    report_event(&Event::Violation { text });
                 }
             }
         }
         if let Completion::Faulted(fault) = completion {
-            tell_fault(gpu, dispatch, fault);
+            report_fault(gpu, dispatch, fault);
         }
         Ok(())
     }

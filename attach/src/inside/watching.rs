@@ -1,6 +1,6 @@
 //! Reports how long dispatches take and what they executed, whatever else is done with them.
 
-use super::tell;
+use super::report_event;
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{Driver, KernelDispatch, Machine, Refusal};
@@ -75,7 +75,7 @@ impl Watching {
                 let mut underway = lock(&seen);
                 let news = underway.as_mut().and_then(|own| own.report(own.since.elapsed()));
                 drop(underway);
-                news.iter().for_each(tell);
+                news.iter().for_each(report_event);
             }
         };
         std::thread::Builder::new().name("flipwave watch".into()).spawn(watch)?;
@@ -136,7 +136,7 @@ impl Driver for Watching {
                 Completion::Completed(statistics) => statistics.wave_instructions,
                 Completion::Faulted(_) => instructions,
             };
-            tell(&Event::Executed { dispatch, kernel, instructions });
+            report_event(&Event::Executed { dispatch, kernel, instructions });
         }
         self.driver.end(machine, gpu, dispatch, completion)
     }
@@ -151,7 +151,7 @@ impl Driver for Watching {
             Some(packet) => format!("packet {packet} of queue {queue}: {refusal}"),
             None => format!("queue {queue}: {refusal}"),
         };
-        tell(&match refusal {
+        report_event(&match refusal {
             Refusal::Packet(_) => Event::Refused { text },
             Refusal::Memory(cause) => Event::Fault {
                 dispatch: None,

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn OnLoad(
 /// do so, too. The result is 0.
 ///
 /// # Safety
-/// Called with so many tables of the library `name`.
+/// Called with this many tables of the library `name`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_set_api_table(
     name: *const c_char,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     tables: *const *mut HsaApiTable,
     count: u64,
 ) -> c_int {
-    // SAFETY: text that ends with a zero, if any, and so many tables.
+    // SAFETY: text that ends with a zero, if any, and this many tables.
     let table = unsafe {
         let is_hsa = !name.is_null() && CStr::from_ptr(name) == c"hsa";
         if is_hsa && count > 0 { *tables } else { return 0 }

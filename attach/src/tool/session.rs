@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub struct ToolSession {
     /// The tool.
     pub name: ToolName,
-    /// What it is told.
+    /// What it is asked for.
     pub options: Options,
     /// How it finds out.
     pub by: ToolPath,

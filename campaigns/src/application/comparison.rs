@@ -7,7 +7,7 @@ use crate::element::ElementType;
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that tells whether a run is right.
+/// One thing that decides whether a run is right.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparison {
     /// An output is like that of the run without a fault.
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_worst_counts_and_the_first_difference_is_told() {
+    fn of_several_the_worst_counts_and_the_first_difference_is_reported() {
         let within = || Compared { similarity: Similarity::Within, ..Compared::default() };
         assert_eq!(Compared::default().and(within()).similarity, Similarity::Within);
         let both = within().and(Compared::unlike("a".into())).and(Compared::unlike("b".into()));

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 pub enum Judged {
     /// It ended as it must, with right outputs.
     Matches {
-        /// Whether they are the same: what is ignored aside, and where no check had to tell.
+        /// Whether they are the same: what is ignored aside, and where no check had to decide.
         is_exact: bool,
         /// How they differ within the tolerances.
         difference: Difference,
@@ -52,7 +52,7 @@ impl Application {
     /// without a fault did and reported no error: a crash is never right, nor silently wrong,
     /// whatever it left and whatever a check would say of that.
     ///
-    /// An error that the runtime printed tells more than the signal or the exit code that followed
+    /// An error that the runtime printed says more than the signal or the exit code that followed
     /// it, and stands above them; it counts also where the program went on and ended well.
     ///
     /// # Errors

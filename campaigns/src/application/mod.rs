@@ -102,7 +102,7 @@ pub struct Application {
     pub golden_runs: u32,
     /// What runs without a fault that differ mean.
     pub nondeterminism: Nondeterminism,
-    /// What tells whether a run is right: all of it must say so.
+    /// What decides whether a run is right: all of it must say so.
     pub comparisons: Vec<Comparison>,
 }
 

@@ -39,7 +39,7 @@ const FOLDER_PERIOD: Duration = Duration::from_secs(1);
 /// that takes much at once may be above the limit for that long. The kernel's own limits do not
 /// serve: RLIMIT_AS and RLIMIT_DATA count address space that the GPU's runtime reserves and never
 /// uses, RLIMIT_RSS does nothing, all of them hold for each process by itself, and what the
-/// program makes of a failed allocation does not tell why it ended.
+/// program makes of a failed allocation does not show why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall-clock time.

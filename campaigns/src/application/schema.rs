@@ -72,8 +72,8 @@ pub(crate) enum Nondeterminism {
 }
 
 /// One thing that is compared, or a check that is run.
-// Told apart by which of `stdout`, `stderr`, `file` and `check` is there. One flat mapping instead of
-// a choice, because the parser loses the position of errors inside that.
+// Distinguished by which of `stdout`, `stderr`, `file` and `check` is there. One flat mapping
+// instead of a choice, because the parser loses the position of errors inside that.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `stdout`, `stderr`, `file` or `check`")]

@@ -1,4 +1,4 @@
-//! Checks: the user's own programs that tell a right run from a wrong one.
+//! Checks: the user's own programs that distinguish a right run from a wrong one.
 
 use super::command::CommandLine;
 use super::error::ApplicationError;

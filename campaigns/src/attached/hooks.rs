@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A folder with what the library in one run is to be given.
 pub(super) struct HookFiles {
     folder: PathBuf,
-    /// What the library is told.
+    /// What the library is given.
     pub session: HookedSession,
 }
 

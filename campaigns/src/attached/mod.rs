@@ -37,7 +37,7 @@ const RECORDING: u32 = 20;
 /// How often reports of programs under way are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A program and where its runs leave what they tell.
+/// A program and where its runs leave what they report.
 pub(crate) struct Attached<'a> {
     pub(crate) application: Cow<'a, Application>,
     gpu: String,
@@ -168,7 +168,7 @@ impl<'a> Attached<'a> {
         Ok(Prepared { origin: Origin::Recording { warnings: Vec::new() }, ..prepared })
     }
 
-    /// One run with a fault, and what the library told in it.
+    /// One run with a fault, and what the library reported in it.
     fn run(
         &self,
         task: Task,
@@ -191,7 +191,7 @@ impl<'a> Attached<'a> {
         AttachError::Files { folder: self.folder.path().to_owned(), reason }
     }
 
-    /// What the library told, and no more than once.
+    /// What the library reported, and no more than once.
     fn events(&self, report: &Path) -> Result<Vec<Event>, AttachError> {
         let events = read_report(report).map_err(|reason| self.files(reason))?;
         let _ = std::fs::remove_file(report);

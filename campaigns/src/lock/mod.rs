@@ -252,7 +252,7 @@ impl Drop for Claim {
     }
 }
 
-/// Makes a new file with this content, locked where the file system knows locks.
+/// Makes a new file with this content, locked where the file system supports locks.
 fn written(path: &Path, content: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
     // Nobody else can have it; without locks the record has to serve.

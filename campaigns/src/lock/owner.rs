@@ -39,7 +39,7 @@ pub(crate) struct Owner {
 pub(crate) enum FileLock {
     /// Somebody has.
     Held,
-    /// Nobody whom this kernel knows.
+    /// Nobody that this kernel can see.
     Free,
     /// The file system has no such locks.
     Unknown,

@@ -89,7 +89,7 @@ fn an_owner_elsewhere_is_believed_until_the_user_says_otherwise() {
     }
 }
 
-/// The record of an owner who lives is believed where the kernel knows of no lock.
+/// The record of an owner who lives is believed where the kernel has no lock.
 #[test]
 fn an_owner_who_lives_is_believed_without_a_file_lock() {
     let folder = folder();

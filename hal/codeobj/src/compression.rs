@@ -16,7 +16,7 @@ pub(crate) enum Method {
     Zstandard,
 }
 
-/// Decompresses what `data` begins with to exactly `size` bytes; also tells how many bytes of
+/// Decompresses what `data` begins with to exactly `size` bytes; also gives how many bytes of
 /// `data` were used. `offset` is where `data` lies in the file.
 pub(crate) fn decompress(
     method: Method,
@@ -37,7 +37,7 @@ pub(crate) fn decompress(
         reason,
         expected: format!("{method:?} data for {size:#x} bytes"),
     };
-    // One byte more than expected tells whether there is more, without reading all of it.
+    // One byte more than expected shows whether there is more, without reading all of it.
     let mut output = Vec::new();
     let used = match method {
         Method::Zlib => {
@@ -51,7 +51,7 @@ pub(crate) fn decompress(
         }
         Method::Zstandard => {
             let mut rest = data;
-            // The decoder keeps a window of output before it gives any. An encoder that knows the
+            // The decoder keeps a window of output before it gives any. An encoder that has the
             // size takes the next power of two at most.
             let mut decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
                 &mut rest,

@@ -1,4 +1,4 @@
-//! The kernel descriptor: what the hardware is told when a kernel starts. Fields and their
+//! The kernel descriptor: what the hardware is given when a kernel starts. Fields and their
 //! positions are those of AMDGPUUsage, "Kernel Descriptor" and "compute_pgm_rsrc1" to 3.
 
 mod encode;
@@ -273,8 +273,8 @@ impl KernargPreload {
     /// No preloading.
     pub const NONE: KernargPreload = KernargPreload { length: 0, offset: 0 };
 
-    /// Firmware that preloads goes past so many bytes at the kernel's entry (AMDGPUUsage,
-    /// "Preloaded Kernel Arguments").
+    /// Firmware that preloads skips this many bytes at the kernel's entry (AMDGPUUsage, "Preloaded
+    /// Kernel Arguments").
     pub const ENTRY_SIZE: u64 = 256;
 
     /// Whether there is no preloading.
@@ -462,23 +462,14 @@ impl CodeProperties {
     }
 }
 
-/// Vector registers are allocated in so many ("GRANULATED_WORKITEM_VGPR_COUNT").
+/// Vector registers are allocated in multiples of this.
 fn vgpr_granule(generation: Generation, wave32: bool) -> u16 {
-    match generation {
-        Generation::Gfx90a | Generation::Gfx940 => 8,
-        _ if generation >= Generation::Gfx10 && wave32 => 8,
-        _ => 4,
-    }
+    generation.vgpr_granule(if wave32 { 32 } else { 64 }).into()
 }
 
-/// Scalar registers are allocated in so many ("GRANULATED_WAVEFRONT_SGPR_COUNT"); nothing where
-/// every wave has all of them.
+/// Scalar registers are allocated in multiples of this; nothing where every wave has all of them.
 fn sgpr_granule(generation: Generation) -> Option<u16> {
-    match generation {
-        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => Some(16),
-        _ => None,
-    }
+    generation.sgpr_granule().map(u16::from)
 }
 
 /// AccVGPR 0 is at a multiple of this ("ACCUM_OFFSET").

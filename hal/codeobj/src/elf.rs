@@ -2,7 +2,7 @@
 
 use crate::CodeObjectError;
 use crate::bytes::{FileBytes, Names};
-use flipwave_isa::{Generation, Setting, Target};
+use flipwave_isa::{Setting, Target};
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::read::elf::FileHeader;
@@ -102,7 +102,7 @@ impl<'a> Elf<'a> {
                 (true, _) => Setting::Off,
                 (false, _) => Setting::Any,
             };
-            (bit(8, supports_xnack(&target)), bit(9, supports_sramecc(&target)))
+            (bit(8, target.supports_xnack()), bit(9, target.supports_sramecc()))
         } else {
             (setting(flags >> 8 & 3), setting(flags >> 10 & 3))
         };
@@ -305,24 +305,5 @@ impl Section {
     /// Where the contents begin, in bytes from the start of the file.
     pub fn file_offset(&self) -> u64 {
         self.bytes.offset()
-    }
-}
-
-/// Processors with page-fault replay (AMDGPUUsage, "AMDGPU Processors").
-fn supports_xnack(target: &Target) -> bool {
-    match target.generation() {
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => true,
-        Generation::Gfx8 => matches!(target.processor(), "gfx801" | "gfx810"),
-        Generation::Gfx10 => target.processor().starts_with("gfx101"),
-        _ => false,
-    }
-}
-
-/// Processors with error-corrected SRAM (AMDGPUUsage, "AMDGPU Processors").
-fn supports_sramecc(target: &Target) -> bool {
-    match target.generation() {
-        Generation::Gfx90a | Generation::Gfx940 => true,
-        Generation::Gfx9 => matches!(target.processor(), "gfx906" | "gfx908"),
-        _ => false,
     }
 }

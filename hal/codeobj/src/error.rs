@@ -28,7 +28,7 @@ pub enum CodeObjectError {
         /// `EI_ABIVERSION`.
         abi_version: u8,
     },
-    /// A processor that the instruction set crate does not know.
+    /// A processor that the instruction set crate does not support.
     #[error(
         "processor number {machine:#x} in the ELF header's flags (byte 0x30) is not known; \
          expected one of {}",

@@ -19,7 +19,7 @@ pub struct Kernel {
     /// Size of the code from the entry on, in bytes: that of the function's symbol; without one,
     /// up to the next function or the end of the section.
     pub code_size: u64,
-    /// What the note says of it. Without a note: what the descriptor tells.
+    /// What the note says of it. Without a note: what the descriptor says.
     pub metadata: KernelMetadata,
 }
 

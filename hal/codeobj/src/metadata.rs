@@ -1,4 +1,4 @@
-//! The metadata note: what the runtime is told about a code object (AMDGPUUsage, "Code Object
+//! The metadata note: what the runtime is to learn about a code object (AMDGPUUsage, "Code Object
 //! Metadata").
 
 use crate::argument::{Argument, ArgumentKind};
@@ -79,7 +79,7 @@ pub struct KernelMetadata {
 }
 
 impl KernelMetadata {
-    /// What a descriptor alone tells, for code objects without a note.
+    /// What a descriptor alone says, for code objects without a note.
     pub(crate) fn from_descriptor(name: &str, symbol: &str, descriptor: &Descriptor) -> Self {
         KernelMetadata {
             name: name.to_owned(),
@@ -108,7 +108,7 @@ pub(crate) fn read(notes: &[FileBytes]) -> Result<Option<Metadata>, CodeObjectEr
 
 /// Contents of the metadata note in a note segment, and their offset in the file.
 pub(crate) fn find(segment: &[u8], start: u64) -> Result<Option<(u64, &[u8])>, CodeObjectError> {
-    // A part of the segment; errors tell where it is in the file.
+    // A part of the segment; errors say where it is in the file.
     let part = |what, offset, size| {
         bytes::slice(segment, what, offset, size).map_err(|error| match error {
             CodeObjectError::Malformed { what, offset, expected } => {
@@ -192,7 +192,7 @@ impl fmt::Display for KeyPath<'_> {
     }
 }
 
-/// A value of the document that knows where it is.
+/// A value of the document, and where it is.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     value: &'a Value,

@@ -80,7 +80,7 @@ fn new_symbols_are_found_by_name() {
 }
 
 /// The vendor's own reader, which the runtime asks, finds the new metadata and symbols. The one of
-/// Debian 12 knows version 4.
+/// Debian 12 supports version 4.
 #[test]
 fn the_vendor_s_code_object_manager_reads_what_is_written() {
     let compiled = compile("kernels.cl", "gfx90a", &["-mcode-object-version=4"]);
@@ -228,7 +228,7 @@ fn relocations_of_code_addresses_follow() {
     let (bytes, mut moved) = shifted(&object, editor.free_address());
     moved.retain(|moved| moved.old.0 != place(&object, "third").0 + 4);
     editor.move_text(editor.free_address(), bytes, moved_code(&moved)).unwrap();
-    let error = editor.finish().expect_err("an address that nobody knows");
+    let error = editor.finish().expect_err("an address of no instruction");
     assert!(matches!(error, WriteError::NotMoved { .. }), "{error}");
 }
 

@@ -145,7 +145,7 @@ fn lines_that_stay_behind_are_noticed() {
         Moved { old: moved.old, new: start..at_end }
     });
     editor.move_text(address, bytes, moved_code(&wrong.collect::<Vec<_>>())).unwrap();
-    let written = editor.finish().expect("it is not the editor's to know");
+    let written = editor.finish().expect("the editor does not check this");
     let (old, new) = (object.lines().unwrap(), written.object.lines().unwrap());
     let differ =
         moved.iter().filter(|moved| new.lookup(Pc(moved.new.start)) != old.lookup(moved.old));

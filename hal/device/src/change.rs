@@ -47,8 +47,8 @@ impl Patch {
         patch
     }
 
-    /// Bytes that follow each other, for places of so many bytes each; nothing where those are not
-    /// as many in all.
+    /// Bytes that follow each other, for places of this many bytes each; nothing where those are
+    /// not as many in all.
     pub fn of(places: Vec<(Address, u64)>, bytes: Vec<u8>) -> Option<Patch> {
         let wanted: u128 = places.iter().map(|(_, length)| u128::from(*length)).sum();
         (wanted == bytes.len() as u128).then_some(Patch { places, bytes })

@@ -60,7 +60,7 @@ pub enum FaultCause {
         /// The first word.
         word: u32,
     },
-    /// Bytes of which the decoder knows no instruction, although the hardware may have one: a gap,
+    /// Bytes that begin no instruction of the decoder, although the hardware may have one: a gap,
     /// and no outcome of a run in which nothing was struck. See [`FaultCause::of_struck_run`].
     NotDecoded {
         /// The first word.
@@ -215,7 +215,7 @@ impl fmt::Display for FaultCause {
             }
             FaultCause::NotDecoded { word } => write!(
                 f,
-                "not decoded: LLVM 19 knows no instruction of this target that begins with \
+                "not decoded: LLVM 19 has no instruction of this target that begins with \
                  {word:#010x}, which is a gap of the tool"
             ),
             FaultCause::Trap { id } => write!(f, "trap {id}"),

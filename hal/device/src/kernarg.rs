@@ -84,7 +84,7 @@ pub fn layout(
     layout_beside(kernel, values, grid, workgroup, 0)
 }
 
-/// The same for a launch that asks for so many bytes of dynamic LDS besides, to which no argument
+/// The same for a launch that asks for this many bytes of dynamic LDS besides, to which no argument
 /// points: the kernel finds them after what it declares (`extern __shared__` of HIP).
 ///
 /// # Errors

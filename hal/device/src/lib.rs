@@ -136,8 +136,8 @@ pub enum DeviceError {
         /// The processors there are.
         supported: Vec<&'static str>,
     },
-    /// A target whose rules the strict level does not know.
-    #[error("the strict level knows the rules of {}, not those of {target}; run without it", known.join(", "))]
+    /// A target whose rules the strict level does not have.
+    #[error("the strict level has the rules of {}, not those of {target}; run without it", known.join(", "))]
     NoStrictLevel {
         /// The target of the device.
         target: String,

@@ -259,7 +259,7 @@ static FlipwaveOperand operandOf(const MCInstrDesc &Description, const MCInst &I
 
 // LLVM's printer has undefined behaviour on reserved values of SDWA fields, which its
 // disassembler lets through. Comparisons have a scalar destination in the place of the select,
-// which LLVM's flags do not tell: the encoding does (Instinct MI200 ISA, "SDWA" and "SDWAB").
+// which LLVM's flags do not show: the encoding does (Instinct MI200 ISA, "SDWA" and "SDWAB").
 static bool hasReservedField(const MCInstrDesc &Description, const uint8_t *Bytes) {
   constexpr uint64_t Sdwa = 1 << 14; // A bit of TSFlags, LLVM's SIInstrFlags.
   constexpr uint8_t Vopc = 0x3e, Vop1 = 0x3f;
@@ -288,10 +288,10 @@ static unsigned distance(FlipwaveSession &Session, const MCInst &Inst, ArrayRef<
 }
 
 // 16-bit integer operands have the floating-point constants of single precision, of which they
-// read the low half (LLVM's SIInstrInfo::isInlineConstant). LLVM's assembler and printer know;
-// its disassembler gives those of half precision. A literal with these bits stays as it is: what
-// was encoded as a constant is what encodes to the same bytes once its value is right, but for
-// bits that the disassembler ignores.
+// read the low half (LLVM's SIInstrInfo::isInlineConstant). LLVM's assembler and printer do so; its
+// disassembler gives those of half precision. A literal with these bits stays as it is: what was
+// encoded as a constant is what encodes to the same bytes once its value is right, but for bits
+// that the disassembler ignores.
 static void correctConstants(FlipwaveSession &Session, MCInst &Inst, ArrayRef<uint8_t> Bytes) {
   // LLVM's AMDGPU::OperandType: OPERAND_REG_IMM_, OPERAND_REG_INLINE_C_ and
   // OPERAND_REG_INLINE_AC_, each INT16 and V2INT16. They are I16 and PackedI16 in the table TYPES

@@ -63,8 +63,8 @@ struct FlipwaveAssembled {
   uint32_t column;
 };
 
-// Null when LLVM has no AMDGPU target or does not know the processor. LLVM's AMDGPU target
-// must have been initialised.
+// Null when LLVM has no AMDGPU target or does not support the processor. LLVM's AMDGPU target must
+// have been initialised.
 FlipwaveSession *flipwave_open(const char *processor, const char *features);
 void flipwave_close(FlipwaveSession *session);
 

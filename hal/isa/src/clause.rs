@@ -31,7 +31,7 @@ pub enum Access {
     Store,
     /// They are atomic.
     Atomic,
-    /// Anything: gfx10 tells no more.
+    /// Anything: gfx10 distinguishes no further.
     Any,
 }
 
@@ -43,9 +43,9 @@ pub fn length(inst: &Inst) -> Option<u8> {
 
 /// The kind of clause that an instruction may belong to; `None` for those that belong to none.
 pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
-    let tells_access = target.generation() > Generation::Gfx10;
+    let distinguishes_access = target.generation() > Generation::Gfx10;
     let access = match (inst.flags.loads, inst.flags.stores) {
-        _ if !tells_access => Access::Any,
+        _ if !distinguishes_access => Access::Any,
         (true, true) => Access::Atomic,
         (false, true) => Access::Store,
         _ => Access::Load,
@@ -54,7 +54,7 @@ pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
         Class::Smem => Some(Kind::Scalar),
         Class::Lds => Some(Kind::Lds),
         Class::Vmem if inst.encoding == Encoding::Flat => Some(Kind::Flat(access)),
-        Class::Image if tells_access => Some(Kind::Image(access)),
+        Class::Image if distinguishes_access => Some(Kind::Image(access)),
         Class::Vmem | Class::Image => Some(Kind::Vector(access)),
         Class::Valu | Class::Matrix => Some(Kind::Valu),
         _ => None,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_of_different_kinds_are_told_apart() {
+    fn instructions_of_different_kinds_are_distinguished() {
         for (line, expected) in [
             ("global_load_b32 v0, v1, s[2:3]", Some(Kind::Vector(Access::Load))),
             ("buffer_load_b32 v0, off, s[4:7], 0", Some(Kind::Vector(Access::Load))),

@@ -71,9 +71,9 @@ impl ConstantType {
         TYPES.get(usize::from(number.checked_sub(FIRST)?)).copied().flatten()
     }
 
-    /// The type as the operation has it, where LLVM's does not tell: signedness does not matter to
-    /// LLVM, and `op_sel_hi` says of each source of a mixed-precision operation whether it is half
-    /// or single precision. `source` counts from 0.
+    /// The type as the operation has it, where LLVM's does not say it: signedness does not matter
+    /// to LLVM, and `op_sel_hi` says of each source of a mixed-precision operation whether it is
+    /// half or single precision. `source` counts from 0.
     pub(crate) fn of(
         self,
         operation: Operation,

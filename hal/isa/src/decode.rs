@@ -107,8 +107,8 @@ pub(crate) fn inst(
     }
 }
 
-/// Tells immediate fields from literals: both are printed in decimal or hexadecimal, whichever
-/// LLVM finds handier.
+/// Distinguishes immediate fields from literals: both are printed in decimal or hexadecimal,
+/// whichever LLVM finds handier.
 fn fix_immediate_fields(
     printed: &mut Printed,
     encoding: Encoding,

@@ -3,7 +3,7 @@
 //! From gfx11 on every 16-bit operand of a VOP3 instruction has a bit of `op_sel`, which says
 //! whether it is the low or the high half of the register (RDNA 3 ISA, "VOP3": "OPSEL"). LLVM 19
 //! decodes it for the operations of gfx9 that have it; of the others (`v_add_f16`,
-//! `v_cmp_lt_f16`, `v_cndmask_b16`, `v_cvt_i16_f16` ...) it knows forms without halves only, and
+//! `v_cmp_lt_f16`, `v_cndmask_b16`, `v_cvt_i16_f16` ...) it has forms without halves only, and
 //! drops the bits. Before gfx11 those operations have no such bits.
 
 use crate::ffi::{Description, McOperand};

@@ -135,7 +135,7 @@ pub(crate) struct Session {
 unsafe impl Send for Session {}
 
 impl Session {
-    /// Opens a processor, or `None` where LLVM does not know it.
+    /// Opens a processor, or `None` where LLVM does not support it.
     pub fn open(processor: &CStr, features: &CStr) -> Option<Session> {
         initialise();
         // SAFETY: both strings end in a null byte and outlive the call.

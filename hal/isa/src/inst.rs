@@ -112,7 +112,7 @@ pub enum Encoding {
     Global,
     Scratch,
     Export,
-    /// An encoding LLVM knows and this list does not.
+    /// An encoding that LLVM has and this list has not.
     Other,
 }
 
@@ -248,7 +248,7 @@ pub struct Modifiers {
     /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are
     /// negated, bit i for source i.
     pub negated_sources: u8,
-    /// Words that this parser does not know, as printed.
+    /// Words that this parser does not recognise, as printed.
     pub other: Vec<String>,
 }
 

@@ -100,8 +100,8 @@ impl Isa {
         describe(bytes).or_else(without)
     }
 
-    /// Tells an unknown instruction from one that is cut off: the latter decodes once zeros are
-    /// appended, and is then longer than what there was.
+    /// Distinguishes an unknown instruction from one that is cut off: the latter decodes once zeros
+    /// are appended, and is then longer than what there was.
     fn decode_error(&self, bytes: &[u8], pc: Pc) -> DecodeError {
         let mut padded = [0; Isa::LONGEST_INSTRUCTION];
         padded[..bytes.len()].copy_from_slice(bytes);
@@ -194,7 +194,7 @@ pub enum DecodeError {
     },
     /// LLVM decodes no instruction of the target here. The hardware may have one.
     #[error(
-        "{pc}: not decoded: LLVM 19 knows no instruction of {processor} that begins with {}",
+        "{pc}: not decoded: LLVM 19 has no instruction of {processor} that begins with {}",
         hexadecimal(.words)
     )]
     NotDecoded {

@@ -3,7 +3,7 @@
 //! compares numbers.
 
 /// Operations that something recognises by themselves. One covers all widths of its operands, where
-/// that is all that tells them apart.
+/// that is all that distinguishes them.
 macro_rules! opcodes {
     ($($opcode:ident = $($name:literal)|+,)*) => {
         /// An operation that something recognises, whatever the width of its operands.
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_by_names() {
+    fn families_are_recognised_by_names() {
         for (name, families) in [
             (
                 "v_cmpx_class_f32",

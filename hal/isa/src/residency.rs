@@ -54,13 +54,13 @@ pub enum ResidencyLimit {
     Waves,
     /// The workgroups of several waves that a compute unit can have.
     Workgroups,
-    /// So many VGPRs of each wave.
+    /// This many VGPRs of each wave.
     Vgprs(u16),
-    /// So many SGPRs of each wave.
+    /// This many SGPRs of each wave.
     Sgprs(u16),
-    /// So many bytes of LDS of each workgroup.
+    /// This many bytes of LDS of each workgroup.
     Lds(u32),
-    /// So many bytes of private memory of each work-item.
+    /// This many bytes of private memory of each work-item.
     PrivateMemory(u32),
 }
 
@@ -170,7 +170,7 @@ impl Target {
         let shared = self.units_shared(own.workgroup_processor_mode);
         let places = self.compute_units()? / shared;
         let waves = own.waves.max(1);
-        // Workgroups on the SIMDs of one place, each of which takes so many waves.
+        // Workgroups on the SIMDs of one place, each of which takes this many waves.
         let of_simds =
             |waves_per_simd: u32| waves_per_simd * self.simds_per_unit() * shared / waves;
         let vgprs = u32::from(own.vgprs.max(1))

@@ -17,7 +17,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of a target's waves of so many lanes; `None` for generations whose tables are
+    /// The rules of a target's waves of this many lanes; `None` for generations whose tables are
     /// missing or not whole, gfx6 to gfx8 and gfx12.
     pub fn of(target: &Target, wave_size: u8) -> Option<Rules> {
         let counters = Counters::of(target.generation())?;

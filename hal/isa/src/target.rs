@@ -21,6 +21,29 @@ pub enum Generation {
     Gfx12,
 }
 
+impl Generation {
+    /// The unit in which a kernel descriptor counts the VGPRs of waves of this many lanes
+    /// (AMDGPUUsage, `GRANULATED_WORKITEM_VGPR_COUNT`).
+    pub fn vgpr_granule(self, wave_size: u8) -> u8 {
+        match self {
+            Generation::Gfx90a | Generation::Gfx940 => 8,
+            _ if self >= Generation::Gfx10 && wave_size == 32 => 8,
+            _ => 4,
+        }
+    }
+
+    /// The unit in which a kernel descriptor counts SGPRs, VCC and the like included; `None`
+    /// from gfx10 on, where every wave has them all (AMDGPUUsage,
+    /// `GRANULATED_WAVEFRONT_SGPR_COUNT`; gfx9 stores twice the number of these units).
+    pub fn sgpr_granule(self) -> Option<u8> {
+        match self {
+            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
+            _ if self < Generation::Gfx10 => Some(16),
+            _ => None,
+        }
+    }
+}
+
 /// Where accumulation registers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccVgprs {
@@ -159,18 +182,13 @@ impl Target {
     }
 
     /// VGPRs that a wave can have: architectural ones, and AccVGPRs where the file is unified.
-    pub fn max_vgprs(&self) -> u16 {
+    pub(crate) fn max_vgprs(&self) -> u16 {
         if self.acc_vgprs() == AccVgprs::Unified { 512 } else { 256 }
     }
 
-    /// The unit in which a kernel descriptor counts VGPRs (AMDGPUUsage,
-    /// `GRANULATED_WORKITEM_VGPR_COUNT`).
+    /// See [`Generation::vgpr_granule`].
     pub fn vgpr_granule(&self, wave_size: u8) -> u8 {
-        match self.generation() {
-            Generation::Gfx90a | Generation::Gfx940 => 8,
-            generation if generation >= Generation::Gfx10 && wave_size == 32 => 8,
-            _ => 4,
-        }
+        self.generation().vgpr_granule(wave_size)
     }
 
     /// SGPRs that an instruction can name, without VCC and the like: up to s101 on gfx8 and
@@ -183,15 +201,9 @@ impl Target {
         }
     }
 
-    /// The unit in which a kernel descriptor counts SGPRs, VCC and the like included; `None`
-    /// from gfx10 on, where every wave has them all (AMDGPUUsage,
-    /// `GRANULATED_WAVEFRONT_SGPR_COUNT`; gfx9 stores twice the number of these units).
+    /// See [`Generation::sgpr_granule`].
     pub fn sgpr_granule(&self) -> Option<u8> {
-        match self.generation() {
-            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => Some(8),
-            generation if generation < Generation::Gfx10 => Some(16),
-            _ => None,
-        }
+        self.generation().sgpr_granule()
     }
 
     /// Bytes of LDS that a workgroup can have (LLVM's feature AddressableLocalMemorySize).
@@ -247,11 +259,6 @@ impl Target {
     pub fn supports_sramecc(&self) -> bool {
         matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
             || matches!(self.processor(), "gfx906" | "gfx908")
-    }
-
-    /// `EF_AMDGPU_MACH`: the machine byte of an ELF header's flags.
-    pub fn elf_machine(&self) -> u8 {
-        self.processor.elf_machine
     }
 
     /// The target that the machine byte of an ELF header's flags names.
@@ -324,7 +331,7 @@ mod tests {
         for name in Target::names() {
             let target: Target = name.parse().expect(name);
             assert_eq!(target.to_string(), name);
-            assert_eq!(Target::from_elf_machine(target.elf_machine()), Some(target));
+            assert_eq!(Target::from_elf_machine(target.processor.elf_machine), Some(target));
         }
         assert_eq!(Target::from_elf_machine(0), None);
     }

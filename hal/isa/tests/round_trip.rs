@@ -179,7 +179,7 @@ fn random_bytes_never_panic() {
 }
 
 #[test]
-fn bytes_that_end_too_early_are_told_from_unknown_ones() {
+fn bytes_that_end_too_early_are_distinguished_from_unknown_ones() {
     let isa = isa("gfx90a");
     let bytes = isa.assemble("global_load_dword v0, v[2:3], off").expect("an instruction");
     let truncated =

@@ -48,14 +48,14 @@ fn used_fields_are_not_ignored() {
         let isa = isa(processor);
         let error = isa.decode(&with(&isa, line, bits), Pc(16)).expect_err(line);
         assert!(matches!(error, DecodeError::NotDecoded { .. }), "{line}: {error}");
-        assert!(error.to_string().contains("not decoded: LLVM 19 knows no instruction"), "{error}");
+        assert!(error.to_string().contains("not decoded: LLVM 19 has no instruction"), "{error}");
     }
     let nothing = isa("gfx1100").decode(&[0xff; 8], Pc(0)).expect_err("no format");
     assert!(matches!(nothing, DecodeError::NotAnInstruction { .. }), "{nothing}");
 }
 
 #[test]
-fn halves_that_llvm_leaves_out_are_told() {
+fn halves_that_llvm_leaves_out_are_reported() {
     const FIRST: u64 = 1 << 11;
     const SECOND: u64 = 1 << 12;
     const RESULT: u64 = 1 << 14;

@@ -87,10 +87,10 @@ pub fn next(queue: &Queue) -> Result<Packet, Wait> {
     Ok(Packet { number, address, work })
 }
 
-/// Gives the packet's place back and tells whoever waits for it.
+/// Gives the packet's place back and signals whoever waits for it.
 ///
 /// # Errors
-/// [`Violation`] if the queue or the signal is not the GPU's; nobody is told then.
+/// [`Violation`] if the queue or the signal is not the GPU's; nobody is signalled then.
 pub fn retire(
     queue: &Queue,
     packet: &Packet,

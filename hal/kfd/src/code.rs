@@ -1,6 +1,6 @@
-//! Which code objects the runtime's loader has put into memory. It tells debuggers so, in a list
-//! like the one of the system's loader: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage, "Loaded
-//! code object path URI").
+//! Which code objects the runtime's loader has put into memory. It reports them to debuggers in a
+//! list like the one of the system's loader: `_amdgpu_r_debug`, a `struct r_debug` (AMDGPUUsage,
+//! "Loaded code object path URI").
 
 use flipwave_codeobj::CodeObject;
 use std::ffi::CStr;

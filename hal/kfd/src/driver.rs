@@ -81,8 +81,8 @@ pub trait Driver: Send {
         u64::MAX
     }
 
-    /// Whether a fault is injected into the application, so that what the decoder does not know is
-    /// the fault's doing ([`flipwave_device::FaultCause::of_struck_run`]).
+    /// Whether a fault is injected into the application, so that what the decoder does not support
+    /// is the fault's doing ([`flipwave_device::FaultCause::of_struck_run`]).
     fn injects(&self) -> bool {
         false
     }

@@ -40,7 +40,7 @@ const SLICE: u64 = 1 << 18;
 /// has to, short for a person if it is itself waiting for one of them.
 const HOST: Duration = Duration::from_millis(200);
 
-/// Starts a machine with so many GPUs, whose dispatches `driver` runs. Copies are shown to
+/// Starts a machine with this many GPUs, whose dispatches `driver` runs. Copies are shown to
 /// `copy_watch`; `fail` is called when something goes wrong that no GPU does, and the application
 /// cannot go on.
 ///
@@ -303,7 +303,7 @@ impl Compute {
                     self.refuse(queue, Some(packet.number), &wild.into());
                 }
             }
-            End::Faulted(cause) => self.tell(queue, &cause),
+            End::Faulted(cause) => self.report(queue, &cause),
             End::Refused(refusal) => self.refuse(queue, Some(packet.number), &refusal),
             End::Abandoned => {}
         }
@@ -399,12 +399,12 @@ impl Compute {
         self.driver.refuse(queue.id, packet, refusal);
         match refusal {
             Refusal::Packet(error) => self.stop(queue, *error),
-            Refusal::Memory(cause) => self.tell(queue, cause),
+            Refusal::Memory(cause) => self.report(queue, cause),
         }
     }
 
-    /// Tells the runtime of a fault, as the driver and the trap handler do on hardware.
-    fn tell(&mut self, queue: &Queue, cause: &FaultCause) {
+    /// Reports a fault to the runtime, as the driver and the trap handler do on hardware.
+    fn report(&mut self, queue: &Queue, cause: &FaultCause) {
         if let FaultCause::MemoryViolation { address, access, .. } = cause {
             let is_there = queue.view().check(GpuAddress(address.0), 1).is_ok();
             let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
@@ -422,17 +422,17 @@ impl Compute {
         }
     }
 
-    /// Stops a queue and tells the runtime why: in its error signal, which is no more to be trusted
-    /// than what else is in the queue.
+    /// Stops a queue and reports why to the runtime, in the queue's error signal, which is no more
+    /// to be trusted than what else is in the queue.
     fn stop(&self, queue: &Queue, reason: QueueError) {
         queue.is_stopped.store(true, Ordering::Release);
         let view = queue.view();
-        let told = queue.inactive_signal(&view).and_then(|handle| {
+        let reported = queue.inactive_signal(&view).and_then(|handle| {
             let signal = Signal::of(&view, handle)?;
             signal.map_or(Ok(()), |own| own.set_bits(reason as i64, &self.machine.events))
         });
         drop(view);
-        told.unwrap_or_else(|wild| memory_fault(&self.machine, queue, wild));
+        reported.unwrap_or_else(|wild| memory_fault(&self.machine, queue, wild));
     }
 }
 
@@ -446,7 +446,7 @@ fn memory_fault(machine: &Machine, queue: &Queue, violation: Violation) {
     access_fault(machine, queue, violation.address, NOT_PRESENT);
 }
 
-/// Stops a queue and tells the runtime of an access to memory that the GPU must not make.
+/// Stops a queue and reports to the runtime an access to memory that the GPU must not make.
 fn access_fault(machine: &Machine, queue: &Queue, address: u64, failure: u32) {
     // `HSA_EVENTID_MEMORY_FATAL_PROCESS`: what the runtime waits for.
     const FATAL: u32 = 1;

@@ -1,4 +1,4 @@
-//! Events: what the runtime sleeps on until the GPU has something to tell.
+//! Events: what the runtime sleeps on until the GPU has something to report.
 
 use crate::abi::{Event, EventDescriptor, MemoryAccessFault, Status};
 use std::collections::{BTreeSet, HashMap};
@@ -82,7 +82,7 @@ impl Events {
         Status::Success
     }
 
-    /// Tells whoever waits for memory faults of one.
+    /// Reports a memory fault to whoever waits for one.
     pub fn set_memory_fault(&self, fault: MemoryAccessFault) {
         for event in self.lock().events.values_mut().filter(|event| event.kind == MEMORY) {
             event.fault = Some(fault);

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// The machine.
 pub struct Machine {
-    /// What the runtime is told of it.
+    /// What the runtime reads of it.
     pub(crate) topology: Topology,
     /// What its GPUs signal with.
     pub(crate) events: Events,
@@ -37,7 +37,7 @@ pub struct Machine {
     process: u32,
 }
 
-/// What the thread that executes has still to be told.
+/// What the thread that executes has still to receive.
 #[derive(Default)]
 struct Changes {
     waiting: VecDeque<(u32, Change)>,
@@ -63,7 +63,7 @@ impl Queues {
 /// No machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// A GPU that AMD's runtime does not know, or the embedded GPU.
+    /// A GPU that AMD's runtime or the embedded GPU does not support.
     #[error("AMD's runtime cannot be given a {wanted}; expected one of {}", supported.join(", "))]
     UnknownBoard {
         /// What was asked for.
@@ -71,7 +71,7 @@ pub enum MachineError {
         /// What there is.
         supported: Vec<&'static str>,
     },
-    /// Not so many.
+    /// More GPUs than there may be, or none.
     #[error("{0} GPUs: expected 1 to 16")]
     Count(u32),
     /// The embedded GPU cannot be made.
@@ -157,7 +157,7 @@ impl Machine {
         self.mailboxes.get_or_init(allocate).ok_or(Status::NoMemory)
     }
 
-    /// Changes memory, and tells the GPUs what of it they may access. What they may not any more is
+    /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
     /// safe to be unmapped when this returns.
     pub(crate) fn with_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
         let mut must_wait = None;

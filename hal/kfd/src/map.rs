@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct GpuAddress(pub u64);
 
 impl GpuAddress {
-    /// The address so many bytes on. It wraps around as the GPU's do.
+    /// The address this many bytes on. It wraps around as the GPU's do.
     pub fn plus(self, bytes: u64) -> GpuAddress {
         GpuAddress(self.0.wrapping_add(bytes))
     }
@@ -190,7 +190,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Writes a word over and over, so many times.
+    /// Writes a word this many times, one after the other.
     ///
     /// # Errors
     /// [`Violation`]; nothing is written then.

@@ -22,7 +22,7 @@ pub struct Queue {
     pub ring: Ring,
     read: Index,
     write: Index,
-    /// What the runtime writes to tell of packets. The engines look at the write index itself.
+    /// What the runtime writes to announce packets. The engines look at the write index itself.
     doorbell: Box<AtomicU64>,
     map: Arc<Map>,
     /// Whether the runtime has given it up.
@@ -154,7 +154,7 @@ impl Queue {
         GpuAddress(self.read.address().wrapping_sub(READ_DISPATCH_ID))
     }
 
-    /// The signal that tells the runtime of errors, `queue_inactive_signal` of `amd_queue_t`.
+    /// The signal that reports errors to the runtime, `queue_inactive_signal` of `amd_queue_t`.
     ///
     /// # Errors
     /// [`Violation`].

@@ -14,7 +14,7 @@ pub enum Done {
     Nothing,
     /// It is done.
     Packet,
-    /// Nothing that an engine knows, or an address that it may not access.
+    /// Nothing that an engine supports, or an address that it may not access.
     Fault(Violation),
 }
 
@@ -79,7 +79,7 @@ impl Packet {
         (self.dwords[0] >> 8) as u8
     }
 
-    /// How many dwords it has; nothing for one that no engine knows.
+    /// How many dwords it has; nothing for one that no engine supports.
     fn length(&self) -> Option<u64> {
         Some(match (self.operation(), self.variant()) {
             // A word of padding each.

@@ -23,7 +23,7 @@ struct Submission {
 
 impl Submission {
     fn is_done(&self) -> bool {
-        // A queue whose index is not the GPU's is told so when its next packet is looked for.
+        // A queue whose index is not the GPU's is refused when its next packet is looked for.
         let is_read = |view| self.queue.read(&view).is_ok_and(|read| read >= self.end);
         self.queue.is_over() || is_read(self.queue.view())
     }
@@ -69,7 +69,7 @@ mod tests {
     use crate::queue::{Pointers, QueueKind, Ring};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// So many queues, numbered from 0, with indices of their own.
+    /// This many queues, numbered from 0, with indices of their own.
     fn queues(count: u64) -> Vec<Arc<Queue>> {
         let (map, ring) = (Arc::<Map>::default(), Ring::new(0, 4096).unwrap());
         let queue = |id| {

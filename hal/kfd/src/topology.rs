@@ -1,4 +1,4 @@
-//! What the runtime is told of the machine: node 0 is the host, the others are GPUs. Figures are
+//! What the runtime reads of the machine: node 0 is the host, the others are GPUs. Figures are
 //! those of boards that are sold; a program may print them, and nothing is timed by them.
 
 use crate::abi::{CacheProperties, HeapType, IoLinkProperties, MemoryProperties, NodeProperties};
@@ -82,7 +82,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A machine with so many GPUs; `None` if the runtime has no such GPU.
+    /// A machine with this many GPUs; `None` if the runtime has no such GPU.
     pub fn new(target: &Target, gpus: u32) -> Option<Topology> {
         let board = BOARDS.iter().find(|board| board.processor == target.processor())?;
         Some(Topology { board, target: target.clone(), units: target.compute_units()?, gpus })

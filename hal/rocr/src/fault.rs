@@ -3,7 +3,7 @@
 use flipwave_device::{AccessKind, Address, FaultCause};
 use hsa_sys::*;
 
-/// The fault that an event of the system tells of, if it does.
+/// The fault that an event of the system reports, if it does.
 pub fn of_event(event: &hsa_amd_event_t) -> Option<FaultCause> {
     if event.event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT {
         return None;

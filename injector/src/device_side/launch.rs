@@ -16,13 +16,13 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// That of a packet whose kernel has waves of so many lanes.
+    /// That of a packet whose kernel has waves of this many lanes.
     pub fn of_packet(packet: &KernelPacket, wave_lanes: u8) -> LaunchShape {
         let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
         LaunchShape { grid, workgroup, wave_lanes, lds_bytes }
     }
 
-    /// That of a dispatch whose kernel has waves of so many lanes and declares so much LDS.
+    /// That of a dispatch whose kernel has waves of this many lanes and declares this much LDS.
     pub(super) fn of_dispatch(dispatch: &Dispatch, wave_lanes: u8, declared_lds: u32) -> Self {
         let lds_bytes = declared_lds.saturating_add(dispatch.dynamic_lds);
         LaunchShape { grid: dispatch.grid, workgroup: dispatch.workgroup, wave_lanes, lds_bytes }

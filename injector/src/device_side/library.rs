@@ -19,7 +19,7 @@ const SOURCES: [(&str, &str); 8] = [
     ("unit", include_str!("../../library/unit.c")),
 ];
 
-/// The sources of a request in one, with room for the counts of so many waves.
+/// The sources of a request in one, with room for the counts of this many waves.
 pub(super) fn source(request: &Request, waves: u64) -> Source {
     let names = request.sources();
     let known = |name: &str| SOURCES.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);

@@ -26,7 +26,7 @@ impl Words {
 }
 
 /// What the variables of the hooks hold in a dispatch of this shape, by their names: on a device
-/// with so many SIMDs to a unit, and lanes to a SIMD. `place` is the address or the offset of what
+/// with this many SIMDs to a unit and lanes to a SIMD. `place` is the address or the offset of what
 /// is no register.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ fn event(event: &Event) -> Vec<u8> {
     words.wide(event.occurrence).wide(window).word(rate).word(key).0
 }
 
-/// `struct unit`, for a dispatch of this shape, on a device with so many SIMDs to a unit.
+/// `struct unit`, for a dispatch of this shape, on a device with this many SIMDs to a unit.
 fn unit(unit: &Unit, shape: &LaunchShape, simds: u8) -> Vec<u8> {
     let [x, y, _] = shape.workgroups();
     let words = Words::default().word(x).word(y).word(shape.workgroup_waves());

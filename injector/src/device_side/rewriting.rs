@@ -21,7 +21,7 @@ pub(super) struct Rewriting {
     pub rewritten: flipwave_hooks::rewrite::Rewritten,
     /// The hooks' variables.
     pub data: (Pc, HookData),
-    /// At most so many instructions are executed for one of the program's.
+    /// At most this many instructions are executed for one of the program's.
     pub slowdown: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Rewritten {
 /// how many waves there may be.
 pub(super) type Sources = HashMap<([&'static str; 3], Option<FloatFormat>, u8, u64), HookSource>;
 
-/// Puts the hooks of a request into a code object, with room for the counts of so many waves.
+/// Puts the hooks of a request into a code object, with room for the counts of this many waves.
 ///
 /// # Errors
 /// [`RewriteError`].

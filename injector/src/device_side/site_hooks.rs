@@ -44,7 +44,7 @@ pub struct SiteHooks {
     variables: BTreeMap<String, Range<u64>>,
 }
 
-/// Why hooks cannot be told what to strike.
+/// Why a site cannot be given to hooks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// The hooks cannot do it.
@@ -70,8 +70,8 @@ impl HookedCode {
             size: data.size(),
             variables: variables.collect(),
         };
-        // Where both versions cannot be there, all dispatches run with hooks, and most of them are
-        // told to strike nothing.
+        // Where both versions cannot be there, all dispatches run with hooks, which strike
+        // nothing in most of them.
         let (object, versions) = match rewritten.beside(original, program) {
             Ok(both) => (both.object, both.rewritten),
             Err(_) => (rewritten.object.clone(), BTreeMap::new()),
@@ -94,7 +94,7 @@ impl SiteHooks {
     }
 
     /// The variables before a dispatch of this shape that the fault at `site` is in, on a device of
-    /// this target. The program's data have numbers, whose addresses `buffer` tells.
+    /// this target. The program's data have numbers, whose addresses `buffer` gives.
     ///
     /// # Errors
     /// [`OrderError`].

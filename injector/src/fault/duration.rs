@@ -10,8 +10,8 @@ pub enum Duration {
     Transient,
     /// It strikes again and again in a window.
     Intermittent(Intermittent),
-    /// It strikes every execution of an operation on one lane slot of one compute unit, of so many
-    /// compute units.
+    /// It strikes every execution of an operation on one lane slot of one compute unit, of this
+    /// many compute units.
     Permanent(NonZeroU32),
 }
 
@@ -30,7 +30,7 @@ impl Intermittent {
     ///
     /// Which ones are is decided by a hash of the number, so that it depends on nothing else: the
     /// 32-bit mixer `lowbias32` of C. Wellons' "Prospecting for hash functions" (2018).
-    pub fn strikes(self, key: u32, n: u64) -> bool {
+    pub(crate) fn strikes(self, key: u32, n: u64) -> bool {
         n == 0 || (n < self.window.get() && mix(key ^ n as u32) < self.rate)
     }
 }

@@ -37,7 +37,7 @@ impl RelativeError {
     /// The bits `before` with the number of this format in them off by the error: multiplied in
     /// double precision by one plus the error, and rounded to nearest even. NaN stays as it is;
     /// what becomes no number is the quiet NaN of the format without a sign.
-    pub fn apply(self, format: FloatFormat, before: u64) -> u64 {
+    pub(crate) fn apply(self, format: FloatFormat, before: u64) -> u64 {
         let old = match format {
             FloatFormat::F16 => widened::<Half>(before as u16),
             FloatFormat::F16High => widened::<Half>((before >> 16) as u16),
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(f32s(1.0, f32::from_bits(1)), 2, "denormal numbers are kept");
     }
 
-    /// A product just above the middle of two halves, by less than single precision tells.
+    /// A product just above the middle of two halves, by less than single precision resolves.
     #[test]
     fn numbers_are_rounded_once() {
         let middle = RelativeError::new(f64::powi(2.0, -11) + f64::powi(2.0, -50)).unwrap();

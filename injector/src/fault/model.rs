@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub enum FaultModel {
     /// One bit inverted: 32 faults per 32-bit word.
     FlipOneBit,
-    /// So many neighbouring bits inverted, 2 to 32: 33 less their number faults per 32-bit word.
+    /// This many neighbouring bits inverted, 2 to 32: 33 less their number faults per 32-bit word.
     FlipAdjacentBits(u8),
-    /// So many different random bits inverted, 2 to 32: one place per word.
+    /// This many different random bits inverted, 2 to 32: one place per word.
     FlipRandomBits(u8),
     /// The bits of a mask inverted: one fault per word.
     FlipMask(u32),
@@ -82,7 +82,7 @@ impl FaultModel {
     }
 
     /// Whether the model can mean anything for a target.
-    pub fn fits(&self, target: FaultTarget) -> bool {
+    pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {
             FaultModel::RelativeError(_) => target.is_typed(),
             _ if target == FaultTarget::Branch => self.places(1, None) > 0,

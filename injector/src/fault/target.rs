@@ -73,7 +73,7 @@ impl FaultTarget {
     }
 
     /// Whether a fault of `scope` in this target has a meaning.
-    pub fn has_scope(self, scope: Scope) -> bool {
+    pub(crate) fn has_scope(self, scope: Scope) -> bool {
         match self {
             // Shared by waves or by all: there is one of each.
             FaultTarget::Lds | FaultTarget::GlobalMemory => scope == Scope::Lane,

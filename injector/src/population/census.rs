@@ -163,7 +163,7 @@ impl Observer for Census<'_> {
     }
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
-        self.instructions.know(|| (self.resources)(state));
+        self.instructions.set_resources(|| (self.resources)(state));
         self.count(&Execution::of(executed, state));
         Watch::On
     }

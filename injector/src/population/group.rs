@@ -95,7 +95,7 @@ impl Group {
     }
 
     /// Whether `inst` belongs to the group.
-    pub fn matches(self, inst: &Inst) -> bool {
+    pub(crate) fn matches(self, inst: &Inst) -> bool {
         let operation = inst.operation;
         let memory = operation.memory();
         match self {
@@ -117,7 +117,7 @@ impl Group {
 
     /// The one group under which results of `inst` are filed: `atomic` for atomics, else the
     /// unit that executes it.
-    pub fn primary(inst: &Inst) -> Group {
+    pub(crate) fn primary(inst: &Inst) -> Group {
         if Group::Atomic.matches(inst) { Group::Atomic } else { unit(inst.operation.class()) }
     }
 }

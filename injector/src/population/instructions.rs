@@ -60,8 +60,8 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Says what waves have, unless it was said before.
-    pub fn know(&mut self, resources: impl FnOnce() -> Resources) {
+    /// Sets what waves have, unless it is set.
+    pub fn set_resources(&mut self, resources: impl FnOnce() -> Resources) {
         self.resources.get_or_insert_with(resources);
     }
 

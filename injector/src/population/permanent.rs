@@ -59,7 +59,7 @@ pub(crate) struct UnitCensus {
 }
 
 impl UnitCensus {
-    /// Nothing counted yet, of a dispatch on a device with so many compute units.
+    /// Nothing counted yet, of a dispatch on a device with this many compute units.
     pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCensus {
         UnitCensus {
             units,

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 /// How a plan is drawn from its population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// So many faults, with replacement; within a stratum each place with the same probability.
+    /// This many faults, with replacement; within a stratum each place with the same probability.
     Random {
         /// How many.
         count: u64,

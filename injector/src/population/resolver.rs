@@ -34,7 +34,7 @@ pub(crate) struct Resolver<'a> {
     exec: HashMap<WaveId, LaneMask>,
 }
 
-/// Gives the value of so many words from a place on.
+/// Gives the value of this many words from a place on.
 type Value<'a> = dyn FnMut(Place, Lane, u8) -> Option<u64> + 'a;
 
 /// A fault drawn, and where that is.
@@ -216,7 +216,7 @@ impl Observer for Resolver<'_> {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let (workload, dispatch) = (self.workload, self.dispatch);
-        self.instructions.know(|| workload.resources(dispatch, state));
+        self.instructions.set_resources(|| workload.resources(dispatch, state));
         let execution = Execution::of(executed, state);
         let cells = Cells { buffers: &[] };
         self.see(&execution, &mut |place, lane, words| cells.read(state, place, lane, words))

@@ -57,7 +57,7 @@ impl FromStr for Stratification {
 pub struct UnknownStratification(pub String);
 
 impl Allocation {
-    /// How many of `count` faults each of the strata with so many places gets: those without a
+    /// How many of `count` faults each of the strata with this many places gets: those without a
     /// place none, of the others each its share, rounded so that the sum is right. What rounding
     /// leaves goes to the largest remainders, of equal ones to the first.
     pub(crate) fn shares(self, count: u64, places: &[u64]) -> Vec<u64> {

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_values_of_memory_instructions_are_told_apart() {
+    fn addresses_and_values_of_memory_instructions_are_distinguished() {
         for (text, load, store, value) in [
             ("global_load_dword v0, v[2:3], off", "v2 v3", "", ""),
             ("global_load_dword v0, v2, s[4:5]", "v2 s4 s5", "", ""),

@@ -21,8 +21,8 @@ const WHOLE_STATES: u64 = 32;
 /// more, every other state is kept.
 const MOST_STATE_BYTES: u64 = 1 << 30;
 
-/// A workgroup that executes more than one part in so many of a dispatch is not worth being executed
-/// alone: to watch what it touches costs as much.
+/// A workgroup that executes more than one part in this many of a dispatch is not worth being
+/// executed alone: to watch what it touches costs as much.
 const LARGE: u64 = 6;
 
 /// Bytes of device memory, over all dispatches that are struck, at most: beyond them no states are

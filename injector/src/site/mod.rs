@@ -192,7 +192,7 @@ impl Event {
     }
 
     /// Whether an execution of the instruction is, by its number among the wave's own.
-    pub fn strikes(&self, occurrence: u64) -> bool {
+    pub(crate) fn strikes(&self, occurrence: u64) -> bool {
         match (occurrence.checked_sub(self.occurrence), self.intermittent) {
             (None, _) => false,
             (Some(n), None) => n == 0,
@@ -201,7 +201,7 @@ impl Event {
     }
 
     /// Whether it is one execution by one wave.
-    pub fn is_single(&self) -> bool {
+    pub(crate) fn is_single(&self) -> bool {
         self.wave.is_some() && self.intermittent.is_none()
     }
 
@@ -216,16 +216,16 @@ impl Unit {
     /// SIMDs of a compute unit and the lanes that each of them executes at once: four of 16 up to
     /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 from gfx10 on (RDNA ISA
     /// documents).
-    pub fn simds(target: &Target) -> (u8, u8) {
+    pub(crate) fn simds(target: &Target) -> (u8, u8) {
         match target.simds_per_unit() {
             2 => (2, 32),
             _ => (4, 16),
         }
     }
 
-    /// The compute unit and the SIMD that a wave runs on, of a dispatch with so many workgroups in x
-    /// and y, on a device with so many SIMDs to a unit.
-    pub fn place_of(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> (u32, u8) {
+    /// The compute unit and the SIMD that a wave runs on, of a dispatch with this many workgroups
+    /// in x and y, on a device with this many SIMDs to a unit.
+    pub(crate) fn place_of(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> (u32, u8) {
         let [x, y, z] = wave.workgroup.map(u64::from);
         let [width, height] = workgroups.map(u64::from);
         let number = x + width * (y + height * z);
@@ -266,7 +266,7 @@ impl Lanes {
 
 impl Place {
     /// Whether each lane has its own.
-    pub fn is_per_lane(self) -> bool {
+    pub(crate) fn is_per_lane(self) -> bool {
         match self {
             Place::Register(register) | Place::Source(register) => register.is_per_lane(),
             Place::Scratch(_) => true,
@@ -275,7 +275,7 @@ impl Place {
     }
 
     /// Width in bits.
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         match self {
             Place::Register(register) | Place::Source(register) => register.bits(),
             Place::Branch => 1,
@@ -293,7 +293,7 @@ impl Place {
     }
 
     /// Whether it is struck before the instruction is executed.
-    pub fn is_struck_before(self) -> bool {
+    pub(crate) fn is_struck_before(self) -> bool {
         matches!(self, Place::Source(_) | Place::Encoding(_))
     }
 }

@@ -152,7 +152,7 @@ impl Memory {
         self.lasting.iter().any(|range| range.contains(&place))
     }
 
-    /// The golden run has written these bytes, and the faulty run those; `now` tells what the
+    /// The golden run has written these bytes, and the faulty run those; `now` gives what the
     /// faulty run has at an address.
     pub fn change(
         &mut self,
@@ -270,7 +270,7 @@ mod tests {
         let wrong = |place, golden, faulty| WrongByte { place, golden, faulty };
         assert_eq!(change.new, [wrong(11, 2, 0), wrong(12, 9, 2), wrong(200, 0, 3)]);
         assert_eq!(memory.wrong(), (2, 1));
-        // What was wrong is overwritten with the same in both, without being told anew.
+        // What was wrong is overwritten with the same in both, and is not reported again.
         let change = memory.change(&[(Address(12), 4)], &[byte(12, 2, 4)], |_| Some(4));
         assert!(!change.is_wrong && change.new.is_empty());
         assert_eq!(memory.wrong(), (1, 1));

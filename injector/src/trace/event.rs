@@ -1,4 +1,4 @@
-//! What a trace tells: steps of the faulty run, and what happened at them.
+//! What a trace records: steps of the faulty run, and what happened at them.
 
 use super::Spread;
 use flipwave_codeobj::SourceLine;

@@ -62,7 +62,7 @@ impl Found {
         }
     }
 
-    /// What there is to tell, in this order; what the fault itself struck is no result of an
+    /// What there is to record, in this order; what the fault itself struck is no result of an
     /// instruction.
     pub fn happened(&self, is_struck: bool, place: Place) -> Vec<What> {
         let value = self.register.or(self.lds).or(self.memory);

@@ -21,11 +21,11 @@ impl Left {
         Spread { memory_bytes, ..Spread::default() }
     }
 
-    /// Tells what of `faulty` is wrong, unless that is known.
+    /// Records what of `faulty` is wrong, unless that is recorded.
     ///
     /// # Errors
     /// None for the device of the faulty run.
-    pub fn tell(
+    pub fn record(
         &self,
         faulty: &EmbeddedGpu,
         outputs: &[Buffer],
@@ -38,12 +38,12 @@ impl Left {
             faulty.read_pages(Address(place), &mut now)?;
             let [faulty] = now;
             let wrong = found::wrong(&WrongByte { place, golden, faulty });
-            let is_known = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
-            if !story.has_told(is_known) {
-                story.tell(What::Missing(wrong), spread, step);
+            let is_recorded = |what: &What| matches!(what, What::Escape { .. } | What::Missing(_));
+            if !story.has(is_recorded) {
+                story.record(What::Missing(wrong), spread, step);
             }
             if let Some(output) = found::output_at(place, outputs) {
-                story.tell(output, spread, step);
+                story.record(output, spread, step);
                 break;
             }
         }
@@ -51,7 +51,7 @@ impl Left {
         Ok(())
     }
 
-    /// The memory of both runs has changed without a kernel: tells what that has made wrong, or
+    /// The memory of both runs has changed without a kernel: records what that has made wrong, or
     /// right, and gives what differs now.
     ///
     /// # Errors
@@ -65,12 +65,12 @@ impl Left {
     ) -> Result<Memory, DeviceError> {
         let was_wrong = !self.spread().is_none();
         let now = Left { memory: Memory::between(golden, faulty)?, ..self };
-        now.tell(faulty, outputs, story)?;
+        now.record(faulty, outputs, story)?;
         if let Some(step) = &now.step
             && was_wrong
             && now.spread().is_none()
         {
-            story.tell(What::Gone(Gone::Changed), Spread::default(), step);
+            story.record(What::Gone(Gone::Changed), Spread::default(), step);
         }
         Ok(now.memory)
     }

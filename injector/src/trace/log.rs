@@ -51,7 +51,7 @@ pub enum Keep {
     All,
     /// All but registers: it is on another path in the faulty run.
     Bytes,
-    /// Nothing: the faulty run does not come to it. The bytes that it writes are told at once.
+    /// Nothing: the faulty run does not come to it. The bytes that it writes are reported at once.
     Nothing,
 }
 
@@ -78,7 +78,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log that takes about so many words of memory at most.
+    /// An empty log that takes at most about this many words of memory.
     pub fn new(capacity: usize) -> Log {
         Log {
             capacity,

@@ -42,8 +42,8 @@ use story::Story;
 pub struct Trace {
     /// What was struck.
     pub struck: Struck,
-    /// What happened, in order. Each kind is told the first time, or the first time in each wave,
-    /// and of [`What::Gone`] the last time.
+    /// What happened, in order. Each kind is recorded the first time, or the first time in each
+    /// wave, and of [`What::Gone`] the last time.
     pub events: Vec<Event>,
     /// What differed over time: at every instruction that changed it, or evenly spaced where those
     /// are many.
@@ -139,7 +139,7 @@ impl From<DeviceError> for TraceError {
     }
 }
 
-/// Runs `workload` with a fault at `site` beside itself without one, and tells how they differ.
+/// Runs `workload` with a fault at `site` beside itself without one, and records how they differ.
 /// `limits` are the watchdogs of the dispatches in wave instructions, as
 /// [`Golden::instruction_limits`](crate::Golden::instruction_limits) gives them.
 ///

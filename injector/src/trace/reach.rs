@@ -8,7 +8,7 @@ use crate::{Site, Workload};
 use flipwave_device::Completion;
 use flipwave_sim::{EmbeddedGpu, Progress};
 
-/// Wave instructions among which the first strike is looked for at a time: so many may be
+/// Wave instructions among which the first strike is looked for at a time: this many may be
 /// executed side by side before it.
 const CHUNK: u64 = 4096;
 

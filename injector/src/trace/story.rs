@@ -7,7 +7,7 @@ use flipwave_device::WaveId;
 use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
 
-/// Most waves whose first difference or other path is told of.
+/// Most waves whose first difference or other path is recorded.
 const MOST: usize = 256;
 
 /// A kind of event; of those that each wave has, of which wave of which dispatch.
@@ -17,8 +17,8 @@ type Kind = (Discriminant<What>, Option<(u32, WaveId)>);
 #[derive(Debug)]
 pub struct Story {
     events: Vec<Event>,
-    /// What was told.
-    told: HashSet<Kind>,
+    /// The kinds of events that need no other event.
+    recorded: HashSet<Kind>,
     series: Series,
     left_out: LeftOut,
     /// Wave instructions since the fault, if it has struck.
@@ -31,7 +31,7 @@ impl Story {
     pub fn new() -> Story {
         Story {
             events: Vec::new(),
-            told: HashSet::new(),
+            recorded: HashSet::new(),
             series: Series::new(),
             left_out: LeftOut::default(),
             time: None,
@@ -58,16 +58,16 @@ impl Story {
     }
 
     /// A difference in the wave of this step needs no event.
-    pub fn know(&mut self, step: &Step) {
-        self.told.insert((discriminant(&What::Wave), Some((step.dispatch, step.wave))));
+    pub fn skip_wave(&mut self, step: &Step) {
+        self.recorded.insert((discriminant(&What::Wave), Some((step.dispatch, step.wave))));
     }
 
-    /// Tells of an event, unless it is another of a kind that is told once. Of [`What::Gone`] the
-    /// last one counts.
-    pub fn tell(&mut self, what: What, spread: Spread, step: &Step) {
+    /// Records an event, unless it is another of a kind that is recorded once. Of [`What::Gone`]
+    /// the last one counts.
+    pub fn record(&mut self, what: What, spread: Spread, step: &Step) {
         let is_of_wave = matches!(what, What::Wave | What::Path { .. });
         let which = is_of_wave.then_some((step.dispatch, step.wave));
-        let is_new = self.told.insert((discriminant(&what), which));
+        let is_new = self.recorded.insert((discriminant(&what), which));
         if matches!(what, What::Gone(_)) {
             self.events.retain(|event| !matches!(event.what, What::Gone(_)));
         } else if !is_new {
@@ -84,8 +84,8 @@ impl Story {
         self.series.add(spread, step);
     }
 
-    /// Whether something like this was told.
-    pub fn has_told(&self, is: impl Fn(&What) -> bool) -> bool {
+    /// Whether an event like this is recorded.
+    pub fn has(&self, is: impl Fn(&What) -> bool) -> bool {
         self.events.iter().any(|event| is(&event.what))
     }
 

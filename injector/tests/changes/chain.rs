@@ -19,7 +19,7 @@ const OUT: usize = 3;
 const KEPT: usize = 4;
 pub const NOTE: usize = 5;
 
-/// So many words that are no two alike.
+/// This many words, no two of them alike.
 pub fn words(seed: u32, count: usize) -> Vec<u32> {
     (0..count as u32).map(|i| (i + seed).wrapping_mul(0x9e37_79b9) >> 3).collect()
 }

@@ -244,13 +244,13 @@ fn traces_end_as_the_runs_do() {
             }
             Some(own) => (0..).zip(own.iter().zip(&golden.outputs)).filter_map(count).collect(),
         };
-        let told: Vec<(usize, u64)> = match &found.ending {
+        let escapes: Vec<(usize, u64)> = match &found.ending {
             TraceEnding::Escaped(all) => all.iter().map(|own| (own.output, own.bytes)).collect(),
             TraceEnding::Died | TraceEnding::Contained { .. } => Vec::new(),
             TraceEnding::Faulted { .. } => panic!("{site}"),
         };
-        escaped += u32::from(!told.is_empty());
-        assert_eq!(told, wrong, "{site}");
+        escaped += u32::from(!escapes.is_empty());
+        assert_eq!(escapes, wrong, "{site}");
     }
     assert!(escaped > 20, "{escaped}");
 }

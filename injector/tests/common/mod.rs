@@ -30,7 +30,7 @@ pub fn compile(file: &str, processor: &str, options: &[&str]) -> CodeObject {
     CodeObject::parse(&output.stdout).expect("a code object")
 }
 
-/// So many sites of a fault; none where it has no place in the workload.
+/// This many sites of a fault; none where it has no place in the workload.
 pub fn planned(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Planned> {
     let all = Selection::default();
     let whole = Stratification::default();

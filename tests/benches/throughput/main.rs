@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const RUNS: usize = 15;
 
-/// The kernels; whether other GPUs' compilers know what they are made of.
+/// The kernels; whether other GPUs' compilers support what they are made of.
 const KERNELS: [(&str, bool); 4] =
     [("matmul_naive", true), ("matmul_tiled", true), ("saxpy_loop", true), ("matmul_mfma", false)];
 

@@ -6,7 +6,7 @@ use flipwave_tests::{random_words, to_bytes, to_values};
 const COUNT: usize = 256;
 
 #[test]
-fn lanes_tell_each_other_their_values() {
+fn lanes_exchange_their_values() {
     let values: Vec<i32> = random_words(COUNT).iter().map(|word| *word as i32 >> 4).collect();
     at_every_level("lanes.hip", &[], |mut program| {
         let arguments = [
@@ -26,7 +26,7 @@ fn lanes_tell_each_other_their_values() {
     });
 }
 
-/// What waves of so many lanes exchange.
+/// What waves of this many lanes exchange.
 fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
     let (mut sums, mut shuffled, mut ballots) = (Vec::new(), Vec::new(), Vec::new());
     for wave in values.chunks(lanes) {

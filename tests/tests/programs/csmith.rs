@@ -59,7 +59,7 @@ impl Globals {
         if self == Globals::InLds { 16 } else { self.lanes() }
     }
 
-    /// The macro that tells `csmith_entry.h`.
+    /// The macro that selects it in `csmith_entry.h`.
     pub fn definition(self) -> &'static str {
         match self {
             Globals::OfModule => "-DGLOBALS_OF_MODULE",

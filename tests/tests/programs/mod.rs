@@ -1,5 +1,5 @@
 //! Programs compiled by the same compiler for the host and for the embedded GPU give the same
-//! bits: an oracle that knows nothing of our reading of the ISA.
+//! bits: an oracle that is independent of our reading of the ISA.
 
 mod case;
 mod csmith;

@@ -39,7 +39,7 @@ fn patched(code_object: &[u8], pc: Pc, bytes: &[u8]) -> Vec<u8> {
     patched
 }
 
-/// `s_nop` of so many wait states.
+/// `s_nop` of this many wait states.
 fn nop(wait_states: u8) -> [u8; 4] {
     [wait_states - 1, 0, 0x80, 0xbf]
 }

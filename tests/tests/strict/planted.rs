@@ -7,7 +7,7 @@ use flipwave_tests::{Assembly, Machine, TestProgram, assemble_for};
 /// Dwords of the buffer: not a whole page.
 const BUFFER: usize = 1000;
 
-/// Runs instructions in workgroups of so many work-items, and gives what strict execution finds.
+/// Runs instructions in workgroups of this many work-items, and gives what strict execution finds.
 pub fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
     let mut program = TestProgram::new(&assembly.code_object);
     let buffer = program.output(&[0u32; BUFFER]);

@@ -204,7 +204,7 @@ const HAZARDS: &[(&str, &str, u32, &str)] = &[
     ("", "v_dot2_f32_f16 v4, v0, v1, v4", 3, "v_dot2_f32_f16 v5, v4, v1, v5"),
 ];
 
-/// `s_nop`s of so many wait states in all.
+/// `s_nop`s of this many wait states in all.
 fn nops(states: u32) -> String {
     let (eights, rest) = (states / 8, states % 8);
     let rest = if rest > 0 { format!("s_nop {}\n", rest - 1) } else { String::new() };

@@ -1,4 +1,4 @@
-//! What waves execute, seen by the embedded GPU; nothing here knows of hooks.
+//! What waves execute, seen by the embedded GPU without hooks.
 
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, MemoryOperand, MemorySpace, Pc, Register};

@@ -41,7 +41,8 @@ fn nondeterminism_is_an_error_that_names_the_first_difference() {
     golden("echo $$", ", golden_runs: 1", "").expect("one run");
 }
 
-/// The recorded run is confirmed like any other: that tells of an application that was run once.
+/// The recorded run is confirmed like any other, which finds what differs in an application that
+/// was run once.
 #[test]
 fn another_run_than_the_only_one_is_noticed() {
     let confirmed = |script: &str, keys: &str, others: &str| {

@@ -30,7 +30,7 @@ fn after_result(fault: &str) -> Judged {
 }
 
 #[test]
-fn every_way_to_end_is_told_from_the_others() {
+fn every_way_to_end_is_distinguished_from_the_others() {
     assert!(matches!(after_result("true"), Judged::Matches { is_exact: true, .. }));
     assert!(matches!(after_result("echo 2"), Judged::Differs { .. }));
     assert_eq!(after_result("exit 1"), Judged::Ended(Ended::Exited(1)));
@@ -91,7 +91,7 @@ fn files_are_compared_and_missing_ones_differ() {
 }
 
 #[test]
-fn a_check_tells_right_from_wrong() {
+fn a_check_distinguishes_right_from_wrong() {
     let check = "compare: [check: [sh, -c, 'test $(cat out) -ge $(cat $FLIPWAVE_GOLDEN/out) && \
                  diff $FLIPWAVE_STDOUT $FLIPWAVE_GOLDEN_STDOUT']]";
     let judge = |fault| judged("echo 5 > out; echo x; eval \"$FAULT\"", "", check, fault);

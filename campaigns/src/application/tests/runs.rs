@@ -175,7 +175,7 @@ fn the_environment_is_the_stated_one() {
 
 #[test]
 fn runs_are_alike_and_leave_no_core() {
-    // Where the stack is, as the kernel tells it: the address is random otherwise.
+    // Where the stack is, as the kernel gives it: the address is random otherwise.
     let stack = "grep stack /proc/self/maps; ulimit -c";
     let (one, other) = (run(stack), run(stack));
     assert!(one.stdout.ends_with(b"\n0\n"));

@@ -12,7 +12,7 @@ const HEADER: u64 = 64;
 /// Size of a program header.
 const PROGRAM_HEADER: u64 = 56;
 
-/// The largest alignment accepted: the largest page size that linkers know.
+/// The largest alignment accepted: the largest page size that linkers use.
 const LARGEST_ALIGNMENT: u64 = 2 << 20;
 
 /// A segment to make.

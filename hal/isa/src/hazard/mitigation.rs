@@ -7,7 +7,7 @@ use std::fmt;
 /// What keeps a hazard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mitigation {
-    /// So many wait states.
+    /// This many wait states.
     WaitStates(u8),
     /// An instruction, as the assembler writes it.
     Instruction(String),

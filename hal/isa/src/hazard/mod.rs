@@ -76,7 +76,7 @@ pub enum Meeting {
 /// two meet.
 pub type Pattern = fn(&[Preceding<'_>], &Inst) -> Option<(usize, Vec<RegisterRange>)>;
 
-/// So many instructions of a kind, which end a hazard.
+/// A number of instructions of a kind, which end a hazard.
 #[derive(Debug)]
 pub struct End {
     /// The kind.
@@ -88,7 +88,7 @@ pub struct End {
 /// What must lie between the instructions of a hazard.
 #[derive(Clone, Copy, Debug)]
 pub enum Remedy {
-    /// So many wait states. Each instruction is one, `s_nop N` is N + 1.
+    /// This many wait states. Each instruction is one, `s_nop N` is N + 1.
     WaitStates(u8),
     /// As many wait states as the trigger, a matrix operation, makes necessary.
     OfTrigger(fn(&Inst) -> u8),

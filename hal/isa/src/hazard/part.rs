@@ -36,7 +36,7 @@ pub enum Part {
 
 impl Part {
     /// Whether they are vector registers.
-    pub fn is_of_vectors(self) -> bool {
+    pub(crate) fn is_of_vectors(self) -> bool {
         match self {
             Part::VectorsWritten
             | Part::VectorsRead

@@ -93,7 +93,7 @@ impl Rows {
         self.reaching.iter_mut().for_each(|rows| *rows &= !missing);
     }
 
-    /// Whether an instruction may be the victim of a hazard that another one set up so many wait
+    /// Whether an instruction may be the victim of a hazard that another one set up this many wait
     /// states before it.
     pub fn may_meet(&self, victim: &Roles, trigger: &Roles, wait_states: u32) -> bool {
         let most = self.reaching.len() - 1;

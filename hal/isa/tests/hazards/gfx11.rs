@@ -71,7 +71,7 @@ const MASKS: &[&str] = &[
     "$vgpr0 = V_MOV_B32_e32 $sgpr5, implicit $exec",
 ];
 
-/// Part of a sequence, so many times.
+/// Part of a sequence, this many times.
 fn repeated(line: &'static str, count: usize) -> Vec<&'static str> {
     vec![line; count]
 }
@@ -170,7 +170,7 @@ fn table(processor: &str, wave_size: u8) -> (Isa, Families, Vec<Recognized>) {
     (isa, families, recognized)
 }
 
-/// LLVM's insertion of wait counts knows it.
+/// LLVM's insertion of wait counts handles it.
 const ELSEWHERE: [&str; 1] = ["an instruction, s_sendmsg MSG_DEALLOC_VGPRS follows"];
 
 const MACHINES: [(&str, u8); 4] =

@@ -78,7 +78,7 @@ const TRIPLES: &[[&str; 3]] = &[
     ],
 ];
 
-/// Names of rows that LLVM does not know: its code generator never reads the flags as data.
+/// Names of rows that LLVM does not have: its code generator never reads the flags as data.
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 fn table() -> (Isa, Families, Vec<Recognized>) {

@@ -80,7 +80,7 @@ fn quick_look_misses_none(isa: &Isa, families: &Families, recognized: &[Recogniz
     }
 }
 
-/// Demands that each row asked for something, apart from those that LLVM does not know.
+/// Demands that each row asked for something, apart from those that LLVM does not have.
 fn all_reached(families: &Families, reached: &HashSet<&str>, manual_alone: &[&str]) {
     let rows = families.iter().flat_map(|family| family.iter().map(|hazard| hazard.name));
     let unreached: Vec<_> =

@@ -481,16 +481,16 @@ fn hostile_queues_neither_crash_the_engines_nor_make_them_write_elsewhere() {
     eprintln!("\r{} episodes, {turns} turns, {} s", episode - first, clock.elapsed().as_secs());
 }
 
-/// Notes what it is told, runs nothing, and has a packet changed while it is made ready.
+/// Records its calls, runs nothing, and has a packet changed while it is made ready.
 struct Noting {
-    told: Arc<Mutex<Vec<&'static str>>>,
+    calls: Arc<Mutex<Vec<&'static str>>>,
     /// Where a word is written, if one is.
     changed: Option<u64>,
 }
 
 impl Driver for Noting {
     fn begin(&mut self, _: &Machine, _: &KernelDispatch) -> Result<(), DeviceError> {
-        self.told.lock().unwrap().push("begin");
+        self.calls.lock().unwrap().push("begin");
         if let Some(place) = self.changed {
             // SAFETY: in a page of the host's that the GPU may access.
             unsafe { (host_address(place) as *mut u64).write_volatile(0x1000) };
@@ -508,7 +508,7 @@ impl Driver for Noting {
     }
 
     fn abandon(&mut self) {
-        self.told.lock().unwrap().push("abandon");
+        self.calls.lock().unwrap().push("abandon");
     }
 }
 
@@ -531,17 +531,17 @@ fn a_driver_learns_that_a_dispatch_has_no_end() {
         world.put(structure + 128, 0);
         world.put(structure + 56, 1);
         world.put(structure + 192, 0);
-        let told = Arc::<Mutex<Vec<&'static str>>>::default();
+        let calls = Arc::<Mutex<Vec<&'static str>>>::default();
         let changed = is_changed.then_some(ring + 32);
-        world.compute.driver = Box::new(Noting { told: Arc::clone(&told), changed });
+        world.compute.driver = Box::new(Noting { calls: Arc::clone(&calls), changed });
         let packet = aql::next(&queue).expect("a packet");
         queue.is_gone.store(true, Ordering::Release);
         world.compute.take(&queue, &packet).expect("no failure");
-        assert_eq!(*told.lock().unwrap(), ["begin", "abandon"], "changed: {is_changed}");
+        assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "changed: {is_changed}");
     }
 }
 
-/// The variable by which a process is told to check nothing.
+/// The variable that makes a process check nothing.
 const UNCHECKED: &str = "FLIPWAVE_TEST_UNCHECKED";
 
 /// Not a test: what the test below runs in a process of its own as a negative control.

@@ -76,15 +76,15 @@ impl Agent {
         };
         HsaError::check("hsa_agent_iterate_isas", status)?;
         let Some(best) = sets.first() else { return Err(OpenError::UnknownTarget("?".into())) };
-        let tell = |attribute, place: *mut c_void| {
+        let query = |attribute, place: *mut c_void| {
             // SAFETY: as much room as the attribute needs.
             let status = unsafe { (functions.hsa_isa_get_info_alt)(*best, attribute, place) };
             HsaError::check("hsa_isa_get_info_alt", status)
         };
         let mut length = 0u32;
-        tell(HSA_ISA_INFO_NAME_LENGTH, (&raw mut length).cast())?;
+        query(HSA_ISA_INFO_NAME_LENGTH, (&raw mut length).cast())?;
         let mut name = vec![0u8; length as usize + 1];
-        tell(HSA_ISA_INFO_NAME, name.as_mut_ptr().cast())?;
+        query(HSA_ISA_INFO_NAME, name.as_mut_ptr().cast())?;
         let name: Vec<u8> = name.into_iter().take_while(|byte| *byte != 0).collect();
         let name = String::from_utf8_lossy(&name);
         let processor = name.split_once("--").map_or(&*name, |(_, processor)| processor);
@@ -132,19 +132,19 @@ fn pool(functions: &Functions, agent: hsa_agent_t, wanted: u32) -> Result<Option
     };
     HsaError::check("hsa_amd_agent_iterate_memory_pools", status)?;
     for pool in pools {
-        let tell = |attribute, place: *mut c_void| {
+        let query = |attribute, place: *mut c_void| {
             // SAFETY: as much room as the attribute needs.
             let status =
                 unsafe { (functions.hsa_amd_memory_pool_get_info)(pool, attribute, place) };
             HsaError::check("hsa_amd_memory_pool_get_info", status)
         };
         let (mut segment, mut flags, mut is_open) = (u32::MAX, 0u32, false);
-        tell(HSA_AMD_MEMORY_POOL_INFO_SEGMENT, (&raw mut segment).cast())?;
-        tell(HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, (&raw mut is_open).cast())?;
+        query(HSA_AMD_MEMORY_POOL_INFO_SEGMENT, (&raw mut segment).cast())?;
+        query(HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, (&raw mut is_open).cast())?;
         if segment != HSA_AMD_SEGMENT_GLOBAL || !is_open {
             continue;
         }
-        tell(HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast())?;
+        query(HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast())?;
         if flags & wanted != 0 {
             return Ok(Some(Pool(pool)));
         }

@@ -1,4 +1,4 @@
-//! What the runtime tells of dispatches that go wrong.
+//! What the runtime reports of dispatches that go wrong.
 
 use crate::fault;
 use flipwave_device::FaultCause;
@@ -6,11 +6,11 @@ use hsa_sys::*;
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The last access to memory that was not there. The runtime tells it to the process, once for all
-/// devices.
+/// The last access to memory that was not there. The runtime reports it to the process, once for
+/// all devices.
 static MEMORY_FAULT: Mutex<Option<FaultCause>> = Mutex::new(None);
 
-/// Has the runtime tell of such accesses; otherwise it would end the process.
+/// Has the runtime report such accesses; otherwise it would end the process.
 pub fn listen(functions: &Functions) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -28,7 +28,7 @@ unsafe extern "C" fn on_event(event: *const hsa_amd_event_t, _: *mut c_void) -> 
     HSA_STATUS_SUCCESS
 }
 
-/// The memory fault that has happened, if one has; it is told once.
+/// The memory fault that has happened, if one has; it is given once.
 pub fn memory_fault() -> Option<FaultCause> {
     MEMORY_FAULT.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

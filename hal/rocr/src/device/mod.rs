@@ -29,14 +29,14 @@ const ZEROS: usize = 1 << 20;
 /// A GPU that AMD's runtime has: of silicon, or the embedded one in a process that `flipwave exec`
 /// has started.
 ///
-/// What hardware does not tell:
+/// What hardware does not report:
 /// - It counts no instructions. [`Dispatch::instruction_limit`] is not looked at; a dispatch is
 ///   ended as hung when it takes longer than [`RocrDevice::set_time_limit`] says, and the number
 ///   of instructions of such an end is 0. Of [`Statistics`] only the waves are known, by the
 ///   shape of the launch; the others are 0.
 /// - It says that a dispatch faulted, not where: the place of a fault is the kernel's entry and
 ///   the first wave. The address of a memory violation is that of its page, or 0 where the runtime
-///   knows none; the words of illegal instructions and the lanes are not known.
+///   has none; the words of illegal instructions and the lanes are not known.
 /// - After a fault or a hang the GPU may be of no use to this process any more. A new process has
 ///   a new one.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub enum OpenError {
     /// The runtime has refused a call.
     #[error("AMD's runtime: {0}; is there a GPU, and may this user use it?")]
     Hsa(#[from] HsaError),
-    /// Not so many GPUs.
+    /// Fewer GPUs than that.
     #[error("there is no GPU {wanted}, counted from 0: AMD's runtime has {present}")]
     NoGpu {
         /// The one asked for.
@@ -71,7 +71,7 @@ pub enum OpenError {
         present: usize,
     },
     /// A GPU that is not known here.
-    #[error("the GPU is a {0}, which Flipwave does not know")]
+    #[error("the GPU is a {0}, which Flipwave does not support")]
     UnknownTarget(String),
     /// A GPU without memory that one may allocate.
     #[error("AMD's runtime has no {0} memory for the GPU")]
@@ -80,7 +80,7 @@ pub enum OpenError {
 
 impl RocrDevice {
     /// The time after which a dispatch counts as hung, if nothing else is said.
-    pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+    const TIME_LIMIT: Duration = Duration::from_secs(60);
 
     /// Opens a GPU, counted from 0.
     ///
@@ -237,7 +237,7 @@ impl Device for RocrDevice {
         // The runtime gives no memory for nothing.
         let bytes = dispatch.kernarg.len().max(64) as u64;
         let kernarg = self.allocate_in(self.agent.kernarg, bytes)?;
-        // SAFETY: memory of the host that was just allocated, of at least so many bytes.
+        // SAFETY: memory of the host that was just allocated, of at least this many bytes.
         unsafe {
             let place = kernarg.0 as *mut u8;
             place.copy_from_nonoverlapping(dispatch.kernarg.as_ptr(), dispatch.kernarg.len());

@@ -17,7 +17,7 @@ const LARGEST_WORKGROUP: u64 = 1024;
 pub struct Module {
     functions: Functions,
     executable: hsa_executable_t,
-    /// The runtime tells debuggers where its bytes are.
+    /// The runtime lists for debuggers where its bytes are.
     object: CodeObject,
     /// ELF virtual addresses.
     pub image: Range<u64>,

@@ -35,8 +35,8 @@ pub struct LoadedCode {
     pub id: CodeId,
     pub agent: hsa_agent_t,
     pub original: Arc<CodeObject>,
-    /// What was loaded in its place. The runtime tells debuggers of its bytes, which stay as long
-    /// as the executable.
+    /// What was loaded in its place. The runtime lists its bytes for debuggers, so that they stay
+    /// as long as the executable.
     pub replacement: Option<Replacement>,
 }
 
@@ -78,7 +78,7 @@ impl LoadedKernel {
     }
 }
 
-/// Tells the address of the descriptor that a symbol of an executable is for.
+/// Gives the address of the descriptor that a symbol of an executable is for.
 pub type FindKernel<'a> = dyn Fn(&str, hsa_agent_t) -> Result<Address, HsaError> + 'a;
 
 impl Registry {
@@ -96,7 +96,7 @@ impl Registry {
         let Some(own) = self.executables.get_mut(&executable) else { return };
         for code in &own.codes {
             for kernel in code.original.kernels() {
-                // A kernel that the runtime does not know cannot be dispatched.
+                // A kernel that the runtime does not have cannot be dispatched.
                 let Ok(kernel) = loaded(code, kernel, find) else { continue };
                 own.kernels.push(kernel.named.descriptor.0);
                 self.kernels.insert(kernel.named.descriptor.0, Arc::new(kernel));

@@ -34,8 +34,8 @@ pub fn read(gpu: hsa_agent_t, address: Address, bytes: &mut [u8]) -> Result<(), 
     let status = unsafe { (functions.hsa_signal_create)(1, 0, null(), &mut signal) };
     HsaError::check("hsa_signal_create", status)?;
     let from = address.0 as *const _;
-    // SAFETY: the runtime refuses sources that it does not know; the destination was locked for
-    // the GPU.
+    // SAFETY: the runtime refuses sources that it does not recognise; the destination was locked
+    // for the GPU.
     let status = unsafe {
         let copy = functions.hsa_amd_memory_async_copy;
         copy(seen, host, from, gpu, place.len(), 0, null(), signal)

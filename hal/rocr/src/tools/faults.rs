@@ -1,4 +1,4 @@
-//! Faults that the runtime tells an application of: the interceptor learns of them first.
+//! Faults that the runtime reports to an application: the interceptor learns of them first.
 
 use super::{TOOLS, Tools};
 use crate::fault;
@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Once;
 
-/// Whom the application has told to call when a queue stops.
+/// What the application has asked to be called when a queue stops.
 #[derive(Debug)]
 pub struct QueueCallback {
     callback: Option<queue_callback>,
@@ -43,18 +43,18 @@ pub unsafe extern "C" fn on_queue_error(
     }
 }
 
-/// Has the runtime tell of memory faults, which belong to no queue. It tells in the order of
+/// Has the runtime report memory faults, which belong to no queue. It reports in the order of
 /// registration, so that this has to come before the application does the same.
 pub fn listen(tools: &Tools) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let register = tools.amd.hsa_amd_register_system_event_handler_fn;
-        // SAFETY: a function that stays. Where it is refused memory faults are not told.
+        // SAFETY: a function that stays. Where it is refused memory faults are not reported.
         let _ = unsafe { register(on_event, null_mut()) };
     });
 }
 
-/// The application registers whom to tell.
+/// The application registers a handler.
 pub unsafe extern "C" fn register_system_event_handler(
     callback: hsa_amd_system_event_callback_t,
     data: *mut c_void,

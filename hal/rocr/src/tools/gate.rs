@@ -51,13 +51,13 @@ impl Gate {
             std::thread::spawn(move || keep(&receiver));
             sender
         });
-        let tell = |event: fn(Arc<Job>) -> Event| {
+        let send = |event: fn(Arc<Job>) -> Event| {
             let (events, job) = (events.clone(), Arc::clone(job));
             // Nobody is there any more only when the process ends.
             Box::new(move || _ = events.send(event(job)))
         };
-        job.ready.when_zero(tell(Event::Ready))?;
-        job.done.when_zero(tell(Event::Done))
+        job.ready.when_zero(send(Event::Ready))?;
+        job.done.when_zero(send(Event::Done))
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Dispatch>> {
@@ -92,7 +92,7 @@ fn keep(events: &Receiver<Event>) {
         match event {
             Ok(Event::Ready(job)) => {
                 job.queue.all_before_is_done();
-                // The runtime's thread for signals has told of this one after all of theirs.
+                // The runtime's thread for signals has reported this one after all of theirs.
                 gone.drain(..).for_each(|queue| queue.all_before_is_done());
                 waiting.push_back(job);
             }

@@ -87,7 +87,8 @@ pub trait Interceptor: Send + Sync {
     }
 
     /// Something went wrong on a GPU, mostly in the dispatch that was under way: the runtime has
-    /// said so, and tells the application when this returns; or it takes longer than it may.
+    /// reported it, and reports it to the application when this returns; or it takes longer than it
+    /// may.
     fn fault(&self, _dispatch: Option<&Dispatch>, _cause: &FaultCause, _memory: &Memory) {}
 
     /// The application is done with the runtime.

@@ -35,7 +35,8 @@ impl Memory {
         if let Some(gpu) = self.stopped {
             return copy_engine::read(gpu, address, bytes);
         }
-        // SAFETY: the destination is ours, and the runtime refuses sources that it does not know.
+        // SAFETY: the destination is ours, and the runtime refuses sources that it does not
+        // recognise.
         let status =
             unsafe { (self.copy)(bytes.as_mut_ptr().cast(), address.0 as *const _, bytes.len()) };
         HsaError::check("hsa_memory_copy", status)

@@ -11,7 +11,7 @@
 //!
 //! **Dispatches.** A queue of the application is made one that shows its packets
 //! (`hsa_amd_queue_intercept_create`). Each dispatch of a kernel from a code object becomes four
-//! packets: a barrier that tells when all before is done; a barrier that waits until the
+//! packets: a barrier that signals when all before is done; a barrier that waits until the
 //! interceptor is ready; the dispatch; and a barrier that keeps what follows, and the application's
 //! completion signal, until the interceptor has seen the end. Dispatches of all queues run one
 //! after another, and are numbered in that order. Kernels that wait for another queue's kernel
@@ -25,7 +25,7 @@
 //! deprecated `hsa_code_object_t`; HIP uses neither. Events that measure time measure the
 //! interceptor, too.
 //!
-//! **Doorbells.** [`watch_stores`] is for who wants to know no more than when packets are submitted.
+//! **Doorbells.** [`watch_stores`] is for those who need no more than when packets are submitted.
 //!
 //! Newer ROCm ignores `HSA_TOOLS_LIB` where rocprofiler-register is active, unless
 //! `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is set; and rocprofiler-register gives the same tables to the
@@ -71,7 +71,7 @@ impl Tools {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the interceptor of a fault.
+    /// Reports a fault to the interceptor.
     fn fault(&self, cause: &FaultCause) {
         let dispatch = self.gate.under_way();
         let memory = match &dispatch {

@@ -26,7 +26,7 @@ pub struct QueueState {
 }
 
 impl QueueState {
-    /// That of a queue with so many packets.
+    /// That of a queue with this many packets.
     pub fn new(packets: u32) -> QueueState {
         QueueState { limit: (packets / 16).max(1), ..QueueState::default() }
     }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn on_packets(
     data: *mut c_void,
     writer: hsa_amd_queue_intercept_packet_writer,
 ) {
-    // SAFETY: so many packets, the runtime says.
+    // SAFETY: there are this many packets, the runtime says.
     let packets =
         unsafe { std::slice::from_raw_parts(packets.cast::<AqlPacket>(), count as usize) };
     let data = data.cast::<QueueState>().cast_const();
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn on_packets(
             None => written.push(*packet),
         }
     }
-    // SAFETY: packets, so many. It may be called only once.
+    // SAFETY: packets, and the number of them. It may be called only once.
     unsafe { writer(written.as_ptr().cast(), written.len() as u64) };
 }
 

@@ -55,7 +55,7 @@ pub unsafe fn install<E>(
     Ok(true)
 }
 
-/// Tells the interceptor that the application is done with the runtime.
+/// Reports to the interceptor that the application is done with the runtime.
 pub fn shut_down() {
     if let Some(tools) = TOOLS.get() {
         tools.interceptor.finish();
@@ -91,11 +91,11 @@ unsafe extern "C" fn queue_create(
     let create = tools.amd.hsa_amd_queue_intercept_create_fn;
     let callback = QueueCallback::new(callback, data);
     let data = (&raw const *callback).cast_mut().cast();
-    let told = Some(on_queue_error as queue_callback);
+    let on_error = Some(on_queue_error as queue_callback);
     // SAFETY: the caller's arguments, for a function of the same type, and a callback whose data
     // live until the queue is destroyed.
     let status =
-        unsafe { create(agent, size, kind, told, data, private_bytes, group_bytes, queue) };
+        unsafe { create(agent, size, kind, on_error, data, private_bytes, group_bytes, queue) };
     if status != HSA_STATUS_SUCCESS {
         return status;
     }
@@ -256,7 +256,7 @@ unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_sta
     let codes = tools.registry().remove_executable(executable);
     // SAFETY: the caller's argument.
     let status = unsafe { (tools.core.hsa_executable_destroy_fn)(executable) };
-    // Only now does the runtime tell debuggers no more where their bytes are.
+    // Only now are their bytes no longer in the list that the runtime keeps for debuggers.
     drop(codes);
     status
 }

@@ -1,4 +1,4 @@
-//! Who is told when the application gives signals values: doorbells of queues are signals.
+//! What is called when the application gives signals values: doorbells of queues are signals.
 
 use hsa_sys::signatures::hsa_signal_store_screlease;
 use hsa_sys::{
@@ -6,7 +6,7 @@ use hsa_sys::{
 };
 use std::sync::{PoisonError, RwLock};
 
-/// The runtime's functions, and who is told when one has been called.
+/// The runtime's functions, and what is called after one has been called.
 #[derive(Clone, Copy)]
 struct Stores {
     relaxed: hsa_signal_store_relaxed,

@@ -59,7 +59,7 @@ fn event(planned: &Planned) -> Event {
 }
 
 /// Every place number of the whole population, resolved, against an enumeration of all
-/// executions, registers, lanes and bits that knows nothing of place numbers.
+/// executions, registers, lanes and bits that does without place numbers.
 #[test]
 fn every_place_of_the_population_is_one_site() {
     let trace = trace();

@@ -1,4 +1,4 @@
-//! The comparison as an observer of the faulty run: where the fault strikes, and what is told.
+//! The comparison as an observer of the faulty run: where the fault strikes, and what is recorded.
 
 use super::Compare;
 use crate::site::Place;
@@ -12,7 +12,7 @@ use flipwave_isa::{Inst, Register};
 use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
 
 impl Compare<'_, '_> {
-    /// The dispatch has completed on `faulty`: tells how its memory differs from that of the
+    /// The dispatch has completed on `faulty`: records how its memory differs from that of the
     /// golden run, and gives the device of that and what is left.
     ///
     /// # Errors
@@ -21,17 +21,17 @@ impl Compare<'_, '_> {
         self.golden.finish()?;
         let memory = Memory::between(&self.golden.gpu, faulty)?;
         let left = Left { memory, step: self.last };
-        left.tell(faulty, self.scene.outputs, self.story)?;
+        left.record(faulty, self.scene.outputs, self.story)?;
         if let Some(step) = &left.step
             && self.has_parted
             && left.spread().is_none()
         {
-            self.story.tell(What::Gone(Gone::Ended), Spread::default(), step);
+            self.story.record(What::Gone(Gone::Ended), Spread::default(), step);
         }
         Ok((self.golden.gpu, left))
     }
 
-    /// The device has stopped the faulty run: tells of the fault, if that is why the struck
+    /// The device has stopped the faulty run: records the fault, if that is why the struck
     /// instruction did not come to its end.
     pub fn stop(mut self) {
         if self.has_struck()
@@ -39,7 +39,7 @@ impl Compare<'_, '_> {
         {
             self.story.pass(true);
             let step = self.step(&inst, wave);
-            self.story.tell(What::Fault(None), self.spread(), &step);
+            self.story.record(What::Fault(None), self.spread(), &step);
         }
     }
 
@@ -91,8 +91,8 @@ impl Compare<'_, '_> {
         self.kept = registers.into_iter().filter_map(held).collect();
     }
 
-    /// Tells what was found.
-    fn tell(&mut self, executed: &Executed<'_>, found: &Found, is_struck: bool, before: Spread) {
+    /// Records what was found.
+    fn record(&mut self, executed: &Executed<'_>, found: &Found, is_struck: bool, before: Spread) {
         if self.story.time().is_none() {
             return;
         }
@@ -113,10 +113,10 @@ impl Compare<'_, '_> {
         }
         let step = self.step(executed.inst, executed.wave);
         if is_struck {
-            self.story.know(&step);
+            self.story.skip_wave(&step);
         }
         for what in happened {
-            self.story.tell(what, spread, &step);
+            self.story.record(what, spread, &step);
         }
         self.story.sample(spread, &step);
     }
@@ -179,7 +179,7 @@ impl Observer for Compare<'_, '_> {
             self.part(wave);
         }
         let found = self.compare(executed, entry, is_struck, state);
-        self.tell(executed, &found, is_struck, before);
+        self.record(executed, &found, is_struck, before);
         if executed.inst.ends_wave() {
             self.last = Some(self.step(executed.inst, wave));
         }
