@@ -4,24 +4,23 @@ use super::EmbeddedGpu;
 use super::Notes;
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::observer::Unobserved;
-use crate::strict;
-use crate::strict::{LdsBounds, Strict, Violation};
+use crate::strict::{self, LdsBounds, Strict, Violation};
 use flipwave_device::{Completion, DeviceError, Dispatch};
 use flipwave_isa::Rules;
 
-/// The strict level's knowledge of a dispatch under way, see [`EmbeddedGpu::begin_check`].
+/// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
 
-/// What is known of accesses to LDS of a dispatch under way, see [`EmbeddedGpu::begin_lds_check`].
+/// What is recorded of accesses to LDS of a dispatch under way, see [`EmbeddedGpu::begin_lds_check`].
 pub struct LdsCheck(LdsBounds);
 
 impl EmbeddedGpu {
-    /// Like [`Device::dispatch`], with what breaks the rules of the hardware besides. Execution is
-    /// the same, and much slower.
+    /// Like [`EmbeddedGpu::dispatch_observed`], with what breaks the rules of the hardware in the place
+    /// of an observer. Execution is the same, and much slower.
     ///
     /// # Errors
-    /// As [`Device::dispatch`]; [`DeviceError::NoStrictLevel`] for a processor whose rules are not
-    /// known here.
+    /// As [`EmbeddedGpu::dispatch_observed`]; [`DeviceError::NoStrictLevel`] for a processor whose
+    /// rules are not known here.
     pub fn dispatch_strict(
         &mut self,
         dispatch: &Dispatch,
@@ -58,7 +57,7 @@ impl EmbeddedGpu {
         check: &mut StrictCheck,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+        self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
     }
 
     /// What was found.
@@ -83,7 +82,7 @@ impl EmbeddedGpu {
         check: &mut LdsCheck,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+        self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
     }
 
     /// The accesses beyond the LDS of a workgroup that were found.

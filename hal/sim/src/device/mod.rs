@@ -157,7 +157,7 @@ impl EmbeddedGpu {
         Ok(residency)
     }
 
-    /// Carries a dispatch on that [`EmbeddedGpu::begin`] began, until it ends or has executed
+    /// Advances a dispatch that [`EmbeddedGpu::begin`] began, until it ends or has executed
     /// `until` wave instructions in all. The observer is asked anew which waves it watches.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl EmbeddedGpu {
         observer: &mut dyn Observer,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until, Notes::None)
+        self.advance_with(execution, observer, &mut Unchecked, until, Notes::None)
     }
 
     /// Like [`EmbeddedGpu::advance`], and adds to `footprints` what each workgroup executes, reads
@@ -184,10 +184,10 @@ impl EmbeddedGpu {
         footprints: &mut Footprints,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until, Notes::Touched(footprints))
+        self.advance_with(execution, observer, &mut Unchecked, until, Notes::Touched(footprints))
     }
 
-    /// Like [`EmbeddedGpu::advance`], and tells the observer which bytes of device memory each
+    /// Like [`EmbeddedGpu::advance`], and reports to the observer which bytes of device memory each
     /// instruction writes, see [`WaveState::take_written`]. Execution is the same, and slower.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl EmbeddedGpu {
         observer: &mut dyn Observer,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.carry_on(execution, observer, &mut Unchecked, until, Notes::Written)
+        self.advance_with(execution, observer, &mut Unchecked, until, Notes::Written)
     }
 
     /// The allocations of the device's memory, those of loaded code objects included: address and
@@ -245,7 +245,7 @@ impl EmbeddedGpu {
         programs.enumerate().map(of_machine).collect()
     }
 
-    /// Carries a dispatch on to its end.
+    /// Advances a dispatch to its end.
     fn finish<C: Checker>(
         &mut self,
         execution: &mut Execution,
@@ -254,14 +254,16 @@ impl EmbeddedGpu {
     ) -> Result<Completion, DeviceError> {
         loop {
             if let Progress::Ended(end) =
-                self.carry_on(execution, observer, checker, u64::MAX, Notes::None)?
+                self.advance_with(execution, observer, checker, u64::MAX, Notes::None)?
             {
                 return Ok(end);
             }
         }
     }
 
-    fn carry_on<C: Checker>(
+    /// Advances a dispatch with an observer and a checker until it ends or has executed `until` wave
+    /// instructions in all, and notes what is asked for.
+    fn advance_with<C: Checker>(
         &mut self,
         execution: &mut Execution,
         observer: &mut dyn Observer,

@@ -8,7 +8,7 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
 use std::num::NonZeroUsize;
 
 impl EmbeddedGpu {
-    /// Carries a dispatch that has not started on to its end, its workgroups divided among threads.
+    /// Advances a dispatch that has not started to its end, its workgroups divided among threads.
     /// They share memory of the host, in which atomic operations are atomic; of the device's own
     /// memory each thread has a copy, so that workgroups find there what was there before, and
     /// nobody what they write.

@@ -27,7 +27,7 @@ pub struct Execution {
     pub(crate) waiting: Range<u64>,
     /// Workgroups under way, the one whose turn it is first.
     pub(crate) resident: VecDeque<Workgroup>,
-    /// The workgroups under way in the same order, until the execution is carried on.
+    /// The workgroups under way in the same order, until the execution is advanced.
     pub(crate) put_away: Vec<Arc<WorkgroupCopy>>,
     /// Places of workgroups that are free.
     pub(crate) free: Slots,
@@ -209,7 +209,7 @@ pub struct StallReport {
 /// How far a dispatch has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It can be carried on.
+    /// It can be advanced further.
     Paused,
     /// It has ended.
     Ended(Completion),

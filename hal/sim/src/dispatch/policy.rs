@@ -24,7 +24,7 @@ pub enum Stalls {
     Ignore,
     /// The dispatch ends: nobody else can change memory meanwhile.
     End,
-    /// They are told, and go on: see [`Execution::take_stall`](super::execution::Execution::take_stall).
+    /// They are reported, and the dispatch continues: see [`Execution::take_stall`](super::execution::Execution::take_stall).
     Report,
 }
 

@@ -28,7 +28,7 @@ const FEW: usize = 8;
 /// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
 const SHORTEST_TURN: u32 = 4;
 
-/// Carries a dispatch on. Compiled once for each checker, and called through the trait for each
+/// Advances a dispatch. Compiled once for each checker, and called through the trait for each
 /// observer: observers are many, and the interpreter is long.
 pub struct Scheduler<'a, C> {
     programs: &'a [Arc<Program>],
@@ -78,7 +78,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         self.spare.append(&mut workgroup.waves);
     }
 
-    /// Carries a dispatch on until it pauses or ends; notes what its workgroups touch if there are
+    /// Advances a dispatch until it pauses or ends; notes what its workgroups touch if there are
     /// footprints to add to. Gives back the waves that are not used any more.
     pub fn run(
         mut self,
@@ -86,14 +86,14 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
         footprints: Option<&mut Footprints>,
     ) -> (Progress, Vec<Wave>) {
-        let progress = self.carry_on(execution, memory, footprints);
+        let progress = self.advance(execution, memory, footprints);
         if matches!(progress, Progress::Ended(_)) {
             std::mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
         }
         (progress, self.spare)
     }
 
-    fn carry_on(
+    fn advance(
         &mut self,
         execution: &mut Execution,
         memory: &mut dyn Memory,

@@ -1,4 +1,4 @@
-//! Places of workgroups under way, which tell their private memory apart.
+//! Places of workgroups under way, which decide where their private memory lies.
 
 /// The places that are free: those given back last are taken first, then those that nobody has had,
 /// from the lowest on.

@@ -191,7 +191,7 @@ pub struct LoopFinder {
     power: u64,
     /// Device address of the instruction.
     at: u64,
-    /// The access to memory since the state was saved that tells best what is waited for.
+    /// The access to memory since the state was saved that says best what is waited for.
     access: Option<(bool, u64)>,
     verdict: Option<Verdict>,
 }

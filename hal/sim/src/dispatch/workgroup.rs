@@ -10,7 +10,7 @@ use flipwave_device::{Dim3, Statistics};
 pub struct Workgroup {
     /// Its position in the grid.
     pub position: Dim3,
-    /// Tells workgroups under way at once apart.
+    /// Its place among the workgroups under way.
     pub slot: usize,
     /// Its waves.
     pub waves: Vec<Wave>,

@@ -29,7 +29,7 @@ pub enum Step {
 /// The encoding of `s_code_end`.
 const CODE_END: u32 = 0xbf9f_0000;
 
-/// Executes a control operation. The wave's PC already points behind the instruction.
+/// Executes a control operation. The wave's PC is that of the next instruction already.
 #[inline(always)]
 pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
     let target = wave.pc.wrapping_add_signed(op.immediate.wrapping_mul(4));
@@ -114,9 +114,9 @@ fn fork(wave: &mut Wave, op: &Op, target: u64) {
     }
 }
 
-/// Goes on behind the join if the stack is as deep as before the fork, else takes the way that
+/// Continues after the join if the stack is as deep as before the fork, else takes the way that
 /// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits. EXEC stays that of
-/// the way that was taken last: programs save it before a fork and restore it behind the join.
+/// the way that was taken last: programs save it before a fork and restore it after the join.
 #[cold]
 #[inline(never)]
 fn join(wave: &mut Wave, op: &Op) {

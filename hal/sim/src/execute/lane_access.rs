@@ -8,7 +8,7 @@ use crate::wave::{Active, LANES, Row};
 /// Lanes that are looked at together.
 const GROUP: usize = 16;
 
-/// Loads words of each active lane: the `n`-th lies `places[n]` bytes behind the lane's offset, and
+/// Loads words of each active lane: the `n`-th lies `places[n]` bytes after the lane's offset, and
 /// goes to row `n`. Inactive lanes keep their values. Gives `false`, and changes nothing, if a
 /// word of an active lane does not lie in `bytes`.
 #[inline(always)]
@@ -163,7 +163,7 @@ fn confined(offsets: &Row, active: &Row) -> Row {
     Row(std::array::from_fn(|lane| offsets.0[lane] & active.0[lane]))
 }
 
-/// Whether a word lies in the range `reach` bytes behind each offset.
+/// Whether a word lies in the range `reach` bytes after each offset.
 #[inline(always)]
 fn in_range(bytes: &[u8], offsets: &Row, reach: u32) -> bool {
     let Some(last) = bytes.len().checked_sub(reach as usize + 4) else { return false };

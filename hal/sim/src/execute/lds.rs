@@ -204,8 +204,8 @@ pub fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
     addresses
 }
 
-/// Reads elements of `words` words into the destination, one behind the other: each lies so many
-/// bytes behind the lane's address. One that is partly out of range gives zero as a whole.
+/// Reads elements of `words` words into the destination, one after the other: each lies so many
+/// bytes after the lane's address. One that is partly out of range gives zero as a whole.
 #[inline(always)]
 fn read_words<const ELEMENTS: usize>(
     wave: &mut Wave,

@@ -9,7 +9,7 @@ use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::Value;
 
-/// Executes one instruction. The wave's PC already points behind it.
+/// Executes one instruction. The wave's PC is that of the next one already.
 #[inline(always)]
 pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
     // One branch for three conditions that hardly ever hold.
@@ -125,7 +125,7 @@ fn index_registers(op: &mut Op, m0: u32) {
 
 /// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
 /// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs"). `named` has the
-/// registers as the instruction names them: those tell how wide each is, and of which file.
+/// registers as the instruction names them: they say how wide each is, and of which file.
 fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
     let outside = |named: RowIndex, row: RowIndex, words: u8| {
         let first = wave.machine.accumulation.0;

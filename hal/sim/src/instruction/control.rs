@@ -42,7 +42,7 @@ pub enum Control {
     HaltAlways,
     /// Global wave sync.
     Sync(SyncOperation),
-    /// What stands behind a program's end, and is illegal to execute.
+    /// What stands after a program's end, and is illegal to execute.
     CodeEnd,
 }
 

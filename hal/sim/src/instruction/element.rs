@@ -27,7 +27,7 @@ pub enum Half {
 }
 
 impl Element {
-    /// The element behind the end of a mnemonic: `dwordx2` and `ubyte_d16_hi` of vector memory,
+    /// The element that the end of a mnemonic names: `dwordx2` and `ubyte_d16_hi` of vector memory,
     /// `b64` and `u8_d16_hi` of LDS.
     pub fn named(name: &str) -> Option<Element> {
         let part = |bytes, signed, half| Element::Part { bytes, signed, half };

@@ -165,8 +165,8 @@ impl AddressSpace {
             if base + mapped < allocation.base {
                 break;
             }
-            let behind = allocation.base + allocation.content.len() + 1;
-            base = base.max(behind.next_multiple_of(AddressSpace::SPACING));
+            let after = allocation.base + allocation.content.len() + 1;
+            base = base.max(after.next_multiple_of(AddressSpace::SPACING));
             index = position + 1;
         }
         if base + mapped > AddressSpace::END {
@@ -245,7 +245,7 @@ impl AddressSpace {
     }
 
     /// Makes a range inside one allocation read-only to waves: a write there is a memory
-    /// violation. It lies behind the allocation's earlier such ranges.
+    /// violation. It lies after the allocation's earlier such ranges.
     pub fn protect(&mut self, range: Range<Address>) {
         if let Some(index) = self.find(range.start.0) {
             let Allocation { base, code, .. } = &mut self.allocations[index];

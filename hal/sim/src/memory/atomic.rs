@@ -43,7 +43,7 @@ pub enum Modify {
     MaxF64,
 }
 
-/// The modification behind `global_atomic_`, `flat_atomic_` and `buffer_atomic_` names.
+/// The modification that follows `global_atomic_`, `flat_atomic_` and `buffer_atomic_` in names.
 pub fn find_memory(suffix: &str) -> Option<Atomic> {
     let (base, bytes) = match suffix.strip_suffix("_x2") {
         Some(base) => (base, 8),
@@ -75,7 +75,7 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
     Some(Atomic { bytes, modify })
 }
 
-/// The modification behind `ds_` names, `rtn` removed: `add_u32`, `cmpst_b64` and so on.
+/// The modification that follows `ds_` in names, `rtn` removed: `add_u32`, `cmpst_b64` and so on.
 pub fn find_lds(name: &str) -> Option<Atomic> {
     let (base, kind) = name.rsplit_once('_')?;
     let bytes = match kind {

@@ -54,7 +54,7 @@ impl LdsState {
         self.undefined.fill(0);
     }
 
-    /// Notes the accesses that are under way behind a barrier.
+    /// Notes the accesses that are under way after a barrier.
     pub fn pass_barrier(&mut self, unfinished: Vec<Unfinished>) {
         self.unfinished = unfinished;
     }

@@ -12,8 +12,8 @@ use crate::execute::{hardware_register, scalar};
 use crate::instruction::{Dual, Op, Run, Source, Word, control, scalar_memory};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    AccVgpr, Encoding, Generation, Inst, Operand, Operation, Register, RegisterRange, Role, Value,
-    Vgpr,
+    AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
+    RegisterRange, Role, Value, Vgpr,
 };
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
@@ -56,7 +56,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         }
         return Ok(Run::NotCompute(reason));
     }
-    if inst.modifiers.gds && !name.starts_with("ds_gws_") && !lacks_units {
+    if inst.modifiers.gds && !inst.operation.is(Family::GlobalWaveSync) && !lacks_units {
         return Err(Gap("the global data share"));
     }
     if !inst.modifiers.other.is_empty() {
@@ -90,9 +90,9 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
             *slot = source(operand, Kind::Wide)?;
         }
         // Four bits of MODE in the place of a hardware register's number.
-        if let Some(offset) = match name {
-            "s_round_mode" => Some(0),
-            "s_denorm_mode" => Some(4),
+        if let Some(offset) = match inst.operation.opcode() {
+            Opcode::SRoundMode => Some(0),
+            Opcode::SDenormMode => Some(4),
             _ => None,
         } {
             op.sources[0] = Source { words: constant(op.immediate as u64 & 0xf) };
@@ -100,7 +100,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         }
         return Ok(Run::Control(control));
     }
-    if name.starts_with("s_sendmsg_rtn_") {
+    if inst.operation.is(Family::SendMessageReturning) {
         return answer(op);
     }
     if let Some(operation) = scalar::find(name) {
@@ -122,7 +122,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
 }
 
 /// Whether an operand is the low or the high half of a register by name (`v1.h`), which the
-/// decoded operands do not tell (gfx11 and later).
+/// decoded operands do not say (gfx11 and later).
 fn names_halves(inst: &Inst) -> bool {
     inst.text.split([' ', ',']).any(|word| word.ends_with(".l") || word.ends_with(".h"))
 }

@@ -168,7 +168,7 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }
-    // The bit behind the sources' bits selects the half that is written.
+    // The bit after the sources' bits selects the half that is written.
     let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
     if inst.encoding == Encoding::Vop3 && destination != 0 {
         finish.select = SdwaSelect::Word1;

@@ -1,5 +1,5 @@
-//! A wave: its registers, what it executes by, and where it stands. Nothing here knows of
-//! instructions.
+//! A wave: its registers, what it executes by, and where it stands. Nothing here depends
+//! on instructions.
 
 pub mod copy;
 pub mod level;

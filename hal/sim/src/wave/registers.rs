@@ -79,7 +79,7 @@ impl RowIndex {
 
 /// Index of a 32-bit scalar operand, as operand fields of gfx9 encode it (ISA manual, "Scalar
 /// operand encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC. From gfx10
-/// on SGPRs take the place of FLAT_SCRATCH and XNACK_MASK. What no operand names follows behind.
+/// on SGPRs take the place of FLAT_SCRATCH and XNACK_MASK. What no operand names follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScalarIndex(pub u8);
 

@@ -8,8 +8,8 @@ use flipwave_device::{Address, Dim3, WaveId};
 use flipwave_isa::{AccVgprs, FlatScratch, LaneMask};
 
 impl Launch {
-    /// Sets up a wave as the hardware starts it. `slot` tells workgroups under way at once
-    /// apart.
+    /// Sets up a wave as the hardware starts it. `slot` is the workgroup's place among
+    /// those under way.
     pub fn start(&self, wave: &mut Wave, position: Dim3, index: u32, slot: usize) {
         let rsrc1 = &self.descriptor.rsrc1;
         let (arch, accumulation) = self.registers();

@@ -130,7 +130,7 @@ fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     wave.written_lanes = Some(written);
 }
 
-/// The register that is as far behind another as M0 says; `None` outside the wave's allocation.
+/// The register that is as far after another as M0 says; `None` outside the wave's allocation.
 fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
     let index = u32::from(row.0).checked_add(wave.scalar(ScalarIndex::M0))?;
     (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))

@@ -78,7 +78,7 @@ operations! {
     "v_trig_preop_f64" (a: f64, segment: u32) -> f64 { two_over_pi_bits(a, segment) }
 }
 
-/// What the division steps need to know of a format.
+/// What the division steps need of a format.
 trait Divided: Number {
     /// Bits of the mantissa.
     const MANTISSA: u32;
@@ -253,7 +253,7 @@ fn fixup<T: Divided>(round: impl Rounder, quotient: T, denominator: T, numerator
     }
 }
 
-/// The binary digits of 2/pi behind the point, highest first.
+/// The binary digits of 2/pi after the point, highest first.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,

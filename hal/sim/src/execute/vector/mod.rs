@@ -28,7 +28,7 @@ pub trait LaneOperation {
     fn apply<R: Rounder>(arguments: Self::Arguments, context: Context<R>) -> Self::Result;
 }
 
-/// What a few operations know besides their sources.
+/// What a few operations depend on besides their sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<R> {
     /// Which lane computes.

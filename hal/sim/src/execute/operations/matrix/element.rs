@@ -50,7 +50,7 @@ pub(super) trait Element {
     fn initial(bits: u64) -> Self::Sum;
     /// A group of products added to a sum.
     fn add(a: &[Self::Value], b: &[Self::Value], sum: Self::Sum) -> Self::Sum;
-    /// The same in all lanes; `a` and `b` have the products' factors one behind the other.
+    /// The same in all lanes; `a` and `b` have the products' factors one after the other.
     #[inline(always)]
     fn add_all(a: &[Lanes<Self::Value>], b: &[Lanes<Self::Value>], sums: &mut Lanes<Self::Sum>) {
         for (lane, sum) in sums.iter_mut().enumerate() {
@@ -298,7 +298,7 @@ fn parts<T: Short>(bits: u16) -> (i64, i32) {
 /// The exponent of zeros and of single precision's denormals.
 const ZERO_EXPONENT: i32 = -126;
 
-/// The bits behind the point that products and sum are cut to, relative to the greatest exponent:
+/// The bits after the point that products and sum are cut to, relative to the greatest exponent:
 /// products to 24 towards zero, their sum to 31 and the sum so far to 24, both downwards. The
 /// result is rounded to nearest even.
 #[inline(always)]
