@@ -244,7 +244,8 @@ impl<'a> Build<'a> {
         let program = &instrumentation.program;
         let counters = instrumentation.rules.counters;
         let loads = LoadsUnderWay::new(program, counters);
-        let state = State { liveness, loads, index_mode: index_mode(program) };
+        let changes_exec = self.bound.iter().any(|bound| changes_exec(bound.call));
+        let state = State { liveness, loads, index_mode: index_mode(program), changes_exec };
         let mut assembler = Assembler::new(program.isa()?);
         let mut woven = Woven::default();
         woven.edits.placements = placements::choose(program, &instrumentation.placements);
@@ -532,16 +533,25 @@ struct State<'a> {
     loads: LoadsUnderWay,
     /// By instruction: whether vector instructions index registers when it begins.
     index_mode: Vec<IndexMode>,
+    /// Whether a hook changes EXEC for good.
+    changes_exec: bool,
 }
 
 impl State<'_> {
     /// What is wanted at a site.
     fn live(&self, at: InstIndex, when: When) -> Live {
-        match when {
+        let live = match when {
             When::Before => self.liveness.before(at),
             When::After => self.liveness.after(at),
             When::Instead => self.liveness.before(at).union(self.liveness.after(at)),
+        };
+        if !self.changes_exec {
+            return live;
         }
+        // Before or behind this hook, on the way to the next original instruction, EXEC may be
+        // another: lanes that it selects here may be masked there.
+        let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        Live { active: live.any(), masked: live.any().intersection(vectors) }
     }
 }
 
@@ -606,6 +616,12 @@ fn calls(requests: &Requests) -> impl Iterator<Item = (When, &HookCall)> {
     let before = requests.before.iter().map(|call| (When::Before, call));
     let after = requests.after.iter().map(|call| (When::After, call));
     before.chain(instead.iter().map(|call| (When::Instead, call))).chain(after)
+}
+
+/// Whether a call gives EXEC another value.
+fn changes_exec(call: &HookCall) -> bool {
+    let is_exec = |register| matches!(register, Register::ExecLo | Register::ExecHi);
+    call.results.iter().any(|range| range.iter().any(is_exec))
 }
 
 /// The moves of state, behind all hooks before the same instruction.
