@@ -7,7 +7,7 @@ use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
 use crate::layout::{Code, Edits, Piece};
 use crate::registers::{Allocation, Component};
 use crate::rewrite::homes::{Keeping, Kept, Search, Wants};
-use crate::rewrite::{Instead, RewriteError, When, growth, jumps, placements, prologue};
+use crate::rewrite::{HookCall, Instead, RewriteError, When, growth, jumps, placements, prologue};
 use crate::site::{self, Call, Site, Weaver};
 use flipwave_codeobj::Descriptor;
 use flipwave_isa::counter::Counters;
@@ -66,17 +66,32 @@ struct State<'a> {
     loads: OutstandingLoads,
     /// Whether vector instructions index registers when an instruction begins.
     index_mode: IndexVec<InstIndex, IndexMode>,
+    /// Whether a hook changes EXEC for good.
+    changes_exec: bool,
 }
 
 impl State<'_> {
     /// What is wanted at a site.
     fn live(&self, at: InstIndex, when: When) -> Live {
-        match when {
+        let live = match when {
             When::Before => self.liveness.before(at),
             When::After => self.liveness.after(at),
             When::Instead => self.liveness.before(at).union(self.liveness.after(at)),
+        };
+        if !self.changes_exec {
+            return live;
         }
+        // Before or after this hook, on the way to the next original instruction, EXEC may be
+        // another: lanes that it selects here may be masked there.
+        let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        Live { active: live.any(), masked: live.any().intersection(vectors) }
     }
+}
+
+/// Whether a call gives EXEC another value.
+fn changes_exec(call: &HookCall) -> bool {
+    let is_exec = |register| matches!(register, Register::ExecLo | Register::ExecHi);
+    call.results.iter().any(|range| range.iter().any(is_exec))
 }
 
 /// What the hooks of a component use.
@@ -99,7 +114,8 @@ impl<'a> Build<'a> {
         let program = &instrumentation.program;
         let counters = instrumentation.rules.counters;
         let loads = OutstandingLoads::new(program, counters);
-        let state = State { liveness, loads, index_mode: index_mode(program) };
+        let changes_exec = self.bound.iter().any(|bound| changes_exec(bound.call));
+        let state = State { liveness, loads, index_mode: index_mode(program), changes_exec };
         let mut assembler = Assembler::new(program.isa()?);
         let mut woven = Woven::default();
         let placements = placements::choose(program, &instrumentation.placements);

@@ -192,3 +192,30 @@ fn hooks_are_placed_where_gpr_index_mode_is_on_and_refused_where_that_is_not_kno
         assert_eq!(new.report.refused.len() as u32, count - placed as u32);
     }
 }
+
+/// What is wanted in masked lanes alone is wanted in all: those of the hook before were others.
+#[test]
+fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
+    let masked = "v_mov_b32 v1, 7\ns_mov_b64 s[4:5], exec\ns_mov_b64 exec, 3\ns_nop 0\n\
+                  v_mov_b32 v1, 9\ns_mov_b64 exec, s[4:5]\nv_readlane_b32 s6, v1, 5\n\
+                  s_store_dword s6, s[0:1], 0x0\ns_endpgm\n";
+    for order in [["spread", "same"], ["same", "spread"]] {
+        let object = sample("gfx90a", masked);
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let text = "uint32_t same(uint32_t a) { return a; }\n\
+                    void spread(uint32_t a) { asm volatile(\"\" :: \"v\"(a), \"v\"(a + 1), \"v\"(a + 2)); }";
+        let source = add(&mut instrumentation, text);
+        for function in order {
+            let call = match function {
+                "same" => {
+                    let exec = register("exec_lo");
+                    call(source, "same", vec![Argument::Register(exec)], vec![exec])
+                }
+                _ => call(source, "spread", vec![Argument::Constant(3)], vec![]),
+            };
+            instrumentation.call(InstIndex(3), When::Before, call);
+        }
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((new.report.placed, new.report.refused), (2, vec![]));
+    }
+}
