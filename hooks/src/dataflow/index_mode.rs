@@ -1,13 +1,13 @@
 //! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
-use crate::flow::{BlockIndex, Function, IndexVec, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, Function, IndexVec, InstIndex};
 use flipwave_isa::{Generation, Inst, Opcode};
 use std::collections::BTreeSet;
 
 /// By instruction: whether the mode may be on when it runs. It is off where functions begin; in
 /// those that are not understood it may be on anywhere.
-pub fn index_mode(program: &Program) -> IndexVec<InstIndex, bool> {
+pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, bool> {
     let mut on = IndexVec::filled(false, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
     if !has_mode || !program.instructions.iter().any(|inst| switch(inst) == Some(true)) {
@@ -22,7 +22,7 @@ pub fn index_mode(program: &Program) -> IndexVec<InstIndex, bool> {
     on
 }
 
-fn mark(program: &Program, function: &Function, on: &mut IndexVec<InstIndex, bool>) {
+fn mark(program: &Disassembly, function: &Function, on: &mut IndexVec<InstIndex, bool>) {
     let mut entries: BTreeSet<BlockIndex> = BTreeSet::new();
     let mut open: Vec<BlockIndex> = function.blocks.iter().rev().collect();
     while let Some(at) = open.pop() {

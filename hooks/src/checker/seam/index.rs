@@ -1,11 +1,11 @@
 //! Where the guest may be in GPR-index mode (gfx8 and gfx9): vector instructions that are inserted
 //! there would go to other registers than they name.
 
-use crate::flow::{BlockIndex, IndexVec, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, IndexVec, InstIndex};
 use flipwave_isa::{Family, Inst, Opcode};
 
 /// For each instruction, whether the mode may be on before it.
-pub fn may_be_indexed(program: &Program) -> IndexVec<InstIndex, bool> {
+pub fn may_be_indexed(program: &Disassembly) -> IndexVec<InstIndex, bool> {
     let mut before = IndexVec::filled(false, program.instructions.len());
     if !program.instructions.iter().any(switches_on) {
         return before;

@@ -70,18 +70,18 @@ pub enum Indexing {
 
 /// Arguments in memory that the original kernel had in registers when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arguments {
+pub struct PreloadedArguments {
     /// What the words of their address are.
     pub pointer: [Content; 2],
     /// The register of the first.
     pub first: Register,
     /// How many words there are.
     pub words: u8,
-    /// Where the first lies behind the address, in bytes.
+    /// Where the first lies after the address, in bytes.
     pub offset: u64,
 }
 
-impl Arguments {
+impl PreloadedArguments {
     /// What a load of a word from the address and an offset gives.
     pub fn loaded(&self, pointer: [Content; 2], offset: u64) -> Content {
         let distance = offset.wrapping_sub(self.offset);
@@ -96,14 +96,14 @@ impl Arguments {
 /// What is known of all registers. What is not in the map is as it was at the beginning; lanes
 /// and slots that are not in it are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct SymbolicState {
     contents: BTreeMap<Location, Content>,
     /// Bits of MODE that may have changed.
     pub mode_changed: u32,
     /// GPR-index mode.
     pub indexing: Indexing,
     /// What the kernel's start may load instead of finding it in registers.
-    pub arguments: Option<Arguments>,
+    pub arguments: Option<PreloadedArguments>,
     /// Whether EXEC was changed for good: the lanes of the two planes are then those of the new
     /// EXEC.
     exec_changed: bool,
@@ -117,12 +117,19 @@ fn initial(location: Location) -> Content {
     }
 }
 
-impl State {
+impl SymbolicState {
     /// The beginning of a seam.
-    pub fn new(wave_size: u8, indexing: Indexing) -> State {
+    pub fn new(wave_size: u8, indexing: Indexing) -> SymbolicState {
         let contents = BTreeMap::new();
         let arguments = None;
-        State { contents, mode_changed: 0, indexing, arguments, exec_changed: false, wave_size }
+        SymbolicState {
+            contents,
+            mode_changed: 0,
+            indexing,
+            arguments,
+            exec_changed: false,
+            wave_size,
+        }
     }
 
     /// How many registers a lane mask takes.
@@ -312,7 +319,7 @@ impl State {
     }
 
     /// What is known where one of two ways was taken; whether that is less than what was.
-    pub fn join(&mut self, other: &State) -> bool {
+    pub fn join(&mut self, other: &SymbolicState) -> bool {
         let mut joined = self.clone();
         joined.mode_changed |= other.mode_changed;
         joined.exec_changed |= other.exec_changed;
