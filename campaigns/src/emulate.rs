@@ -8,13 +8,13 @@ use crate::prepare::{Prepared, prepare, prepare_beside_software};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
 use flipwave_emulator::{EmulateError, Emulator, Instruction, NearMiss, Scan};
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_injector::{Attended, Workload};
 use flipwave_isa::Pc;
 use flipwave_tools::Guest;
-use flipwave_tools::{Executions, InstructionCount, Options, Place, ToolError, measure_beside};
+use flipwave_tools::{Executions, InstPlace, InstructionCount, Options, ToolError, measure_beside};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
 fn row(
     (instruction, line): (&str, &str),
     (dispatch, kernel): (usize, &str),
-    place: &Place,
+    place: &InstPlace,
     counted: Executions,
 ) -> EmulatedInstruction {
     EmulatedInstruction {
@@ -165,7 +165,8 @@ fn scan(
         if found.contains_key(&module.0) {
             continue;
         }
-        let program = Program::read(object).map_err(|error| Box::new(RewriteError::from(error)))?;
+        let program =
+            Disassembly::read(object).map_err(|error| Box::new(RewriteError::from(error)))?;
         let scan = Scan::new(object, &program, instructions, compiler)?;
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();

@@ -10,8 +10,8 @@ use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::{HookCompiler, cache_folder};
 use flipwave_hooks::layout::Placement;
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, Measurement,
-    MemoryTrace, Of, OpcodeHistogram, Options, Per, Tool, ToolError,
+    AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, InstructionCount,
+    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError,
 };
 use nix::sys::signal::Signal;
 use serde::Serialize;
@@ -130,7 +130,10 @@ fn write<R: Serialize>(found: &Measurement<R>, output: impl Write) -> Result<(),
     let mut writer = csv::Writer::from_writer(output);
     for table in &found.tables {
         for row in &table.rows {
-            writer.serialize((Of { dispatch: table.dispatch, kernel: &table.kernel }, row))?;
+            writer.serialize((
+                DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel },
+                row,
+            ))?;
         }
     }
     Ok(writer.flush()?)

@@ -2,7 +2,7 @@
 
 use crate::{Instruction, Scan};
 use flipwave_codeobj::CodeObject;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, Report};
 use flipwave_tools::{Beside, Replacement, Substitutes, ToolError};
@@ -27,7 +27,7 @@ impl Beside for Emulator<'_> {
     fn read(
         &self,
         object: &CodeObject,
-        program: &Program,
+        program: &Disassembly,
     ) -> Result<Box<dyn Replacement + '_>, ToolError> {
         let scan = Scan::new(object, program, self.instructions, self.compiler)
             .map_err(|error| ToolError::Beside(Box::new(error)))?;
@@ -45,7 +45,7 @@ impl Replacement for InObject<'_> {
         self.scan.replace(instrumentation);
     }
 
-    fn look_at(&self, program: &Program, report: &Report) -> Result<(), ToolError> {
+    fn look_at(&self, program: &Disassembly, report: &Report) -> Result<(), ToolError> {
         let result = self.scan.demand(program, report);
         result.map_err(|error| ToolError::Beside(Box::new(error)))
     }

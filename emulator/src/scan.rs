@@ -5,7 +5,7 @@ use crate::pattern::{Mismatch, Pattern};
 use crate::signature::Calling;
 use crate::{EmulateError, Instruction, Lanes, Matching, NearMiss};
 use flipwave_codeobj::{CodeObject, LineTable};
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, When};
 use flipwave_isa::{Inst, Isa, Pc, RegisterRange, Value};
@@ -46,7 +46,7 @@ impl<'a> Scan<'a> {
     /// that do not fit. That nothing fits is none: see [`Scan::nearest`].
     pub fn new(
         object: &CodeObject,
-        program: &Program,
+        program: &Disassembly,
         instructions: &'a [Instruction],
         compiler: &HookCompiler,
     ) -> Result<Scan<'a>, EmulateError> {
@@ -148,7 +148,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Each proxy as tools show it: the instruction's name and its operands.
-    pub fn substitutes(&self, program: &Program) -> Substitutes {
+    pub fn substitutes(&self, program: &Disassembly) -> Substitutes {
         let substitute = |(at, index): (&InstIndex, &usize)| {
             let own = self.instructions.get(*index)?;
             let inst = program.inst(*at)?;
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The registers that the result of a proxy goes to.
-    pub fn results(&self, program: &Program, at: InstIndex) -> Vec<RegisterRange> {
+    pub fn results(&self, program: &Disassembly, at: InstIndex) -> Vec<RegisterRange> {
         let own = self.sites.get(&at).and_then(|index| self.instructions.get(*index));
         own.zip(program.inst(at)).map(|(own, inst)| own.results(inst)).unwrap_or_default()
     }
@@ -193,7 +193,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     /// [`EmulateError::Refused`].
-    pub fn demand(&self, program: &Program, report: &Report) -> Result<(), EmulateError> {
+    pub fn demand(&self, program: &Disassembly, report: &Report) -> Result<(), EmulateError> {
         let mut refused = report.refused.iter().filter(|refused| refused.when == When::Instead);
         let Some(refused) = refused.next() else { return Ok(()) };
         let at = program.at(refused.pc);
@@ -211,7 +211,7 @@ impl<'a> Ready<'a> {
     fn new(
         instruction: &'a Instruction,
         isa: &Isa,
-        program: &Program,
+        program: &Disassembly,
         compiler: &HookCompiler,
     ) -> Result<Ready<'a>, EmulateError> {
         let name = || instruction.name.clone();
@@ -240,7 +240,7 @@ impl<'a> Ready<'a> {
 
 /// Names places of a program.
 struct Places<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     lines: LineTable,
 }
 

@@ -2,7 +2,7 @@
 
 use flipwave_codeobj::{CodeObject, open_all};
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_isa::Pc;
 
 /// Code of more bytes is not decoded, which only slows the search down.
@@ -37,7 +37,7 @@ fn read(object: &CodeObject) {
     }
     let code: u64 = object.text().map(|section| section.bytes().len() as u64).sum();
     if code < MOST_CODE
-        && let Ok(program) = Program::read(object)
+        && let Ok(program) = Disassembly::read(object)
     {
         let _ = Liveness::new(&program);
     }

@@ -3,8 +3,8 @@
 //!
 //! [`flow`] reads a code object's instructions into functions and blocks, [`dataflow`] finds the
 //! registers that are live and the loads that are outstanding, [`registers`] what is free,
-//! [`hook`] compiles hooks, [`site`] makes the code of a hook call, [`layout`] puts edited code
-//! into a new place, [`rewrite`] does all of it, and [`checker`] proves on the result what must be
+//! [`hook`] compiles hooks, [`layout`] puts edited code into a new
+//! place, [`rewrite`] does all of it, and [`checker`] proves on the result what must be
 //! kept. [`inspect`] shows what the analyses find.
 
 pub mod checker;
@@ -15,4 +15,4 @@ pub mod inspect;
 pub mod layout;
 pub mod registers;
 pub mod rewrite;
-pub mod site;
+mod site;

@@ -3,7 +3,7 @@
 
 use crate::common::{WORDS, planned};
 use flipwave_device::{Device, FaultCause};
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
@@ -291,7 +291,7 @@ fn refused_sites_have_no_outcome() {
     let at = |workload: &Workload, name: &str| {
         let object =
             workload.device.code_object(workload.program.dispatches[0].module).expect("code");
-        let program = Program::read(object).expect("a program");
+        let program = Disassembly::read(object).expect("a program");
         let found = program.insts().find(|(_, inst)| inst.operation.name() == name);
         found.map(|(_, inst)| inst.pc).expect("the instruction")
     };
@@ -325,7 +325,7 @@ fn a_dword_that_an_instruction_does_not_have_is_an_error() {
     let workload = workload(&GFX90A);
     let limits = workload.golden().expect("a golden run").instruction_limits();
     let object = workload.device.code_object(workload.program.dispatches[0].module).expect("code");
-    let program = Program::read(object).expect("a program");
+    let program = Disassembly::read(object).expect("a program");
     let with = |size: u8| {
         let found = program.insts().find(|(_, inst)| inst.size == size);
         found.map(|(_, inst)| inst.pc).expect("an instruction of that size")

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The two code objects as they are loaded, and which of their addresses correspond.
-pub struct Addresses {
+pub struct AddressMap {
     /// Original instructions that are still there, by their addresses.
     originals: BTreeMap<u64, InstIndex>,
     /// Original instructions by their places in the instrumented code.
@@ -21,8 +21,8 @@ pub struct Addresses {
     biases: (u64, u64),
 }
 
-impl Addresses {
-    pub fn new(lockstep: &Lockstep<'_>) -> Result<Addresses, LockstepError> {
+impl AddressMap {
+    pub fn new(lockstep: &Lockstep<'_>) -> Result<AddressMap, LockstepError> {
         let Lockstep { program, claims, gpu, .. } = lockstep;
         let bias = |module: ModuleId| {
             let object = gpu.code_object(module).ok_or(LockstepError::NotLoaded)?;
@@ -43,7 +43,7 @@ impl Addresses {
             let decoded = bytes.find_map(|bytes| isa.decode(bytes, pc).ok());
             u64::from(decoded.map_or(inst.size, |inst| inst.size))
         };
-        let mut addresses = Addresses {
+        let mut addresses = AddressMap {
             originals: BTreeMap::new(),
             places: BTreeMap::new(),
             moved: BTreeMap::new(),
@@ -63,8 +63,8 @@ impl Addresses {
                 addresses.moved.insert(pc.0, inst.pc.0);
                 // Where calls return to, and what s_getpc gives.
                 if inst.flags.call || inst.operation.opcode() == Opcode::SGetpc {
-                    let behind = inst.pc.0.wrapping_add(inst.size.into());
-                    addresses.moved.insert(pc.0.wrapping_add(size(inst, pc)), behind);
+                    let after = inst.pc.0.wrapping_add(inst.size.into());
+                    addresses.moved.insert(pc.0.wrapping_add(size(inst, pc)), after);
                 }
             }
         }

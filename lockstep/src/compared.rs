@@ -20,7 +20,7 @@ pub struct Registers {
 
 /// What is compared before each original instruction, worked out when it is first executed.
 pub struct Compared<'a> {
-    wanted: &'a dyn Fn(InstIndex) -> Live,
+    live: &'a dyn Fn(InstIndex) -> Live,
     changed: RegisterSet,
     /// Registers of the original's waves that code which runs with the kernel can get at. What
     /// code outside the code object might find in others is nobody's: there hooks keep what is
@@ -48,7 +48,7 @@ impl<'a> Compared<'a> {
             .map_or(files, |kernel| Allocation::of(kernel, &program.target).registers());
         let missing = files.difference(allocated);
         Ok(Compared {
-            wanted: lockstep.wanted,
+            live: lockstep.live,
             changed: lockstep.changed,
             touched: component.map_or(RegisterSet::EMPTY, |own| own.touched.difference(missing)),
             carries: program
@@ -67,7 +67,7 @@ impl<'a> Compared<'a> {
     }
 
     fn registers(&self, index: InstIndex) -> Registers {
-        let live = (self.wanted)(index);
+        let live = (self.live)(index);
         let is_compared = |register: &Register| {
             let is_carry = *register == Register::Scc && self.carries.contains(&index);
             !is_carry && !self.changed.contains(*register)

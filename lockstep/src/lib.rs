@@ -2,8 +2,8 @@
 //!
 //! Both run the same dispatch on copies of one device. Each wave executes the same original
 //! instructions in the same order on both sides, those left aside that were removed, and before
-//! each of them every register whose value is wanted there ([`flipwave_hooks::dataflow`]) must hold the
-//! same on both, in the lanes in which it is wanted; at the end, memory must be the same. Addresses
+//! each of them every register that is live there ([`flipwave_hooks::dataflow`]) must hold the
+//! same on both, in the lanes in which it is live; at the end, memory must be the same. Addresses
 //! in the code object's own image are compared by what they are the address of.
 //!
 //! Waves are compared one by one, and each runs until it waits for others or ends, so that neither
@@ -20,12 +20,12 @@ mod substituted;
 
 pub use difference::{Difference, LockstepError};
 
-use addresses::Addresses;
+use addresses::AddressMap;
 use compared::Compared;
 use flipwave_device::{Address, Completion, Dispatch, Statistics, WaveId};
 use flipwave_hooks::checker::Claims;
 use flipwave_hooks::dataflow::Live;
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_isa::{Pc, RegisterSet};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{EmbeddedGpu, Policy, Progress};
@@ -37,9 +37,9 @@ use substituted::Substituted;
 /// What is run side by side.
 pub struct Lockstep<'a> {
     /// The original's code.
-    pub program: &'a Program,
-    /// What is wanted before each of its instructions.
-    pub wanted: &'a dyn Fn(InstIndex) -> Live,
+    pub program: &'a Disassembly,
+    /// What is live before each of its instructions.
+    pub live: &'a dyn Fn(InstIndex) -> Live,
     /// Where each original instruction is in the instrumented code.
     pub claims: &'a Claims,
     /// A device with both code objects loaded.
@@ -97,7 +97,7 @@ impl Lockstep<'_> {
     /// # Errors
     /// [`LockstepError`] where a side cannot be run at all.
     pub fn run(&self) -> Result<LockstepReport, LockstepError> {
-        let addresses = Addresses::new(self)?;
+        let addresses = AddressMap::new(self)?;
         let compared = Compared::new(self)?;
         let substituted = Substituted::new(self);
         let seen = Seen { addresses: &addresses, compared: &compared, substituted: &substituted };
@@ -177,7 +177,7 @@ impl Lockstep<'_> {
 
     /// Violations of the instrumented code at inserted instructions, and at original ones where
     /// the original does not break the same rule.
-    fn violations(&self, addresses: &Addresses) -> Result<Vec<Violation>, LockstepError> {
+    fn violations(&self, addresses: &AddressMap) -> Result<Vec<Violation>, LockstepError> {
         let (_, before) = self.gpu.clone().dispatch_strict(self.original)?;
         let (_, mut violations) = self.gpu.clone().dispatch_strict(self.instrumented)?;
         violations.retain(|violation| {
@@ -192,7 +192,7 @@ impl Lockstep<'_> {
 fn is_same_fault(
     one: Option<&Completion>,
     two: Option<&Completion>,
-    addresses: &Addresses,
+    addresses: &AddressMap,
 ) -> bool {
     match (one, two) {
         (Some(Completion::Faulted(one)), Some(Completion::Faulted(two))) => {
@@ -247,7 +247,7 @@ impl<'a> Side<'a> {
 /// What both sides look at.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
-    addresses: &'a Addresses,
+    addresses: &'a AddressMap,
     compared: &'a Compared<'a>,
     substituted: &'a Substituted<'a>,
 }
@@ -273,11 +273,11 @@ impl<'a> Sides<'a> {
     /// Runs to the end; gives the wave and the number of the instruction at which the two first
     /// differ.
     fn run(&mut self, report: &mut LockstepReport) -> Result<Option<(WaveId, u64)>, LockstepError> {
-        if self.new.recorder.gives() {
+        if self.new.recorder.exports_results() {
             while self.new.end.is_none() {
                 self.new.advance()?;
             }
-            self.original.recorder.take(&mut self.new.recorder);
+            self.original.recorder.import_results(&mut self.new.recorder);
         }
         loop {
             self.original.advance()?;

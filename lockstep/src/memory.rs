@@ -1,6 +1,6 @@
 //! Memory at the end.
 
-use super::addresses::Addresses;
+use super::addresses::AddressMap;
 use super::{Difference, Lockstep, LockstepError, LockstepReport};
 use flipwave_codeobj::Section;
 use flipwave_device::{Address, Device};
@@ -14,7 +14,7 @@ pub fn compare(
     lockstep: &Lockstep<'_>,
     original: &EmbeddedGpu,
     new: &EmbeddedGpu,
-    addresses: &Addresses,
+    addresses: &AddressMap,
     report: &mut LockstepReport,
 ) -> Result<Option<Difference>, LockstepError> {
     let (new_bias, old_bias) = addresses.biases();
@@ -62,7 +62,7 @@ pub fn compare(
 
 fn first_difference(
     lockstep: &Lockstep<'_>,
-    addresses: &Addresses,
+    addresses: &AddressMap,
     base: u64,
     left: &[u8],
     right: &[u8],

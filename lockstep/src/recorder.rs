@@ -1,6 +1,6 @@
 //! What a side executes, as one number for each original instruction.
 
-use super::addresses::Addresses;
+use super::addresses::AddressMap;
 use super::compared::{Compared, Registers as Names};
 use super::substituted::{Results, Substituted};
 use super::{LockstepReport, Seen};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A value that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct ComparedValue {
     pub register: Register,
     pub lane: Option<Lane>,
     pub bits: u32,
@@ -20,7 +20,7 @@ pub struct Value {
 
 /// The original instructions of a wave that the other side has not come to.
 #[derive(Default)]
-struct Stream {
+struct InstStream {
     /// How many are gone.
     compared: u64,
     waiting: VecDeque<(InstIndex, u64)>,
@@ -44,13 +44,13 @@ pub struct Recorder<'a> {
     compared: &'a Compared<'a>,
     /// Applied on both sides: a number that only looks like an address of the instrumented code
     /// stays the same on both.
-    addresses: &'a Addresses,
-    streams: BTreeMap<WaveId, Stream>,
+    addresses: &'a AddressMap,
+    streams: BTreeMap<WaveId, InstStream>,
     registers: u64,
     /// The instruction whose values are wanted: of which wave, and its number.
     wanted: Option<(WaveId, u64)>,
     /// That instruction and the values, when it was met.
-    pub seen: Option<(InstIndex, Vec<Value>)>,
+    pub seen: Option<(InstIndex, Vec<ComparedValue>)>,
 }
 
 impl<'a> Recorder<'a> {
@@ -74,22 +74,22 @@ impl<'a> Recorder<'a> {
     }
 
     /// Whether the other side needs results of this one.
-    pub fn gives(&self) -> bool {
+    pub fn exports_results(&self) -> bool {
         !self.substituted.is_empty()
     }
 
-    /// Takes the results that the other side has left.
-    pub fn take(&mut self, other: &mut Recorder<'_>) {
+    /// Takes over the results that the other side has recorded.
+    pub fn import_results(&mut self, other: &mut Recorder<'_>) {
         self.results = std::mem::take(&mut other.results);
     }
 
     /// Visits all values that are compared.
-    fn visit(&self, names: &Names, state: &WaveState<'_>, mut visit: impl FnMut(Value)) {
+    fn visit(&self, names: &Names, state: &WaveState<'_>, mut visit: impl FnMut(ComparedValue)) {
         let first = Lane(0);
         for register in &names.scalars {
             if let Some(bits) = state.read(*register, first) {
                 let bits = self.addresses.translate(bits);
-                visit(Value { register: *register, lane: None, bits });
+                visit(ComparedValue { register: *register, lane: None, bits });
             }
         }
         let exec = state.exec().0;
@@ -103,7 +103,7 @@ impl<'a> Recorder<'a> {
                 rest &= rest - 1;
                 let bits = lanes[usize::from(lane)];
                 let bits = self.addresses.translate(bits);
-                visit(Value { register: *register, lane: Some(Lane(lane)), bits });
+                visit(ComparedValue { register: *register, lane: Some(Lane(lane)), bits });
             }
         }
     }
@@ -116,7 +116,7 @@ impl Observer for Recorder<'_> {
 
     fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
         if self.role == Role::Instrumented && !self.substituted.is_empty() {
-            self.results.see(self.substituted, wave, inst.pc.0, state);
+            self.results.record(self.substituted, wave, inst.pc.0, state);
         }
         let Some(index) = self.instructions.get(&inst.pc.0).copied() else { return };
         let names = self.compared.before(index);
@@ -139,7 +139,7 @@ impl Observer for Recorder<'_> {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         if self.role == Role::Original && !self.substituted.is_empty() {
-            self.results.give(self.substituted, executed.wave, executed.inst.pc.0, state);
+            self.results.replay(self.substituted, executed.wave, executed.inst.pc.0, state);
         }
         Watch::On
     }

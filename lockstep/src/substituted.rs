@@ -47,19 +47,19 @@ impl<'a> Substituted<'a> {
 }
 
 /// What an instruction left in each register that it writes: in all lanes, or once.
-type Left = Vec<Vec<u32>>;
+type LeftValues = Vec<Vec<u32>>;
 
 /// Results on their way from the instrumented code to the original.
 #[derive(Default)]
 pub struct Results {
     /// The instruction in whose place each wave is.
-    under_way: BTreeMap<WaveId, InstIndex>,
-    left: BTreeMap<WaveId, VecDeque<(InstIndex, Left)>>,
+    in_hooks: BTreeMap<WaveId, InstIndex>,
+    left: BTreeMap<WaveId, VecDeque<(InstIndex, LeftValues)>>,
 }
 
 impl Results {
     /// A wave of the instrumented code comes to an address.
-    pub fn see(
+    pub fn record(
         &mut self,
         substituted: &Substituted<'_>,
         wave: WaveId,
@@ -68,8 +68,8 @@ impl Results {
     ) {
         let at = substituted.at(pc);
         let before = match at {
-            Some(at) => self.under_way.insert(wave, at),
-            None => self.under_way.remove(&wave),
+            Some(at) => self.in_hooks.insert(wave, at),
+            None => self.in_hooks.remove(&wave),
         };
         let Some(done) = before.filter(|before| Some(*before) != at) else { return };
         let left = substituted.writes(done).iter().map(|register| match state.lanes(*register) {
@@ -80,7 +80,7 @@ impl Results {
     }
 
     /// A wave of the original has executed what is at an address.
-    pub fn give(
+    pub fn replay(
         &mut self,
         substituted: &Substituted<'_>,
         wave: WaveId,

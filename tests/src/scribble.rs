@@ -3,7 +3,7 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_hooks::dataflow::{Live, Liveness};
-use flipwave_hooks::flow::{BlockEnd, InstIndex, Program};
+use flipwave_hooks::flow::{BlockEnd, Disassembly, InstIndex};
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -29,7 +29,7 @@ pub fn scribbled(
     overwrites: Overwrites,
 ) -> Result<Vec<Vec<u8>>, String> {
     let object = CodeObject::parse(code_object).expect("a code object");
-    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
     let mut device = workload.device.clone();
     for dispatch in &workload.program.dispatches {
@@ -49,7 +49,7 @@ pub fn scribbled(
 }
 
 struct Scribbler<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     /// What is live after each instruction, and what it writes.
     behind: Vec<(Live, RegisterSet)>,
     /// Registers that a program may name.
@@ -69,7 +69,11 @@ struct Garbage {
 }
 
 impl<'a> Scribbler<'a> {
-    fn new(program: &'a Program, liveness: &Liveness<'a>, overwrites: Overwrites) -> Scribbler<'a> {
+    fn new(
+        program: &'a Disassembly,
+        liveness: &Liveness<'a>,
+        overwrites: Overwrites,
+    ) -> Scribbler<'a> {
         let behind = program.insts().map(|(index, inst)| {
             let mut live = live_after(program, liveness, index);
             match overwrites {
@@ -131,7 +135,7 @@ impl Observer for Scribbler<'_> {
 }
 
 /// What is live after an instruction: after a call, in the callee.
-fn live_after(program: &Program, liveness: &Liveness<'_>, index: InstIndex) -> Live {
+fn live_after(program: &Disassembly, liveness: &Liveness<'_>, index: InstIndex) -> Live {
     let block = &program.blocks[program.block_of(index)];
     if index != block.last() || !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
         return liveness.after(index);

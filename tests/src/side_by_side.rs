@@ -2,7 +2,7 @@
 
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::RegisterSet;
 use flipwave_lockstep::{Lockstep, LockstepReport};
@@ -25,11 +25,11 @@ impl Twins<'_> {
     /// Runs both on copies of a device that has both code objects.
     pub fn side_by_side(&self, device: &EmbeddedGpu, is_strict: bool) -> LockstepReport {
         let object = device.code_object(self.original.module).expect("a loaded module");
-        let program = Program::read(object).expect("a program");
+        let program = Disassembly::read(object).expect("a program");
         let liveness = Liveness::new(&program);
         let lockstep = Lockstep {
             program: &program,
-            wanted: &|at| liveness.before(at),
+            live: &|at| liveness.before(at),
             claims: &self.rewritten.claims,
             gpu: device,
             original: self.original,

@@ -4,9 +4,9 @@
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
-use flipwave_hooks::checker::{Rule, check};
+use flipwave_hooks::checker::{CheckRule, check};
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Rewritten, Selection, When};
 use flipwave_injector::Workload;
@@ -92,10 +92,10 @@ fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)>
 /// Leaves inserted instructions of an operation out, one at a time, until leaving one out is found
 /// by both the checker and by running side by side, for a wait on the strict level: the embedded
 /// GPU's memory answers at once.
-fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
+fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
     let dispatch = &pair.original.program.dispatches[0];
     let object = pair.original.device.code_object(dispatch.module).expect("a loaded module");
-    let program = Program::read(object).expect("a program");
+    let program = Disassembly::read(object).expect("a program");
     let liveness = Liveness::new(&program);
     let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("a target");
     let (_, rewritten) = &pair.rewritten[&dispatch.module.0];
@@ -120,7 +120,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: Rule) -> bool {
         let instrumented = &Dispatch { module, ..pair.workload.program.dispatches[0].clone() };
         let substituted = Default::default();
         let twins = Twins { original: dispatch, instrumented, rewritten, substituted };
-        let report = twins.side_by_side(&device, rule == Rule::Waits);
+        let report = twins.side_by_side(&device, rule == CheckRule::Waits);
         if !report.is_clean() {
             println!("{operation} at {pc:#x}: {}", findings[0]);
             println!("    {:?} {:?}", report.difference, report.violations.first());
@@ -138,10 +138,10 @@ fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep(
     let clean = first.side_by_side(&pair.original.device, true);
     assert!(clean.is_clean(), "{:?}", clean.difference);
     for (operation, rule) in [
-        ("s_cmp_lg_u32", Rule::Registers),
-        ("s_cselect_b32", Rule::Registers),
-        ("s_mov_b64", Rule::Registers),
-        ("s_waitcnt", Rule::Waits),
+        ("s_cmp_lg_u32", CheckRule::Registers),
+        ("s_cselect_b32", CheckRule::Registers),
+        ("s_mov_b64", CheckRule::Registers),
+        ("s_waitcnt", CheckRule::Waits),
     ] {
         assert!(is_missed(&pair, operation, rule), "nobody misses any `{operation}`");
     }

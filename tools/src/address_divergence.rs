@@ -1,10 +1,9 @@
 //! How many cache lines accesses of a wave touch.
 
 use super::scope::{data, of, room};
-use super::{Asking, Place, Scope, Tool, ToolError};
+use super::{InstPlace, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_hooks::flow::InstIndex;
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::hook::{Argument, Mask, Variables};
 use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemorySpace};
 use serde::Serialize;
@@ -18,7 +17,7 @@ pub struct AddressDivergence {
 
 /// Cache lines that the accesses of an instruction touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Lines {
+pub struct LineCounts {
     /// Executions by waves with a lane running.
     pub accesses: u64,
     /// Different lines of 64 bytes, summed over the accesses.
@@ -41,9 +40,9 @@ fn is_counted(inst: &Inst) -> bool {
 }
 
 impl Tool for AddressDivergence {
-    type Row = (Place, Lines);
+    type Row = (InstPlace, LineCounts);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<AddressDivergence, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<AddressDivergence, ToolError> {
         let sites = asking.scope().select(is_counted);
         for line in LINES {
             let macros = [("COUNTERS", room(sites.len())), ("LINE", line)];
@@ -59,9 +58,9 @@ impl Tool for AddressDivergence {
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Place, Lines)>, ToolError> {
+    ) -> Result<Vec<(InstPlace, LineCounts)>, ToolError> {
         let [small, large] =
             [0, 1].map(|at| of(variables.get(at..).unwrap_or_default(), "counters"));
         let (small, large) = (small?, large?);
@@ -69,7 +68,9 @@ impl Tool for AddressDivergence {
         let row = |(&at, (&[accesses, lines_64], &[_, lines_128])): (
             &InstIndex,
             (&[u64; 2], &[u64; 2]),
-        )| { Some((scope.place(at)?, Lines { accesses, lines_64, lines_128 })) };
+        )| {
+            Some((scope.place(at)?, LineCounts { accesses, lines_64, lines_128 }))
+        };
         Ok(self.sites.iter().zip(counts).filter_map(row).collect())
     }
 }

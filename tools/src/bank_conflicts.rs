@@ -1,10 +1,9 @@
 //! How often lanes of a wave want different words of the same LDS bank.
 
 use super::scope::{data, of, room};
-use super::{Asking, Place, Scope, Tool, ToolError};
+use super::{InstPlace, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_hooks::flow::InstIndex;
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::hook::{Argument, Mask, Variables};
 use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace};
 use serde::Serialize;
@@ -23,7 +22,7 @@ pub struct BankConflicts {
 
 /// Conflicts of the LDS accesses of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Conflicts {
+pub struct ConflictCounts {
     /// Accesses by waves with a lane running.
     pub accesses: u64,
     /// Turns that they take beyond the first of each group of lanes.
@@ -41,9 +40,9 @@ fn access(inst: &Inst) -> Option<MemoryOperand> {
 }
 
 impl Tool for BankConflicts {
-    type Row = (Place, Conflicts);
+    type Row = (InstPlace, ConflictCounts);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<BankConflicts, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<BankConflicts, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| access(inst).is_some());
         let source = asking.source("bank_conflicts", &[("COUNTERS", room(sites.len()))])?;
@@ -65,13 +64,13 @@ impl Tool for BankConflicts {
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Place, Conflicts)>, ToolError> {
+    ) -> Result<Vec<(InstPlace, ConflictCounts)>, ToolError> {
         let numbers = of(variables, "counters")?;
         let (counts, _) = numbers.as_chunks();
         let row = |(&at, &[accesses, conflicts]): (&InstIndex, &[u64; 2])| {
-            Some((scope.place(at)?, Conflicts { accesses, conflicts }))
+            Some((scope.place(at)?, ConflictCounts { accesses, conflicts }))
         };
         Ok(self.sites.iter().zip(counts).filter_map(row).collect())
     }

@@ -1,17 +1,16 @@
 //! How often the lanes of a wave part.
 
 use super::scope::{data, of, room};
-use super::{Asking, Place, Scope, Tool, ToolError};
+use super::{InstPlace, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_hooks::flow::InstIndex;
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::hook::{Argument, Mask, Variables};
 use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Role, Value};
 use serde::Serialize;
 
 /// Counts how often a new EXEC divides the lanes that run.
 ///
-/// Lanes of an AMD wave do not branch: a condition is written into EXEC, and the branch behind it
+/// Lanes of an AMD wave do not branch: a condition is written into EXEC, and the branch after it
 /// only skips code that no lane wants. So this looks at the scalar instructions that put an
 /// intersection of masks, or a mask as it is, into EXEC. What brings lanes back (`s_or`) or
 /// changes sides (`s_xor`) divides nothing; `v_cmpx`, which compilers use from gfx10 on, is not
@@ -23,7 +22,7 @@ pub struct BranchDivergence {
 
 /// What an instruction makes of EXEC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Branches {
+pub struct BranchCounts {
     /// Executions by waves.
     pub executions: u64,
     /// Those after which some but not all lanes run that ran before, and no others.
@@ -65,9 +64,9 @@ fn new_exec(inst: &Inst) -> Option<NewExec> {
 }
 
 impl Tool for BranchDivergence {
-    type Row = (Place, Branches);
+    type Row = (InstPlace, BranchCounts);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<BranchDivergence, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<BranchDivergence, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| new_exec(inst).is_some());
         let source = asking.source("branch_divergence", &[("COUNTERS", room(sites.len()))])?;
@@ -82,13 +81,13 @@ impl Tool for BranchDivergence {
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Place, Branches)>, ToolError> {
+    ) -> Result<Vec<(InstPlace, BranchCounts)>, ToolError> {
         let numbers = of(variables, "counters")?;
         let (counts, _) = numbers.as_chunks();
         let row = |(&at, &[executions, divergent]): (&InstIndex, &[u64; 2])| {
-            Some((scope.place(at)?, Branches { executions, divergent }))
+            Some((scope.place(at)?, BranchCounts { executions, divergent }))
         };
         Ok(self.sites.iter().zip(counts).filter_map(row).collect())
     }

@@ -67,11 +67,6 @@ impl DispatchControl {
         Dispatch { module, ..dispatch.clone() }
     }
 
-    /// Changes the rule. What was dispatched so far still counts.
-    pub fn set_rule(&mut self, rule: ControlRule) {
-        self.rule = rule;
-    }
-
     /// Forgets all dispatches.
     pub fn reset(&mut self) {
         self.grids.clear();

@@ -1,8 +1,7 @@
 //! What stops a tool.
 
 use flipwave_device::{DeviceError, DeviceFault};
-use flipwave_hooks::hook::VariableError;
-use flipwave_hooks::hook::{HookError, library};
+use flipwave_hooks::hook::{HookError, VariableError, library};
 use flipwave_hooks::rewrite::RewriteError;
 
 /// Why a tool has no result.

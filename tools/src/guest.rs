@@ -6,8 +6,8 @@
 use crate::Substitutes;
 use flipwave_device::{WaveId, WaveLocation};
 use flipwave_hooks::checker::Claims;
-use flipwave_hooks::flow::{InstIndex, Program};
-use flipwave_hooks::layout::Layout;
+use flipwave_hooks::flow::{Disassembly, InstIndex};
+use flipwave_hooks::layout::CodeLayout;
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::{Inst, LaneMask, Operation, Pc, RegisterRange};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -22,14 +22,14 @@ pub struct Guest {
     /// Instructions that stand for others, as what they stand for.
     substitutes: FxHashMap<InstIndex, Inst>,
     claims: Claims,
-    layout: Layout,
+    layout: CodeLayout,
 }
 
 impl Guest {
     /// The code that `rewritten` was made from, in which some instructions stand for others:
     /// `results` are the registers that each of these writes.
     pub fn new(
-        program: &Program,
+        program: &Disassembly,
         rewritten: &Rewritten,
         substitutes: &Substitutes,
         results: impl Fn(InstIndex) -> Vec<RegisterRange>,
@@ -56,8 +56,8 @@ impl Guest {
 
     /// An observer of the new code that shows `inner` the code as it was.
     pub fn observe<'a>(&'a self, inner: &'a mut dyn Observer) -> GuestView<'a> {
-        let under_way = FxHashMap::default();
-        GuestView { guest: self, inner, under_way, done: FxHashSet::default() }
+        let in_hooks = FxHashMap::default();
+        GuestView { guest: self, inner, in_hooks, done: FxHashSet::default() }
     }
 
     /// A place in the new code, by the address that its instruction had before.
@@ -76,7 +76,7 @@ pub struct GuestView<'a> {
     guest: &'a Guest,
     inner: &'a mut dyn Observer,
     /// The instruction in whose place a wave is, and the lanes that ran when it came there.
-    under_way: FxHashMap<WaveId, (InstIndex, LaneMask)>,
+    in_hooks: FxHashMap<WaveId, (InstIndex, LaneMask)>,
     /// Waves that need not be watched any more.
     done: FxHashSet<WaveId>,
 }
@@ -84,11 +84,11 @@ pub struct GuestView<'a> {
 impl GuestView<'_> {
     /// A wave has left the hooks of an instruction, if it was in some.
     fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, state: &mut WaveState<'_>) {
-        let Some((at, lanes)) = self.under_way.get(&wave).copied() else { return };
+        let Some((at, lanes)) = self.in_hooks.get(&wave).copied() else { return };
         if now == Some(at) {
             return;
         }
-        self.under_way.remove(&wave);
+        self.in_hooks.remove(&wave);
         if let Some(inst) = self.guest.substitutes.get(&at)
             && self.inner.after(&Executed { inst, wave, lanes }, state) == Watch::Off
         {
@@ -109,7 +109,7 @@ impl Observer for GuestView<'_> {
             return;
         }
         if let Some(at) = now {
-            if let Entry::Vacant(free) = self.under_way.entry(wave) {
+            if let Entry::Vacant(free) = self.in_hooks.entry(wave) {
                 free.insert((at, state.exec()));
                 if let Some(inst) = self.guest.substitutes.get(&at) {
                     self.inner.before(inst, wave, state);

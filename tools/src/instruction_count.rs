@@ -1,10 +1,11 @@
 //! How often each instruction is executed.
 
 use super::scope::{data, of, room};
-use super::{Asking, Observed, ObservedExecutions, Options, Per, Place, Scope, Tool, ToolError};
+use super::{
+    InstPlace, Observed, ObservedExecutions, Options, Per, Tool, ToolError, ToolRequests, ToolScope,
+};
 use flipwave_hooks::flow::{IndexRange, InstIndex};
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask};
+use flipwave_hooks::hook::{Argument, Mask, Variables};
 use flipwave_hooks::rewrite::When;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ pub struct InstructionCount {
 /// How often waves execute an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Executions {
-    /// So often, whatever EXEC is.
+    /// Their number, whatever EXEC is.
     pub executions: u64,
 }
 
@@ -26,7 +27,7 @@ impl InstructionCount {
     /// The count of each instruction of a scope that is counted.
     pub(super) fn counts(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<(InstIndex, u64)>, ToolError> {
         let counters = of(variables, "counters")?;
@@ -37,9 +38,9 @@ impl InstructionCount {
 }
 
 impl Tool for InstructionCount {
-    type Row = (Place, Executions);
+    type Row = (InstPlace, Executions);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<InstructionCount, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<InstructionCount, ToolError> {
         let scope = asking.scope();
         let counted: Vec<IndexRange<InstIndex>> = match asking.options().per {
             Per::Block => {
@@ -61,9 +62,9 @@ impl Tool for InstructionCount {
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Place, Executions)>, ToolError> {
+    ) -> Result<Vec<(InstPlace, Executions)>, ToolError> {
         Ok(rows(scope, self.counts(scope, variables)?))
     }
 }
@@ -75,13 +76,13 @@ impl Observed for InstructionCount {
         ObservedExecutions::default()
     }
 
-    fn observed(scope: &Scope<'_>, seen: &ObservedExecutions) -> Vec<(Place, Executions)> {
+    fn observed(scope: &ToolScope<'_>, seen: &ObservedExecutions) -> Vec<(InstPlace, Executions)> {
         rows(scope, seen.counts(scope))
     }
 }
 
 /// The rows of instructions that were counted.
-fn rows(scope: &Scope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<(Place, Executions)> {
+fn rows(scope: &ToolScope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<(InstPlace, Executions)> {
     let row = |(at, executions)| Some((scope.place(at)?, Executions { executions }));
     counts.into_iter().filter_map(row).collect()
 }

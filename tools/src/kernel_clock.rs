@@ -1,10 +1,9 @@
 //! How long each wave runs.
 
 use super::scope::{first, wave};
-use super::{Asking, Scope, Tool, ToolError, Wave};
+use super::{Tool, ToolError, ToolRequests, ToolScope, WavePosition};
 use flipwave_hooks::flow::InstIndex;
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask, Record};
+use flipwave_hooks::hook::{Argument, Mask, Record, Variables};
 use flipwave_hooks::rewrite::When;
 use flipwave_isa::Inst;
 use serde::Serialize;
@@ -37,7 +36,7 @@ pub struct WaveClock {
 struct Reading {
     cycles: u64,
     ticks: u64,
-    wave: Wave,
+    wave: WavePosition,
     is_end: bool,
 }
 
@@ -51,7 +50,7 @@ impl Record for Reading {
         Reading {
             cycles: wide(0),
             ticks: wide(2),
-            wave: Wave {
+            wave: WavePosition {
                 workgroup_x: word(4),
                 workgroup_y: word(5),
                 workgroup_z: word(6),
@@ -64,9 +63,9 @@ impl Record for Reading {
 
 impl Tool for KernelClock {
     /// By ascending number of the wave. A wave that does not come to an `s_endpgm` has no row.
-    type Row = (Wave, WaveClock);
+    type Row = (WavePosition, WaveClock);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<KernelClock, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<KernelClock, ToolError> {
         let scope = asking.scope();
         let program = scope.program();
         let kernels = program.functions.iter().filter(|function| function.kernel.is_some());
@@ -86,15 +85,16 @@ impl Tool for KernelClock {
 
     fn rows(
         &self,
-        _: &Scope<'_>,
+        _: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Wave, WaveClock)>, ToolError> {
+    ) -> Result<Vec<(WavePosition, WaveClock)>, ToolError> {
         let readings = first(variables, "readings")?.channel("readings", Reading::SIZE)?;
         let readings = readings.read::<Reading>().into_iter().flatten();
         let (ends, begins): (Vec<Reading>, Vec<Reading>) =
             readings.partition(|reading| reading.is_end);
-        let ends: BTreeMap<Wave, Reading> = ends.into_iter().map(|own| (own.wave, own)).collect();
-        let mut rows: Vec<(Wave, WaveClock)> = begins
+        let ends: BTreeMap<WavePosition, Reading> =
+            ends.into_iter().map(|own| (own.wave, own)).collect();
+        let mut rows: Vec<(WavePosition, WaveClock)> = begins
             .iter()
             .filter_map(|begin| {
                 let end = ends.get(&begin.wave)?;

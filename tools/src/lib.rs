@@ -20,20 +20,20 @@ mod place;
 mod scope;
 mod substitute;
 
-pub use address_divergence::{AddressDivergence, Lines};
-pub use bank_conflicts::{BankConflicts, Conflicts};
-pub use branch_divergence::{BranchDivergence, Branches};
+pub use address_divergence::{AddressDivergence, LineCounts};
+pub use bank_conflicts::{BankConflicts, ConflictCounts};
+pub use branch_divergence::{BranchCounts, BranchDivergence};
 pub use dispatch_control::{ControlRule, DispatchControl, ModuleVersions};
 pub use error::ToolError;
 pub use guest::{Guest, GuestView};
 pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
-pub use measure::{Instrumented, Measurement, Table, measure, measure_beside};
-pub use memory_trace::{Access, MemoryTrace};
+pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_beside};
+pub use memory_trace::{MemoryTrace, TracedAccess};
 pub use observed::{Observed, ObservedAccesses, ObservedExecutions, addresses};
 pub use opcode_histogram::{OpcodeCount, OpcodeHistogram};
-pub use place::{Of, Place, Wave};
-pub use scope::{Asking, Scope};
+pub use place::{DispatchColumns, InstPlace, WavePosition};
+pub use scope::{ToolRequests, ToolScope};
 pub use substitute::{Beside, Replacement, Substitute, Substitutes};
 
 use flipwave_hooks::hook::Variables;
@@ -49,7 +49,7 @@ pub trait Tool: Sized {
     ///
     /// # Errors
     /// [`ToolError`] where the hooks do not compile.
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<Self, ToolError>;
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<Self, ToolError>;
 
     /// The table of a dispatch: of what can be reached from its kernel, with what the hooks left
     /// in the variables of each source, in the order they were added.
@@ -58,7 +58,7 @@ pub trait Tool: Sized {
     /// [`ToolError::Variable`] where the variables are not the tool's.
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<Self::Row>, ToolError>;
 
@@ -82,7 +82,7 @@ pub enum Per {
     Instruction,
 }
 
-/// What tools are told.
+/// Options of tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The only kernel to be looked at, with the functions that it may call; all if there is none.

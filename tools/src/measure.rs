@@ -1,11 +1,10 @@
 //! A tool in all code of a list of dispatches.
 
-use super::{Asking, Beside, Options, Scope, Substitutes, Tool, ToolError};
+use super::{Beside, Options, Substitutes, Tool, ToolError, ToolRequests, ToolScope};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics};
-use flipwave_hooks::flow::Program;
-use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::hook::Variables;
+use flipwave_hooks::flow::Disassembly;
+use flipwave_hooks::hook::{HookCompiler, Variables};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Measurement<R> {
     /// Each dispatch that was looked at, in their order.
-    pub tables: Vec<Table<R>>,
+    pub tables: Vec<DispatchTable<R>>,
     /// Each code object that the tool was put into.
     pub instrumented: Vec<Instrumented>,
 }
@@ -31,7 +30,7 @@ pub struct Instrumented {
 
 /// What a tool found in one dispatch.
 #[derive(Clone, Debug)]
-pub struct Table<R> {
+pub struct DispatchTable<R> {
     /// Its index in the list.
     pub dispatch: usize,
     /// Its kernel.
@@ -48,7 +47,7 @@ pub struct Table<R> {
 struct Running<'a, T> {
     tool: T,
     object: &'a CodeObject,
-    program: Program,
+    program: Disassembly,
     substitutes: Substitutes,
     code: Instrumented,
 }
@@ -132,9 +131,9 @@ fn instrument<'a, T: Tool>(
     let program = instrumentation.program().clone();
     let replacement = beside.map(|beside| beside.read(object, &program)).transpose()?;
     let substitutes = replacement.as_ref().map(|own| own.substitutes()).unwrap_or_default();
-    let scope = Scope::new(object, &program, options.kernel.as_deref()).with(&substitutes);
+    let scope = ToolScope::new(object, &program, options.kernel.as_deref()).with(&substitutes);
     // The tool's source comes first: its variables are found there.
-    let tool = T::ask(&mut Asking::new(&mut instrumentation, compiler, options, scope))?;
+    let tool = T::ask(&mut ToolRequests::new(&mut instrumentation, compiler, options, scope))?;
     if let Some(own) = &replacement {
         own.ask(&mut instrumentation);
     }
@@ -153,21 +152,21 @@ impl<T: Tool> Running<'_, T> {
         device: &mut impl Device,
         index: usize,
         dispatch: &Dispatch,
-    ) -> Result<Table<T::Row>, ToolError> {
+    ) -> Result<DispatchTable<T::Row>, ToolError> {
         for data in &self.code.rewritten.data {
             Variables::reset(device, self.code.module, data)?;
         }
         let instrumented = Dispatch { module: self.code.module, ..dispatch.clone() };
         let end = device.dispatch(&instrumented)?;
         let statistics = complete(index, dispatch, end, |fault| self.fault(fault))?;
-        let mut table = Table {
+        let mut table = DispatchTable {
             dispatch: index,
             kernel: dispatch.kernel.clone(),
             rows: Vec::new(),
             lost: 0,
             statistics,
         };
-        let scope = Scope::new(self.object, &self.program, Some(&dispatch.kernel));
+        let scope = ToolScope::new(self.object, &self.program, Some(&dispatch.kernel));
         let scope = scope.with(&self.substitutes);
         let read = |data| Variables::read(device, self.code.module, data);
         let variables = self.code.rewritten.data.iter().map(read).collect::<Result<Vec<_>, _>>()?;

@@ -1,10 +1,12 @@
 //! Which addresses are accessed.
 
 use super::scope::{first, wave};
-use super::{Asking, Observed, ObservedAccesses, Options, Place, Scope, Tool, ToolError, Wave};
+use super::{
+    InstPlace, Observed, ObservedAccesses, Options, Tool, ToolError, ToolRequests, ToolScope,
+    WavePosition,
+};
 use flipwave_hooks::flow::InstIndex;
-use flipwave_hooks::hook::Variables;
-use flipwave_hooks::hook::{Argument, Mask, Record};
+use flipwave_hooks::hook::{Argument, Mask, Record, Variables};
 use flipwave_hooks::rewrite::When;
 use flipwave_isa::{Inst, MemorySpace};
 use serde::Serialize;
@@ -17,7 +19,7 @@ pub struct MemoryTrace {
 
 /// An access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Access {
+pub struct TracedAccess {
     /// The lane; none for scalar memory, which is accessed by the wave.
     pub lane: Option<u8>,
     /// Of LDS and scratch: the offset from the beginning of the workgroup's LDS, of the lane's
@@ -33,7 +35,7 @@ struct Written {
     address: u64,
     site: u32,
     lane: u32,
-    wave: Wave,
+    wave: WavePosition,
 }
 
 impl Record for Written {
@@ -46,7 +48,7 @@ impl Record for Written {
             address: u64::from(word(0)) | u64::from(word(1)) << 32,
             site: word(2),
             lane: word(3),
-            wave: Wave {
+            wave: WavePosition {
                 workgroup_x: word(4),
                 workgroup_y: word(5),
                 workgroup_z: word(6),
@@ -76,9 +78,9 @@ fn is_scalar(inst: &Inst) -> bool {
 
 impl Tool for MemoryTrace {
     /// In the order of each wave; which wave comes first is up to the device.
-    type Row = (Place, Wave, Access);
+    type Row = (InstPlace, WavePosition, TracedAccess);
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<MemoryTrace, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<MemoryTrace, ToolError> {
         let program = asking.scope().program();
         let sites = asking.scope().select(|inst| elements(inst).is_some());
         let records = room(asking.options()).into();
@@ -104,16 +106,16 @@ impl Tool for MemoryTrace {
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
-    ) -> Result<Vec<(Place, Wave, Access)>, ToolError> {
+    ) -> Result<Vec<(InstPlace, WavePosition, TracedAccess)>, ToolError> {
         let trace = first(variables, "accesses")?.channel("accesses", Written::SIZE)?;
         let row = |written: Written| {
             let at = *self.sites.get(written.site as usize)?;
             let inst = scope.program().inst(at)?;
             let (bytes, _) = elements(inst)?;
             let lane = (!is_scalar(inst)).then_some(written.lane as u8);
-            let access = Access { lane, address: written.address, bytes };
+            let access = TracedAccess { lane, address: written.address, bytes };
             Some((scope.place(at)?, written.wave, access))
         };
         Ok(trace.read::<Written>().into_iter().flatten().filter_map(row).collect())
@@ -131,7 +133,10 @@ impl Observed for MemoryTrace {
         ObservedAccesses::new(room(options))
     }
 
-    fn observed(scope: &Scope<'_>, seen: &ObservedAccesses) -> Vec<(Place, Wave, Access)> {
+    fn observed(
+        scope: &ToolScope<'_>,
+        seen: &ObservedAccesses,
+    ) -> Vec<(InstPlace, WavePosition, TracedAccess)> {
         seen.rows(scope)
     }
 

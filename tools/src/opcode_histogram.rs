@@ -1,7 +1,8 @@
 //! How often each operation is executed.
 
 use super::{
-    Asking, InstructionCount, Observed, ObservedExecutions, Options, Scope, Tool, ToolError,
+    InstructionCount, Observed, ObservedExecutions, Options, Tool, ToolError, ToolRequests,
+    ToolScope,
 };
 use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::Variables;
@@ -19,20 +20,20 @@ pub struct OpcodeHistogram {
 pub struct OpcodeCount {
     /// The operation, one name across encodings.
     pub operation: String,
-    /// So often, whatever EXEC is; never 0.
+    /// Their number, whatever EXEC is; never 0.
     pub executions: u64,
 }
 
 impl Tool for OpcodeHistogram {
     type Row = OpcodeCount;
 
-    fn ask(asking: &mut Asking<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
+    fn ask(asking: &mut ToolRequests<'_, '_>) -> Result<OpcodeHistogram, ToolError> {
         Ok(OpcodeHistogram { count: InstructionCount::ask(asking)? })
     }
 
     fn rows(
         &self,
-        scope: &Scope<'_>,
+        scope: &ToolScope<'_>,
         variables: &[Variables<'_>],
     ) -> Result<Vec<OpcodeCount>, ToolError> {
         Ok(histogram(scope, self.count.counts(scope, variables)?))
@@ -46,13 +47,13 @@ impl Observed for OpcodeHistogram {
         ObservedExecutions::default()
     }
 
-    fn observed(scope: &Scope<'_>, seen: &ObservedExecutions) -> Vec<OpcodeCount> {
+    fn observed(scope: &ToolScope<'_>, seen: &ObservedExecutions) -> Vec<OpcodeCount> {
         histogram(scope, seen.counts(scope))
     }
 }
 
 /// The rows of instructions that were counted.
-fn histogram(scope: &Scope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<OpcodeCount> {
+fn histogram(scope: &ToolScope<'_>, counts: Vec<(InstIndex, u64)>) -> Vec<OpcodeCount> {
     let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
     for (at, count) in counts {
         if let Some(operation) = scope.operation(at).filter(|_| count > 0) {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 /// The columns that say which dispatch a row is of.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Of<'a> {
+pub struct DispatchColumns<'a> {
     /// Its number, from 0.
     pub dispatch: usize,
     /// Its kernel.
@@ -14,7 +14,7 @@ pub struct Of<'a> {
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct InstPlace {
     /// The kernel or device function that it belongs to.
     pub function: String,
     /// Its address in the code object as it was.
@@ -26,7 +26,7 @@ pub struct Place {
 
 /// A wave of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Wave {
+pub struct WavePosition {
     /// Position of its workgroup in the grid.
     pub workgroup_x: u32,
     /// The same in the second dimension.

@@ -1,38 +1,41 @@
 //! Which code a tool looks at, and how it asks for hooks there.
 
-use super::{Options, Place, Substitute, Substitutes, ToolError};
+use super::{InstPlace, Options, Substitute, Substitutes, ToolError};
 use flipwave_codeobj::CodeObject;
-use flipwave_hooks::flow::{FunctionIndex, InstIndex, Program};
-use flipwave_hooks::hook::{Argument, HookCompiler, Mask, library};
-use flipwave_hooks::hook::{VariableError, Variables};
+use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
+use flipwave_hooks::hook::{Argument, HookCompiler, Mask, VariableError, Variables, library};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, SourceIndex, When};
 use flipwave_isa::Inst;
 
 /// Functions of a code object: those that run in some kernels.
 #[derive(Clone, Debug)]
-pub struct Scope<'a> {
-    program: &'a Program,
+pub struct ToolScope<'a> {
+    program: &'a Disassembly,
     functions: Vec<FunctionIndex>,
     substitutes: Option<&'a Substitutes>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ToolScope<'a> {
     /// What may run in a kernel, or, of no kernel, everything. Of a kernel that the code object
     /// does not have: nothing.
-    pub fn new(object: &CodeObject, program: &'a Program, kernel: Option<&str>) -> Scope<'a> {
+    pub fn new(
+        object: &CodeObject,
+        program: &'a Disassembly,
+        kernel: Option<&str>,
+    ) -> ToolScope<'a> {
         let all = || program.functions.indices().iter().collect();
         let functions = kernel.map_or_else(all, |name| {
             let index = object.kernels().iter().position(|kernel| *kernel.name == *name);
             let function = index.and_then(|index| program.kernel(index));
             function.map(|function| program.reachable(function)).unwrap_or_default()
         });
-        Scope { program, functions, substitutes: None }
+        ToolScope { program, functions, substitutes: None }
     }
 
     /// The same code, in which some instructions stand for others.
     #[must_use]
-    pub fn with(self, substitutes: &'a Substitutes) -> Scope<'a> {
-        Scope { substitutes: Some(substitutes), ..self }
+    pub fn with(self, substitutes: &'a Substitutes) -> ToolScope<'a> {
+        ToolScope { substitutes: Some(substitutes), ..self }
     }
 
     fn substitute(&self, at: InstIndex) -> Option<&'a Substitute> {
@@ -40,7 +43,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The code.
-    pub fn program(&self) -> &'a Program {
+    pub fn program(&self) -> &'a Disassembly {
         self.program
     }
 
@@ -69,7 +72,7 @@ impl<'a> Scope<'a> {
     }
 
     /// An instruction as rows name it; nothing where it is not in the scope.
-    pub fn place(&self, at: InstIndex) -> Option<Place> {
+    pub fn place(&self, at: InstIndex) -> Option<InstPlace> {
         if !self.contains(at) {
             return None;
         }
@@ -77,36 +80,36 @@ impl<'a> Scope<'a> {
         let inst = &self.program.instructions[at];
         let text = self.substitute(at).map_or(inst.text.trim(), |own| &own.text);
         let instruction = text.to_owned();
-        Some(Place { function, pc: inst.pc, instruction })
+        Some(InstPlace { function, pc: inst.pc, instruction })
     }
 }
 
 /// A code object that a tool asks for hooks in.
-pub struct Asking<'i, 'o> {
+pub struct ToolRequests<'i, 'o> {
     instrumentation: &'i mut Instrumentation<'o>,
     compiler: &'i HookCompiler,
     options: &'i Options,
-    scope: Scope<'i>,
+    scope: ToolScope<'i>,
 }
 
-impl<'i, 'o> Asking<'i, 'o> {
+impl<'i, 'o> ToolRequests<'i, 'o> {
     /// Asks for hooks in the code of `scope`, which is of the same code object.
     pub fn new(
         instrumentation: &'i mut Instrumentation<'o>,
         compiler: &'i HookCompiler,
         options: &'i Options,
-        scope: Scope<'i>,
-    ) -> Asking<'i, 'o> {
-        Asking { instrumentation, compiler, options, scope }
+        scope: ToolScope<'i>,
+    ) -> ToolRequests<'i, 'o> {
+        ToolRequests { instrumentation, compiler, options, scope }
     }
 
-    /// What the tool is told.
+    /// The options of the tool.
     pub fn options(&self) -> &Options {
         self.options
     }
 
     /// The code to be looked at.
-    pub fn scope(&self) -> &Scope<'i> {
+    pub fn scope(&self) -> &ToolScope<'i> {
         &self.scope
     }
 
@@ -137,7 +140,7 @@ impl<'i, 'o> Asking<'i, 'o> {
     }
 }
 
-/// Elements of an array for so many sites: never none, and a power of two, so that hooks that were
+/// Elements of an array for a number of sites: never none, and a power of two, so that hooks that were
 /// compiled serve many code objects.
 pub(super) fn room(sites: usize) -> u64 {
     sites.next_power_of_two() as u64

@@ -2,7 +2,7 @@
 
 use super::ToolError;
 use flipwave_codeobj::CodeObject;
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::rewrite::{Instrumentation, Report};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub trait Beside {
     fn read(
         &self,
         object: &CodeObject,
-        program: &Program,
+        program: &Disassembly,
     ) -> Result<Box<dyn Replacement + '_>, ToolError>;
 }
 
@@ -44,5 +44,5 @@ pub trait Replacement {
     ///
     /// # Errors
     /// [`ToolError::Beside`].
-    fn look_at(&self, program: &Program, report: &Report) -> Result<(), ToolError>;
+    fn look_at(&self, program: &Disassembly, report: &Report) -> Result<(), ToolError>;
 }

@@ -2,14 +2,14 @@
 
 use super::output::Output;
 use flipwave_codeobj::CodeObject;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{HookCompiler, HookData};
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
-use flipwave_tools::{Asking, Options, Scope, Tool, ToolError};
+use flipwave_tools::{Options, Tool, ToolError, ToolRequests, ToolScope};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -25,7 +25,7 @@ pub struct Measuring<T> {
 struct Code<T> {
     tool: T,
     original: CodeObject,
-    program: Program,
+    program: Disassembly,
     /// The variables of its hooks.
     data: Vec<(Pc, HookData)>,
     /// Of each: how many bytes may be others than at the start. Nothing while that is not known;
@@ -74,8 +74,8 @@ impl<T: Tool> Measuring<T> {
             instrumentation.place_all(placement);
         }
         let program = instrumentation.program().clone();
-        let scope = Scope::new(object, &program, self.options.kernel.as_deref());
-        let mut asking = Asking::new(&mut instrumentation, compiler, &self.options, scope);
+        let scope = ToolScope::new(object, &program, self.options.kernel.as_deref());
+        let mut asking = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
         let tool = T::ask(&mut asking)?;
         let rewritten = instrumentation.rewrite(compiler)?;
         for refused in &rewritten.report.refused {
@@ -120,7 +120,7 @@ impl<T: Tool> Measuring<T> {
             data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
         let lost = code.tool.lost(&variables)?;
         self.output.lost(dispatch.number, &dispatch.kernel, lost);
-        let scope = Scope::new(&code.original, &code.program, Some(&dispatch.kernel));
+        let scope = ToolScope::new(&code.original, &code.program, Some(&dispatch.kernel));
         Ok(code.tool.rows(&scope, &variables)?)
     }
 }

@@ -5,10 +5,12 @@ use super::output::Output;
 use super::{ToolName, ToolSession};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, DeviceError};
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_kfd::{DispatchedKernel, Driver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
-use flipwave_tools::{InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, Scope};
+use flipwave_tools::{
+    InstructionCount, MemoryTrace, Observed, OpcodeHistogram, Options, ToolScope,
+};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
@@ -39,7 +41,7 @@ struct Observing<T: Observed> {
     /// Sees the dispatch under way, if it is one that the tool looks at.
     observer: Option<T::Observer>,
     /// By where the code object is in memory, which the list keeps there.
-    programs: HashMap<usize, (Arc<CodeObject>, Program)>,
+    programs: HashMap<usize, (Arc<CodeObject>, Disassembly)>,
 }
 
 impl<T: Observed> Observing<T> {
@@ -62,11 +64,11 @@ impl<T: Observed> Observing<T> {
         let (_, program) = match self.programs.entry(Arc::as_ptr(object) as usize) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let program = Program::read(object).map_err(|reason| reason.to_string())?;
+                let program = Disassembly::read(object).map_err(|reason| reason.to_string())?;
                 place.insert((Arc::clone(object), program))
             }
         };
-        Ok(T::observed(&Scope::new(object, program, Some(&kernel.name)), seen))
+        Ok(T::observed(&ToolScope::new(object, program, Some(&kernel.name)), seen))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of a tool.
 
 use crate::tool::ToolSession;
-use flipwave_tools::Of;
+use flipwave_tools::DispatchColumns;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -92,7 +92,7 @@ impl Output {
     pub fn rows<R: Serialize>(&self, number: u32, kernel: &str, rows: &[R]) {
         let mut open = self.open();
         let Some(own) = open.as_mut().filter(|own| own.is_complete) else { return };
-        let of = Of { dispatch: number as usize, kernel };
+        let of = DispatchColumns { dispatch: number as usize, kernel };
         let written = lines(of, rows, !own.has_header).and_then(|lines| own.sink.append(&lines));
         own.has_header |= !rows.is_empty();
         if let Err(reason) = written {
@@ -155,7 +155,11 @@ impl Output {
 }
 
 /// The rows of a dispatch as lines of CSV.
-fn lines<R: Serialize>(of: Of<'_>, rows: &[R], with_header: bool) -> Result<Vec<u8>, String> {
+fn lines<R: Serialize>(
+    of: DispatchColumns<'_>,
+    rows: &[R],
+    with_header: bool,
+) -> Result<Vec<u8>, String> {
     let mut csv = csv::WriterBuilder::new().has_headers(with_header).from_writer(Vec::new());
     let written = rows.iter().try_for_each(|row| csv.serialize((of, row)));
     written.map_err(|reason| reason.to_string())?;

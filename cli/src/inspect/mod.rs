@@ -5,12 +5,12 @@ mod text;
 use crate::arguments::InspectArguments;
 use crate::{Failure, output};
 use flipwave_campaigns::read_code_object;
-use flipwave_hooks::inspect::{Wanted, inspect as look};
+use flipwave_hooks::inspect::{InspectOptions, inspect as look};
 use std::io::Write;
 
 pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
     let object = read_code_object(&arguments.file, arguments.target.as_ref())?;
-    let wanted = Wanted {
+    let wanted = InspectOptions {
         kernel: arguments.kernel.clone(),
         cfg: arguments.cfg,
         registers: arguments.registers,

@@ -5,7 +5,7 @@ use crate::choices::{Choices, random_bytes};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::checker;
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::{Inst, Isa, Pc, Register};
 use std::time::Instant;
@@ -56,7 +56,7 @@ fn is_found(planted: Planted, choices: &mut Choices<'_>) -> Option<bool> {
     let kernel = Kernel::new(machine, 40, choices);
     let rewritten = super::rewritten(&kernel, &mut Vec::new(), choices).ok().flatten()?;
     let wrong = damaged(&kernel, &rewritten, planted, choices)?;
-    let program = Program::read(&kernel.object).expect("a program");
+    let program = Disassembly::read(&kernel.object).expect("a program");
     let liveness = Liveness::new(&program);
     let proof = checker::check(
         program.rules().expect("rules"),

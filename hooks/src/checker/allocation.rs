@@ -2,9 +2,9 @@
 //! that it uses.
 
 use super::Question;
-use super::code::{Code, ItemIndex};
+use super::code::{ClaimedCode, ClaimedInstIndex};
 use super::entry::new_kernel;
-use super::finding::{Finding, Rule};
+use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::registers::Allocation;
 use flipwave_codeobj::Kernel;
@@ -12,7 +12,12 @@ use flipwave_isa::{MemorySpace, Register, RegisterSet};
 use std::collections::HashSet;
 
 /// Checks each kernel.
-pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut Vec<Finding>) {
+pub fn check(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    flow: &Flow,
+    findings: &mut Vec<Finding>,
+) {
     let kernels: HashSet<usize> = flow.kernels.iter().map(|(kernel, _)| *kernel).collect();
     let mut kernels: Vec<usize> = kernels.into_iter().collect();
     kernels.sort_unstable();
@@ -26,10 +31,15 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
 }
 
 /// Indices of the instructions that a kernel can come to.
-fn reachable(question: &Question<'_>, code: &Code, flow: &Flow, kernel: usize) -> Vec<ItemIndex> {
+fn reachable(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    flow: &Flow,
+    kernel: usize,
+) -> Vec<ClaimedInstIndex> {
     let starts = flow.kernels.iter().filter(|(own, _)| *own == kernel);
-    let mut waiting: Vec<ItemIndex> = starts.map(|(_, start)| *start).collect();
-    let mut seen: HashSet<ItemIndex> = waiting.iter().copied().collect();
+    let mut waiting: Vec<ClaimedInstIndex> = starts.map(|(_, start)| *start).collect();
+    let mut seen: HashSet<ClaimedInstIndex> = waiting.iter().copied().collect();
     while let Some(at) = waiting.pop() {
         let item = &code.items()[at];
         let mut next = flow.successors(at).to_vec();
@@ -39,13 +49,18 @@ fn reachable(question: &Question<'_>, code: &Code, flow: &Flow, kernel: usize) -
         }
         waiting.extend(next.into_iter().filter(|next| seen.insert(*next)));
     }
-    let mut reachable: Vec<ItemIndex> = seen.into_iter().collect();
+    let mut reachable: Vec<ClaimedInstIndex> = seen.into_iter().collect();
     reachable.sort_unstable();
     reachable
 }
 
 /// Where a call may go: to the function that flow says, or to any that is no kernel.
-fn callees(question: &Question<'_>, code: &Code, flow: &Flow, at: ItemIndex) -> Vec<ItemIndex> {
+fn callees(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    flow: &Flow,
+    at: ClaimedInstIndex,
+) -> Vec<ClaimedInstIndex> {
     let program = question.program;
     let own = code.original(at);
     let call = program.functions.iter().flat_map(|function| &function.calls);
@@ -62,10 +77,10 @@ fn callees(question: &Question<'_>, code: &Code, flow: &Flow, at: ItemIndex) -> 
 
 fn check_registers(
     question: &Question<'_>,
-    code: &Code,
+    code: &ClaimedCode,
     old: &Kernel,
     new: &Kernel,
-    reachable: &[ItemIndex],
+    reachable: &[ClaimedInstIndex],
     findings: &mut Vec<Finding>,
 ) {
     let target = &question.program.target;
@@ -74,7 +89,7 @@ fn check_registers(
     let lost = before.registers().difference(allocation.registers());
     if let Some(register) = lost.iter().next() {
         let what = format!("the kernel `{}` had it and has it no more", new.name);
-        findings.push(Finding::at(Rule::Allocation, new.entry().0, what).on(register));
+        findings.push(Finding::at(CheckRule::Allocation, new.entry().0, what).on(register));
     }
     let numbered = |register: &Register| {
         matches!(register, Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_))
@@ -87,21 +102,21 @@ fn check_registers(
         if !item.is_inserted() {
             continue;
         }
-        let named = Code::registers(item).difference(allocated).difference(reported);
+        let named = ClaimedCode::registers(item).difference(allocated).difference(reported);
         for register in named.iter().filter(numbered) {
             reported.insert(register);
             let what = format!("`{}`: the kernel `{}` does not have it", item.facts.inst, new.name);
-            findings.push(Finding::at(Rule::Allocation, item.pc, what).on(register));
+            findings.push(Finding::at(CheckRule::Allocation, item.pc, what).on(register));
         }
     }
 }
 
-/// Scratch at constant offsets lies behind the guest's and inside the kernel's.
+/// Scratch at constant offsets lies after the guest's and inside the kernel's.
 fn check_scratch(
-    code: &Code,
+    code: &ClaimedCode,
     old: &Kernel,
     new: &Kernel,
-    reachable: &[ItemIndex],
+    reachable: &[ClaimedInstIndex],
     findings: &mut Vec<Finding>,
 ) {
     let guest = i64::from(old.descriptor.private_segment_fixed_size);
@@ -116,7 +131,7 @@ fn check_scratch(
             continue;
         }
         let mut report = |what: String| {
-            findings.push(Finding::at(Rule::Allocation, item.pc, what));
+            findings.push(Finding::at(CheckRule::Allocation, item.pc, what));
         };
         if !new.descriptor.rsrc2.private_segment {
             report(format!("`{}`: the kernel `{}` has no scratch", item.facts.inst, new.name));

@@ -1,8 +1,8 @@
 //! The new code as it is: every claimed instruction, decoded from the new code object.
 
 use super::Question;
-use super::facts::{Decoder, Facts};
-use super::finding::{Finding, Rule};
+use super::facts::{FactDecoder, Facts};
+use super::finding::{CheckRule, Finding};
 use crate::flow::{IndexVec, InstIndex, Key, keys};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, RegisterSet};
@@ -20,7 +20,7 @@ pub enum Owner {
 
 /// An instruction of the new code.
 #[derive(Debug)]
-pub struct Item {
+pub struct ClaimedInst {
     /// Its address.
     pub pc: u64,
     /// What it is.
@@ -31,7 +31,7 @@ pub struct Item {
     pub is_target: bool,
 }
 
-impl Item {
+impl ClaimedInst {
     /// Address of the next one.
     pub fn end(&self) -> u64 {
         self.pc.wrapping_add(self.facts.size())
@@ -45,23 +45,23 @@ impl Item {
 
 keys! {
     /// Index of an instruction of the new code.
-    ItemIndex;
+    ClaimedInstIndex;
 }
 
 /// The claimed code, by ascending address.
 #[derive(Debug)]
-pub struct Code {
-    items: IndexVec<ItemIndex, Item>,
+pub struct ClaimedCode {
+    items: IndexVec<ClaimedInstIndex, ClaimedInst>,
 }
 
-impl Code {
+impl ClaimedCode {
     /// Decodes what is claimed. What cannot be decoded or is claimed twice is a finding, and is
     /// not in the code.
     pub fn read(
         question: &Question<'_>,
-        decoder: &mut Decoder,
+        decoder: &mut FactDecoder,
         findings: &mut Vec<Finding>,
-    ) -> Code {
+    ) -> ClaimedCode {
         let claims = question.claims;
         let mut claimed: Vec<(Range<u64>, Owner)> = Vec::new();
         for (index, inst) in question.program.insts() {
@@ -74,7 +74,7 @@ impl Code {
             claimed.push((inserted.range.clone(), Owner::Inserted(index)));
         }
         claimed.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut code = Code { items: IndexVec::new() };
+        let mut code = ClaimedCode { items: IndexVec::new() };
         for (range, owner) in claimed {
             code.read_range(question, decoder, range, owner, findings);
         }
@@ -85,14 +85,14 @@ impl Code {
     fn read_range(
         &mut self,
         question: &Question<'_>,
-        decoder: &mut Decoder,
+        decoder: &mut FactDecoder,
         range: Range<u64>,
         owner: Owner,
         findings: &mut Vec<Finding>,
     ) {
         const LONGEST_INSTRUCTION: usize = 20;
         if self.items.last().is_some_and(|last| last.end() > range.start) {
-            findings.push(Finding::at(Rule::Control, range.start, "two claims overlap here"));
+            findings.push(Finding::at(CheckRule::Control, range.start, "two claims overlap here"));
             return;
         }
         let mut pc = range.start;
@@ -106,12 +106,12 @@ impl Code {
             };
             match decoded {
                 Ok(facts) => {
-                    let item = Item { pc, facts, owner, is_target: false };
+                    let item = ClaimedInst { pc, facts, owner, is_target: false };
                     pc = item.end();
                     self.items.push(item);
                 }
                 Err(what) => {
-                    findings.push(Finding::at(Rule::Control, pc, what));
+                    findings.push(Finding::at(CheckRule::Control, pc, what));
                     return;
                 }
             }
@@ -121,7 +121,7 @@ impl Code {
         }
         if pc != range.end {
             let what = "inserted code ends within an instruction";
-            findings.push(Finding::at(Rule::Control, range.end, what));
+            findings.push(Finding::at(CheckRule::Control, range.end, what));
         }
     }
 
@@ -136,22 +136,22 @@ impl Code {
     }
 
     /// All instructions, by ascending address.
-    pub fn items(&self) -> &IndexVec<ItemIndex, Item> {
+    pub fn items(&self) -> &IndexVec<ClaimedInstIndex, ClaimedInst> {
         &self.items
     }
 
     /// Index of the instruction at an address.
-    pub fn index_at(&self, pc: u64) -> Option<ItemIndex> {
-        self.items.binary_search_by_key(&pc, |item| item.pc).ok().map(ItemIndex::new)
+    pub fn index_at(&self, pc: u64) -> Option<ClaimedInstIndex> {
+        self.items.binary_search_by_key(&pc, |item| item.pc).ok().map(ClaimedInstIndex::new)
     }
 
     /// The instruction at an address.
-    pub fn at(&self, pc: u64) -> Option<&Item> {
+    pub fn at(&self, pc: u64) -> Option<&ClaimedInst> {
         self.index_at(pc).map(|index| &self.items[index])
     }
 
     /// The original instruction at an index, if it is one.
-    pub fn original(&self, at: ItemIndex) -> Option<InstIndex> {
+    pub fn original(&self, at: ClaimedInstIndex) -> Option<InstIndex> {
         match self.items[at].owner {
             Owner::Original(index) => Some(index),
             Owner::Inserted(_) => None,
@@ -166,14 +166,14 @@ impl Code {
     }
 
     /// Registers that instructions name, whether they read or write them.
-    pub fn registers(item: &Item) -> RegisterSet {
+    pub fn registers(item: &ClaimedInst) -> RegisterSet {
         item.facts.reads.union(item.facts.writes)
     }
 }
 
 /// Bytes between claims must be what was there in the original, code that nothing leads to, or,
 /// where there was none, what code is padded with.
-pub fn check_gaps(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
+pub fn check_gaps(question: &Question<'_>, code: &ClaimedCode, findings: &mut Vec<Finding>) {
     for section in question.new.text() {
         let end = section.address.saturating_add(section.size);
         let first = code.items.partition_point(|item| item.pc < section.address);
@@ -206,7 +206,7 @@ fn check_gap(
         };
         if !is_known {
             let what = "code that nobody claims";
-            findings.push(Finding::at(Rule::Control, pc, what));
+            findings.push(Finding::at(CheckRule::Control, pc, what));
             return;
         }
     }

@@ -1,9 +1,9 @@
 //! Where kernels begin, and what is in their registers there.
 
 use super::Question;
-use super::finding::{Finding, Rule};
-use super::originals::{Origin, Seam};
-use super::seam::{Arguments, Content, State};
+use super::finding::{CheckRule, Finding};
+use super::originals::{Seam, SeamOrigin};
+use super::seam::{Content, PreloadedArguments, SymbolicState};
 use flipwave_codeobj::{Initial, InitialValue, Kernel};
 use flipwave_isa::{Register, Sgpr, Vgpr};
 use std::collections::BTreeSet;
@@ -22,22 +22,22 @@ pub fn seams(question: &Question<'_>, seams: &mut BTreeSet<Seam>, findings: &mut
         let old = kernel.entry();
         let Some(new) = new_kernel(question, kernel) else {
             let what = format!("the kernel `{}` is missing", kernel.name);
-            findings.push(Finding::at(Rule::Original, 0, what).of(old));
+            findings.push(Finding::at(CheckRule::Original, 0, what).of(old));
             continue;
         };
         let entry = new.entry();
         if entry.0 % ENTRY_ALIGNMENT != 0 {
             let what = format!("the entry is no multiple of {ENTRY_ALIGNMENT}");
-            findings.push(Finding::at(Rule::Allocation, entry.0, what).of(old));
+            findings.push(Finding::at(CheckRule::Allocation, entry.0, what).of(old));
         }
         if let Some(to) = question.original_at(kernel.start().0) {
-            seams.insert(Seam { start: new.start().0, to, from: Origin::Kernel(index) });
+            seams.insert(Seam { start: new.start().0, to, from: SeamOrigin::Kernel(index) });
         }
     }
 }
 
 /// Puts the values that a kernel starts with to where the new descriptor has them.
-pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
+pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut SymbolicState) {
     let old = &question.original.kernels()[kernel];
     let Some(new) = new_kernel(question, old) else { return };
     let target = question.new.target();
@@ -65,7 +65,7 @@ pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
     let find = |of: &[Initial], value| of.iter().find(|own| own.value == value).copied();
     let loaded = find(&before, InitialValue::Arguments);
     if let Some((arguments, pointer)) = loaded.zip(find(&now, InitialValue::KernargPointer)) {
-        state.arguments = Some(Arguments {
+        state.arguments = Some(PreloadedArguments {
             pointer: [0, 1].map(|word| state.scalar(sgpr(&pointer, word))),
             first: sgpr(&arguments, 0),
             words: arguments.words,

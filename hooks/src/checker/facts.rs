@@ -17,7 +17,7 @@ pub struct Facts {
     pub writes: RegisterSet,
     /// Where it branches to, in bytes from its own address.
     pub branch: Option<i64>,
-    /// Whether control may reach the instruction behind it, calls included.
+    /// Whether control may reach the instruction after it, calls included.
     pub falls_through: bool,
     /// Counters it counts in.
     pub counted: &'static [(Counter, Queue)],
@@ -62,17 +62,17 @@ impl Facts {
 ///
 /// The words that an instruction has decide how many it has, so one of four bytes is known by its
 /// first word whatever follows, and one of eight by its first two.
-pub struct Decoder {
+pub struct FactDecoder {
     isa: Isa,
     counters: Counters,
     short: FxHashMap<[u8; 4], Arc<Facts>>,
     long: FxHashMap<[u8; 8], Arc<Facts>>,
 }
 
-impl Decoder {
+impl FactDecoder {
     /// A decoder that remembers nothing yet.
-    pub fn new(isa: Isa, counters: Counters) -> Decoder {
-        Decoder { isa, counters, short: FxHashMap::default(), long: FxHashMap::default() }
+    pub fn new(isa: Isa, counters: Counters) -> FactDecoder {
+        FactDecoder { isa, counters, short: FxHashMap::default(), long: FxHashMap::default() }
     }
 
     /// The instruction at the beginning of `bytes`, which lie at `pc`.

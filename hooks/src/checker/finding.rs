@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A rule of the checker, as the head of [`crate::checker`] states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub enum CheckRule {
     /// Each original instruction is where it is claimed to be, and refers to what it referred to.
     Original,
     /// All code is claimed, and control goes where it went.
@@ -23,17 +23,17 @@ pub enum Rule {
     Allocation,
 }
 
-impl Rule {
+impl CheckRule {
     /// One word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Rule::Original => "original",
-            Rule::Control => "control",
-            Rule::Registers => "registers",
-            Rule::Waits => "waits",
-            Rule::Hazards => "hazards",
-            Rule::Groups => "groups",
-            Rule::Allocation => "allocation",
+            CheckRule::Original => "original",
+            CheckRule::Control => "control",
+            CheckRule::Registers => "registers",
+            CheckRule::Waits => "waits",
+            CheckRule::Hazards => "hazards",
+            CheckRule::Groups => "groups",
+            CheckRule::Allocation => "allocation",
         }
     }
 }
@@ -42,7 +42,7 @@ impl Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
-    pub rule: Rule,
+    pub rule: CheckRule,
     /// The original instruction that suffers, where there is one.
     pub old: Option<Pc>,
     /// Where in the new code.
@@ -55,7 +55,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about a place of the new code.
-    pub(super) fn at(rule: Rule, new: u64, what: impl Into<String>) -> Finding {
+    pub(super) fn at(rule: CheckRule, new: u64, what: impl Into<String>) -> Finding {
         Finding { rule, old: None, new: Pc(new), register: None, what: what.into() }
     }
 

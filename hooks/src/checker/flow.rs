@@ -1,31 +1,31 @@
 //! Where control goes in the new code, instruction by instruction.
 
 use super::Question;
-use super::code::{Code, ItemIndex};
-use super::originals::{Origin, Seam};
-use super::seam::Jump;
+use super::code::{ClaimedCode, ClaimedInstIndex};
+use super::originals::{Seam, SeamOrigin};
+use super::seam::ComputedJump;
 use crate::flow::{IndexVec, InstIndex};
 use flipwave_isa::Opcode;
 use std::collections::{BTreeSet, HashSet};
 
 /// Successors and predecessors of the instructions of the new code, by their indices.
 pub struct Flow {
-    successors: IndexVec<ItemIndex, Vec<ItemIndex>>,
-    predecessors: IndexVec<ItemIndex, Vec<ItemIndex>>,
+    successors: IndexVec<ClaimedInstIndex, Vec<ClaimedInstIndex>>,
+    predecessors: IndexVec<ClaimedInstIndex, Vec<ClaimedInstIndex>>,
     /// Instructions to which control comes from somewhere that is not followed: device functions
-    /// and what is behind calls.
-    entered_from_elsewhere: HashSet<ItemIndex>,
+    /// and what is after calls.
+    entered_from_elsewhere: HashSet<ClaimedInstIndex>,
     /// First instruction of each kernel, by the kernel's index in the original code object.
-    pub kernels: Vec<(usize, ItemIndex)>,
+    pub kernels: Vec<(usize, ClaimedInstIndex)>,
 }
 
 impl Flow {
     /// Puts together what instructions say, and the jumps that were found.
     pub fn new(
         question: &Question<'_>,
-        code: &Code,
+        code: &ClaimedCode,
         seams: &BTreeSet<Seam>,
-        jumps: &[Jump],
+        jumps: &[ComputedJump],
     ) -> Flow {
         let mut flow = Flow {
             successors: IndexVec::filled(Vec::new(), code.items().len()),
@@ -58,10 +58,10 @@ impl Flow {
             let Some(start) = index(seam.start) else { continue };
             let is_function = is_device_function(question, seam.to);
             match seam.from {
-                Origin::Kernel(kernel) => flow.kernels.push((kernel, start)),
-                Origin::Address if !is_function && jumped_to.contains(&seam.to) => {}
-                Origin::Flow if !is_function => {}
-                Origin::Address | Origin::Flow | Origin::Old => {
+                SeamOrigin::Kernel(kernel) => flow.kernels.push((kernel, start)),
+                SeamOrigin::Address if !is_function && jumped_to.contains(&seam.to) => {}
+                SeamOrigin::Flow if !is_function => {}
+                SeamOrigin::Address | SeamOrigin::Flow | SeamOrigin::Old => {
                     flow.entered_from_elsewhere.insert(start);
                 }
             }
@@ -69,7 +69,7 @@ impl Flow {
         flow
     }
 
-    fn add(&mut self, from: ItemIndex, to: ItemIndex) {
+    fn add(&mut self, from: ClaimedInstIndex, to: ClaimedInstIndex) {
         if !self.successors[from].contains(&to) {
             self.successors[from].push(to);
             self.predecessors[to].push(from);
@@ -80,7 +80,7 @@ impl Flow {
     fn add_indirect(
         &mut self,
         question: &Question<'_>,
-        code: &Code,
+        code: &ClaimedCode,
         seams: &BTreeSet<Seam>,
     ) -> HashSet<InstIndex> {
         let mut targets = HashSet::new();
@@ -104,17 +104,17 @@ impl Flow {
     }
 
     /// Where control goes from an instruction; not into functions that it calls.
-    pub fn successors(&self, at: ItemIndex) -> &[ItemIndex] {
+    pub fn successors(&self, at: ClaimedInstIndex) -> &[ClaimedInstIndex] {
         &self.successors[at]
     }
 
     /// Where control comes from to an instruction.
-    pub fn predecessors(&self, at: ItemIndex) -> &[ItemIndex] {
+    pub fn predecessors(&self, at: ClaimedInstIndex) -> &[ClaimedInstIndex] {
         &self.predecessors[at]
     }
 
-    /// The instructions behind calls and at the beginning of device functions.
-    pub fn entered_from_elsewhere(&self) -> impl Iterator<Item = ItemIndex> {
+    /// The instructions after calls and at the beginning of device functions.
+    pub fn entered_from_elsewhere(&self) -> impl Iterator<Item = ClaimedInstIndex> {
         self.entered_from_elsewhere.iter().copied()
     }
 }

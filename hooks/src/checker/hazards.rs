@@ -5,9 +5,9 @@
 //! instruction between them was removed; so a breach counts where it involves inserted code.
 
 use super::Question;
-use super::code::{Code, Item, ItemIndex};
+use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::facts::Facts;
-use super::finding::{Finding, Rule};
+use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
 use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches};
@@ -21,13 +21,13 @@ const MOST_PATHS: usize = 4096;
 /// Looks at all instructions whose hazards reach inserted code; gives their number.
 pub fn check(
     question: &Question<'_>,
-    code: &Code,
+    code: &ClaimedCode,
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) -> usize {
     let mut rows = Rows::new(&question.rules);
     let mut known: FxHashMap<*const Facts, Roles> = FxHashMap::default();
-    let roles: IndexVec<ItemIndex, Roles> = code
+    let roles: IndexVec<ClaimedInstIndex, Roles> = code
         .items()
         .iter()
         .map(|item| {
@@ -43,7 +43,7 @@ pub fn check(
         if !victim.is_victim() {
             continue;
         }
-        let mut search = Search { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
+        let mut search = PathSearch { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
         let mut path = Vec::new();
         let mut breach: Option<(String, u64)> = None;
         search.back(
@@ -51,7 +51,7 @@ pub fn check(
             item.is_inserted(),
             0,
             &mut path,
-            &mut |before: &[Preceding<'_>], items: &[&Item]| {
+            &mut |before: &[Preceding<'_>], items: &[&ClaimedInst]| {
                 let families = rows.families().iter();
                 for found in families.flat_map(|family| breaches(family, before, inst)) {
                     let trigger = items[found.trigger];
@@ -67,7 +67,7 @@ pub fn check(
         );
         looked_at += 1;
         if let Some((what, _)) = breach {
-            let mut finding = Finding::at(Rule::Hazards, item.pc, what);
+            let mut finding = Finding::at(CheckRule::Hazards, item.pc, what);
             finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         }
@@ -76,26 +76,26 @@ pub fn check(
 }
 
 /// A search through everything that may have been executed before an instruction.
-struct Search<'a> {
-    code: &'a Code,
+struct PathSearch<'a> {
+    code: &'a ClaimedCode,
     flow: &'a Flow,
     rows: &'a Rows,
-    roles: &'a IndexVec<ItemIndex, Roles>,
+    roles: &'a IndexVec<ClaimedInstIndex, Roles>,
     /// What may happen to the instruction.
     victim: Roles,
     paths: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     /// Extends the path backwards from `at`; visits it where it ends, if anything on it that was
     /// inserted may matter. `is_inserted`: the victim was, so that anything matters.
     fn back(
         &mut self,
-        at: ItemIndex,
+        at: ClaimedInstIndex,
         is_inserted: bool,
         distance: u8,
-        path: &mut Vec<(&'a Item, u8, &'a Roles)>,
-        visit: &mut dyn FnMut(&[Preceding<'_>], &[&Item]),
+        path: &mut Vec<(&'a ClaimedInst, u8, &'a Roles)>,
+        visit: &mut dyn FnMut(&[Preceding<'_>], &[&ClaimedInst]),
     ) {
         let before = self.flow.predecessors(at);
         // What is further back matters only where wait states do not help; such hazards are
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
                     && self.rows.may_meet(&self.victim, own, (*distance).into())
             });
             if matters {
-                let items: Vec<&Item> = path.iter().map(|(item, ..)| *item).collect();
+                let items: Vec<&ClaimedInst> = path.iter().map(|(item, ..)| *item).collect();
                 let before: Vec<Preceding<'_>> = (path.iter())
                     .map(|(item, distance, _)| Preceding {
                         inst: &item.facts.inst,

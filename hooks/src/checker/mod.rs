@@ -8,12 +8,12 @@
 //!    they named: for code, a place from which control comes to the original target by rule 2.
 //! 2. **Control.** All code that is not original is claimed as inserted. From an original
 //!    instruction, and from each entry, control comes through inserted code to the same original
-//!    instruction as before and to no other; behind an instruction that was removed, to where it
+//!    instruction as before and to no other; after an instruction that was removed, to where it
 //!    would have gone on. Inserted code neither ends a wave nor meets a barrier. Where old code
 //!    stays, what inserted code stands over is no instruction that control still comes to; in a
 //!    function that is not understood, every old address leads to its instruction.
 //! 3. **Registers.** Such a way is a *seam*. It is executed symbolically, and where it ends each
-//!    register whose value is wanted there holds what it held at the beginning, in the lanes that
+//!    register that is live there holds what it held at the beginning, in the lanes that
 //!    EXEC selects and in the others, unless a hook was asked to change it. EXEC itself is back.
 //! 4. **Waits.** On no path does an instruction read or overwrite what a memory operation still
 //!    has to deliver, where the operation or the instruction was inserted. Original waits stay as
@@ -25,7 +25,7 @@
 //! 7. **Allocation.** Each kernel's descriptor has all registers that the code reachable from it
 //!    names, and the scratch that it uses.
 //!
-//! It trusts decoding, [`crate::flow`] and [`crate::liveness`], which have proofs of their own,
+//! It trusts decoding, [`crate::flow`] and [`crate::dataflow`], which have proofs of their own,
 //! and that inserted code's stores do not meet the scratch slots it keeps guest values in. What
 //! hooks do to memory is theirs.
 
@@ -43,12 +43,12 @@ mod seam;
 mod tests;
 mod waits;
 
-pub use finding::{Finding, Proof, Rule};
+pub use finding::{CheckRule, Finding, Proof};
 
 use crate::dataflow::Live;
-use crate::flow::{Function, IndexVec, InstIndex, Program};
-use code::{Code, Owner};
-use facts::Decoder;
+use crate::flow::{Disassembly, Function, IndexVec, InstIndex};
+use code::{ClaimedCode, Owner};
+use facts::FactDecoder;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, RegisterSet, Rules};
 use flow::Flow;
@@ -89,9 +89,9 @@ pub struct Inserted {
 pub(crate) struct Question<'a> {
     rules: Rules,
     original: &'a CodeObject,
-    program: &'a Program,
-    /// What is wanted before each original instruction.
-    wanted: &'a dyn Fn(InstIndex) -> Live,
+    program: &'a Disassembly,
+    /// What is live before each original instruction.
+    live: &'a dyn Fn(InstIndex) -> Live,
     new: &'a CodeObject,
     claims: &'a Claims,
 }
@@ -122,15 +122,15 @@ impl Question<'_> {
 }
 
 /// Checks by the target's `rules` `new` against the `original` that it was made from, with the
-/// original's `program` and what is wanted before each of its instructions ([`crate::liveness`]).
+/// original's `program` and what is live before each of its instructions ([`crate::dataflow`]).
 ///
 /// # Errors
 /// Everything that is wrong, by ascending address and rule.
 pub fn check(
     rules: Rules,
     original: &CodeObject,
-    program: &Program,
-    wanted: &dyn Fn(InstIndex) -> Live,
+    program: &Disassembly,
+    live: &dyn Fn(InstIndex) -> Live,
     new: &CodeObject,
     claims: &Claims,
 ) -> Result<Proof, Vec<Finding>> {
@@ -138,14 +138,15 @@ pub fn check(
     let (claimed, count) = (claims.instructions.len(), program.instructions.len());
     if claimed != count {
         let what = format!("{claimed} instructions are claimed of {count} original ones");
-        return Err(vec![Finding::at(Rule::Original, 0, what)]);
+        return Err(vec![Finding::at(CheckRule::Original, 0, what)]);
     }
-    let question = Question { rules, original, program, wanted, new, claims };
-    let isa =
-        program.isa().map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;
+    let question = Question { rules, original, program, live, new, claims };
+    let isa = program
+        .isa()
+        .map_err(|error| vec![Finding::at(CheckRule::Original, 0, error.to_string())])?;
     let mut findings = Vec::new();
-    let mut decoder = Decoder::new(isa, rules.counters);
-    let code = Code::read(&question, &mut decoder, &mut findings);
+    let mut decoder = FactDecoder::new(isa, rules.counters);
+    let code = ClaimedCode::read(&question, &mut decoder, &mut findings);
     code::check_gaps(&question, &code, &mut findings);
     let seams = originals::check(&question, &code, &mut findings);
     let (mut proof, jumps) = seam::check(&question, &code, &seams, &mut findings);

@@ -1,9 +1,9 @@
 //! Rule 1: original instructions are themselves and refer to what they referred to. What they
-//! refer to in the code, and where control goes behind them, are the seams of rules 2 and 3.
+//! refer to in the code, and where control goes after them, are the seams of rules 2 and 3.
 
 use super::Question;
-use super::code::{Code, Item, Owner};
-use super::finding::{Finding, Rule};
+use super::code::{ClaimedCode, ClaimedInst, Owner};
+use super::finding::{CheckRule, Finding};
 use crate::flow::{AddressChain, InstIndex};
 use flipwave_codeobj::{Relocation, RelocationKind};
 use flipwave_isa::{Encoding, Inst, Opcode, Pc, Value};
@@ -17,13 +17,13 @@ pub struct Seam {
     /// The original instruction that it must come to.
     pub to: InstIndex,
     /// How control comes to its beginning.
-    pub from: Origin,
+    pub from: SeamOrigin,
 }
 
 /// How control comes to the beginning of a seam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// From an original instruction: behind it, or by its branch.
+pub enum SeamOrigin {
+    /// From an original instruction: after it, or by its branch.
     Flow,
     /// By an address that the code computes or finds in memory.
     Address,
@@ -34,7 +34,11 @@ pub enum Origin {
 }
 
 /// Compares all original instructions with what is at their places; gives the seams.
-pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeSet<Seam> {
+pub fn check(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    findings: &mut Vec<Finding>,
+) -> BTreeSet<Seam> {
     let mut seams = BTreeSet::new();
     let chains: HashMap<InstIndex, &AddressChain> = (question.program.addresses.iter())
         .flat_map(|chain| [(chain.low, chain), (chain.high, chain)])
@@ -44,12 +48,12 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
         let inst = &question.program.instructions[index];
         if !is_same(question, item, inst, chains.contains_key(&index)) {
             let what = format!("`{}` instead of `{}`", item.facts.inst, inst);
-            findings.push(Finding::at(Rule::Original, item.pc, what).of(inst.pc));
+            findings.push(Finding::at(CheckRule::Original, item.pc, what).of(inst.pc));
             continue;
         }
         let mut goes_on = |start: u64, old: u64| {
             if let Some(to) = question.original_at(old) {
-                seams.insert(Seam { start, to, from: Origin::Flow });
+                seams.insert(Seam { start, to, from: SeamOrigin::Flow });
             }
         };
         if item.facts.falls_through {
@@ -59,7 +63,7 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
             goes_on(new, old.0);
             if question.original_at(old.0).is_none() && (new != old.0 || code.is_inserted(new)) {
                 let what = format!("it leads to {old}, where no instruction begins, no more");
-                findings.push(Finding::at(Rule::Control, item.pc, what).of(inst.pc));
+                findings.push(Finding::at(CheckRule::Control, item.pc, what).of(inst.pc));
             }
         }
     }
@@ -73,7 +77,7 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
 }
 
 /// Whether an instruction is the original one, but for what says where it goes.
-fn is_same(question: &Question<'_>, item: &Item, old: &Inst, is_address: bool) -> bool {
+fn is_same(question: &Question<'_>, item: &ClaimedInst, old: &Inst, is_address: bool) -> bool {
     let new = &item.facts.inst;
     let size = old.size.into();
     let (Some(old_bytes), Some(new_bytes)) =
@@ -115,7 +119,7 @@ fn constant(inst: &Inst) -> Option<u32> {
 /// The address that a chain computes where it is now.
 fn check_chain(
     question: &Question<'_>,
-    code: &Code,
+    code: &ClaimedCode,
     chain: &AddressChain,
     seams: &mut BTreeSet<Seam>,
     findings: &mut Vec<Finding>,
@@ -127,8 +131,9 @@ fn check_chain(
     else {
         return;
     };
-    let finding =
-        |what: String| Finding::at(Rule::Original, getpc.pc, what).of(question.old(chain.getpc));
+    let finding = |what: String| {
+        Finding::at(CheckRule::Original, getpc.pc, what).of(question.old(chain.getpc))
+    };
     let (Some(low_half), Some(high_half)) = (constant(&low.facts.inst), constant(&high.facts.inst))
     else {
         findings.push(finding("an address is computed without constants".to_owned()));
@@ -141,7 +146,7 @@ fn check_chain(
         getpc.end().wrapping_add(distance)
     };
     match question.original_at(chain.target.0) {
-        Some(to) => _ = seams.insert(Seam { start: new, to, from: Origin::Address }),
+        Some(to) => _ = seams.insert(Seam { start: new, to, from: SeamOrigin::Address }),
         None if new == chain.target.0 => {}
         None => {
             let what = format!("the address {} became {}", chain.target, Pc(new));
@@ -155,7 +160,7 @@ fn check_chain(
 fn old_addresses(question: &Question<'_>, seams: &mut BTreeSet<Seam>) {
     for function in question.program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
         if question.stays(function) {
-            let seam = |to| Seam { start: question.old(to).0, to, from: Origin::Old };
+            let seam = |to| Seam { start: question.old(to).0, to, from: SeamOrigin::Old };
             seams.extend(function.instructions.iter().map(seam));
         }
     }
@@ -179,12 +184,15 @@ fn check_pointers(
     for relocation in question.original.relocations().iter().filter(is_pointer) {
         let Some(to) = question.original_at(value(relocation)) else { continue };
         match new.get(&relocation.place).filter(|own| is_pointer(own)) {
-            Some(new) => _ = seams.insert(Seam { start: value(new), to, from: Origin::Address }),
+            Some(new) => {
+                _ = seams.insert(Seam { start: value(new), to, from: SeamOrigin::Address })
+            }
             None => {
                 let what =
                     format!("the pointer at {} is no longer filled in", Pc(relocation.place));
-                findings
-                    .push(Finding::at(Rule::Original, relocation.place, what).of(question.old(to)));
+                findings.push(
+                    Finding::at(CheckRule::Original, relocation.place, what).of(question.old(to)),
+                );
             }
         }
     }

@@ -1,26 +1,26 @@
 //! Rule 4: no instruction reads or overwrites what a memory operation has yet to deliver, where
 //! one of the two was inserted.
 //!
-//! An operation is under way until a wait proves that it is not. `counter(n)` proves that of an
+//! An operation is outstanding until a wait proves that it is not. `counter(n)` proves that of an
 //! operation whose queue is ordered if at least *n* younger ones of the same queue were issued on
-//! every path, and of the others only if *n* is 0. At the entry of a device function, behind a
-//! call, and in functions that are not understood, any operation of the program may be under way
+//! every path, and of the others only if *n* is 0. At the entry of a device function, after a
+//! call, and in functions that are not understood, any operation of the program may be outstanding
 //! that somebody else began, until each counter was waited down to 0.
 
 use super::Question;
-use super::code::{Code, Item, ItemIndex};
-use super::finding::{Finding, Rule};
+use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
+use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet};
 use std::collections::BTreeMap;
 
-/// What is under way at a point.
+/// What is outstanding at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
     /// Operations by the index of the instruction in the new code.
-    operations: BTreeMap<ItemIndex, Vec<Count>>,
-    /// Counters in which anything may be under way.
+    operations: BTreeMap<ClaimedInstIndex, Vec<Count>>,
+    /// Counters in which anything may be outstanding.
     anything: Vec<Counter>,
 }
 
@@ -34,13 +34,18 @@ struct Count {
 }
 
 /// Follows all paths and checks each instruction.
-pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut Vec<Finding>) {
+pub fn check(
+    question: &Question<'_>,
+    code: &ClaimedCode,
+    flow: &Flow,
+    findings: &mut Vec<Finding>,
+) {
     let counters = question.rules.counters;
     let items = code.items();
     let anything = Pending { anything: counters.all().collect(), ..Pending::default() };
     // What is known where paths meet; elsewhere it follows from the instruction before.
-    let mut known: BTreeMap<ItemIndex, Pending> = BTreeMap::new();
-    let mut waiting: Vec<ItemIndex> = flow.kernels.iter().map(|(_, first)| *first).collect();
+    let mut known: BTreeMap<ClaimedInstIndex, Pending> = BTreeMap::new();
+    let mut waiting: Vec<ClaimedInstIndex> = flow.kernels.iter().map(|(_, first)| *first).collect();
     known.extend(waiting.iter().map(|first| (*first, Pending::default())));
     for at in flow.entered_from_elsewhere() {
         known.insert(at, anything.clone());
@@ -83,7 +88,7 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
 }
 
 impl Pending {
-    fn execute(&mut self, counters: Counters, at: ItemIndex, item: &Item) {
+    fn execute(&mut self, counters: Counters, at: ClaimedInstIndex, item: &ClaimedInst) {
         let facts = &item.facts;
         if let Some(counts) = facts.waits {
             for counter in counters.all() {
@@ -125,7 +130,7 @@ impl Pending {
         self.operations.retain(|_, counts| !counts.is_empty());
     }
 
-    /// What may be under way on one of two paths; whether that is more than on this one.
+    /// What may be outstanding on one of two paths; whether that is more than on this one.
     fn join(&mut self, other: &Pending) -> bool {
         let mut is_more = false;
         for (at, counts) in &other.operations {
@@ -159,14 +164,14 @@ impl Pending {
     fn check(
         &self,
         question: &Question<'_>,
-        code: &Code,
-        at: ItemIndex,
-        item: &Item,
+        code: &ClaimedCode,
+        at: ClaimedInstIndex,
+        item: &ClaimedInst,
         deliverable: RegisterSet,
         findings: &mut Vec<Finding>,
     ) {
         let mut report = |register: Register, what: String| {
-            let mut finding = Finding::at(Rule::Waits, item.pc, what).on(register);
+            let mut finding = Finding::at(CheckRule::Waits, item.pc, what).on(register);
             finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         };
@@ -216,7 +221,7 @@ impl Pending {
 }
 
 /// Registers that operations of a caller or callee may deliver to, or have yet to read.
-fn deliverable(question: &Question<'_>, code: &Code) -> RegisterSet {
+fn deliverable(question: &Question<'_>, code: &ClaimedCode) -> RegisterSet {
     let counters = question.rules.counters;
     let counts = |inst: &&Inst| !counters.counted(inst).is_empty();
     let old = question.program.instructions.iter().filter(counts);
@@ -228,8 +233,8 @@ fn deliverable(question: &Question<'_>, code: &Code) -> RegisterSet {
 
 /// Vector loads whose way is known come back in order, so one may follow another into the same
 /// registers.
-fn follows_in_order(item: &Item, other: &Item, counts: &[Count]) -> bool {
-    let is_ordered_load = |item: &Item| {
+fn follows_in_order(item: &ClaimedInst, other: &ClaimedInst, counts: &[Count]) -> bool {
+    let is_ordered_load = |item: &ClaimedInst| {
         let inst = &item.facts.inst;
         inst.class() == Class::Vmem
             && inst.encoding != Encoding::Flat

@@ -1,7 +1,7 @@
 //! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
-use crate::flow::{BlockIndex, Function, IndexVec, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, Function, IndexVec, InstIndex};
 use flipwave_isa::{Generation, Inst, Opcode};
 
 /// The mode where an instruction is to run.
@@ -43,7 +43,7 @@ impl IndexMode {
 
 /// By instruction: the mode when it runs. It is off where functions begin; in those that are not
 /// understood it may be on anywhere.
-pub fn index_mode(program: &Program) -> IndexVec<InstIndex, IndexMode> {
+pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, IndexMode> {
     let mut modes = IndexVec::filled(IndexMode::Off, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
     let switches_on = |inst: &Inst| IndexMode::Off.after(inst) != IndexMode::Off;
@@ -61,7 +61,7 @@ pub fn index_mode(program: &Program) -> IndexVec<InstIndex, IndexMode> {
 }
 
 fn mark(
-    program: &Program,
+    program: &Disassembly,
     function: &Function,
     entries: &mut IndexVec<BlockIndex, Option<IndexMode>>,
     modes: &mut IndexVec<InstIndex, IndexMode>,

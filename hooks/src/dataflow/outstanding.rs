@@ -1,28 +1,28 @@
-//! Loads that may be under way at each point of a program.
+//! Loads that may be outstanding at each point of a program.
 //!
 //! What is inserted must neither read nor overwrite a register that a load has yet to deliver to,
 //! nor overwrite one that an operation on global data share has yet to read.
-//! An operation is under way until an `s_waitcnt` proves that it is not: `counter(n)` proves that
+//! An operation is outstanding until an `s_waitcnt` proves that it is not: `counter(n)` proves that
 //! of an operation whose queue is ordered if at least `n` younger ones of the same queue were
 //! issued on every way; of the others only if `n` is 0. Operations that inserted code adds to a
 //! counter make the program's own waits stricter, never weaker: such a wait then proves that more
 //! of the older operations have come back.
 
-use crate::flow::{BlockIndex, EdgeKind, IndexVec, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, EdgeKind, IndexVec, InstIndex};
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Inst, RegisterSet};
 use std::collections::BTreeMap;
 
-/// Operations under way at a point.
+/// Operations outstanding at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    operations: BTreeMap<InstIndex, Operation>,
+    operations: BTreeMap<InstIndex, OutstandingOperation>,
     /// Counters that may count operations of a caller or callee that is not known.
     unknown: Vec<Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Operation {
+struct OutstandingOperation {
     destinations: RegisterSet,
     /// Vector registers that are read while EXPCNT counts it.
     sources: RegisterSet,
@@ -39,7 +39,7 @@ impl Outstanding {
             .fold(RegisterSet::EMPTY, |all, operation| all.union(operation.destinations))
     }
 
-    /// Whether something unknown may be under way.
+    /// Whether something unknown may be outstanding.
     pub fn is_unknown(&self) -> bool {
         !self.unknown.is_empty()
     }
@@ -103,7 +103,7 @@ impl Outstanding {
         let sources = sources.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS));
         if !destinations.is_empty() || !sources.is_empty() {
             let counted = own.iter().map(|(counter, queue)| (*counter, *queue, 0)).collect();
-            self.operations.insert(index, Operation { destinations, sources, counted });
+            self.operations.insert(index, OutstandingOperation { destinations, sources, counted });
         }
     }
 
@@ -119,7 +119,7 @@ impl Outstanding {
         self.operations.retain(|_, operation| !operation.counted.is_empty());
     }
 
-    /// What may be under way on either of two ways; whether that is more than on this one.
+    /// What may be outstanding on either of two ways; whether that is more than on this one.
     fn join(&mut self, other: &Outstanding) -> bool {
         let before = self.clone();
         for (index, operation) in &other.operations {
@@ -146,7 +146,7 @@ impl Outstanding {
     }
 }
 
-/// What may be under way at the beginning of each block.
+/// What may be outstanding at the beginning of each block.
 #[derive(Clone, Debug)]
 pub struct OutstandingLoads {
     counters: Counters,
@@ -154,9 +154,9 @@ pub struct OutstandingLoads {
 }
 
 impl OutstandingLoads {
-    /// Follows all ways through the program. At the entry of a device function, behind a call, and
-    /// in functions that are not understood, anything may be under way.
-    pub fn new(program: &Program, counters: Counters) -> OutstandingLoads {
+    /// Follows all ways through the program. At the entry of a device function, after a call, and
+    /// in functions that are not understood, anything may be outstanding.
+    pub fn new(program: &Disassembly, counters: Counters) -> OutstandingLoads {
         let anything = Outstanding::anything(counters);
         let entries = IndexVec::filled(Outstanding::default(), program.blocks.len());
         let mut loads = OutstandingLoads { counters, entries };
@@ -178,11 +178,11 @@ impl OutstandingLoads {
         loads
     }
 
-    /// Visits the instructions of a block with what may be under way before each; gives what may
-    /// be under way at its end, behind a call when it has come back.
+    /// Visits the instructions of a block with what may be outstanding before each; gives what may
+    /// be outstanding at its end, after a call when it has come back.
     pub fn walk(
         &self,
-        program: &Program,
+        program: &Disassembly,
         block: BlockIndex,
         mut visit: impl FnMut(InstIndex, &Outstanding),
     ) -> Outstanding {

@@ -1,8 +1,8 @@
 //! Questions to a program.
 
 use super::{
-    Block, BlockIndex, Call, Function, FunctionIndex, IndexRange, InstIndex, Key, NoRules, Program,
-    Unresolved,
+    Block, BlockIndex, Call, Disassembly, Function, FunctionIndex, IndexRange, InstIndex, Key,
+    NoRules, Unresolved,
 };
 use flipwave_isa::{
     Class, Control, Family, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules,
@@ -16,7 +16,7 @@ impl Block {
     }
 }
 
-impl Program {
+impl Disassembly {
     /// Decodes and assembles code beside the program's: registers have the names that they have
     /// there.
     ///
@@ -32,7 +32,7 @@ impl Program {
     /// # Errors
     /// [`NoRules`] if they are not known.
     pub fn rules(&self) -> Result<Rules, NoRules> {
-        let Program { target, wave_size, .. } = self;
+        let Disassembly { target, wave_size, .. } = self;
         let missing = || NoRules { target: target.to_string(), wave_size: *wave_size };
         Rules::of(target, *wave_size).ok_or_else(missing)
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Where an `s_setpc_b64` goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jump {
+pub enum JumpTarget {
     /// Back to the caller.
     Return,
     /// To an address.
@@ -41,14 +41,14 @@ impl Blocks {
     pub fn of(
         draft: &Draft,
         generation: Generation,
-        jumps: &BTreeMap<usize, Jump>,
+        jumps: &BTreeMap<usize, JumpTarget>,
         is_entry: impl Fn(Pc) -> bool,
     ) -> Blocks {
         let controls: Vec<Control> =
             draft.insts.iter().map(|inst| inst.control(generation)).collect();
         let target = |index: usize, control: Control| match (control, jumps.get(&index)) {
             (Control::Branch | Control::Conditional, _) => draft.insts[index].branch_target,
-            (Control::Jump, Some(Jump::To(target))) => Some(*target),
+            (Control::Jump, Some(JumpTarget::To(target))) => Some(*target),
             _ => None,
         };
         let mut leaders = BTreeSet::from([0]);
@@ -105,7 +105,7 @@ impl Blocks {
                                 ));
                             }
                         },
-                        (None, Some(Jump::Return)) => kind = BlockEnd::Return,
+                        (None, Some(JumpTarget::Return)) => kind = BlockEnd::Return,
                         (None, _) => {
                             unresolved = Some("it goes to an address that is not known".to_owned());
                         }

@@ -1,6 +1,6 @@
 //! The instructions of one function.
 
-use super::extent::Extent;
+use super::extent::FunctionExtent;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Control, Generation, Inst, Isa, Opcode, Pc};
 
@@ -8,16 +8,16 @@ use flipwave_isa::{Control, Generation, Inst, Isa, Opcode, Pc};
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// Where it is.
-    pub extent: Extent,
+    pub extent: FunctionExtent,
     /// Its instructions, by ascending address.
     pub insts: Vec<Inst>,
-    /// Instructions with bytes behind them that are no instruction.
+    /// Instructions with bytes after them that are no instruction.
     pub gaps: Vec<usize>,
 }
 
 impl Draft {
-    /// Decodes a function. Padding behind its end is left out.
-    pub fn decode(object: &CodeObject, isa: &Isa, extent: &Extent) -> Draft {
+    /// Decodes a function. Padding after its end is left out.
+    pub fn decode(object: &CodeObject, isa: &Isa, extent: &FunctionExtent) -> Draft {
         let mut draft = Draft { extent: extent.clone(), insts: Vec::new(), gaps: Vec::new() };
         let length = usize::try_from(extent.end - extent.start).unwrap_or_default();
         let code = object.bytes_at(Pc(extent.start), length).unwrap_or_default();
@@ -47,7 +47,7 @@ impl Draft {
         self.insts.binary_search_by_key(&pc, |inst| inst.pc).ok()
     }
 
-    /// Takes padding off the end: what stands behind an instruction that control does not leave
+    /// Takes padding off the end: what stands after an instruction that control does not leave
     /// to the next.
     fn trim(&mut self, object: &CodeObject, generation: Generation) {
         let is_padding = |inst: &Inst| {
@@ -62,14 +62,14 @@ impl Draft {
             self.insts.truncate(kept);
             let end = self.insts.last().map_or(self.extent.start, |i| i.pc.0 + u64::from(i.size));
             let length = usize::try_from(self.extent.end.saturating_sub(end)).unwrap_or_default();
-            let behind = object.bytes_at(Pc(end), length).unwrap_or_default();
-            let is_data = self.extent.is_exact && behind.iter().any(|byte| *byte != 0);
+            let after = object.bytes_at(Pc(end), length).unwrap_or_default();
+            let is_data = self.extent.is_exact && after.iter().any(|byte| *byte != 0);
             self.gaps.retain(|gap| gap + 1 < kept || (is_data && padding == 0));
         }
     }
 }
 
-/// Whether a function cannot end behind an instruction.
+/// Whether a function cannot end after an instruction.
 fn may_run_on(control: Control) -> bool {
     matches!(control, Control::Next | Control::Conditional)
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 /// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct FunctionExtent {
     /// Address of the first byte.
     pub start: u64,
-    /// Address behind the last byte.
+    /// Address after the last byte.
     pub end: u64,
     /// Name of its symbol, or one made of its address.
     pub name: Arc<str>,
@@ -22,7 +22,7 @@ pub struct Extent {
 
 /// Functions by where they begin.
 #[derive(Clone, Debug, Default)]
-pub struct Extents(BTreeMap<u64, Extent>);
+pub struct Extents(BTreeMap<u64, FunctionExtent>);
 
 impl Extents {
     /// The functions that symbols and kernel descriptors name. Of several symbols for one place,
@@ -33,7 +33,7 @@ impl Extents {
             // What stands at the entry of a kernel that preloads arguments is never executed.
             let (entry, start) = (kernel.entry(), kernel.start().0);
             let symbol = object.function_at(entry).filter(|own| own.address == entry.0);
-            extents.0.entry(start).or_insert(Extent {
+            extents.0.entry(start).or_insert(FunctionExtent {
                 start,
                 end: entry.0.saturating_add(kernel.code_size).max(start),
                 name: Arc::clone(&kernel.name),
@@ -51,7 +51,7 @@ impl Extents {
             };
             let is_exact = symbol.size > 0;
             let end = if is_exact { symbol.address.saturating_add(symbol.size) } else { limit };
-            extents.0.entry(symbol.address).or_insert(Extent {
+            extents.0.entry(symbol.address).or_insert(FunctionExtent {
                 start: symbol.address,
                 end: end.min(limit),
                 name: Arc::clone(&symbol.name),
@@ -72,19 +72,22 @@ impl Extents {
             return false;
         }
         let name = Arc::from(format!("function_{start:x}"));
-        self.0.insert(start, Extent { start, end: limit, name, kernel: None, is_exact: false });
+        self.0.insert(
+            start,
+            FunctionExtent { start, end: limit, name, kernel: None, is_exact: false },
+        );
         self.cut();
         true
     }
 
     /// The function that an address belongs to.
-    pub fn holding(&self, pc: Pc) -> Option<&Extent> {
+    pub fn holding(&self, pc: Pc) -> Option<&FunctionExtent> {
         let (_, extent) = self.0.range(..=pc.0).next_back()?;
         (pc.0 < extent.end).then_some(extent)
     }
 
     /// All, by ascending address.
-    pub fn iter(&self) -> impl Iterator<Item = &Extent> {
+    pub fn iter(&self) -> impl Iterator<Item = &FunctionExtent> {
         self.0.values()
     }
 

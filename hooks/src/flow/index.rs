@@ -33,11 +33,11 @@ macro_rules! keys {
 }
 
 keys! {
-    /// Index of an instruction of a [`Program`](super::Program); ascending with the address.
+    /// Index of an instruction of a [`Disassembly`](super::Disassembly); ascending with the address.
     InstIndex;
-    /// Index of a basic block of a [`Program`](super::Program).
+    /// Index of a basic block of a [`Disassembly`](super::Disassembly).
     BlockIndex;
-    /// Index of a function of a [`Program`](super::Program); kernels are functions.
+    /// Index of a function of a [`Disassembly`](super::Disassembly); kernels are functions.
     FunctionIndex;
 }
 

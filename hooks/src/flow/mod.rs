@@ -5,6 +5,7 @@ mod block;
 mod draft;
 mod error;
 mod extent;
+mod findings;
 mod index;
 mod loops;
 mod read;
@@ -25,13 +26,13 @@ use std::sync::Arc;
 
 /// The code of a code object.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct Disassembly {
     /// What it is compiled for.
     pub target: Target,
     /// Lanes of its waves.
     pub wave_size: u8,
     /// Where AccVGPRs begin, if code names some of them as VGPRs: instructions have them by their
-    /// own names then, see [`Program::isa`].
+    /// own names then, see [`Disassembly::isa`].
     pub accum_offset: Option<u16>,
     /// All instructions of all functions, by ascending address.
     pub instructions: IndexVec<InstIndex, Inst>,
@@ -43,7 +44,7 @@ pub struct Program {
     pub addresses: Vec<AddressChain>,
 }
 
-/// A basic block: control enters at its first instruction and leaves behind its last. A call ends
+/// A basic block: control enters at its first instruction and leaves after its last. A call ends
 /// a block.
 #[derive(Clone, Debug)]
 pub struct Block {

@@ -1,20 +1,20 @@
 //! Reads the code of a code object.
 
-use super::block::{Blocks, Jump};
+use super::block::{Blocks, JumpTarget};
 use super::draft::Draft;
 use super::extent::Extents;
+use super::findings::{Findings, Surroundings};
 use super::loops::loops;
-use super::track::{Findings, Surroundings, track};
+use super::track::track;
 use super::{
-    AddressChain, Block, BlockIndex, Call, Edge, FlowError, Function, FunctionIndex, IndexRange,
-    IndexVec, InstIndex, Key, Loop, Program, Unresolved,
+    AddressChain, Block, BlockIndex, Call, Disassembly, Edge, FlowError, Function, FunctionIndex,
+    IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved,
 };
 use flipwave_codeobj::{CodeObject, Definition, RelocationKind};
 use flipwave_isa::{Isa, Opcode, Pc, RegisterSet, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often the functions are looked at again, as long as what is known of one tells more of
-/// another.
+/// Most passes over the functions, each of which uses what the one before found of the others.
 const ROUNDS: usize = 8;
 
 /// Where the return address is (AMDGPUUsage, "Non-Kernel Functions").
@@ -23,7 +23,7 @@ const RETURN_PAIR: Sgpr = Sgpr(30);
 /// Most instructions of a program.
 const INSTRUCTIONS_LIMIT: u32 = u32::MAX / 2;
 
-impl Program {
+impl Disassembly {
     /// Reads the code of a code object.
     ///
     /// Functions are what symbols and descriptors name, and besides what code without symbols
@@ -32,7 +32,7 @@ impl Program {
     /// # Errors
     /// Where nothing can be said at all: an unknown target, kernels of different wave sizes, a
     /// kernel that begins with no instruction.
-    pub fn read(object: &CodeObject) -> Result<Program, FlowError> {
+    pub fn read(object: &CodeObject) -> Result<Disassembly, FlowError> {
         let wave_size = wave_size(object)?;
         let isa = Isa::with_wave_size(object.target(), wave_size)?;
         let mut extents = Extents::of(object);
@@ -96,7 +96,7 @@ fn refuse_empty_kernels(object: &CodeObject, drafts: &[Draft]) -> Result<(), Flo
 
 /// What is understood of a function.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct FunctionParts {
     blocks: Blocks,
     findings: Findings,
 }
@@ -129,12 +129,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Looks at all functions, until nothing new is found.
-    fn understand(&self) -> Vec<Part> {
-        let mut parts = vec![Part::default(); self.drafts.len()];
+    fn understand(&self) -> Vec<FunctionParts> {
+        let mut parts = vec![FunctionParts::default(); self.drafts.len()];
         let mut written = BTreeMap::new();
         let mut pairs = BTreeMap::new();
         for _ in 0..ROUNDS {
-            let calls = |parts: &[Part]| -> Vec<_> {
+            let calls = |parts: &[FunctionParts]| -> Vec<_> {
                 parts.iter().map(|part| part.findings.calls.clone()).collect()
             };
             let before = calls(&parts);
@@ -158,10 +158,11 @@ impl<'a> Reader<'a> {
         parts
     }
 
-    /// Divides a function into blocks and follows its addresses; the ones tell more of the others.
-    fn function(&self, draft: &Draft, around: &Surroundings<'_>) -> Part {
-        let mut jumps: BTreeMap<usize, Jump> = BTreeMap::new();
-        let mut part = Part::default();
+    /// Divides a function into blocks and follows its addresses, by turns: each uses what the other
+    /// has found.
+    fn function(&self, draft: &Draft, around: &Surroundings<'_>) -> FunctionParts {
+        let mut jumps: BTreeMap<usize, JumpTarget> = BTreeMap::new();
+        let mut part = FunctionParts::default();
         for _ in 0..ROUNDS {
             let is_entry = |pc| self.entries.contains_key(&pc);
             part.blocks = Blocks::of(draft, around.generation, &jumps, is_entry);
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
 
     /// What functions write, what they call included, by where they begin; of those that call or
     /// go to unknown places nothing is said.
-    fn written(&self, parts: &[Part]) -> BTreeMap<u64, RegisterSet> {
+    fn written(&self, parts: &[FunctionParts]) -> BTreeMap<u64, RegisterSet> {
         let mut written: BTreeMap<Pc, RegisterSet> = BTreeMap::new();
         let mut callees: BTreeMap<Pc, Vec<Pc>> = BTreeMap::new();
         for (draft, part) in self.drafts.iter().zip(parts) {
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The pair that a function's callers put the return address into, where they agree on one.
-    fn return_pairs(&self, parts: &[Part]) -> BTreeMap<Pc, Sgpr> {
+    fn return_pairs(&self, parts: &[FunctionParts]) -> BTreeMap<Pc, Sgpr> {
         let mut pairs: BTreeMap<Pc, BTreeSet<Sgpr>> = BTreeMap::new();
         for call in parts.iter().flat_map(|part| part.findings.calls.values()) {
             if let Some((target, pair)) = call.target.zip(call.pair) {
@@ -225,7 +226,7 @@ impl<'a> Reader<'a> {
 
     /// Where functions must begin that no symbol names: what is called, and code whose address is
     /// taken and that belongs to no function.
-    fn without_symbols(&self, parts: &[Part]) -> BTreeSet<u64> {
+    fn without_symbols(&self, parts: &[FunctionParts]) -> BTreeSet<u64> {
         let calls = parts.iter().flat_map(|part| part.findings.calls.values());
         let called = calls.filter_map(|call| Some(call.target?.0));
         let chains = parts.iter().flat_map(|part| &part.findings.chains);
@@ -240,9 +241,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts the functions together.
-    fn program(self, parts: Vec<Part>, wave_size: u8) -> Program {
+    fn program(self, parts: Vec<FunctionParts>, wave_size: u8) -> Disassembly {
         let taken = self.taken(&parts);
-        let mut program = Program {
+        let mut program = Disassembly {
             target: self.object.target().clone(),
             wave_size,
             accum_offset: None,
@@ -336,8 +337,8 @@ impl<'a> Reader<'a> {
 
     /// Where functions begin whose address is taken. It only counts if something calls or goes to
     /// unknown places.
-    fn taken(&self, parts: &[Part]) -> BTreeSet<u64> {
-        let is_unknown = |part: &Part| {
+    fn taken(&self, parts: &[FunctionParts]) -> BTreeSet<u64> {
+        let is_unknown = |part: &FunctionParts| {
             let known =
                 |target: Option<Pc>| target.is_some_and(|own| self.entries.contains_key(&own));
             part.findings.calls.values().any(|call| !known(call.target))
@@ -367,12 +368,12 @@ impl<'a> Reader<'a> {
 /// What is not understood of a function.
 fn unresolved(
     draft: &Draft,
-    part: &Part,
+    part: &FunctionParts,
     entries: &BTreeMap<Pc, usize>,
 ) -> BTreeMap<usize, String> {
     let mut all = part.findings.unresolved.clone();
     for gap in &draft.gaps {
-        all.insert(*gap, "bytes behind it are no instruction that is known".to_owned());
+        all.insert(*gap, "bytes after it are no instruction that is known".to_owned());
     }
     let code = draft.extent.start..draft.extent.end;
     for chain in &part.findings.chains {
@@ -391,7 +392,7 @@ fn unresolved(
 
 /// A label within a function, its address taken for other than a jump that is known, is a way in
 /// that is not known.
-fn mark_taken_labels(program: &mut Program, relocated: &BTreeMap<u64, u64>) {
+fn mark_taken_labels(program: &mut Disassembly, relocated: &BTreeMap<u64, u64>) {
     let entries: BTreeSet<Pc> =
         program.functions.iter().map(|function| program.entry(function)).collect();
     let chains = program.addresses.iter().map(|chain| (chain.target, Some(chain.getpc)));

@@ -2,11 +2,11 @@
 //! ACCUM_OFFSET on are AccVGPRs (see [`Inst::name_shared_vgprs`](flipwave_isa::Inst)). Compilers
 //! do not write such code, assembly does.
 
-use super::{FlowError, Program};
+use super::{Disassembly, FlowError};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 
-impl Program {
+impl Disassembly {
     /// Gives registers with two names one, if any code names one by the other.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ pub struct Step {
     pub followed: Followed,
     /// Whether SCC changes.
     pub writes_scc: bool,
-    /// Whether EXEC selects all lanes behind it, where it changes EXEC.
+    /// Whether EXEC selects all lanes after it, where it changes EXEC.
     pub all_lanes: Option<bool>,
 }
 

@@ -1,57 +1,12 @@
 //! Follows addresses through the scalar registers of a function.
 
-use super::block::{Blocks, Jump, LocalBlock};
+use super::block::{Blocks, JumpTarget, LocalBlock};
 use super::draft::Draft;
+use super::findings::{Findings, LocalCall, LocalChain, Surroundings};
 use super::step::{Followed, Step, destination, register};
-use super::value::{Half, Origin, Part, State, Vector, constant};
-use flipwave_isa::{
-    Generation, Inst, Opcode, Pc, Register, RegisterRange, RegisterSet, Sgpr, Value, Vgpr,
-};
+use super::value::{AddressOrigin, AddressPart, Half, ScalarState, Vector, constant};
+use flipwave_isa::{Inst, Opcode, Pc, Register, RegisterRange, Sgpr, Value, Vgpr};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What is known of the rest of the program.
-pub struct Surroundings<'a> {
-    /// The target's generation.
-    pub generation: Generation,
-    /// What relocations put where: ELF virtual addresses by place.
-    pub relocated: &'a BTreeMap<u64, u64>,
-    /// What functions write, by where they begin. Of others, what LLVM's calling convention says
-    /// is believed.
-    pub written: &'a BTreeMap<u64, RegisterSet>,
-    /// The pair that holds the return address at the start; nothing for kernels.
-    pub return_pair: Option<Sgpr>,
-}
-
-/// An address chain; instructions are counted from the function's first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LocalChain {
-    pub getpc: u32,
-    pub low: u32,
-    pub high: u32,
-    pub register: Register,
-    pub target: Pc,
-}
-
-/// A call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalCall {
-    /// Where it goes, if that is known.
-    pub target: Option<Pc>,
-    /// The pair that it puts the return address into.
-    pub pair: Option<Sgpr>,
-}
-
-/// What was found out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    pub chains: BTreeSet<LocalChain>,
-    pub calls: BTreeMap<usize, LocalCall>,
-    pub jumps: BTreeMap<usize, Jump>,
-    /// `s_getpc_b64` whose results go into something that is not understood.
-    pub unresolved: BTreeMap<usize, String>,
-    /// Addresses that are used for something else than a call or a load.
-    pub escaped: BTreeSet<u64>,
-}
 
 /// Follows the addresses of a function that has been divided into blocks.
 pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings {
@@ -65,16 +20,16 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
     let count = blocks.blocks.len();
     // What was found in a block counts when what is known at its entry is final.
     let mut found = vec![Found::default(); count];
-    let mut entries: Vec<Option<State>> = vec![None; count];
+    let mut entries: Vec<Option<ScalarState>> = vec![None; count];
     if let Some(first) = entries.first_mut() {
-        *first = Some(around.return_pair.map_or_else(State::unknown, State::entry));
+        *first = Some(around.return_pair.map_or_else(ScalarState::unknown, ScalarState::entry));
     }
     let mut open = BTreeSet::from([0]);
     let mut visited = 0;
     loop {
         while let Some(at) = open.pop_first() {
             let block = &blocks.blocks[at];
-            let entry = entries[at].clone().unwrap_or_else(State::unknown);
+            let entry = entries[at].clone().unwrap_or_else(ScalarState::unknown);
             let state = tracker.run(block, entry);
             found[at] = std::mem::take(&mut tracker.found);
             for (next, _) in &block.successors {
@@ -91,7 +46,7 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
                 }
             }
         }
-        // Code that nothing leads to, such as what stands behind a trap: as if control ran on.
+        // Code that nothing leads to, such as what stands after a trap: as if control ran on.
         let Some(at) = (visited..count).find(|at| entries[*at].is_none()) else {
             break;
         };
@@ -99,7 +54,8 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
         let before = at
             .checked_sub(1)
             .and_then(|before| Some((&blocks.blocks[before], entries[before].clone()?)));
-        let state = before.map_or_else(State::unknown, |(block, entry)| tracker.run(block, entry));
+        let state =
+            before.map_or_else(ScalarState::unknown, |(block, entry)| tracker.run(block, entry));
         tracker.found = Found::default();
         entries[at] = Some(state);
         open.insert(at);
@@ -114,7 +70,7 @@ struct Tracker<'a> {
     steps: Vec<Step>,
     around: &'a Surroundings<'a>,
     /// Addresses that two ways differ in.
-    lost: BTreeSet<Origin>,
+    lost: BTreeSet<AddressOrigin>,
     found: Found,
 }
 
@@ -125,7 +81,7 @@ struct Found {
     /// First additions to low halves, with their `s_getpc_b64`.
     sums: BTreeSet<(u32, u32)>,
     /// Addresses that are used for something else than a call or a load.
-    escaped: BTreeSet<Origin>,
+    escaped: BTreeSet<AddressOrigin>,
 }
 
 impl Found {
@@ -151,12 +107,12 @@ impl Tracker<'_> {
         }
         let Found { mut findings, escaped, .. } = self.found;
         let chains = findings.chains.iter();
-        let targets: BTreeMap<Origin, u64> = chains
-            .map(|own| (Origin::Sum { getpc: own.getpc, low: own.low }, own.target.0))
+        let targets: BTreeMap<AddressOrigin, u64> = chains
+            .map(|own| (AddressOrigin::Sum { getpc: own.getpc, low: own.low }, own.target.0))
             .collect();
         for origin in self.lost.iter().chain(&escaped) {
             match origin {
-                Origin::Loaded(address) => _ = findings.escaped.insert(*address),
+                AddressOrigin::Loaded(address) => _ = findings.escaped.insert(*address),
                 origin => findings.escaped.extend(targets.get(origin)),
             }
         }
@@ -164,7 +120,7 @@ impl Tracker<'_> {
     }
 
     /// Carries what is known over a block.
-    fn run(&mut self, block: &LocalBlock, mut state: State) -> State {
+    fn run(&mut self, block: &LocalBlock, mut state: ScalarState) -> ScalarState {
         for index in block.instructions.clone() {
             self.step(&mut state, index);
         }
@@ -172,12 +128,12 @@ impl Tracker<'_> {
     }
 
     /// Carries what is known over an instruction.
-    fn step(&mut self, state: &mut State, index: usize) {
+    fn step(&mut self, state: &mut ScalarState, index: usize) {
         let (inst, own) = (&self.draft.insts[index], self.steps[index]);
         let carry = state.carry.filter(|_| !own.writes_scc);
         match own.followed {
             Followed::GetPc(pair) => {
-                let part = Part { origin: Origin::Pc(index as u32), offset: 0 };
+                let part = AddressPart { origin: AddressOrigin::Pc(index as u32), offset: 0 };
                 self.write(state, inst);
                 state.set(pair.first, Half::Low(part));
                 if let Some(high) = pair.first.offset(1) {
@@ -211,13 +167,13 @@ impl Tracker<'_> {
         state.carry = carry;
     }
 
-    fn write(&self, state: &mut State, inst: &Inst) {
+    fn write(&self, state: &mut ScalarState, inst: &Inst) {
         for register in inst.writes.iter().flat_map(|range| range.iter()) {
             state.set(register, Half::Unknown);
         }
     }
 
-    fn copy(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+    fn copy(&mut self, state: &mut ScalarState, inst: &Inst, to: RegisterRange) {
         let halves: Vec<Half> = match inst.source(0) {
             Some(Value::Register(from)) => {
                 from.iter().map(|register| state.get(register)).collect()
@@ -241,7 +197,7 @@ impl Tracker<'_> {
 
     /// The register and the number of an addition or subtraction, and whether the number is part
     /// of the instruction.
-    fn sum(state: &State, inst: &Inst) -> Option<(Half, u32, bool)> {
+    fn sum(state: &ScalarState, inst: &Inst) -> Option<(Half, u32, bool)> {
         let subtracts = matches!(inst.operation.opcode(), Opcode::SSub | Opcode::SSubb);
         let is_literal = |index| inst.source(index).and_then(constant).is_some();
         match (state.source(inst, 0), state.source(inst, 1)) {
@@ -251,16 +207,16 @@ impl Tracker<'_> {
         }
     }
 
-    fn add_low(&mut self, state: &mut State, inst: &Inst, index: u32, to: Register) {
+    fn add_low(&mut self, state: &mut ScalarState, inst: &Inst, index: u32, to: Register) {
         let (mut result, mut carry) = (Half::Unknown, None);
         match Self::sum(state, inst) {
             Some((Half::Low(part), number, in_inst)) => {
                 let origin = match part.origin {
-                    Origin::Pc(getpc) if in_inst => {
+                    AddressOrigin::Pc(getpc) if in_inst => {
                         self.found.sums.insert((getpc, index));
-                        Some(Origin::Sum { getpc, low: index })
+                        Some(AddressOrigin::Sum { getpc, low: index })
                     }
-                    Origin::Pc(_) => {
+                    AddressOrigin::Pc(_) => {
                         self.consume_half(Half::Low(part));
                         None
                     }
@@ -268,7 +224,7 @@ impl Tracker<'_> {
                 };
                 if let Some(origin) = origin {
                     let offset = add(inst, part.offset, u64::from(number));
-                    result = Half::Low(Part { origin, offset });
+                    result = Half::Low(AddressPart { origin, offset });
                     carry = Some(origin);
                 }
             }
@@ -282,20 +238,20 @@ impl Tracker<'_> {
         state.carry = carry;
     }
 
-    fn add_high(&mut self, state: &mut State, inst: &Inst, index: u32, to: Register) {
+    fn add_high(&mut self, state: &mut ScalarState, inst: &Inst, index: u32, to: Register) {
         let mut result = Half::Unknown;
         match (Self::sum(state, inst), state.carry) {
             (Some((Half::High(part), number, in_inst)), Some(carry)) => {
                 let offset = add(inst, part.offset, u64::from(number) << 32);
                 match (part.origin, carry) {
-                    (Origin::Pc(getpc), Origin::Sum { getpc: of, low })
+                    (AddressOrigin::Pc(getpc), AddressOrigin::Sum { getpc: of, low })
                         if getpc == of && in_inst =>
                     {
-                        result = Half::High(Part { origin: carry, offset });
+                        result = Half::High(AddressPart { origin: carry, offset });
                         self.chain(getpc, low, index, offset);
                     }
                     (own, carry) if own == carry => {
-                        result = Half::High(Part { origin: own, offset });
+                        result = Half::High(AddressPart { origin: own, offset });
                     }
                     _ => self.consume_half(Half::High(part)),
                 }
@@ -313,24 +269,24 @@ impl Tracker<'_> {
         else {
             return;
         };
-        let Some(pc) = self.base(Origin::Pc(getpc)) else { return };
+        let Some(pc) = self.base(AddressOrigin::Pc(getpc)) else { return };
         let target = Pc(add(add_low, pc, u64::from(number)).wrapping_add(offset));
         let register = to.first;
         self.found.findings.chains.insert(LocalChain { getpc, low, high, register, target });
     }
 
     /// The address that an origin begins with.
-    fn base(&self, origin: Origin) -> Option<u64> {
+    fn base(&self, origin: AddressOrigin) -> Option<u64> {
         match origin {
-            Origin::Loaded(address) => Some(address),
-            Origin::Pc(getpc) | Origin::Sum { getpc, .. } => {
+            AddressOrigin::Loaded(address) => Some(address),
+            AddressOrigin::Pc(getpc) | AddressOrigin::Sum { getpc, .. } => {
                 let inst = &self.draft.insts[getpc as usize];
                 Some(inst.pc.0 + u64::from(inst.size))
             }
         }
     }
 
-    fn load(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+    fn load(&mut self, state: &mut ScalarState, inst: &Inst, to: RegisterRange) {
         let place = inst.memory_operand().filter(|own| own.soffset.is_none()).and_then(|own| {
             let base = state.address(own.saddr?, |origin| self.base(origin))?;
             Some(base.wrapping_add_signed(*own.offsets.first()?))
@@ -340,7 +296,7 @@ impl Tracker<'_> {
         } else {
             // The address itself must be a whole one.
             for half in inst.reads.iter().flat_map(|range| range.iter()).map(|own| state.get(own)) {
-                if matches!(half.origin(), Some(Origin::Pc(_))) {
+                if matches!(half.origin(), Some(AddressOrigin::Pc(_))) {
                     self.consume_half(half);
                 }
             }
@@ -351,7 +307,7 @@ impl Tracker<'_> {
             let value = self.around.relocated.get(&(place + 8 * u64::from(pair)));
             let first = to.first.offset(2 * pair);
             let Some((address, low)) = value.zip(first) else { continue };
-            let part = Part { origin: Origin::Loaded(*address), offset: 0 };
+            let part = AddressPart { origin: AddressOrigin::Loaded(*address), offset: 0 };
             state.set(low, Half::Low(part));
             if let Some(high) = low.offset(1) {
                 state.set(high, Half::High(part));
@@ -359,7 +315,7 @@ impl Tracker<'_> {
         }
     }
 
-    fn write_lane(&mut self, state: &mut State, inst: &Inst, to: RegisterRange) {
+    fn write_lane(&mut self, state: &mut ScalarState, inst: &Inst, to: RegisterRange) {
         let to = Vector::Register(to.first);
         let number = inst.source(1).and_then(constant).and_then(|lane| u8::try_from(lane).ok());
         match number {
@@ -374,7 +330,13 @@ impl Tracker<'_> {
         }
     }
 
-    fn call(&mut self, state: &mut State, inst: &Inst, index: usize, to: Option<RegisterRange>) {
+    fn call(
+        &mut self,
+        state: &mut ScalarState,
+        inst: &Inst,
+        index: usize,
+        to: Option<RegisterRange>,
+    ) {
         let target = match (inst.branch_target, inst.source(0)) {
             (Some(target), _) => Some(target),
             (_, Some(Value::Register(pair))) => {
@@ -399,16 +361,16 @@ impl Tracker<'_> {
         self.write(state, inst);
     }
 
-    fn jump(&mut self, state: &mut State, inst: &Inst, index: usize) {
+    fn jump(&mut self, state: &mut ScalarState, inst: &Inst, index: usize) {
         let Some(Value::Register(pair)) = inst.source(0) else { return };
         let high = pair.first.offset(1).map(|register| state.get(register));
         let is_return = state.get(pair.first) == Half::ReturnLow && high == Some(Half::ReturnHigh);
         let jump = match state.address(*pair, |origin| self.base(origin)) {
-            _ if is_return => Jump::Return,
-            Some(target) => Jump::To(Pc(target)),
+            _ if is_return => JumpTarget::Return,
+            Some(target) => JumpTarget::To(Pc(target)),
             None => {
                 self.consume(state, *pair);
-                Jump::Unknown
+                JumpTarget::Unknown
             }
         };
         self.found.escaped.extend(state.origins());
@@ -416,7 +378,7 @@ impl Tracker<'_> {
     }
 
     /// Registers are read for a purpose that is not followed.
-    fn consume(&mut self, state: &State, range: RegisterRange) {
+    fn consume(&mut self, state: &ScalarState, range: RegisterRange) {
         for register in range.iter() {
             if !register.is_per_lane() {
                 self.consume_half(state.get(register));
@@ -430,8 +392,8 @@ impl Tracker<'_> {
     fn consume_half(&mut self, half: Half) {
         match half {
             Half::Mixed(getpc)
-            | Half::Low(Part { origin: Origin::Pc(getpc), .. })
-            | Half::High(Part { origin: Origin::Pc(getpc), .. }) => {
+            | Half::Low(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
+            | Half::High(AddressPart { origin: AddressOrigin::Pc(getpc), .. }) => {
                 self.refuse(getpc, "its result is used other than in a sum with a constant");
             }
             Half::Low(part) | Half::High(part) => _ = self.found.escaped.insert(part.origin),

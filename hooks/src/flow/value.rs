@@ -11,9 +11,9 @@ pub enum Half {
     /// A number.
     Constant(u32),
     /// The low half of an address.
-    Low(Part),
+    Low(AddressPart),
     /// The high half of an address.
-    High(Part),
+    High(AddressPart),
     /// The low half of the address that the function returns to.
     ReturnLow,
     /// The high half of the address that the function returns to.
@@ -25,16 +25,16 @@ pub enum Half {
 /// An address: where it comes from and what was added since. Both halves of an address have the
 /// same origin, each its own part of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct AddressPart {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: AddressOrigin,
     /// What was added.
     pub offset: u64,
 }
 
 /// Where an address comes from. Instructions are counted from the function's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum AddressOrigin {
     /// An `s_getpc_b64`, nothing added yet: it changes when the code moves.
     Pc(u32),
     /// An `s_getpc_b64` and the first addition to its low half.
@@ -52,8 +52,8 @@ impl Half {
     /// What is known where two ways meet.
     fn meet(self, other: Half) -> Half {
         let raw = |half| match half {
-            Half::Low(Part { origin: Origin::Pc(getpc), .. })
-            | Half::High(Part { origin: Origin::Pc(getpc), .. })
+            Half::Low(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
+            | Half::High(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
             | Half::Mixed(getpc) => Some(getpc),
             _ => None,
         };
@@ -64,7 +64,7 @@ impl Half {
     }
 
     /// The origin of an address.
-    pub fn origin(self) -> Option<Origin> {
+    pub fn origin(self) -> Option<AddressOrigin> {
         match self {
             Half::Low(part) | Half::High(part) => Some(part.origin),
             _ => None,
@@ -87,20 +87,20 @@ pub enum Vector {
 
 /// What is known at a point of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct ScalarState {
     scalars: [Half; SCALARS],
     /// Values in lanes, where `v_writelane_b32` put them first; no vector without any.
     lanes: BTreeMap<Vector, BTreeMap<u8, Half>>,
     /// The sum whose carry SCC is.
-    pub carry: Option<Origin>,
+    pub carry: Option<AddressOrigin>,
     /// Whether EXEC selects all lanes.
     pub all_lanes: bool,
 }
 
-impl State {
+impl ScalarState {
     /// Nothing is known.
-    pub fn unknown() -> State {
-        State {
+    pub fn unknown() -> ScalarState {
+        ScalarState {
             scalars: [Half::Unknown; SCALARS],
             lanes: BTreeMap::new(),
             carry: None,
@@ -109,8 +109,8 @@ impl State {
     }
 
     /// The return address is in the pair that begins at `pair`.
-    pub fn entry(pair: Sgpr) -> State {
-        let mut state = State::unknown();
+    pub fn entry(pair: Sgpr) -> ScalarState {
+        let mut state = ScalarState::unknown();
         let low = Register::Sgpr(pair);
         state.set(low, Half::ReturnLow);
         if let Some(high) = low.offset(1) {
@@ -181,7 +181,7 @@ impl State {
     pub fn address(
         &self,
         pair: RegisterRange,
-        base: impl Fn(Origin) -> Option<u64>,
+        base: impl Fn(AddressOrigin) -> Option<u64>,
     ) -> Option<u64> {
         let high = self.get(pair.first.offset(1)?);
         match (self.get(pair.first), high) {
@@ -208,14 +208,14 @@ impl State {
     }
 
     /// All addresses that are known of.
-    pub fn origins(&self) -> impl Iterator<Item = Origin> {
+    pub fn origins(&self) -> impl Iterator<Item = AddressOrigin> {
         let lanes = self.lanes.values().flat_map(BTreeMap::values);
         self.scalars.iter().chain(lanes).filter_map(|half| half.origin())
     }
 
     /// Takes in what is known on another way here; gives whether that changed anything. Origins
     /// that are no longer known of are added to `lost`.
-    pub fn meet(&mut self, other: &State, lost: &mut BTreeSet<Origin>) -> bool {
+    pub fn meet(&mut self, other: &ScalarState, lost: &mut BTreeSet<AddressOrigin>) -> bool {
         let mut changed = false;
         let mut meet = |own: &mut Half, other: Half| {
             let met = own.meet(other);

@@ -82,7 +82,7 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     }
 }
 
-/// Base, scalar offset, and where the record's byte lies: [`BUFFER_ADDRESS`] knows.
+/// Base, scalar offset, and where the record's byte lies, computed by [`BUFFER_ADDRESS`].
 fn buffer(operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
     let resource = sum.input(registers(operand.resource?));
     let word = |at| {

@@ -36,7 +36,7 @@ pub enum Argument {
     Data {
         /// A variable of the hook's source.
         symbol: String,
-        /// Bytes behind its first.
+        /// Bytes after its first.
         offset: u64,
     },
 }
@@ -65,7 +65,7 @@ pub enum InputValue {
     Data {
         /// A variable of the hook's source.
         symbol: String,
-        /// Bytes behind its first.
+        /// Bytes after its first.
         offset: u64,
     },
 }
@@ -103,7 +103,7 @@ pub struct EntryPoint {
 
 /// A hook called at a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct LoweredCall {
     /// What is to be compiled; many calls share one.
     pub entry: EntryPoint,
     /// What goes into each input of the body.

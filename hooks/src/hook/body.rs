@@ -1,19 +1,17 @@
 //! From the machine code of a wrapper to a [`Body`].
 
-use super::object::{Code, Reference};
+use super::object::{SymbolReference, WrapperCode};
 use super::wrapper::{BEGIN, END, Pins};
-use super::{Body, BodyInst, HookError, Indexed, IndexedFile, flow, group};
-use flipwave_isa::{
-    Class, Encoding, Family, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Sgpr,
-    Value,
-};
+use super::wrapper_inst::{delivers, is_hint, is_return, is_wait, marker, refusal};
+use super::{Body, BodyInst, HookError, IndexedAccess, IndexedFile, flow, group};
+use flipwave_isa::{Class, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A body in the making.
-struct Builder<'a> {
+struct BodyBuilder<'a> {
     isa: &'a Isa,
     function: &'a str,
-    code: Code<'a>,
+    code: WrapperCode<'a>,
     /// Instructions as the compiler wrote them.
     source: Vec<Inst>,
     instructions: Vec<BodyInst>,
@@ -28,10 +26,10 @@ struct Builder<'a> {
 pub(super) fn build(
     isa: &Isa,
     function: &str,
-    code: Code<'_>,
+    code: WrapperCode<'_>,
     pins: Pins,
 ) -> Result<Body, HookError> {
-    let mut builder = Builder {
+    let mut builder = BodyBuilder {
         isa,
         function,
         code,
@@ -44,7 +42,7 @@ pub(super) fn build(
     builder.check_pins(&pins)?;
     builder.translate()?;
     builder.link()?;
-    let Builder { instructions, .. } = builder;
+    let BodyBuilder { instructions, .. } = builder;
     let mut writes = RegisterSet::EMPTY;
     for inst in &instructions {
         writes = writes.union(inst.writes());
@@ -92,7 +90,7 @@ impl BodyInst {
                 inst.reads.iter().copied().collect()
             }
             BodyInst::Address { .. } => RegisterSet::EMPTY,
-            BodyInst::Indexed(Indexed { writes, index, value, .. }) => {
+            BodyInst::Indexed(IndexedAccess { writes, index, value, .. }) => {
                 let value = writes.then_some(*value);
                 [Some(*index), value].into_iter().flatten().collect()
             }
@@ -100,7 +98,7 @@ impl BodyInst {
     }
 }
 
-impl Builder<'_> {
+impl BodyBuilder<'_> {
     fn unsupported(&self, reason: impl Into<String>) -> HookError {
         HookError::Unsupported { function: self.function.to_owned(), reason: reason.into() }
     }
@@ -115,7 +113,7 @@ impl Builder<'_> {
         let mut at = 0;
         while !rest.is_empty() {
             let inst = self.decode_at(rest, Pc(at))?;
-            rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
+            rest = &rest[usize::from(inst.size)..];
             at += u64::from(inst.size);
             self.source.push(inst);
         }
@@ -125,7 +123,7 @@ impl Builder<'_> {
     /// Refuses what hooks cannot do.
     fn refuse(&self) -> Result<(), HookError> {
         for reference in self.code.references.values() {
-            if let Reference::Elsewhere(name) = reference {
+            if let SymbolReference::Elsewhere(name) = reference {
                 return Err(self.unsupported(format!(
                     "needs `{name}`, which is not a variable of its source and was not inlined: \
                      hooks cannot call, and link with nothing"
@@ -149,15 +147,15 @@ impl Builder<'_> {
             return Err(self.unsupported("has no beginning in the compiled code"));
         };
         let early = self.source.iter().take(begin).any(|inst| meets(inst, &pins.inputs));
-        let mut reached: Vec<usize> = (0..self.source.len())
-            .filter(|at| self.source.get(*at).and_then(marker) == Some(END))
-            .collect();
+        let mut reached: Vec<usize> =
+            (0..self.source.len()).filter(|at| marker(&self.source[*at]) == Some(END)).collect();
         if reached.is_empty() {
             return Err(self.unsupported("never returns"));
         }
         let mut late = false;
         let mut seen = BTreeSet::new();
         while let Some(at) = reached.pop() {
+            // The wrapper's end may be that of the code.
             let Some(inst) = self.source.get(at).filter(|_| seen.insert(at)) else { continue };
             late |= meets(inst, &pins.outputs);
             let target = inst.branch_target;
@@ -174,23 +172,23 @@ impl Builder<'_> {
 
     /// Turns instructions into those of a body; branches go to offsets of the code for now.
     fn translate(&mut self) -> Result<(), HookError> {
-        // Nothing is under way behind the last wait for a load's result.
+        // Nothing is outstanding after the last wait for a load's result.
         let delivers = self.source.iter().any(delivers);
         let source = std::mem::take(&mut self.source);
         let (mut begun, mut ended) = (false, false);
         let mut rest = source.as_slice();
-        while let [inst, behind @ ..] = rest {
-            rest = behind;
+        while let [inst, after @ ..] = rest {
+            rest = after;
             self.before.insert(inst.pc.0, self.instructions.len());
             match marker(inst) {
                 Some(BEGIN) => begun = true,
                 Some(END) => ended = true,
                 Some(number) => {
-                    let [index, value, behind @ ..] = rest else {
+                    let [index, value, after @ ..] = rest else {
                         return Err(self.unsupported("ends within an access by number"));
                     };
                     self.instructions.push(self.indexed(number, index, value)?);
-                    rest = behind;
+                    rest = after;
                 }
                 None if is_wait(inst) && (!begun || (ended && !delivers)) => {}
                 None if is_hint(inst) => {}
@@ -212,7 +210,7 @@ impl Builder<'_> {
     fn push(&mut self, inst: &Inst) {
         let start = inst.pc.0 as usize;
         let range = start..start + usize::from(inst.size);
-        let bytes = self.code.bytes.get(range).unwrap_or_default().to_vec();
+        let bytes = self.code.bytes[range].to_vec();
         let word = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         let inst = Box::new(inst.clone());
         self.instructions.push(match inst.branch_target {
@@ -237,23 +235,23 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `s_getpc_b64` with the two additions behind it. What the compiler put in between against
+    /// `s_getpc_b64` with the two additions after it. What the compiler put in between against
     /// hazards comes before.
     fn address<'i>(&mut self, getpc: &Inst, mut rest: &'i [Inst]) -> Result<&'i [Inst], HookError> {
         let counted_from = getpc.pc.0 + u64::from(getpc.size);
         let (mut low, mut high) = (None, None);
-        while let [inst, behind @ ..] = rest
+        while let [inst, after @ ..] = rest
             && high.is_none()
         {
             let literal = inst.pc.0 + 4;
             let target = |offset: &u64| offset.wrapping_sub(literal - counted_from);
             match self.code.references.get(&literal) {
-                Some(Reference::Low(offset)) => low = Some(target(offset)),
-                Some(Reference::High(offset)) => high = Some(target(offset)),
+                Some(SymbolReference::Low(offset)) => low = Some(target(offset)),
+                Some(SymbolReference::High(offset)) => high = Some(target(offset)),
                 _ if inst.class() == Class::Wait => self.push(inst),
                 _ => break,
             }
-            rest = behind;
+            rest = after;
         }
         let destination = getpc.operands.first().map(|operand| &operand.value);
         match (low, high, destination) {
@@ -267,7 +265,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The marker of an access by number, and the two moves behind it that name its registers.
+    /// The marker of an access by number, and the two moves after it that name its registers.
     fn indexed(&self, number: u16, index: &Inst, value: &Inst) -> Result<BodyInst, HookError> {
         let own = |inst: &Inst| match inst.operands.as_slice() {
             [to, from] if to.value == from.value => match to.value {
@@ -282,9 +280,12 @@ impl Builder<'_> {
             _ => IndexedFile::Sgpr,
         };
         match (own(index), own(value)) {
-            (Some(index), Some(value)) => {
-                Ok(BodyInst::Indexed(Indexed { writes: number & 0xf0 == 0x20, file, index, value }))
-            }
+            (Some(index), Some(value)) => Ok(BodyInst::Indexed(IndexedAccess {
+                writes: number & 0xf0 == 0x20,
+                file,
+                index,
+                value,
+            })),
             _ => Err(self.unsupported("accesses a register by number otherwise than flipwave.h")),
         }
     }
@@ -293,7 +294,7 @@ impl Builder<'_> {
     fn link(&mut self) -> Result<(), HookError> {
         let (count, end) = (self.instructions.len(), self.code.bytes.len());
         for at in 0..count {
-            let Some(BodyInst::Branch { to, .. }) = self.instructions.get_mut(at) else { continue };
+            let BodyInst::Branch { to, .. } = &mut self.instructions[at] else { continue };
             let target = match *to == end {
                 true => Some(count),
                 false => self.before.get(&(*to as u64)).copied(),
@@ -307,85 +308,16 @@ impl Builder<'_> {
     }
 }
 
-/// The number of a marker of ours.
-fn marker(inst: &Inst) -> Option<u16> {
-    let number = inst.immediate? as u16;
-    let known = matches!(number, BEGIN | END | 0xf110..=0xf112 | 0xf120..=0xf122);
-    (inst.operation.opcode() == Opcode::STrap && known).then_some(number)
-}
-
-fn is_wait(inst: &Inst) -> bool {
-    inst.operation.is(Family::Wait)
-}
-
-/// What only makes code faster, for as long as nothing is put in between.
-fn is_hint(inst: &Inst) -> bool {
-    matches!(inst.operation.opcode(), Opcode::SClause | Opcode::SDelayAlu | Opcode::SInstPrefetch)
-}
-
-/// Whether it is a return: functions have their return address in s[30:31].
-fn is_return(inst: &Inst) -> bool {
-    let address = RegisterRange::new(Register::Sgpr(Sgpr(30)), 2);
-    inst.operation.opcode() == Opcode::SSetpc
-        && inst.sources().all(|source| source.value == Value::Register(address))
-}
-
-/// Whether memory gives it something that arrives later.
-fn delivers(inst: &Inst) -> bool {
-    let later = matches!(inst.class(), Class::Vmem | Class::Smem | Class::Lds | Class::Image);
-    later && inst.destinations().next().is_some()
-}
-
-/// Why an instruction cannot be part of a hook.
-fn refusal(inst: &Inst) -> Option<&'static str> {
-    let stack =
-        |register| matches!(register, Register::Sgpr(Sgpr(32 | 33)) | Register::PrivateBase);
-    let mut reads = inst.reads.iter().flat_map(|range| range.iter());
-    let name = inst.operation.name();
-    if inst.modifiers.lds {
-        return Some("loads into LDS by way of M0, which is the kernel's");
-    }
-    if inst.encoding == Encoding::Scratch || reads.any(stack) {
-        return Some(
-            "needs a stack, which hooks do not have: it calls functions that are not inlined, or \
-             has arrays indexed at run time, or more values at once than 30 SGPRs and the VGPRs \
-             that calls may change hold",
-        );
-    }
-    if inst.reads.iter().any(|range| range.contains(Register::SharedBase)) {
-        return Some(
-            "reaches LDS by an address that may be anywhere: its pointer does not say that it is \
-             one into LDS",
-        );
-    }
-    if inst.indexes_registers() || inst.operation.is(Family::GprIndex) {
-        return Some("has an array indexed at run time, in registers that cannot be renamed");
-    }
-    match inst.class() {
-        Class::Barrier => Some("waits at a barrier, which not all waves of the workgroup reach"),
-        Class::Message if name == "s_trap" && marker(inst).is_none() => {
-            Some("traps: hooks must not end the kernel")
-        }
-        Class::Message if name == "s_sethalt" => Some("halts: hooks must not end the kernel"),
-        Class::Branch if inst.ends_wave() => Some("ends the wave: hooks must not end the kernel"),
-        Class::Branch if inst.branch_target.is_none() && !is_return(inst) => {
-            Some("calls a function that is not inlined: recursive, noinline, or by a pointer")
-        }
-        Class::Image | Class::Graphics => Some("uses images, which kernels do not have"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook::object::Code;
+    use crate::hook::object::WrapperCode;
 
-    fn built(text: &str, references: &[(u64, Reference)]) -> Result<Body, HookError> {
+    fn built(text: &str, references: &[(u64, SymbolReference)]) -> Result<Body, HookError> {
         let target = "gfx90a".parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
         let bytes = isa.assemble(text).expect("assembles");
-        let code = Code { bytes: &bytes, references: references.iter().cloned().collect() };
+        let code = WrapperCode { bytes: &bytes, references: references.iter().cloned().collect() };
         let pin = |number| RegisterRange::new(Register::Vgpr(flipwave_isa::Vgpr(number)), 1);
         build(&isa, "f", code, Pins { inputs: vec![pin(0)], outputs: vec![pin(1)] })
     }
@@ -434,10 +366,11 @@ mod tests {
     fn an_address_is_counted_from_behind_its_s_getpc() {
         let text = "s_trap 0xf100\ns_getpc_b64 s[4:5]\ns_add_u32 s4, s4, 0x12345678\ns_nop 1\n\
             s_addc_u32 s5, s5, 0x12345678\ns_trap 0xf101\ns_setpc_b64 s[30:31]";
-        let (low, high) = (Reference::Low(44), Reference::High(56));
+        let (low, high) = (SymbolReference::Low(44), SymbolReference::High(56));
         let body = built(text, &[(12, low.clone()), (24, high)]).expect("a body");
         assert_eq!(texts(&body), ["s_nop 1", "s[4:5] = 40"]);
-        let error = built(text, &[(12, low), (24, Reference::High(60))]).expect_err("refused");
+        let error =
+            built(text, &[(12, low), (24, SymbolReference::High(60))]).expect_err("refused");
         assert!(error.to_string().contains("address otherwise than expected"), "{error}");
     }
 

@@ -24,7 +24,7 @@ pub trait Record: Sized {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{size} bytes are no channel of records of {record_size} bytes: expected a head of {HEAD} \
-     bytes and whole records behind it"
+     bytes and whole records after it"
 )]
 pub struct ChannelError {
     size: usize,

@@ -59,7 +59,7 @@ impl Clang {
         Ok(Clang { program, version: text.lines().next().unwrap_or_default().to_owned() })
     }
 
-    /// What every run for a target is told.
+    /// The options of every run for a target.
     pub fn options(target: &Target, wave_size: u8) -> Vec<OsString> {
         let mut options: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
         options.push(format!("-mcpu={target}").into());

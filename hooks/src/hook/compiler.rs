@@ -216,7 +216,7 @@ impl HookCompiler {
         Ok(CompiledHooks { bodies, data: object.data })
     }
 
-    /// What the compiler makes of a source with `more` behind it, kept under a name that ends in
+    /// What the compiler makes of a source with `more` after it, kept under a name that ends in
     /// `suffix`.
     fn made(
         &self,

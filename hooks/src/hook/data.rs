@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A variable of a hook's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DataSymbol {
+pub struct HookSymbol {
     /// Offset of its first byte in the data.
     pub offset: u64,
     /// Its size in bytes.
@@ -20,7 +20,7 @@ pub struct DataPointer {
     pub to: u64,
 }
 
-/// The variables and constants of a source, in one piece: `bytes`, and behind them `zeros` bytes
+/// The variables and constants of a source, in one piece: `bytes`, and after them `zeros` bytes
 /// that are zero when a dispatch begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookData {
@@ -31,7 +31,7 @@ pub struct HookData {
     /// The address of the first byte must be a multiple of this, a power of two.
     pub alignment: u64,
     /// Variables, by name.
-    pub symbols: BTreeMap<String, DataSymbol>,
+    pub symbols: BTreeMap<String, HookSymbol>,
     /// Pointers in `bytes`, by ascending offset.
     pub pointers: Vec<DataPointer>,
 }

@@ -3,10 +3,10 @@
 use super::BodyInst;
 use flipwave_isa::{Family, Inst, Opcode, Register, RegisterRange, RegisterSet, Value};
 
-/// Indices of the instructions that may run behind the one at `at`; their number for the end.
+/// Indices of the instructions that may run after the one at `at`; their number for the end.
 fn successors(instructions: &[BodyInst], at: usize) -> impl Iterator<Item = usize> {
-    let (next, taken) = match instructions.get(at) {
-        Some(BodyInst::Branch { inst, to, .. }) => {
+    let (next, taken) = match &instructions[at] {
+        BodyInst::Branch { inst, to, .. } => {
             ((inst.flags.conditional || !inst.flags.barrier).then_some(at + 1), Some(*to))
         }
         _ => (Some(at + 1), None),
@@ -25,10 +25,8 @@ pub(super) fn live_at_start(instructions: &[BodyInst], outputs: &[RegisterRange]
                 .map(|next| live.get(next).copied().unwrap_or(end))
                 .fold(RegisterSet::EMPTY, RegisterSet::union);
             let before = after.difference(inst.writes()).union(inst.reads());
-            if let Some(known) = live.get_mut(at).filter(|known| **known != before) {
-                *known = before;
-                changed = true;
-            }
+            changed |= live[at] != before;
+            live[at] = before;
         }
         if !changed {
             return live.first().copied().unwrap_or(end);
@@ -45,16 +43,18 @@ pub(super) fn widens_exec(instructions: &[BodyInst]) -> bool {
     let mut inside: Vec<Option<RegisterSet>> = vec![None; instructions.len()];
     let mut work = vec![(0, start)];
     while let Some((at, masks)) = work.pop() {
-        let Some(known) = inside.get_mut(at) else { continue };
+        if at == instructions.len() {
+            continue;
+        }
+        let known = &mut inside[at];
         let met = known.map_or(masks, |known| known.intersection(masks));
         if *known == Some(met) {
             continue;
         }
         *known = Some(met);
-        let after = match instructions.get(at) {
-            Some(BodyInst::Inst { inst, .. }) => masks_after(inst, met),
-            Some(other) => met.difference(other.writes()),
-            None => continue,
+        let after = match &instructions[at] {
+            BodyInst::Inst { inst, .. } => masks_after(inst, met),
+            other => met.difference(other.writes()),
         };
         if !after.contains(Register::ExecLo) || !after.contains(Register::ExecHi) {
             return true;
@@ -64,7 +64,7 @@ pub(super) fn widens_exec(instructions: &[BodyInst]) -> bool {
     false
 }
 
-/// The masks behind `inst` that have only lanes of the first EXEC, where `masks` are those before.
+/// The masks after `inst` that have only lanes of the first EXEC, where `masks` are those before.
 fn masks_after(inst: &Inst, masks: RegisterSet) -> RegisterSet {
     let mut after = masks;
     for range in &inst.writes {

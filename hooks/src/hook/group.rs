@@ -1,7 +1,7 @@
 //! Which registers of a body must stay neighbours.
 
 use super::body::is_renamed;
-use super::{BodyInst, Group};
+use super::{BodyInst, RegisterGroup};
 use flipwave_isa::{Generation, Inst, Register, RegisterRange, Target, Value};
 
 /// The registers that instructions name, in groups: those of one operand together, and with them
@@ -10,7 +10,7 @@ pub(super) fn groups(
     instructions: &[BodyInst],
     kept: impl Iterator<Item = RegisterRange>,
     target: &Target,
-) -> Vec<Group> {
+) -> Vec<RegisterGroup> {
     let mut ranges: Vec<RegisterRange> = kept.collect();
     for inst in instructions {
         match inst {
@@ -23,7 +23,7 @@ pub(super) fn groups(
     }
     ranges.retain(|range| is_renamed(range.first));
     ranges.sort_by_key(|range| (range.first, range.words));
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<RegisterGroup> = Vec::new();
     for range in ranges {
         let alignment = alignment(range, target);
         match groups.last_mut() {
@@ -32,7 +32,7 @@ pub(super) fn groups(
                     group.range.words.max(distance(group.range, range) + range.words);
                 group.alignment = group.alignment.max(alignment);
             }
-            _ => groups.push(Group { range, alignment }),
+            _ => groups.push(RegisterGroup { range, alignment }),
         }
     }
     groups
@@ -46,7 +46,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = RegisterRange> {
     })
 }
 
-/// How many registers the second range begins behind the first.
+/// How many registers the second range begins after the first.
 fn distance(from: RegisterRange, to: RegisterRange) -> u8 {
     from.iter().position(|register| register == to.first).unwrap_or_default() as u8
 }

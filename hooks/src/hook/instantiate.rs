@@ -1,7 +1,7 @@
 //! A body's code with other registers.
 
-use super::{Body, BodyInst, HookError, Indexed, Renaming};
-use crate::layout::{Code, Piece, Reference};
+use super::{Body, BodyInst, HookError, IndexedAccess, Renaming};
+use crate::layout::{InsertedCode, Piece, Reference};
 use flipwave_isa::{Isa, Pc, Register};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ impl Assembler {
                 .map_err(|reason| HookError::Assemble { text: text.to_owned(), reason })?;
             self.known.insert(text.to_owned(), bytes);
         }
-        Ok(self.known.get(text).map_or(&[], Vec::as_slice))
+        Ok(&self.known[text])
     }
 }
 
@@ -56,8 +56,8 @@ impl Body {
         names: &Renaming,
         assembler: &mut Assembler,
         data: Pc,
-        mut indexed: impl FnMut(Indexed, &mut Assembler) -> Result<Code, HookError>,
-    ) -> Result<Code, HookError> {
+        mut indexed: impl FnMut(IndexedAccess, &mut Assembler) -> Result<InsertedCode, HookError>,
+    ) -> Result<InsertedCode, HookError> {
         let targets: BTreeSet<usize> = self
             .instructions
             .iter()
@@ -66,7 +66,7 @@ impl Body {
                 _ => None,
             })
             .collect();
-        let mut code = Code::default();
+        let mut code = InsertedCode::default();
         // The piece that each instruction begins, of those that are branched to.
         let mut starts: FxHashMap<usize, usize> = FxHashMap::default();
         let mut branches = Vec::new();
@@ -116,9 +116,7 @@ impl Body {
         }
         let end = code.pieces.len();
         for (piece, target) in branches {
-            if let Some(Piece::Branch { to, .. }) = code.pieces.get_mut(piece) {
-                *to = starts.get(&target).copied().unwrap_or(end);
-            }
+            code.link(piece, starts.get(&target).copied().unwrap_or(end));
         }
         Ok(code)
     }

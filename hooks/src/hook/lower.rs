@@ -4,7 +4,8 @@
 use super::address;
 use super::signature::{Parameter, Signature, TypeKind};
 use super::{
-    Argument, ArgumentShape, Call, EntryPoint, EntryValue, Form, HookError, InputValue, Passing,
+    Argument, ArgumentShape, EntryPoint, EntryValue, Form, HookError, InputValue, LoweredCall,
+    Passing,
 };
 use flipwave_isa::{Inst, Register, RegisterRange, Value};
 
@@ -34,7 +35,7 @@ impl Signature {
         results: &[RegisterRange],
         site: &Inst,
         wave_size: u8,
-    ) -> Result<Call, HookError> {
+    ) -> Result<LoweredCall, HookError> {
         if arguments.len() != self.parameters.len() {
             return Err(HookError::ArgumentCount {
                 prototype: self.to_string(),
@@ -63,7 +64,7 @@ impl Signature {
         }
         let results = results.iter().copied().map(passing).collect();
         let entry = EntryPoint { function: self.name.clone(), arguments: shapes, results };
-        Ok(Call { entry, inputs })
+        Ok(LoweredCall { entry, inputs })
     }
 }
 

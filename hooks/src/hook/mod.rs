@@ -1,4 +1,4 @@
-//! Hooks: compiled from C, and what the engine knows of them.
+//! Hooks, compiled from C to code that can be inserted anywhere.
 //!
 //! [`HookCompiler::read`] reads a source for a target. [`Signature::call`] makes an [`EntryPoint`]
 //! of a function with its arguments at a site, and says what goes into each input; sites that
@@ -24,15 +24,18 @@ mod rename;
 mod signature;
 mod variables;
 mod wrapper;
+mod wrapper_inst;
 
 #[cfg(test)]
 mod tests;
 
-pub use argument::{Argument, ArgumentShape, Call, EntryPoint, EntryValue, Form, InputValue};
+pub use argument::{
+    Argument, ArgumentShape, EntryPoint, EntryValue, Form, InputValue, LoweredCall,
+};
 pub use cache::cache_folder;
 pub use channel::{Channel, ChannelError, Record};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
-pub use data::{DataPointer, DataSymbol, HookData};
+pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
 pub use instantiate::Assembler;
 pub use lower::passing;
@@ -45,9 +48,9 @@ use flipwave_isa::{Inst, RegisterRange, RegisterSet};
 /// What a parameter or a result of a hook takes: scalar registers or vector registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Passing {
-    /// So many SGPRs: one value for the wave.
+    /// This number of SGPRs: one value for the wave.
     Scalar(u8),
-    /// So many VGPRs: a value for each lane.
+    /// This number of VGPRs: a value for each lane.
     Vector(u8),
 }
 
@@ -87,7 +90,7 @@ pub enum IndexedFile {
 
 /// An access to a register of the kernel whose number is known when the hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Indexed {
+pub struct IndexedAccess {
     /// Written, rather than read.
     pub writes: bool,
     /// The file.
@@ -126,12 +129,12 @@ pub enum BodyInst {
         offset: u64,
     },
     /// An access to a register of the kernel by number; the engine puts code in its place.
-    Indexed(Indexed),
+    Indexed(IndexedAccess),
 }
 
 /// Registers of a body that must stay neighbours when they are renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct RegisterGroup {
     /// The registers, as the body names them.
     pub range: RegisterRange,
     /// The first register's new number must be a multiple of this.
@@ -149,7 +152,7 @@ pub struct Body {
     /// Where it leaves its outputs, in order, each in one group.
     pub outputs: Vec<RegisterRange>,
     /// The VGPRs, AccVGPRs and SGPRs that it names, in groups; each may be renamed.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RegisterGroup>,
     /// Everything it writes, as it names it, SCC, VCC, EXEC, M0 and MODE included.
     pub writes: RegisterSet,
     /// What it reads that it has not written before, other than VGPRs, AccVGPRs and SGPRs: EXEC,

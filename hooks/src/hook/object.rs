@@ -1,6 +1,6 @@
 //! The relocatable object that clang writes for a source of hooks.
 
-use super::{DataPointer, DataSymbol, HookData};
+use super::{DataPointer, HookData, HookSymbol};
 use object::elf::RelocationType;
 use object::read::elf::ElfFile64;
 use object::{
@@ -25,15 +25,15 @@ pub(super) struct Object<'a> {
 }
 
 /// The machine code of a function.
-pub(super) struct Code<'a> {
+pub(super) struct WrapperCode<'a> {
     pub bytes: &'a [u8],
     /// References to symbols, by the offset of the literal that they are added to.
-    pub references: BTreeMap<u64, Reference>,
+    pub references: BTreeMap<u64, SymbolReference>,
 }
 
 /// What a literal of an instruction refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reference {
+pub(super) enum SymbolReference {
     /// The low half of the distance from the literal to the byte at this offset of the data.
     Low(u64),
     /// The high half.
@@ -61,7 +61,7 @@ impl<'a> Object<'a> {
         Ok(object)
     }
 
-    /// Lays the sections of data one behind the other, those of zeros last.
+    /// Lays the sections of data one after the other, those of zeros last.
     fn collect(&mut self) -> Result<(), ObjectError> {
         let data = &mut self.data;
         data.alignment = 1;
@@ -90,7 +90,7 @@ impl<'a> Object<'a> {
         for symbol in self.file.symbols() {
             let start = symbol.section_index().and_then(|index| self.sections.get(&index.0));
             if let (Some(start), SymbolKind::Data) = (start, symbol.kind()) {
-                let entry = DataSymbol { offset: start + symbol.address(), size: symbol.size() };
+                let entry = HookSymbol { offset: start + symbol.address(), size: symbol.size() };
                 self.data.symbols.insert(symbol.name()?.to_owned(), entry);
             }
         }
@@ -152,7 +152,7 @@ impl<'a> Object<'a> {
     }
 
     /// The code of a function.
-    pub fn code(&self, name: &str) -> Result<Code<'a>, ObjectError> {
+    pub fn code(&self, name: &str) -> Result<WrapperCode<'a>, ObjectError> {
         let missing = || ObjectError::Unexpected(format!("there is no code of {name}"));
         let symbol = self.file.symbol_by_name(name).ok_or_else(missing)?;
         let section = self.file.section_by_index(symbol.section_index().ok_or_else(missing)?)?;
@@ -167,14 +167,14 @@ impl<'a> Object<'a> {
             let Some(at) = at.checked_sub(start).filter(|at| *at < size) else { continue };
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let reference = match (self.target(relocation.target(), relocation.addend())?, r_type) {
-                (Ok(offset), R_AMDGPU_REL32_LO) => Reference::Low(offset),
-                (Ok(offset), R_AMDGPU_REL32_HI) => Reference::High(offset),
-                (Ok(_), _) => Reference::Elsewhere(format!("relocation {r_type:?}")),
-                (Err(name), _) => Reference::Elsewhere(name),
+                (Ok(offset), R_AMDGPU_REL32_LO) => SymbolReference::Low(offset),
+                (Ok(offset), R_AMDGPU_REL32_HI) => SymbolReference::High(offset),
+                (Ok(_), _) => SymbolReference::Elsewhere(format!("relocation {r_type:?}")),
+                (Err(name), _) => SymbolReference::Elsewhere(name),
             };
             references.insert(at, reference);
         }
-        Ok(Code { bytes, references })
+        Ok(WrapperCode { bytes, references })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Other registers for those that a body names.
 
-use super::{Body, Group, HookError, Indexed};
+use super::{Body, HookError, IndexedAccess, RegisterGroup};
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Vgpr};
 
 /// Other registers for those of a body's groups.
@@ -35,7 +35,7 @@ impl Renaming {
         }
         let mut renaming = Renaming::identity();
         let mut taken: Vec<RegisterRange> = Vec::new();
-        for (Group { range, alignment }, first) in body.groups.iter().zip(firsts) {
+        for (RegisterGroup { range, alignment }, first) in body.groups.iter().zip(firsts) {
             let new = RegisterRange::new(*first, range.words);
             let (number, file) = renaming.file(range.first, *first).ok_or_else(|| {
                 HookError::Renaming(format!("{range} cannot become {first}, of another file"))
@@ -53,10 +53,7 @@ impl Renaming {
             }
             taken.push(new);
             for word in 0..range.words {
-                let old = usize::from(number.0) + usize::from(word);
-                if let Some(name) = file.get_mut(old) {
-                    *name = number.1 + word;
-                }
+                file[usize::from(number.0) + usize::from(word)] = number.1 + word;
             }
         }
         Ok(renaming)
@@ -80,8 +77,7 @@ impl Renaming {
 
     /// The new name of a register; VCC, EXEC and the like keep theirs.
     pub fn register(&self, register: Register) -> Register {
-        let of =
-            |names: &[u8], number: u8| names.get(usize::from(number)).copied().unwrap_or(number);
+        let of = |names: &[u8], number: u8| names[usize::from(number)];
         match register {
             Register::Vgpr(Vgpr(n)) => Register::Vgpr(Vgpr(of(&self.vgprs, n))),
             Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(of(&self.acc_vgprs, n))),
@@ -96,8 +92,12 @@ impl Renaming {
     }
 
     /// The same access with other registers.
-    pub fn indexed(&self, indexed: Indexed) -> Indexed {
-        Indexed { index: self.range(indexed.index), value: self.range(indexed.value), ..indexed }
+    pub fn indexed(&self, indexed: IndexedAccess) -> IndexedAccess {
+        IndexedAccess {
+            index: self.range(indexed.index),
+            value: self.range(indexed.value),
+            ..indexed
+        }
     }
 
     /// The text of an instruction with other registers.
@@ -105,15 +105,15 @@ impl Renaming {
         let mut renamed = String::with_capacity(text.len() + 8);
         let mut rest = text;
         while let Some(start) = rest.find(is_word) {
-            let (before, behind) = rest.split_at(start);
-            let end = behind.find(|c| !is_word(c)).unwrap_or(behind.len());
-            let (word, behind) = behind.split_at(end);
+            let (before, after) = rest.split_at(start);
+            let end = after.find(|c| !is_word(c)).unwrap_or(after.len());
+            let (word, after) = after.split_at(end);
             renamed.push_str(before);
-            rest = match self.token(word, behind, &mut renamed) {
-                Some(behind) => behind,
+            rest = match self.token(word, after, &mut renamed) {
+                Some(after) => after,
                 None => {
                     renamed.push_str(word);
-                    behind
+                    after
                 }
             };
         }
@@ -123,7 +123,7 @@ impl Renaming {
 
     /// Writes the new name of the register or range that begins with `word`, and gives what
     /// follows it; `None` where it is something else.
-    fn token<'t>(&self, word: &str, behind: &'t str, renamed: &mut String) -> Option<&'t str> {
+    fn token<'t>(&self, word: &str, after: &'t str, renamed: &mut String) -> Option<&'t str> {
         let of = |file: &str, number: u8| match file {
             "v" => Some(Register::Vgpr(Vgpr(number))),
             "a" => Some(Register::AccVgpr(AccVgpr(number))),
@@ -142,14 +142,14 @@ impl Renaming {
                 renamed.push('.');
                 renamed.push_str(half);
             }
-            return Some(behind);
+            return Some(after);
         }
-        let (bounds, behind) = behind.strip_prefix('[')?.split_once(']')?;
+        let (bounds, after) = after.strip_prefix('[')?.split_once(']')?;
         let (low, high) = bounds.split_once(':')?;
         let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
         let words = high.checked_sub(low)?.checked_add(1)?;
         renamed.push_str(&self.range(RegisterRange::new(of(word, low)?, words)).to_string());
-        Some(behind)
+        Some(after)
     }
 }
 

@@ -14,7 +14,7 @@ pub struct CType {
 /// What values of a type are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeKind {
-    /// An integer of so many bytes.
+    /// An integer of this number of bytes.
     Integer(u8),
     /// A pointer: eight bytes.
     Pointer,

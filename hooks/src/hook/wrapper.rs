@@ -4,7 +4,7 @@
 //! A wrapper takes its inputs out of pinned registers with one `asm` statement, makes the hook's
 //! arguments of them, calls the hook, and puts the results into pinned registers with another.
 //! Each of the two statements leaves a marker in the code, by which [`super::body`] checks that
-//! the compiler kept its hands off the registers before the one and behind the other.
+//! the compiler kept its hands off the registers before the one and after the other.
 
 use super::address::BUFFER_ADDRESS;
 use super::signature::Signature;
@@ -244,7 +244,7 @@ fn results(lines: &mut Vec<String>, index: usize, call: &str, pins: &Pins) {
     lines.push(format!("    asm volatile(\"s_trap {END:#x}\" :: {});", left.join(", ")));
 }
 
-/// A type of C of so many words.
+/// A type of C of a number of words.
 fn words_type(words: u8) -> String {
     match words {
         1 => "unsigned int".to_owned(),

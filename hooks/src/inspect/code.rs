@@ -1,9 +1,11 @@
 //! Functions, blocks and instructions.
 
-use super::Wanted;
+use super::InspectOptions;
 use super::registers::LiveFacts;
 use crate::dataflow::Liveness;
-use crate::flow::{BlockEnd, BlockIndex, EdgeKind, Function, FunctionIndex, InstIndex, Program};
+use crate::flow::{
+    BlockEnd, BlockIndex, Disassembly, EdgeKind, Function, FunctionIndex, InstIndex,
+};
 use crate::registers::Allocation;
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Inst, MemoryKind, MemorySpace, RegisterRange};
@@ -135,10 +137,10 @@ pub struct MemoryFacts {
 
 /// What is said of a function besides its code.
 pub(super) struct Context<'a> {
-    pub program: &'a Program,
+    pub program: &'a Disassembly,
     pub liveness: Option<&'a Liveness<'a>>,
     pub lines: &'a LineTable,
-    pub wanted: &'a Wanted,
+    pub wanted: &'a InspectOptions,
 }
 
 pub(super) fn function(

@@ -10,15 +10,15 @@ pub use code::{
 pub use registers::{Counts, FreeFacts, LiveFacts, RegisterFacts, Spread};
 
 use crate::dataflow::Liveness;
-use crate::flow::{FlowError, FunctionIndex, Program};
+use crate::flow::{Disassembly, FlowError, FunctionIndex};
 use crate::registers::Allocation;
 use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel, LineTable};
 use flipwave_isa::{Register, RegisterRange, Target};
 use serde::Serialize;
 
-/// What to tell besides the kernels and functions there are.
+/// What to show besides the kernels and functions there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct InspectOptions {
     /// Only of this kernel, and of what it may call.
     pub kernel: Option<String>,
     /// Blocks, edges, loops, calls, instructions.
@@ -98,8 +98,8 @@ pub enum InspectError {
 ///
 /// # Errors
 /// [`InspectError`].
-pub fn inspect(object: &CodeObject, wanted: &Wanted) -> Result<Inspection, InspectError> {
-    let program = Program::read(object)?;
+pub fn inspect(object: &CodeObject, wanted: &InspectOptions) -> Result<Inspection, InspectError> {
+    let program = Disassembly::read(object)?;
     let lines = if wanted.lines { object.lines()? } else { LineTable::default() };
     let selected = match &wanted.kernel {
         Some(name) => Some(selected(object, &program, name)?),
@@ -138,7 +138,7 @@ pub fn inspect(object: &CodeObject, wanted: &Wanted) -> Result<Inspection, Inspe
 /// The registers that all kernels have that run a function.
 fn common_allocation(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     function: FunctionIndex,
 ) -> Allocation {
     let most = Allocation::maximal(object.target());
@@ -152,7 +152,7 @@ fn common_allocation(
 /// A kernel by its name, and the functions that run when it does.
 fn selected(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     name: &str,
 ) -> Result<(usize, Vec<FunctionIndex>), InspectError> {
     let kernel = object
@@ -174,7 +174,7 @@ fn preloaded(kernel: &Kernel, target: &Target) -> Option<String> {
 
 fn kernel(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     liveness: Option<&Liveness<'_>>,
     index: usize,
     kernel: &Kernel,

@@ -1,15 +1,15 @@
-//! From positions of a [`Stream`] to addresses.
+//! From positions of a [`CodeStream`] to addresses.
 
-use super::stream::{Spot, Stream};
+use super::stream::{CodeStream, Spot};
 
 /// Something without a position of its own: padding and islands before what stands at a position.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct AddressStep {
     /// The position.
     pub position: usize,
     /// Address of the end of what stands before.
     pub end: u64,
-    /// Address of the islands, behind padding that belongs to a branch before.
+    /// Address of the islands, after padding that belongs to a branch before.
     pub pool: u64,
     /// Address of what stands at the position.
     pub label: u64,
@@ -17,24 +17,24 @@ pub(super) struct Step {
 
 /// Addresses of all positions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Addresses {
+pub(super) struct StreamAddresses {
     base: u64,
-    steps: Vec<Step>,
+    steps: Vec<AddressStep>,
 }
 
-impl Addresses {
-    /// `padded` are positions with a word of padding before them, `pools` positions with so many
-    /// bytes of islands before them; both ascend.
+impl StreamAddresses {
+    /// `padded` are positions with a word of padding before them, `pools` positions
+    /// with the bytes of the islands before them; both ascend.
     pub fn new(
         base: u64,
-        stream: &Stream,
+        stream: &CodeStream,
         padded: impl Iterator<Item = usize>,
         pools: impl Iterator<Item = (usize, u64)>,
-    ) -> Addresses {
+    ) -> StreamAddresses {
         let mut padded = padded.peekable();
         let mut pools = pools.peekable();
         let mut alignments = stream.alignments.iter().copied().peekable();
-        let mut addresses = Addresses { base, steps: Vec::new() };
+        let mut addresses = StreamAddresses { base, steps: Vec::new() };
         loop {
             let next = [
                 padded.peek().copied(),
@@ -55,33 +55,33 @@ impl Addresses {
             while let Some((_, alignment)) = alignments.next_if(|(at, _)| *at == position) {
                 label = label.next_multiple_of(alignment);
             }
-            addresses.steps.push(Step { position, end, pool, label });
+            addresses.steps.push(AddressStep { position, end, pool, label });
         }
         addresses
     }
 
     /// Padding and islands, by ascending position.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[AddressStep] {
         &self.steps
     }
 
     /// Address of what stands at a position.
     pub fn label(&self, position: usize) -> u64 {
         let above = self.steps.partition_point(|step| step.position <= position);
-        self.behind(above, position)
+        self.after_steps(above, position)
     }
 
     /// Address of the end of what stands before a position.
     pub fn end(&self, position: usize) -> u64 {
         let above = self.steps.partition_point(|step| step.position < position);
-        self.behind(above, position)
+        self.after_steps(above, position)
     }
 
     /// Address of islands before a position, if there are any.
     pub fn pool(&self, position: usize) -> u64 {
         match self.steps.binary_search_by_key(&position, |step| step.position) {
-            Ok(index) => self.steps.get(index).map_or(self.base, |step| step.pool),
-            Err(above) => self.behind(above, position),
+            Ok(index) => self.steps[index].pool,
+            Err(above) => self.after_steps(above, position),
         }
     }
 
@@ -94,9 +94,8 @@ impl Addresses {
     }
 
     /// Address of a position that the first `above` steps stand before.
-    fn behind(&self, above: usize, position: usize) -> u64 {
-        let step = above.checked_sub(1).and_then(|last| self.steps.get(last));
-        match step {
+    fn after_steps(&self, above: usize, position: usize) -> u64 {
+        match self.steps[..above].last() {
             Some(step) => step.label + (position - step.position) as u64,
             None => self.base + position as u64,
         }

@@ -4,7 +4,7 @@
 use super::LayoutError;
 use super::lookup::Lookup;
 use super::stream::Label;
-use crate::flow::{AddressChain, IndexRange, InstIndex, Program};
+use crate::flow::{AddressChain, Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Encoding, Inst, Opcode, Operand, Value};
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) struct Chain {
 impl Chains {
     /// # Errors
     /// [`LayoutError::Chain`] where a constant is not understood.
-    pub fn new(program: &Program, lookup: &Lookup<'_>) -> Result<Chains, LayoutError> {
+    pub fn new(program: &Disassembly, lookup: &Lookup<'_>) -> Result<Chains, LayoutError> {
         let mut chains = Vec::with_capacity(program.addresses.len());
         let mut members = BTreeMap::new();
         for chain in &program.addresses {
@@ -89,12 +89,13 @@ impl Chains {
 
 impl Chain {
     /// Its additions that have an inline constant: where the `s_getpc_b64` moves, they must grow.
-    pub fn without_literal(&self, program: &Program) -> impl Iterator<Item = InstIndex> {
+    pub fn without_literal(&self, program: &Disassembly) -> impl Iterator<Item = InstIndex> {
         let members = [self.chain.low, self.chain.high].into_iter();
         members.filter(|member| program.instructions[*member].size == 4)
     }
 
-    /// The constants when `s_getpc_b64` and the target have moved by so many bytes: low, high.
+    /// The constants, low and high, when `s_getpc_b64` and the target have moved by these numbers of
+    /// bytes.
     pub fn constants(&self, getpc_moved: u64, target_moved: u64) -> [u32; 2] {
         let difference = self.difference.wrapping_add(target_moved).wrapping_sub(getpc_moved);
         let constants = if self.subtracts { difference.wrapping_neg() } else { difference };
@@ -102,7 +103,7 @@ impl Chain {
     }
 }
 
-pub(super) fn error(program: &Program, chain: &AddressChain, reason: &str) -> LayoutError {
+pub(super) fn error(program: &Disassembly, chain: &AddressChain, reason: &str) -> LayoutError {
     LayoutError::Chain {
         pc: program.instructions[chain.getpc].pc,
         target: chain.target,
@@ -126,7 +127,7 @@ fn constant_source(inst: &Inst) -> Option<(usize, u32)> {
 
 /// What a chain's sum leads to. A kernel is not called: the address of its first instruction
 /// within itself is that of a loop.
-fn label(program: &Program, lookup: &Lookup<'_>, chain: &AddressChain) -> Label {
+fn label(program: &Disassembly, lookup: &Lookup<'_>, chain: &AddressChain) -> Label {
     let Some(index) = lookup.at(chain.target) else { return Label::address(chain.target.0) };
     let is_kernel = program.functions[lookup.function_of(index)].kernel.is_some();
     if is_kernel { lookup.way(chain.getpc, index) } else { lookup.code_label(index) }

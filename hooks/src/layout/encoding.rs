@@ -12,7 +12,7 @@ pub(super) struct Encoding {
     pub branch: u32,
     /// `s_nop 0`.
     pub nop: u32,
-    /// What stands behind the end of the code.
+    /// What stands after the end of the code.
     pub end: EndOfCode,
     /// Whether branches over 63 words go wrong.
     pub offset_3f_bug: bool,
@@ -20,7 +20,7 @@ pub(super) struct Encoding {
     far_jumps: BTreeMap<Sgpr, Vec<u8>>,
 }
 
-/// What the instruction prefetch may run into behind the last instruction (LLVM's
+/// What the instruction prefetch may run into after the last instruction (LLVM's
 /// `AMDGPUTargetStreamer::EmitCodeEnd`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndOfCode {
@@ -38,7 +38,7 @@ pub(super) const ADDRESS_CHAIN_SIZE: usize = 20;
 pub(super) const ADDRESS_CHAIN_LITERALS: [usize; 2] = [8, 16];
 
 impl Encoding {
-    /// The decoder and assembler behind the words.
+    /// The decoder and assembler of the target.
     pub fn isa(&self) -> &Isa {
         &self.isa
     }
@@ -87,7 +87,7 @@ impl Encoding {
             }
             self.address_chains.insert(destination, bytes);
         }
-        Ok(self.address_chains.get(&destination).map_or(&[], Vec::as_slice))
+        Ok(&self.address_chains[&destination])
     }
 
     /// A jump by way of the pair that begins at `pair`, its literals to be filled in.
@@ -101,7 +101,7 @@ impl Encoding {
             }
             self.far_jumps.insert(pair, bytes);
         }
-        Ok(self.far_jumps.get(&pair).map_or(&[], Vec::as_slice))
+        Ok(&self.far_jumps[&pair])
     }
 }
 
@@ -111,11 +111,11 @@ pub(super) const FAR_JUMP_SIZE: usize = ADDRESS_CHAIN_SIZE + 4;
 /// A literal that is no inline constant.
 const PLACEHOLDER: u32 = 0x1234_5678;
 
-/// The number of a SOP2 source that stands for a literal behind the instruction (the ISA
+/// The number of a SOP2 source that stands for a literal after the instruction (the ISA
 /// documents, "Scalar operands").
 const LITERAL_SOURCE: u32 = 255;
 
-/// A SOP2 word whose source `index` (0 or 1) is a literal behind it: SSRC0 is in bits 0 to 7,
+/// A SOP2 word whose source `index` (0 or 1) is a literal after it: SSRC0 is in bits 0 to 7,
 /// SSRC1 in bits 8 to 15 (the ISA documents, "SOP2").
 pub(super) fn with_literal_source(word: u32, index: usize) -> u32 {
     let shift = if index == 0 { 0 } else { 8 };
@@ -123,7 +123,7 @@ pub(super) fn with_literal_source(word: u32, index: usize) -> u32 {
 }
 
 /// A SOPP or SOPK word with the 16-bit field that branches have their distance in, in words from
-/// the instruction behind them (the ISA documents, "SOPP" and "SOPK").
+/// the instruction after them (the ISA documents, "SOPP" and "SOPK").
 pub(super) fn with_distance(word: u32, distance: i16) -> u32 {
     word & 0xffff_0000 | u32::from(distance as u16)
 }

@@ -9,7 +9,7 @@ use super::encoding::{Encoding, FAR_JUMP_SIZE};
 use super::finish::Text;
 use super::reach::{At, Hop, MARGIN, REACH, Reach};
 use super::stream::Spot;
-use crate::flow::{Function, InstIndex, Program};
+use crate::flow::{Disassembly, Function, InstIndex};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub(super) fn no_pair(way: &str) -> String {
 /// Whether no chain of branches leads from a function to new text at an address.
 pub(crate) fn is_far(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     function: &Function,
     address: Pc,
 ) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn is_far(
 
 /// A jump in old text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Jump {
+pub(super) struct FarJump {
     /// Where it is.
     at: u64,
     pair: Sgpr,
@@ -50,7 +50,7 @@ pub(super) struct Room {
     /// Addresses of places for one jump each.
     places: BTreeSet<u64>,
     /// Jumps that have theirs.
-    pub jumps: Vec<Jump>,
+    pub jumps: Vec<FarJump>,
     /// Sites that there is no jump for.
     pub refused: Vec<(Pc, String)>,
 }
@@ -101,14 +101,14 @@ impl Room {
         for word in 0..FAR_JUMP_SIZE as u64 / 4 {
             slots.remove(&(at + 4 * word));
         }
-        self.jumps.push(Jump { at, pair: *pair, to: hop.to });
+        self.jumps.push(FarJump { at, pair: *pair, to: hop.to });
         hop.to = Spot::Address(at);
         hop.at = At::Spot(Spot::Address(pc.0));
         Some(hop)
     }
 }
 
-impl Jump {
+impl FarJump {
     /// Puts the jump into old text.
     pub fn put(
         &self,

@@ -2,8 +2,8 @@
 
 use super::encoding::{ADDRESS_CHAIN_LITERALS, Encoding, with_distance};
 use super::reach::{At, Hop, Reach};
-use super::stream::{Labels, Spot, Stream, distance};
-use super::{LayoutError, Patch, Purpose};
+use super::stream::{CodeStream, Labels, Spot, distance};
+use super::{InsertPurpose, LayoutError, TextPatch};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ impl Text {
     /// filled in.
     pub fn new(
         address: u64,
-        stream: &Stream,
+        stream: &CodeStream,
         reach: &Reach,
         labels: &Labels<'_>,
         encoding: &Encoding,
@@ -29,11 +29,11 @@ impl Text {
         let mut text = Text { address, bytes: Vec::new(), patches: BTreeMap::new() };
         let mut from = 0;
         for step in reach.addresses.steps() {
-            text.bytes.extend_from_slice(stream.bytes.get(from..step.position).unwrap_or_default());
+            text.bytes.extend_from_slice(&stream.bytes[from..step.position]);
             text.fill(encoding.nop, step.label);
             from = step.position;
         }
-        text.bytes.extend_from_slice(stream.bytes.get(from..).unwrap_or_default());
+        text.bytes.extend_from_slice(&stream.bytes[from..]);
         for hop in &reach.hops {
             text.branch(hop, reach)?;
         }
@@ -73,8 +73,8 @@ impl Text {
     }
 
     /// What changes in the old text.
-    pub fn patches(&self) -> Vec<Patch> {
-        let patch = |(address, word): (&u64, &u32)| Patch {
+    pub fn patches(&self) -> Vec<TextPatch> {
+        let patch = |(address, word): (&u64, &u32)| TextPatch {
             address: *address,
             bytes: word.to_le_bytes().to_vec(),
         };
@@ -106,21 +106,25 @@ impl Text {
 }
 
 /// All ranges that are not original, padding and islands included, by ascending address.
-pub(super) fn inserted(stream: &Stream, reach: &Reach, text: &Text) -> Vec<(Range<u64>, Purpose)> {
-    let mut inserted: Vec<(Range<u64>, Purpose)> = stream
+pub(super) fn inserted(
+    stream: &CodeStream,
+    reach: &Reach,
+    text: &Text,
+) -> Vec<(Range<u64>, InsertPurpose)> {
+    let mut inserted: Vec<(Range<u64>, InsertPurpose)> = stream
         .inserted
         .iter()
         .map(|(range, purpose)| (addresses(range, reach), *purpose))
         .collect();
     for step in reach.addresses.steps() {
         let above = stream.inserted.partition_point(|(range, _)| range.start < step.position);
-        let around = above.checked_sub(1).and_then(|last| stream.inserted.get(last));
+        let around = above.checked_sub(1).map(|last| &stream.inserted[last]);
         if around.is_none_or(|(range, _)| range.end <= step.position) {
-            inserted.push((step.end..step.label, Purpose::Island));
+            inserted.push((step.end..step.label, InsertPurpose::Island));
         }
     }
     let end = reach.addresses.end(stream.position());
-    inserted.push((end..text.address + text.bytes.len() as u64, Purpose::Island));
+    inserted.push((end..text.address + text.bytes.len() as u64, InsertPurpose::Island));
     inserted.retain(|(range, _)| !range.is_empty());
     inserted.sort_by_key(|(range, _)| range.start);
     inserted
@@ -132,7 +136,7 @@ pub(super) fn addresses(range: &Range<usize>, reach: &Reach) -> Range<u64> {
 }
 
 /// The branches of the stream on their way.
-pub(super) fn hops(stream: &Stream, labels: &Labels<'_>) -> Result<Vec<Hop>, LayoutError> {
+pub(super) fn hops(stream: &CodeStream, labels: &Labels<'_>) -> Result<Vec<Hop>, LayoutError> {
     let hop = |branch: &super::stream::Branch| {
         let to = labels.spot(branch.to)?;
         let at = At::Spot(Spot::Position(branch.at));

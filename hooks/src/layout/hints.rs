@@ -5,17 +5,17 @@
 //! - `s_delay_alu` says on which earlier results one or two of the next instructions wait; it
 //!   only saves time (RDNA 3 ISA, "S_DELAY_ALU").
 //! - `s_sendmsg` of MSG_DEALLOC_VGPRS gives the wave's VGPRs back before its end (RDNA 3 ISA,
-//!   "S_SENDMSG"); code behind it has none.
+//!   "S_SENDMSG"); code after it has none.
 
 use super::{Edits, Placement};
-use crate::flow::{FunctionIndex, IndexRange, IndexVec, InstIndex, Program};
+use crate::flow::{Disassembly, FunctionIndex, IndexRange, IndexVec, InstIndex};
 use flipwave_isa::{Encoding, Generation, Inst, Opcode};
 use std::collections::BTreeSet;
 
 /// MSG_DEALLOC_VGPRS among the messages of gfx11 (LLVM's `SIDefines.h`, `SendMsg`).
 const DEALLOC_VGPRS: i64 = 3;
 
-/// The number of instructions behind `inst` that it speaks of.
+/// The number of instructions after `inst` that it is about.
 pub(super) fn group(inst: &Inst) -> u32 {
     if inst.encoding != Encoding::Sopp {
         return 0;
@@ -37,7 +37,7 @@ pub(super) fn group(inst: &Inst) -> u32 {
 /// Whether a hint of a function, none that is `dropped`, and what it speaks of are on two sides of
 /// the place before an instruction.
 pub(super) fn splits(
-    program: &Program,
+    program: &Disassembly,
     function: IndexRange<InstIndex>,
     dropped: &BTreeSet<InstIndex>,
     at: InstIndex,
@@ -52,7 +52,7 @@ pub(super) fn splits(
 /// The hints that do not hold any more. Where a function stays, one that is displaced leaves its
 /// group behind.
 pub(super) fn dropped(
-    program: &Program,
+    program: &Disassembly,
     edits: &Edits,
     placements: &IndexVec<FunctionIndex, Placement>,
 ) -> BTreeSet<InstIndex> {
@@ -84,7 +84,7 @@ pub(super) fn dropped(
     dropped
 }
 
-fn gives_registers_back(inst: &Inst, program: &Program) -> bool {
+fn gives_registers_back(inst: &Inst, program: &Disassembly) -> bool {
     inst.encoding == Encoding::Sopp
         && inst.operation.opcode() == Opcode::SSendmsg
         && program.target.generation() >= Generation::Gfx11
@@ -94,7 +94,7 @@ fn gives_registers_back(inst: &Inst, program: &Program) -> bool {
 /// Whether code is inserted between an instruction and the end of the wave, which follows without
 /// a branch wherever a compiler gives registers back.
 fn is_edited_before_end(
-    program: &Program,
+    program: &Disassembly,
     edits: &Edits,
     index: InstIndex,
     end: InstIndex,

@@ -1,18 +1,18 @@
 //! What belongs to what in a program.
 
 use super::stream::Label;
-use crate::flow::{FunctionIndex, IndexVec, InstIndex, Key, Program};
+use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex, Key};
 use flipwave_isa::Pc;
 
 /// The program's instructions and functions by address.
 pub(super) struct Lookup<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     /// Old addresses of the instructions.
     pub addresses: IndexVec<InstIndex, Pc>,
 }
 
 impl<'a> Lookup<'a> {
-    pub fn new(program: &'a Program) -> Lookup<'a> {
+    pub fn new(program: &'a Disassembly) -> Lookup<'a> {
         Lookup { program, addresses: program.instructions.iter().map(|inst| inst.pc).collect() }
     }
 

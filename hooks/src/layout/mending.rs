@@ -5,12 +5,12 @@ use super::LayoutError;
 use super::Placement;
 use super::chains::{self, Chain, Chains};
 use super::encoding::{self, Encoding};
-use super::far::{Jump, Room};
+use super::far::{FarJump, Room};
 use super::finish::Text;
 use super::lookup::Lookup;
 use super::reach::{At, Hop, Reach};
 use super::stream::{Label, Labels, Spot, distance};
-use crate::flow::{FunctionIndex, IndexVec, InstIndex, Key, Program};
+use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex, Key};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Mends references.
 pub(super) struct Mending<'a> {
     pub object: &'a CodeObject,
-    pub program: &'a Program,
+    pub program: &'a Disassembly,
     pub lookup: &'a Lookup<'a>,
     pub labels: &'a Labels<'a>,
     pub placements: &'a IndexVec<FunctionIndex, Placement>,
@@ -48,7 +48,7 @@ impl Mending<'_> {
         branch: u32,
         free_pairs: &BTreeMap<InstIndex, Sgpr>,
         slots: &mut BTreeSet<u64>,
-    ) -> Result<(Vec<Hop>, Vec<Jump>), LayoutError> {
+    ) -> Result<(Vec<Hop>, Vec<FarJump>), LayoutError> {
         let mut hops = Vec::new();
         let mut room = Room::new(slots);
         for index in self.staying() {
@@ -79,7 +79,7 @@ impl Mending<'_> {
 
     /// Words of old text that nobody executes any more, or ever did, so that islands may take
     /// them: displaced instructions but for the branches that lead to them, and padding between
-    /// functions. Of a function that is not understood, nobody knows what is executed.
+    /// functions. Of a function that is not understood, anything may be executed.
     pub fn slots(&self, encoding: &Encoding) -> BTreeSet<u64> {
         let mut slots = BTreeSet::new();
         if self.awaited.is_empty() {

@@ -35,7 +35,7 @@ use std::ops::Range;
 pub enum Piece {
     /// Whole instructions that mean the same everywhere.
     Bytes(Bytes),
-    /// A SOPP branch within the same [`Code`].
+    /// A SOPP branch within the same [`InsertedCode`].
     Branch {
         /// The instruction's word, its offset field zero.
         word: u32,
@@ -74,7 +74,7 @@ impl Piece {
 
 /// A run of pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Code {
+pub struct InsertedCode {
     /// One after the other.
     pub pieces: Vec<Piece>,
 }
@@ -88,9 +88,20 @@ pub enum Placement {
     Trampoline,
 }
 
-impl Code {
-    /// Puts other code behind this.
-    pub fn append(&mut self, code: Code) {
+impl InsertedCode {
+    /// Makes the branch at index `branch` of the pieces go to piece `to`.
+    ///
+    /// # Panics
+    /// Where that piece is no branch.
+    pub fn link(&mut self, branch: usize, to: usize) {
+        match &mut self.pieces[branch] {
+            Piece::Branch { to: own, .. } => *own = to,
+            other => panic!("{other:?} is no branch"),
+        }
+    }
+
+    /// Puts other code after this.
+    pub fn append(&mut self, code: InsertedCode) {
         let base = self.pieces.len();
         if base == 0 {
             *self = code;
@@ -107,21 +118,21 @@ impl Code {
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     /// Code that runs before an instruction, from wherever control comes.
-    pub before: BTreeMap<InstIndex, Code>,
-    /// Code that runs after an instruction, wherever control goes: behind a conditional branch on
-    /// both ways, behind a call when it has come back. See [`Control::has_after`](flipwave_isa::Control::has_after).
-    pub after: BTreeMap<InstIndex, Code>,
+    pub before: BTreeMap<InstIndex, InsertedCode>,
+    /// Code that runs after an instruction, wherever control goes: after a conditional branch on
+    /// both ways, after a call when it has come back. See [`Control::has_after`](flipwave_isa::Control::has_after).
+    pub after: BTreeMap<InstIndex, InsertedCode>,
     /// Code in place of an instruction; none removes it. Control leaves it at its end.
-    pub replaced: BTreeMap<InstIndex, Code>,
+    pub replaced: BTreeMap<InstIndex, InsertedCode>,
     /// Code that runs once when a kernel starts, and not when control comes back to its first
     /// instruction. A kernel that has such code begins with it, at its entry: if it preloaded
     /// arguments, the code has to load them and its descriptor must not preload any more.
-    pub entries: BTreeMap<FunctionIndex, Code>,
-    /// Code that stands for itself behind everything. Control does not leave it at its end.
-    pub routines: Vec<Code>,
+    pub entries: BTreeMap<FunctionIndex, InsertedCode>,
+    /// Code that stands for itself after everything. Control does not leave it at its end.
+    pub routines: Vec<InsertedCode>,
     /// Where the code of functions goes. Of those not named, the ones that can be moved are.
     pub placements: BTreeMap<FunctionIndex, Placement>,
-    /// First registers of pairs that, with SCC, hold nothing that is wanted before an instruction.
+    /// First registers of pairs that, with SCC, hold nothing that is live before an instruction.
     /// Trampolines that branches do not reach need one where control comes to them, and one where
     /// it comes back to old text: where there is none at the instruction itself, instructions
     /// beside it are displaced with it.
@@ -141,10 +152,10 @@ impl Edits {
         let below = within.start.min(index)..index;
         let above = index..within.end.max(index);
         let edits = [&self.before, &self.after, &self.replaced];
-        let below = |edits: &BTreeMap<InstIndex, Code>| {
+        let below = |edits: &BTreeMap<InstIndex, InsertedCode>| {
             edits.range(below.clone()).next_back().map(|(at, _)| *at)
         };
-        let above = |edits: &BTreeMap<InstIndex, Code>| {
+        let above = |edits: &BTreeMap<InstIndex, InsertedCode>| {
             edits.range(above.clone()).next().map(|(at, _)| *at)
         };
         let below = edits.into_iter().filter_map(below);
@@ -165,7 +176,7 @@ impl Edits {
 
 /// Where an original instruction is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RelocatedInst {
     /// Where control that came to the instruction comes to now: the first instruction inserted
     /// before it, or itself.
     pub start: Pc,
@@ -178,7 +189,7 @@ pub struct Place {
 
 /// What an inserted range is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum InsertPurpose {
     /// Runs before the instruction.
     Before(InstIndex),
     /// Runs after the instruction. Behind a conditional branch there are two ranges.
@@ -196,24 +207,24 @@ pub enum Purpose {
 
 /// Bytes to change in the old text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patch {
+pub struct TextPatch {
     /// ELF virtual address.
     pub address: u64,
     /// What to put there.
     pub bytes: Vec<u8>,
 }
 
-/// Edited code with addresses. Each byte is of an original instruction or in [`Layout::inserted`].
+/// Edited code with addresses. Each byte is of an original instruction or in [`CodeLayout::inserted`].
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub struct CodeLayout {
     /// ELF virtual address of the first byte.
     pub address: u64,
     /// The code.
     pub bytes: Vec<u8>,
     /// Where each original instruction is now.
-    pub places: IndexVec<InstIndex, Place>,
+    pub places: IndexVec<InstIndex, RelocatedInst>,
     /// All code that is not original, by ascending address; that in old text, too.
-    pub inserted: Vec<(Range<u64>, Purpose)>,
+    pub inserted: Vec<(Range<u64>, InsertPurpose)>,
     /// Where each function begins now.
     pub entries: IndexVec<FunctionIndex, Pc>,
     /// The instruction that code of each range belongs to, inserted code included, by ascending
@@ -226,7 +237,7 @@ pub struct Layout {
     pub placements: IndexVec<FunctionIndex, Placement>,
     /// What changes in the old text, by ascending address. Where no function stays, the old text
     /// can go.
-    pub patches: Vec<Patch>,
+    pub patches: Vec<TextPatch>,
     /// Instructions in functions that stay whose way into moved code could not be mended: it
     /// leads to the original.
     pub stale: Vec<InstIndex>,
@@ -238,7 +249,7 @@ pub struct Layout {
     relaid: Vec<IndexRange<InstIndex>>,
 }
 
-impl Layout {
+impl CodeLayout {
     /// Where control that came to an old address comes to now: for the beginning of a function
     /// its entry, for another instruction what was inserted before it. `None` where no
     /// instruction begins.

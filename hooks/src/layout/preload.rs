@@ -3,13 +3,13 @@
 //! Arguments"). It is no part of the kernel's function.
 
 use super::LayoutError;
-use crate::flow::{Function, Program};
+use crate::flow::{Disassembly, Function};
 use flipwave_codeobj::{CodeObject, KernargPreload, Kernel};
 use flipwave_isa::{Control, Isa, Opcode, Pc};
 
 /// The address that stands for a function in symbols and descriptors: of a kernel its entry, of
 /// another its first instruction.
-pub(super) fn entry(object: &CodeObject, program: &Program, function: &Function) -> Pc {
+pub(super) fn entry(object: &CodeObject, program: &Disassembly, function: &Function) -> Pc {
     match function.kernel {
         Some(kernel) => object.kernels()[kernel].entry(),
         None => program.entry(function),

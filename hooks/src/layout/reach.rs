@@ -8,8 +8,8 @@
 //! add is small against [`MARGIN`], so that few rounds do.
 
 use super::LayoutError;
-use super::addresses::Addresses;
-use super::stream::{Seam, Spot, Stream, distance};
+use super::addresses::StreamAddresses;
+use super::stream::{CodeStream, IslandSeam, Spot, distance};
 use crate::flow::{IndexVec, InstIndex};
 use flipwave_isa::Pc;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ const OFFSET_3F: i16 = 0x3f;
 pub(super) enum At {
     /// At a position of the stream, or in old text.
     Spot(Spot),
-    /// Among the islands before a position, so many bytes behind their beginning.
+    /// Among the islands before a position: its offset from their beginning, in bytes.
     Pool(usize, u64),
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Hop {
 
 /// Islands before a position.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pool {
+pub(super) struct IslandPool {
     /// Whether it begins with a branch around it.
     pub jumps: bool,
     /// Its bytes, the branch around it included.
@@ -62,11 +62,11 @@ pub(super) struct Pool {
 /// Addresses at which all branches reach.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    pub addresses: Addresses,
+    pub addresses: StreamAddresses,
     /// Those that were there, then the islands.
     pub hops: Vec<Hop>,
     /// By position.
-    pub pools: BTreeMap<usize, Pool>,
+    pub pools: BTreeMap<usize, IslandPool>,
     /// Positions with a word of padding before them.
     padded: BTreeSet<usize>,
     /// Islands by where they lead in the end.
@@ -77,7 +77,7 @@ pub(super) struct Reach {
 
 /// What a target's branches are like.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Branches {
+pub(super) struct BranchEncoding {
     /// `s_branch`, its distance zero.
     pub word: u32,
     /// Whether a distance of [`OFFSET_3F`] goes wrong.
@@ -98,17 +98,17 @@ struct Stop {
 /// [`LayoutError::OutOfReach`]; [`LayoutError::Sites`] for branches that sites need.
 pub(super) fn reach(
     base: u64,
-    stream: &Stream,
+    stream: &CodeStream,
     hops: Vec<Hop>,
     slots: BTreeSet<u64>,
-    branches: Branches,
+    branches: BranchEncoding,
     pcs: &IndexVec<InstIndex, Pc>,
 ) -> Result<Reach, LayoutError> {
     let mut reach = Reach { hops, slots, ..Reach::default() };
-    let quiet: Vec<Seam> = stream.seams.iter().filter(|seam| !seam.falls).copied().collect();
-    let seams = Seams { all: &stream.seams, quiet: &quiet };
+    let quiet: Vec<IslandSeam> = stream.seams.iter().filter(|seam| !seam.falls).copied().collect();
+    let seams = IslandSeams { all: &stream.seams, quiet: &quiet };
     for _ in 0..ROUNDS {
-        reach.addresses = Addresses::new(
+        reach.addresses = StreamAddresses::new(
             base,
             stream,
             reach.padded.iter().copied(),
@@ -137,10 +137,10 @@ fn refusal(stops: Vec<Stop>, pcs: &IndexVec<InstIndex, Pc>) -> LayoutError {
 }
 
 /// Places for islands.
-struct Seams<'a> {
-    all: &'a [Seam],
+struct IslandSeams<'a> {
+    all: &'a [IslandSeam],
     /// Those that control does not come to.
-    quiet: &'a [Seam],
+    quiet: &'a [IslandSeam],
 }
 
 enum Round {
@@ -151,7 +151,7 @@ enum Round {
 
 impl Reach {
     /// Gives each branch that does not reach an island, and those islands islands.
-    fn round(&mut self, seams: &Seams<'_>, branches: Branches) -> Round {
+    fn round(&mut self, seams: &IslandSeams<'_>, branches: BranchEncoding) -> Round {
         let mut stops = Vec::new();
         let mut changed = false;
         let mut index = 0;
@@ -202,7 +202,13 @@ impl Reach {
     }
 
     /// An island on the way of a branch: one that is there already, or a new one.
-    fn island(&mut self, seams: &Seams<'_>, hop: &Hop, from: u64, word: u32) -> Option<usize> {
+    fn island(
+        &mut self,
+        seams: &IslandSeams<'_>,
+        hop: &Hop,
+        from: u64,
+        word: u32,
+    ) -> Option<usize> {
         let to = self.addresses.of(hop.to);
         let ahead = to > from;
         let is_on_way = |at: u64| {
@@ -246,9 +252,10 @@ impl Reach {
     }
 
     /// A place for another island in the pool at a seam.
-    fn in_pool(&mut self, seam: Seam) -> At {
+    fn in_pool(&mut self, seam: IslandSeam) -> At {
         let around = if seam.falls { 4 } else { 0 };
-        let pool = self.pools.entry(seam.at).or_insert(Pool { jumps: seam.falls, size: around });
+        let pool =
+            self.pools.entry(seam.at).or_insert(IslandPool { jumps: seam.falls, size: around });
         let at = At::Pool(seam.at, pool.size);
         pool.size += 4;
         at
@@ -264,8 +271,8 @@ impl Reach {
     }
 
     /// The seam that is farthest from an address within reach.
-    fn farthest(&self, seams: &[Seam], from: u64, ahead: bool) -> Option<(Seam, u64)> {
-        let address = |seam: &Seam| self.addresses.pool(seam.at);
+    fn farthest(&self, seams: &[IslandSeam], from: u64, ahead: bool) -> Option<(IslandSeam, u64)> {
+        let address = |seam: &IslandSeam| self.addresses.pool(seam.at);
         let found = if ahead {
             let limit = from.saturating_add(REACH - MARGIN);
             seams.get(seams.partition_point(|seam| address(seam) <= limit).checked_sub(1)?)

@@ -1,16 +1,19 @@
 //! From a program and edits to code at addresses.
 
-use super::addresses::Addresses;
+use super::addresses::StreamAddresses;
 use super::chains::Chains;
 use super::emit::{self, Emitted, KERNEL_ALIGNMENT};
 use super::encoding::Encoding;
 use super::finish::{self, Text};
 use super::lookup::Lookup;
 use super::mending::Mending;
-use super::reach::{self, Branches};
+use super::reach::{self, BranchEncoding};
 use super::stream::Labels;
-use super::{Edits, Layout, LayoutError, Place, Placement, Purpose, far, hints, preload, ways};
-use crate::flow::{Function, FunctionIndex, IndexRange, IndexVec, InstIndex, Key, Program};
+use super::{
+    CodeLayout, Edits, InsertPurpose, LayoutError, Placement, RelocatedInst, far, hints, preload,
+    ways,
+};
+use crate::flow::{Disassembly, Function, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Pc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +26,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// can be done.
 pub fn relayout(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     edits: &Edits,
     address: Pc,
-) -> Result<Layout, LayoutError> {
+) -> Result<CodeLayout, LayoutError> {
     if !address.0.is_multiple_of(KERNEL_ALIGNMENT) {
         return Err(LayoutError::Alignment { address: address.0 });
     }
@@ -47,7 +50,7 @@ pub fn relayout(
     };
     let blamed = |error| blamed(program, &lookup, edits, error);
     let emitted = emit::emit(
-        emit::Source {
+        emit::EmitSource {
             object,
             program,
             edits,
@@ -79,7 +82,7 @@ pub fn relayout(
         is_far: &is_far,
         awaited: &awaited,
     };
-    let branches = Branches { word: encoding.branch, offset_3f_bug: encoding.offset_3f_bug };
+    let branches = BranchEncoding { word: encoding.branch, offset_3f_bug: encoding.offset_3f_bug };
     let mut hops = finish::hops(&emitted.stream, &labels)?;
     let mut slots = mending.slots(&encoding);
     let (ways_in, jumps) =
@@ -96,13 +99,13 @@ pub fn relayout(
     stale.sort_unstable();
     mending.hints(&dropped, encoding.nop, &mut text);
     let overwritten = mending.overwritten(&dropped, &text).into_iter();
-    let mut inserted: Vec<_> = overwritten.map(|range| (range, Purpose::Island)).collect();
+    let mut inserted: Vec<_> = overwritten.map(|range| (range, InsertPurpose::Island)).collect();
     inserted.extend(finish::inserted(&emitted.stream, &reach, &text));
 
     let addresses = &reach.addresses;
     let entries = emitted.entries.iter().map(|spot| Pc(addresses.of(*spot)));
     let spans = emitted.stream.spans.iter();
-    Ok(Layout {
+    Ok(CodeLayout {
         address: address.0,
         places: places(program, &emitted, addresses, &dropped),
         inserted,
@@ -120,7 +123,7 @@ pub fn relayout(
 }
 
 /// Everything that edits name is there.
-fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
+fn check(program: &Disassembly, edits: &Edits) -> Result<(), LayoutError> {
     let last = [&edits.before, &edits.after, &edits.replaced]
         .into_iter()
         .filter_map(|edits| edits.keys().next_back())
@@ -138,7 +141,7 @@ fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
 /// Displaced instructions that control comes to by their old addresses: from the one before, which
 /// stays, by what leads there, or, in a function that is not understood, from anywhere.
 fn awaited(
-    program: &Program,
+    program: &Disassembly,
     lookup: &Lookup<'_>,
     placements: &IndexVec<FunctionIndex, Placement>,
     emitted: &Emitted,
@@ -167,7 +170,7 @@ fn awaited(
 /// Sites that cannot be done are edited ones: of an instruction that is displaced for another's
 /// sake, the nearest.
 fn blamed(
-    program: &Program,
+    program: &Disassembly,
     lookup: &Lookup<'_>,
     edits: &Edits,
     error: LayoutError,
@@ -188,7 +191,7 @@ fn blamed(
 }
 
 fn placements(
-    program: &Program,
+    program: &Disassembly,
     edits: &Edits,
 ) -> Result<IndexVec<FunctionIndex, Placement>, LayoutError> {
     let placement = |(index, function): (FunctionIndex, &Function)| {
@@ -208,18 +211,18 @@ fn placements(
 }
 
 fn places(
-    program: &Program,
+    program: &Disassembly,
     emitted: &Emitted,
-    addresses: &Addresses,
+    addresses: &StreamAddresses,
     dropped: &BTreeSet<InstIndex>,
-) -> IndexVec<InstIndex, Place> {
+) -> IndexVec<InstIndex, RelocatedInst> {
     let place = |(index, inst): (InstIndex, &Inst)| match &emitted.units[index] {
-        Some(unit) => Place {
+        Some(unit) => RelocatedInst {
             start: Pc(addresses.label(unit.start)),
             inst: unit.inst.map(|at| Pc(addresses.label(at))),
             end: Pc(addresses.end(unit.end)),
         },
-        None => Place {
+        None => RelocatedInst {
             start: inst.pc,
             inst: Some(inst.pc).filter(|_| !dropped.contains(&index)),
             end: Pc(inst.pc.0.saturating_add(inst.size.into())),
@@ -230,7 +233,7 @@ fn places(
 
 /// Instructions of the functions that move in whole.
 fn relaid(
-    program: &Program,
+    program: &Disassembly,
     placements: &IndexVec<FunctionIndex, Placement>,
 ) -> Vec<IndexRange<InstIndex>> {
     let functions = program.functions.iter().zip(placements);
@@ -241,7 +244,7 @@ fn relaid(
 /// New addresses of functions by the old ones.
 fn functions(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     entries: impl Iterator<Item = Pc>,
 ) -> BTreeMap<Pc, Pc> {
     let old = |function| preload::entry(object, program, function);

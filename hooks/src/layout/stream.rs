@@ -1,7 +1,7 @@
 //! Code before it has addresses: positions count the bytes of what is certain, and leave out
 //! islands, alignment and other padding.
 
-use super::{FunctionIndex, InstIndex, LayoutError, Purpose, encoding::with_distance};
+use super::{FunctionIndex, InsertPurpose, InstIndex, LayoutError, encoding::with_distance};
 use crate::flow::IndexVec;
 use flipwave_isa::Pc;
 use std::ops::Range;
@@ -62,7 +62,7 @@ pub(super) struct Address {
 
 /// A place between the code of two instructions, where islands may stand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seam {
+pub(super) struct IslandSeam {
     /// Its position.
     pub at: usize,
     /// Whether control comes to it from the instruction before.
@@ -71,7 +71,7 @@ pub(super) struct Seam {
 
 /// Where the code of an instruction is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unit {
+pub(super) struct InstUnit {
     /// Where control comes to it.
     pub start: usize,
     /// The instruction itself, if it is still there.
@@ -82,19 +82,19 @@ pub(super) struct Unit {
 
 /// Code in the making. All lists ascend by position.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct CodeStream {
     pub bytes: Vec<u8>,
     /// Positions that must have an address that is a multiple of a number of bytes.
     pub alignments: Vec<(usize, u64)>,
     pub branches: Vec<Branch>,
     pub addresses: Vec<Address>,
-    pub seams: Vec<Seam>,
-    pub inserted: Vec<(Range<usize>, Purpose)>,
+    pub seams: Vec<IslandSeam>,
+    pub inserted: Vec<(Range<usize>, InsertPurpose)>,
     /// Which original instruction code belongs to.
     pub spans: Vec<(Range<usize>, InstIndex)>,
 }
 
-impl Stream {
+impl CodeStream {
     pub fn position(&self) -> usize {
         self.bytes.len()
     }
@@ -115,11 +115,11 @@ impl Stream {
     }
 
     pub fn seam(&mut self, falls: bool) {
-        self.seams.push(Seam { at: self.position(), falls });
+        self.seams.push(IslandSeam { at: self.position(), falls });
     }
 
     /// Notes that everything from `start` on was inserted.
-    pub fn close_inserted(&mut self, start: usize, purpose: Purpose) {
+    pub fn close_inserted(&mut self, start: usize, purpose: InsertPurpose) {
         if start < self.position() {
             self.inserted.push((start..self.position(), purpose));
         }
@@ -141,7 +141,7 @@ pub(super) fn distance(from: u64, to: u64) -> Option<i16> {
 
 /// The position of a label, once everything is there.
 pub(super) struct Labels<'a> {
-    pub units: &'a IndexVec<InstIndex, Option<Unit>>,
+    pub units: &'a IndexVec<InstIndex, Option<InstUnit>>,
     pub entries: &'a IndexVec<FunctionIndex, Spot>,
     pub routines: &'a [usize],
     /// Old addresses of the instructions.

@@ -1,13 +1,13 @@
 //! Where control may come to an instruction from elsewhere than the one before it.
 
 use super::lookup::Lookup;
-use crate::flow::{InstIndex, Program};
+use crate::flow::{Disassembly, InstIndex};
 use std::collections::BTreeSet;
 
 /// The instructions that branches and calls lead to, as far as `is_there` says that those are
 /// still there; those whose address the program computes; and the first of each function.
 pub(super) fn joined(
-    program: &Program,
+    program: &Disassembly,
     lookup: &Lookup<'_>,
     is_there: impl Fn(InstIndex) -> bool,
 ) -> BTreeSet<InstIndex> {

@@ -5,7 +5,7 @@
 //! together, since any of them may be on its way in a shared function.
 
 use super::Allocation;
-use crate::flow::{FunctionIndex, Key, Program};
+use crate::flow::{Disassembly, FunctionIndex, Key};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_isa::{AccVgprs, FlatScratch, Register, RegisterSet, Target, Vgpr};
 use petgraph::unionfind::UnionFind;
@@ -38,7 +38,7 @@ impl Component {
 }
 
 /// The components of a program, by the lowest function of each.
-pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
+pub fn components(object: &CodeObject, program: &Disassembly) -> Vec<Component> {
     let mut classes: UnionFind<usize> = UnionFind::new(program.functions.len());
     for (caller, function) in program.functions.enumerated() {
         for call in &function.calls {

@@ -1,7 +1,7 @@
 //! Rewritten kernels beside the original ones, in one code object.
 
 use super::Rewritten;
-use crate::flow::Program;
+use crate::flow::Disassembly;
 use flipwave_codeobj::{
     CodeObject, DESCRIPTOR_SIZE, DataSymbol, Descriptor, Editor, FieldError, MovedCode, WriteError,
 };
@@ -61,7 +61,7 @@ impl Rewritten {
     pub fn beside(
         &self,
         original: &CodeObject,
-        program: &Program,
+        program: &Disassembly,
     ) -> Result<SideBySide, NotBeside> {
         self.check(original, program)?;
         let mut editor = Editor::new(original);
@@ -89,7 +89,7 @@ impl Rewritten {
         Ok(SideBySide { object: editor.finish()?.object, rewritten })
     }
 
-    fn check(&self, original: &CodeObject, program: &Program) -> Result<(), NotBeside> {
+    fn check(&self, original: &CodeObject, program: &Disassembly) -> Result<(), NotBeside> {
         if self.layout.keeps_old_text() {
             return Err(NotBeside::Stays);
         }

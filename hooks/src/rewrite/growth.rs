@@ -9,7 +9,7 @@ pub fn grown(descriptor: &Descriptor, target: &Target, to: Allocation) -> Descri
     let mut new = descriptor.clone();
     match (target.acc_vgprs(), &mut new.rsrc3) {
         (AccVgprs::Unified, Rsrc3::Gfx90a { accum_offset, .. }) => {
-            // AccVGPRs lie behind the architectural ones, which a multiple of four ends.
+            // AccVGPRs lie after the architectural ones, which a multiple of four ends.
             let offset = to.vgprs.next_multiple_of(4).max(4);
             if offset > *accum_offset {
                 *accum_offset = offset;

@@ -2,13 +2,12 @@
 
 use super::slide::{Ground, Moves, Slide};
 use super::{When, prologue};
-use crate::dataflow::Liveness;
-use crate::dataflow::OutstandingLoads;
-use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
+use crate::dataflow::{Liveness, OutstandingLoads};
+use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Body, BodyInst, EntryValue, InputValue};
 use crate::layout::Placement;
 use crate::registers::Component;
-use crate::site::{Home, Homes, Word};
+use crate::site::{Home, HomeWord, Homes};
 use flipwave_codeobj::{CodeObject, Descriptor, Kernel};
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::borrow::Cow;
@@ -44,14 +43,14 @@ impl Keeping {
 
 /// What the hooks of a component ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
+pub struct HomeNeeds {
     /// Values that are only known when a kernel starts.
     pub entry: BTreeSet<EntryValue>,
     /// Addresses of hook data.
     pub data: bool,
 }
 
-impl Wants {
+impl HomeNeeds {
     /// Adds what a call asks for.
     pub fn add(&mut self, inputs: &[InputValue], body: &Body) {
         for input in inputs {
@@ -68,16 +67,16 @@ impl Wants {
 
 /// What homes are looked for in.
 #[derive(Clone, Copy)]
-pub struct Search<'a> {
+pub struct HomeSearch<'a> {
     /// The code object.
     pub object: &'a CodeObject,
     /// Its code.
-    pub program: &'a Program,
+    pub program: &'a Disassembly,
     /// The functions that share homes.
     pub component: &'a Component,
-    /// What is wanted.
+    /// Its liveness.
     pub liveness: &'a Liveness<'a>,
-    /// What is under way.
+    /// Its outstanding loads.
     pub loads: &'a OutstandingLoads,
     /// Where the code of each function goes.
     pub placements: &'a IndexVec<FunctionIndex, Placement>,
@@ -105,13 +104,13 @@ pub struct Kept {
 
 impl Kept {
     /// Where everything is for a hook at an instruction.
-    pub fn at(&self, program: &Program, at: InstIndex, when: When) -> Cow<'_, Homes> {
+    pub fn at(&self, program: &Disassembly, at: InstIndex, when: When) -> Cow<'_, Homes> {
         if self.sliding.is_empty() {
             return Cow::Borrowed(&self.fixed);
         }
         let mut homes = self.fixed.clone();
         let places = self.slide.places(program, at, when).unwrap_or_default();
-        let mut words = places.into_iter().map(Word::Sgpr);
+        let mut words = places.into_iter().map(HomeWord::Sgpr);
         for value in &self.sliding {
             let Some(low) = words.next() else { break };
             let high = if words_of(*value) > 1 { words.next() } else { None };
@@ -136,14 +135,14 @@ fn words_of(value: EntryValue) -> u8 {
     if value == EntryValue::Kernarg { 2 } else { 1 }
 }
 
-impl Search<'_> {
-    /// Gives every wanted value a home. The address of the data does without: it can be computed
+impl HomeSearch<'_> {
+    /// Gives every needed value a home. The address of the data does without: it can be computed
     /// anywhere. What is missing in the end are values that no home was found for.
-    pub fn homes(&self, wants: &Wants) -> Kept {
+    pub fn homes(&self, needs: &HomeNeeds) -> Kept {
         let target = &self.program.target;
         let kernels = || self.component.kernels.iter().map(|at| &self.object.kernels()[*at]);
         // Inputs that hardware sets at the start are overwritten by none of the homes.
-        let inputs = kernels().map(|kernel| with_inputs(&kernel.descriptor, target, wants)).max();
+        let inputs = kernels().map(|kernel| with_inputs(&kernel.descriptor, target, needs)).max();
         let inputs: RegisterSet = (0..inputs.unwrap_or(0))
             .map(|number| Register::Sgpr(Sgpr(number)))
             .chain((0..3).map(|number| Register::Vgpr(Vgpr(number))))
@@ -155,10 +154,10 @@ impl Search<'_> {
             lanes: None,
         };
         let enables =
-            |own: &Kernel| prologue::enabled(&own.descriptor, target, &wants.entry, None).is_ok();
+            |own: &Kernel| prologue::enabled(&own.descriptor, target, &needs.entry, None).is_ok();
         // A kernel that has no room for more inputs goes without, and so do its calls.
         let mut missing: Vec<EntryValue> = match kernels().all(enables) {
-            true => wants.entry.iter().copied().collect(),
+            true => needs.entry.iter().copied().collect(),
             false => Vec::new(),
         };
         let mut kept = Kept { asked, ..Kept::default() };
@@ -178,7 +177,7 @@ impl Search<'_> {
                 false
             });
         }
-        if wants.data {
+        if needs.data {
             let pair = self.order.iter().find_map(|keeping| free.sgprs(*keeping, 2));
             kept.fixed.data = pair.map(|pair| (pair, self.data));
         }
@@ -211,9 +210,9 @@ impl Search<'_> {
 }
 
 /// Scalar registers set at the start once what is wanted is enabled.
-fn with_inputs(descriptor: &Descriptor, target: &Target, wants: &Wants) -> u8 {
+fn with_inputs(descriptor: &Descriptor, target: &Target, needs: &HomeNeeds) -> u8 {
     // Whether hooks will need scratch is not known yet.
-    match prologue::enabled(descriptor, target, &wants.entry, Some(0)) {
+    match prologue::enabled(descriptor, target, &needs.entry, Some(0)) {
         Ok(enabled) => prologue::initial_sgprs(&enabled, target),
         Err(_) => prologue::initial_sgprs(descriptor, target),
     }
@@ -245,7 +244,7 @@ impl Free<'_> {
         match keeping {
             Keeping::FreeSgprs | Keeping::MoreSgprs => {
                 let mut sgprs = self.sgprs(keeping, words)?.iter().filter_map(|own| match own {
-                    Register::Sgpr(sgpr) => Some(Word::Sgpr(sgpr)),
+                    Register::Sgpr(sgpr) => Some(HomeWord::Sgpr(sgpr)),
                     _ => None,
                 });
                 Some(Home { low: sgprs.next()?, high: sgprs.next() })
@@ -260,8 +259,8 @@ impl Free<'_> {
                 let (vgpr, next) = self.lanes.as_mut()?;
                 let lane = *next;
                 *next += words;
-                let high = (words > 1).then_some(Word::Lane(*vgpr, lane + 1));
-                Some(Home { low: Word::Lane(*vgpr, lane), high })
+                let high = (words > 1).then_some(HomeWord::Lane(*vgpr, lane + 1));
+                Some(Home { low: HomeWord::Lane(*vgpr, lane), high })
             }
             Keeping::DeadSgprs => None,
         }

@@ -1,9 +1,8 @@
 //! Registers for jumps to trampolines that branches do not reach.
 
 use super::homes;
-use crate::dataflow::Liveness;
-use crate::dataflow::OutstandingLoads;
-use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
+use crate::dataflow::{Liveness, OutstandingLoads};
+use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
 use crate::layout::{self, Placement};
 use crate::registers::Component;
 use flipwave_codeobj::CodeObject;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 /// The functions that stay and are out of a branch's reach of new code at `address`.
 pub fn far(
     object: &CodeObject,
-    program: &Program,
+    program: &Disassembly,
     placements: &IndexVec<FunctionIndex, Placement>,
     address: Pc,
 ) -> Vec<FunctionIndex> {
@@ -25,8 +24,8 @@ pub fn far(
 }
 
 /// Where jumps find a pair.
-pub struct Search<'a> {
-    program: &'a Program,
+pub struct PairSearch<'a> {
+    program: &'a Disassembly,
     liveness: &'a Liveness<'a>,
     loads: &'a OutstandingLoads,
     component: &'a Component,
@@ -36,34 +35,34 @@ pub struct Search<'a> {
     pair: Option<RegisterRange>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PairSearch<'a> {
     /// A search in a component, whose hooks keep what is in `kept`.
     pub fn new(
-        program: &'a Program,
+        program: &'a Disassembly,
         liveness: &'a Liveness<'a>,
         loads: &'a OutstandingLoads,
         component: &'a Component,
         kept: RegisterSet,
-    ) -> Search<'a> {
+    ) -> PairSearch<'a> {
         let pair = homes::pair(component.free().difference(kept), component);
-        Search { program, liveness, loads, component, kept, pair }
+        PairSearch { program, liveness, loads, component, kept, pair }
     }
 
-    /// For each instruction of a function before which SCC is not wanted, the first register of a
-    /// pair that is not wanted either.
+    /// For each instruction of a function before which SCC is not live, the first register of a
+    /// pair that is not live either.
     pub fn pairs(&self, function: FunctionIndex) -> BTreeMap<InstIndex, Sgpr> {
         let mut pairs = BTreeMap::new();
         for block in self.program.functions[function].blocks.iter() {
-            self.loads.walk(self.program, block, |at, under_way| {
-                let wanted = self.liveness.before(at).active;
-                if wanted.contains(Register::Scc) {
+            self.loads.walk(self.program, block, |at, outstanding| {
+                let live = self.liveness.before(at).active;
+                if live.contains(Register::Scc) {
                     return;
                 }
                 let first = match self.pair.map(|pair| pair.first) {
                     Some(Register::Sgpr(first)) => Some(first),
                     // What a caller or callee loads may be on its way to any register.
-                    _ if under_way.is_unknown() => None,
-                    _ => self.dead(wanted.union(under_way.registers())),
+                    _ if outstanding.is_unknown() => None,
+                    _ => self.dead(live.union(outstanding.registers())),
                 };
                 pairs.extend(first.map(|first| (at, first)));
             });

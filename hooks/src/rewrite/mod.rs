@@ -22,9 +22,9 @@ pub use report::{KernelReport, Refused, Report};
 pub use selection::{Position, Selection};
 
 use crate::checker::Claims;
-use crate::flow::{FunctionIndex, InstIndex, Program};
+use crate::flow::{Disassembly, FunctionIndex, InstIndex};
 use crate::hook::{Argument, HookCompiler, HookData, HookSource, Mask};
-use crate::layout::{Layout, Placement};
+use crate::layout::{CodeLayout, Placement};
 use crate::registers::{Component, components};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_isa::{Pc, RegisterRange, Rules};
@@ -81,7 +81,7 @@ pub struct Instrumentation<'a> {
     /// What new code must keep.
     rules: Rules,
     object: &'a CodeObject,
-    program: Program,
+    program: Disassembly,
     lines: LineTable,
     components: Vec<Component>,
     sources: Vec<HookSource>,
@@ -98,8 +98,8 @@ pub struct Rewritten {
     /// The new code object.
     pub object: CodeObject,
     /// Where everything went.
-    pub layout: Layout,
-    /// What the checker is told.
+    pub layout: CodeLayout,
+    /// What the checker is to prove.
     pub claims: Claims,
     /// The data of each source of hooks, and its ELF virtual address in the new code object.
     pub data: Vec<(Pc, HookData)>,
@@ -114,7 +114,7 @@ impl<'a> Instrumentation<'a> {
     /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for code that may
     /// not be changed since the rules that it must keep are not known.
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
-        let program = Program::read(object)?;
+        let program = Disassembly::read(object)?;
         Ok(Instrumentation {
             rules: program.rules()?,
             components: components(object, &program),
@@ -130,7 +130,7 @@ impl<'a> Instrumentation<'a> {
     }
 
     /// The code.
-    pub fn program(&self) -> &Program {
+    pub fn program(&self) -> &Disassembly {
         &self.program
     }
 

@@ -1,13 +1,13 @@
 //! Which functions move, and which stay.
 
-use crate::flow::{Function, FunctionIndex, IndexVec, InstIndex, Program};
+use crate::flow::{Disassembly, Function, FunctionIndex, IndexVec, InstIndex};
 use crate::layout::Placement;
 use std::collections::BTreeMap;
 
 /// Where the code of each function goes: as `asked`; else it moves where it can be moved and no
 /// function that stays leads to it in a way that may not be mended.
 pub fn choose(
-    program: &Program,
+    program: &Disassembly,
     asked: &BTreeMap<FunctionIndex, Placement>,
 ) -> IndexVec<FunctionIndex, Placement> {
     let own = |(index, function): (FunctionIndex, &Function)| {
@@ -37,7 +37,7 @@ pub fn choose(
 
 /// From function to function: direct branches, which may not reach new code, and addresses without
 /// room for others.
-fn fixed_ways(program: &Program) -> Vec<(FunctionIndex, FunctionIndex)> {
+fn fixed_ways(program: &Disassembly) -> Vec<(FunctionIndex, FunctionIndex)> {
     let between = |from: InstIndex, to| {
         let (from, to) = (program.function_of(from), program.function_of(program.at(to)?));
         (from != to).then_some((from, to))

@@ -4,9 +4,9 @@
 //! firmware can, and their registers are free for inputs.
 
 use crate::hook::{Assembler, EntryValue, HookError};
-use crate::layout::{Code, Piece, Reference};
+use crate::layout::{InsertedCode, Piece, Reference};
 use crate::registers::Move;
-use crate::site::{Homes, Word, dialect};
+use crate::site::{HomeWord, Homes, dialect};
 use flipwave_codeobj::{Descriptor, Initial, InitialValue, KernargPreload};
 use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub struct Prologue {
     /// The descriptor with the inputs enabled.
     pub descriptor: Descriptor,
     /// What runs first.
-    pub code: Code,
+    pub code: InsertedCode,
     /// Registers that it uses beside the kernel's own.
     pub used: RegisterSet,
 }
@@ -104,7 +104,7 @@ pub fn enabled(
         enable(&mut new, *value);
     }
     new.kernarg_preload = KernargPreload::NONE;
-    // Registers behind the values may be there for nothing: gfx11 always has some.
+    // Registers after the values may be there for nothing: gfx11 always has some.
     let have = descriptor.rsrc2.user_sgprs;
     let most = user_sgprs(&new, target);
     if most.max(have) > MOST_USER_SGPRS {
@@ -159,15 +159,15 @@ pub fn prologue(
     let needed: BTreeSet<EntryValue> = homes.entry.keys().copied().collect();
     if needed.is_empty() && scratch.is_none() && homes.data.is_none() {
         let (descriptor, used) = (descriptor.clone(), homes.registers());
-        return Ok(Prologue { descriptor, code: Code::default(), used });
+        return Ok(Prologue { descriptor, code: InsertedCode::default(), used });
     }
     let new = enabled(descriptor, target, &needed, scratch)?;
     let before = descriptor.initial_sgprs(target);
     let now = new.initial_sgprs(target);
     let place = |value| now.iter().find(|own| own.value == value).map(|own| own.first);
-    let mut out = Out { assembler, code: Code::default(), used: homes.registers() };
+    let mut out = Out { assembler, code: InsertedCode::default(), used: homes.registers() };
     // Words of values, where they are and where they go.
-    let mut words: Vec<(Sgpr, Word)> = Vec::new();
+    let mut words: Vec<(Sgpr, HomeWord)> = Vec::new();
     for (value, home) in &homes.entry {
         let first = match value {
             EntryValue::WaveInWorkgroup => {
@@ -193,14 +193,14 @@ pub fn prologue(
     let mut moves: Vec<Move> = Vec::new();
     for (from, to) in words {
         match to {
-            Word::Sgpr(to) => moves.push(Move { from, to }),
-            Word::Lane(vgpr, lane) => {
+            HomeWord::Sgpr(to) => moves.push(Move { from, to }),
+            HomeWord::Lane(vgpr, lane) => {
                 let (vgpr, from) = (Register::Vgpr(vgpr), Register::Sgpr(from));
                 out.text(&format!("v_writelane_b32 {vgpr}, {from}, {lane}"))?;
             }
         }
     }
-    let spare = behind_inputs(descriptor, &new, target);
+    let spare = after_inputs(descriptor, &new, target);
     let arguments = match before.iter().find(|own| own.value == InitialValue::Arguments) {
         Some(own) => {
             let pointer = place(InitialValue::KernargPointer);
@@ -257,14 +257,14 @@ fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSe
     changed
 }
 
-/// A register and those behind it.
+/// A register and those after it.
 fn from(first: Sgpr) -> impl Iterator<Item = Sgpr> {
     (first.0..=u8::MAX).map(Sgpr)
 }
 
 /// Registers that hold nothing when the kernel starts, with its old inputs or its new ones, as many
 /// as a load of four words and what is computed from it take.
-fn behind_inputs(old: &Descriptor, new: &Descriptor, target: &Target) -> RegisterRange {
+fn after_inputs(old: &Descriptor, new: &Descriptor, target: &Target) -> RegisterRange {
     let first = initial_sgprs(old, target).max(initial_sgprs(new, target)).next_multiple_of(4);
     RegisterRange::new(Register::Sgpr(Sgpr(first)), 16)
 }
@@ -290,14 +290,15 @@ impl WaveNumber<'_> {
     /// Work-items are numbered within what the grid leaves of a workgroup at its edge, x fastest.
     fn compute(&self, out: &mut Out<'_>) -> Result<Sgpr, PrologueError> {
         let s = |sgpr: u8| Register::Sgpr(Sgpr(sgpr));
-        let base = behind_inputs(self.old, self.new, self.target);
+        let base = after_inputs(self.old, self.new, self.target);
         out.used.insert_range(base);
         let base = match base.first {
             Register::Sgpr(first) => first.0,
             _ => 0,
         };
         let place = |value| {
-            self.now.iter().find(|own| own.value == value).map_or(s(0), |own| s(own.first.0))
+            let initial = self.now.iter().find(|own| own.value == value);
+            s(initial.expect("what a wave number is made from is enabled").first.0)
         };
         let packet = RegisterRange::new(place(InitialValue::DispatchPointer), 2);
         let ids = [
@@ -356,7 +357,7 @@ impl WaveNumber<'_> {
 
 struct Out<'a> {
     assembler: &'a mut Assembler,
-    code: Code,
+    code: InsertedCode,
     used: RegisterSet,
 }
 
@@ -367,7 +368,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Loads dwords of the kernel's arguments: registers, and how many bytes behind the pointer
+    /// Loads dwords of the kernel's arguments: registers, and how many bytes after the pointer
     /// stands what each gets.
     fn load(
         &mut self,

@@ -1,6 +1,6 @@
 //! Which instructions a request is for.
 
-use crate::flow::{InstIndex, Program};
+use crate::flow::{Disassembly, InstIndex};
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Class, DataType, Inst, MemoryKind, MemorySpace, Operation, Pc};
 
@@ -49,7 +49,7 @@ pub enum Position {
 
 impl Selection {
     /// The instructions of `program` that fit, by ascending address.
-    pub fn of(&self, program: &Program, lines: &LineTable) -> Vec<InstIndex> {
+    pub fn of(&self, program: &Disassembly, lines: &LineTable) -> Vec<InstIndex> {
         let mut sites = Vec::new();
         for block in &program.blocks {
             let function = &program.functions[block.function];

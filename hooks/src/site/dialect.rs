@@ -39,12 +39,12 @@ impl Dialect {
 
 /// A dword of each lane's scratch, `offset` bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot {
+pub struct ScratchSlot {
     /// The offset.
     pub offset: u32,
 }
 
-impl Slot {
+impl ScratchSlot {
     /// A VGPR into the slot, the offset by way of a scalar register.
     pub fn store(self, dialect: Dialect, vgpr: Register, address: Register) -> [String; 2] {
         let name = if dialect.generation >= Generation::Gfx11 { "b32" } else { "dword" };

@@ -1,13 +1,13 @@
 //! Plans as code.
 
+use super::call::{CallRefusal, SiteCall};
 use super::dialect::{self, Dialect};
-use super::homes::Word;
+use super::homes::HomeWord;
 use super::indexed;
-use super::plan::{Plan, Refuge};
-use super::value::Value;
-use super::weave::{Call, Refusal};
+use super::plan::{Refuge, RegisterPlan};
+use super::value::InputSource;
 use crate::hook::{Assembler, Body, Mask, Renaming};
-use crate::layout::{Code, Piece, Reference};
+use crate::layout::{InsertedCode, Piece, Reference};
 use crate::registers::Component;
 use flipwave_isa::counter::{Counter, Counters};
 use flipwave_isa::{Register, RegisterRange};
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// All that the code of a call in a component depends on, but for the numbers that it is given: in
 /// their place are examples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Pattern {
+pub struct CallPattern {
     /// Where the body lies: its identity, since bodies stay while code is made.
     pub body: *const Body,
     /// A place for each output of the body.
@@ -28,13 +28,13 @@ pub struct Pattern {
     /// Whether vector instructions index registers at the site.
     pub in_index_mode: bool,
     /// Registers.
-    pub plan: Plan,
+    pub plan: RegisterPlan,
 }
 
 /// The code of a pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
-    code: Code,
+    code: InsertedCode,
     holes: Vec<Hole>,
 }
 
@@ -50,15 +50,14 @@ struct Hole {
 
 impl Template {
     /// The code with the numbers of `values`, which are of its pattern.
-    pub fn fill(&self, values: &[Value]) -> Code {
+    pub fn fill(&self, values: &[InputSource]) -> InsertedCode {
         let mut code = self.code.clone();
         for Hole { piece, field, word: (input, word) } in &self.holes {
-            let Some(value) = values.get(*input) else { continue };
-            if let Some(Piece::Bytes(bytes)) = code.pieces.get_mut(*piece)
-                && let Some(field) = bytes.get_mut(field.clone())
-            {
-                field.copy_from_slice(&value.number(*word).to_le_bytes()[..field.len()]);
-            }
+            let Piece::Bytes(bytes) = &mut code.pieces[*piece] else {
+                unreachable!("a number stands in an instruction");
+            };
+            let number = values[*input].number(*word).to_le_bytes();
+            bytes[field.clone()].copy_from_slice(&number[..field.len()]);
         }
         code
     }
@@ -73,9 +72,9 @@ pub struct Emission<'a> {
     /// The functions that the site belongs to.
     pub component: &'a Component,
     /// A call of the pattern.
-    pub call: &'a Call<'a>,
+    pub call: &'a SiteCall<'a>,
     /// The pattern.
-    pub pattern: &'a Pattern,
+    pub pattern: &'a CallPattern,
     /// The body's registers by those of the pattern.
     pub renaming: Renaming,
 }
@@ -84,15 +83,15 @@ impl Emission<'_> {
     /// The code of the pattern.
     ///
     /// # Errors
-    /// [`Refusal`] where a value cannot be had, or an instruction does not take its registers.
-    pub fn template(&self, assembler: &mut Assembler) -> Result<Template, Refusal> {
-        let mut out = Emitter { assembler, template: Template::default() };
+    /// [`CallRefusal`] where a value cannot be had, or an instruction does not take its registers.
+    pub fn template(&self, assembler: &mut Assembler) -> Result<Template, CallRefusal> {
+        let mut out = CallEmitter { assembler, template: Template::default() };
         self.whole(&mut out)?;
         Ok(out.template)
     }
 
     /// All of it.
-    fn whole(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+    fn whole(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let pattern = self.pattern;
         if !pattern.waits.is_empty() {
             for wait in self.counters.wait_for(&pattern.waits).lines() {
@@ -113,7 +112,7 @@ impl Emission<'_> {
             },
         )?;
         out.template.code.append(body);
-        self.behind(out)?;
+        self.after(out)?;
         if pattern.in_index_mode {
             // The one bit of MODE: what is indexed, and by how much, is still in M0.
             out.text("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1")?;
@@ -122,7 +121,7 @@ impl Emission<'_> {
     }
 
     /// Saves, EXEC as the hook wants it, and arguments.
-    fn before(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+    fn before(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
         for (sgpr, vgpr, lane) in &plan.sgprs {
             out.text(&format!(
@@ -163,25 +162,29 @@ impl Emission<'_> {
             out.text(&dialect.move_mask(dialect.exec(), &mask))?;
         }
         // SCC is read before other arguments may lose it.
-        let is_scc = |value: &Value| matches!(value, Value::Registers(range) if range.first == Register::Scc);
+        let is_scc = |value: &InputSource| matches!(value, InputSource::Registers(range) if range.first == Register::Scc);
         let mut inputs: Vec<usize> = (0..plan.values.len()).collect();
         inputs.sort_by_key(|input| !is_scc(&plan.values[*input]));
         for input in inputs {
-            if let Some(to) = self.call.body.inputs.get(input) {
-                self.input(out, input, self.renaming.range(*to))?;
-            }
+            let to = self.call.body.inputs[input];
+            self.input(out, input, self.renaming.range(to))?;
         }
         Ok(())
     }
 
     /// The value of an input into the registers where the body expects it.
-    fn input(&self, out: &mut Emitter<'_>, input: usize, to: RegisterRange) -> Result<(), Refusal> {
+    fn input(
+        &self,
+        out: &mut CallEmitter<'_>,
+        input: usize,
+        to: RegisterRange,
+    ) -> Result<(), CallRefusal> {
         let words = || to.iter().zip(0u8..);
         let value = self.pattern.plan.values[input];
         match value {
-            Value::Registers(from) if from == to => {}
+            InputSource::Registers(from) if from == to => {}
             // EXEC may be another by now.
-            Value::Registers(from) => {
+            InputSource::Registers(from) => {
                 let half = |exec: RegisterRange, word| {
                     let first = exec.first.offset(word)?;
                     Some(RegisterRange::new(first, from.words))
@@ -191,7 +194,8 @@ impl Emission<'_> {
                     (Register::ExecHi, Some(exec)) => half(exec, 1),
                     _ => Some(from),
                 };
-                let from = from.ok_or_else(|| Refusal::Value("EXEC has no such half".into()))?;
+                let from =
+                    from.ok_or_else(|| CallRefusal::Value("EXEC has no such half".into()))?;
                 for (to, at) in words() {
                     match from.first.offset(at).filter(|_| at < from.words) {
                         Some(from) => out.word(to, from)?,
@@ -199,43 +203,43 @@ impl Emission<'_> {
                     }
                 }
             }
-            Value::Constant(_) => {
+            InputSource::Constant(_) => {
                 for (to, word) in words() {
                     let number = value.number(word);
                     out.number(&dialect::constant(to, number), number, (input, word))?;
                 }
             }
-            Value::Home(home) => {
+            InputSource::Home(home) => {
                 for (to, from) in to.iter().zip(home.words()) {
                     match from {
-                        Word::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
-                        Word::Lane(vgpr, lane) => {
+                        HomeWord::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
+                        HomeWord::Lane(vgpr, lane) => {
                             let from = Register::Vgpr(vgpr);
                             out.text(&format!("v_readlane_b32 {to}, {from}, {lane}"))?;
                         }
                     }
                 }
             }
-            Value::Beyond { base, distance } => {
+            InputSource::Beyond { base, distance } => {
                 let (low, high) = pair(to)?;
                 let (base_low, base_high) = pair(base)?;
                 let text = format!("s_add_u32 {low}, {base_low}, {}", dialect::number(distance));
                 out.number(&text, distance, (input, 0))?;
                 out.text(&format!("s_addc_u32 {high}, {base_high}, 0"))?;
             }
-            Value::Address(of) => match to.first {
+            InputSource::Address(of) => match to.first {
                 Register::Sgpr(destination) => {
                     let of = Reference::Data(of);
                     out.template.code.pieces.push(Piece::Address { destination, of });
                 }
-                _ => return Err(Refusal::Value("an address is passed in SGPRs".into())),
+                _ => return Err(CallRefusal::Value("an address is passed in SGPRs".into())),
             },
         }
         Ok(())
     }
 
     /// Results, and everything back.
-    fn behind(&self, out: &mut Emitter<'_>) -> Result<(), Refusal> {
+    fn after(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
         let exec = plan.exec.map(|place| place.to_string());
         let is_everywhere = self.pattern.mask == Mask::All;
@@ -295,53 +299,55 @@ impl Emission<'_> {
     }
 }
 
-fn pair(range: RegisterRange) -> Result<(Register, Register), Refusal> {
+fn pair(range: RegisterRange) -> Result<(Register, Register), CallRefusal> {
     let mut words = range.iter();
     match (words.next(), words.next()) {
         (Some(low), Some(high)) => Ok((low, high)),
-        _ => Err(Refusal::Value(format!("an address takes two registers, {range} is one"))),
+        _ => Err(CallRefusal::Value(format!("an address takes two registers, {range} is one"))),
     }
 }
 
 /// A template as it grows, one instruction a piece.
-struct Emitter<'a> {
+struct CallEmitter<'a> {
     assembler: &'a mut Assembler,
     template: Template,
 }
 
-impl Emitter<'_> {
-    fn text(&mut self, text: &str) -> Result<(), Refusal> {
+impl CallEmitter<'_> {
+    fn text(&mut self, text: &str) -> Result<(), CallRefusal> {
         let bytes = self.assembler.assemble(text)?;
         self.template.code.pieces.push(Piece::bytes(bytes));
         Ok(())
     }
 
     /// An instruction with a number that is given by a word of an input.
-    fn number(&mut self, text: &str, number: u32, word: (usize, u8)) -> Result<(), Refusal> {
+    fn number(&mut self, text: &str, number: u32, word: (usize, u8)) -> Result<(), CallRefusal> {
         self.text(text)?;
         let piece = self.template.code.pieces.len() - 1;
         if dialect::is_inline(number) {
             return Ok(());
         }
         let Some(Piece::Bytes(bytes)) = self.template.code.pieces.last() else { return Ok(()) };
-        // In the instruction's word, or a literal behind it.
+        // In the instruction's word, or a literal after it.
         let field =
             if bytes.len() == 4 { 0..2 } else { bytes.len().saturating_sub(4)..bytes.len() };
         if bytes.get(field.clone()) != number.to_le_bytes().get(..field.len()) {
-            return Err(Refusal::Value(format!("`{text}` has its number in an unexpected place")));
+            return Err(CallRefusal::Value(format!(
+                "`{text}` has its number in an unexpected place"
+            )));
         }
         self.template.holes.push(Hole { piece, field, word });
         Ok(())
     }
 
-    fn lines(&mut self, lines: &[String]) -> Result<(), Refusal> {
+    fn lines(&mut self, lines: &[String]) -> Result<(), CallRefusal> {
         lines.iter().try_for_each(|line| self.text(line))
     }
 
-    fn word(&mut self, to: Register, from: Register) -> Result<(), Refusal> {
+    fn word(&mut self, to: Register, from: Register) -> Result<(), CallRefusal> {
         match dialect::word_move(to, from) {
             Some(text) => self.text(&text),
-            None => Err(Refusal::Value(format!("{from} cannot be moved to {to}"))),
+            None => Err(CallRefusal::Value(format!("{from} cannot be moved to {to}"))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Where a word of a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
+pub enum HomeWord {
     /// In an SGPR.
     Sgpr(Sgpr),
     /// In a lane of a VGPR.
@@ -17,22 +17,22 @@ pub enum Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Home {
     /// Its first word.
-    pub low: Word,
+    pub low: HomeWord,
     /// Its second, if it has two.
-    pub high: Option<Word>,
+    pub high: Option<HomeWord>,
 }
 
 impl Home {
     /// Its words, the low one first.
-    pub fn words(self) -> impl Iterator<Item = Word> {
+    pub fn words(self) -> impl Iterator<Item = HomeWord> {
         [Some(self.low), self.high].into_iter().flatten()
     }
 
     /// Its registers.
     pub fn registers(self) -> RegisterSet {
         let register = |word| match word {
-            Word::Sgpr(sgpr) => Register::Sgpr(sgpr),
-            Word::Lane(vgpr, _) => Register::Vgpr(vgpr),
+            HomeWord::Sgpr(sgpr) => Register::Sgpr(sgpr),
+            HomeWord::Lane(vgpr, _) => Register::Vgpr(vgpr),
         };
         self.words().map(register).collect()
     }
@@ -40,8 +40,10 @@ impl Home {
     /// Its registers, where they are SGPRs in a row.
     pub(super) fn range(self) -> Option<RegisterRange> {
         match (self.low, self.high) {
-            (Word::Sgpr(low), None) => Some(RegisterRange::new(Register::Sgpr(low), 1)),
-            (Word::Sgpr(low), Some(Word::Sgpr(high))) if low.0.checked_add(1) == Some(high.0) => {
+            (HomeWord::Sgpr(low), None) => Some(RegisterRange::new(Register::Sgpr(low), 1)),
+            (HomeWord::Sgpr(low), Some(HomeWord::Sgpr(high)))
+                if low.0.checked_add(1) == Some(high.0) =>
+            {
                 Some(RegisterRange::new(Register::Sgpr(low), 2))
             }
             _ => None,

@@ -3,8 +3,8 @@
 //! alone, and is the same for every file and generation.
 
 use super::dialect::{self, number};
-use crate::hook::{Assembler, HookError, Indexed, IndexedFile};
-use crate::layout::{Code, Piece};
+use crate::hook::{Assembler, HookError, IndexedAccess, IndexedFile};
+use crate::layout::{InsertedCode, Piece};
 use flipwave_isa::{Register, RegisterSet};
 
 /// The registers of a file, of those that the kernel's code names.
@@ -26,12 +26,12 @@ pub fn reachable(file: IndexedFile, named: RegisterSet) -> RegisterSet {
 /// # Errors
 /// [`HookError::Assemble`].
 pub fn access(
-    access: Indexed,
+    access: IndexedAccess,
     reachable: RegisterSet,
     assembler: &mut Assembler,
-) -> Result<Code, HookError> {
+) -> Result<InsertedCode, HookError> {
     let registers: Vec<Register> = reachable.iter().collect();
-    let mut tree = Tree { access, assembler, code: Code::default(), to_end: Vec::new() };
+    let mut tree = Tree { access, assembler, code: InsertedCode::default(), to_end: Vec::new() };
     if !access.writes {
         let value = access.value.first;
         tree.text(&match value {
@@ -42,17 +42,15 @@ pub fn access(
     tree.search(&registers)?;
     let end = tree.code.pieces.len();
     for at in tree.to_end {
-        if let Some(Piece::Branch { to, .. }) = tree.code.pieces.get_mut(at) {
-            *to = end;
-        }
+        tree.code.link(at, end);
     }
     Ok(tree.code)
 }
 
 struct Tree<'a> {
-    access: Indexed,
+    access: IndexedAccess,
     assembler: &'a mut Assembler,
-    code: Code,
+    code: InsertedCode,
     /// Branches that go to the end.
     to_end: Vec<usize>,
 }
@@ -91,14 +89,12 @@ impl Tree<'_> {
             }
             _ => {
                 let (low, high) = registers.split_at(registers.len() / 2);
-                let first = high.first().copied().map_or(0, place);
+                let first = place(high[0]);
                 self.text(&format!("s_cmp_ge_u32 {index}, {}", number(first)))?;
                 let right = self.branch("s_cbranch_scc1 0")?;
                 self.search(low)?;
                 let here = self.code.pieces.len();
-                if let Some(Piece::Branch { to, .. }) = self.code.pieces.get_mut(right) {
-                    *to = here;
-                }
+                self.code.link(right, here);
                 self.search(high)?;
             }
         }

@@ -1,6 +1,7 @@
 //! One hook at one site: its registers, what is saved and given back around it, its arguments and
 //! results.
 
+mod call;
 pub mod dialect;
 mod emission;
 mod homes;
@@ -8,8 +9,6 @@ mod indexed;
 mod plan;
 mod pool;
 mod value;
-mod weave;
 
-pub use homes::{Home, Homes, Word};
-pub use pool::{Lanes, Pool};
-pub use weave::{Call, Refusal, Site, Weaver, Woven, asked};
+pub use call::{CallCode, CallGenerator, InsertionPoint, SiteCall, asked};
+pub use homes::{Home, HomeWord, Homes};

@@ -1,26 +1,27 @@
 //! Which registers a call uses, and for what.
 
-use super::dialect::{Dialect, Slot};
+use super::call::{CallRefusal, InsertionPoint, SiteCall};
+use super::dialect::{Dialect, ScratchSlot};
 use super::indexed;
-use super::pool::{Lanes, Pool};
-use super::value::Value;
-use super::weave::{Call, Refusal, Site};
+use super::pool::{OverwrittenLanes, RegisterPool};
+use super::value::InputSource;
 use crate::hook::{Body, BodyInst, Mask};
 use crate::registers::Component;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
 /// Registers that a body reaches by number.
-pub struct Reached {
+pub struct ReachedRegisters {
     /// What it may read.
     pub read: RegisterSet,
     /// What it may write.
     pub written: RegisterSet,
 }
 
-impl Reached {
+impl ReachedRegisters {
     /// What `body` reaches in the functions of `component`.
-    pub fn of(body: &Body, component: &Component) -> Reached {
-        let mut reached = Reached { read: RegisterSet::EMPTY, written: RegisterSet::EMPTY };
+    pub fn of(body: &Body, component: &Component) -> ReachedRegisters {
+        let mut reached =
+            ReachedRegisters { read: RegisterSet::EMPTY, written: RegisterSet::EMPTY };
         for inst in &body.instructions {
             let BodyInst::Indexed(access) = inst else { continue };
             let set = if access.writes { &mut reached.written } else { &mut reached.read };
@@ -41,14 +42,14 @@ pub enum Refuge {
     /// In an AccVGPR.
     AccVgpr(AccVgpr),
     /// In scratch.
-    Scratch(Slot),
+    Scratch(ScratchSlot),
 }
 
 /// Which registers a call uses, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Plan {
+pub struct RegisterPlan {
     /// What each input of the body is made from, with examples for numbers.
-    pub values: Vec<Value>,
+    pub values: Vec<InputSource>,
     /// Where each group of the body begins.
     pub firsts: Vec<Register>,
     /// Where SCC is saved.
@@ -67,30 +68,30 @@ pub struct Plan {
     pub sgprs: Vec<(Sgpr, Vgpr, u8)>,
 }
 
-impl Plan {
+impl RegisterPlan {
     /// Chooses registers from `pool` for everything that a call needs.
     ///
     /// # Errors
-    /// [`Refusal::Registers`] where there are too few.
+    /// [`CallRefusal::Registers`] where there are too few.
     pub fn new(
         component: &Component,
         dialect: Dialect,
-        pool: &mut Pool<'_>,
-        site: &Site<'_>,
-        call: &Call<'_>,
-        values: &[Value],
-    ) -> Result<Plan, Refusal> {
+        pool: &mut RegisterPool<'_>,
+        site: &InsertionPoint<'_>,
+        call: &SiteCall<'_>,
+        values: &[InputSource],
+    ) -> Result<RegisterPlan, CallRefusal> {
         let body = call.body;
         let lanes = match call.mask {
-            Mask::Guest if !body.widens_exec => Lanes::Active,
-            _ => Lanes::All,
+            Mask::Guest if !body.widens_exec => OverwrittenLanes::Active,
+            _ => OverwrittenLanes::All,
         };
         let firsts = rename(body, values, pool, lanes)?;
         let results: RegisterSet = call.results.iter().copied().collect();
         let is_kept =
             |register: Register| site.live.active.contains(register) && !results.contains(register);
-        let scalar = |pool: &mut Pool<'_>| {
-            pool.sgprs(1, 1).map(Register::Sgpr).ok_or(Refusal::Registers("SGPR"))
+        let scalar = |pool: &mut RegisterPool<'_>| {
+            pool.sgprs(1, 1).map(Register::Sgpr).ok_or(CallRefusal::Registers("SGPR"))
         };
         let reaches = |inst: &BodyInst| matches!(inst, BodyInst::Indexed(_));
         let loses_scc = body.writes.contains(Register::Scc)
@@ -118,7 +119,7 @@ impl Plan {
         let exec = match changes_exec || !displaced.is_empty() {
             true => {
                 let words = dialect.mask_words();
-                let first = pool.sgprs(words, words).ok_or(Refusal::Registers("SGPR"))?;
+                let first = pool.sgprs(words, words).ok_or(CallRefusal::Registers("SGPR"))?;
                 Some(dialect.mask(first))
             }
             false => None,
@@ -126,14 +127,14 @@ impl Plan {
         let mut vgprs = Vec::new();
         let mut free = component.scratch;
         for vgpr in displaced {
-            let place = match (pool.acc_vgprs(1, 1, Lanes::All), &mut free) {
+            let place = match (pool.acc_vgprs(1, 1, OverwrittenLanes::All), &mut free) {
                 (Some(place), _) => Refuge::AccVgpr(place),
                 (None, Some(free)) => {
                     let offset = *free;
                     *free = offset.saturating_add(4);
-                    Refuge::Scratch(Slot { offset })
+                    Refuge::Scratch(ScratchSlot { offset })
                 }
-                (None, None) => return Err(Refusal::Registers("VGPR")),
+                (None, None) => return Err(CallRefusal::Registers("VGPR")),
             };
             vgprs.push((vgpr, place));
         }
@@ -145,12 +146,15 @@ impl Plan {
         let sgprs = carry(dialect, pool)?;
         let scratch = free.filter(|_| uses_scratch);
         let values = values.iter().map(|value| value.example()).collect();
-        Ok(Plan { values, firsts, scc, exec, special, vgprs, address, scratch, sgprs })
+        Ok(RegisterPlan { values, firsts, scc, exec, special, vgprs, address, scratch, sgprs })
     }
 }
 
-/// Lanes for the SGPRs whose wanted values must make room.
-fn carry(dialect: Dialect, pool: &mut Pool<'_>) -> Result<Vec<(Sgpr, Vgpr, u8)>, Refusal> {
+/// Lanes for the SGPRs whose live values must make room.
+fn carry(
+    dialect: Dialect,
+    pool: &mut RegisterPool<'_>,
+) -> Result<Vec<(Sgpr, Vgpr, u8)>, CallRefusal> {
     let mut places = Vec::new();
     let mut carrier = None;
     let displaced = pool.displaced();
@@ -158,7 +162,7 @@ fn carry(dialect: Dialect, pool: &mut Pool<'_>) -> Result<Vec<(Sgpr, Vgpr, u8)>,
         let Register::Sgpr(sgpr) = register else { continue };
         let lane = places.len() as u8 % dialect.wave_size;
         if lane == 0 {
-            carrier = Some(pool.dead_vgpr().ok_or(Refusal::Registers("VGPR"))?);
+            carrier = Some(pool.dead_vgpr().ok_or(CallRefusal::Registers("VGPR"))?);
         }
         if let Some(vgpr) = carrier {
             places.push((sgpr, vgpr, lane));
@@ -171,15 +175,15 @@ fn carry(dialect: Dialect, pool: &mut Pool<'_>) -> Result<Vec<(Sgpr, Vgpr, u8)>,
 /// body leaves it alone, else one of the pool.
 fn rename(
     body: &Body,
-    values: &[Value],
-    pool: &mut Pool<'_>,
-    lanes: Lanes,
-) -> Result<Vec<Register>, Refusal> {
+    values: &[InputSource],
+    pool: &mut RegisterPool<'_>,
+    lanes: OverwrittenLanes,
+) -> Result<Vec<Register>, CallRefusal> {
     let mut firsts = vec![None; body.groups.len()];
     let mut given = RegisterSet::EMPTY;
     for (group, first) in body.groups.iter().zip(&mut firsts) {
         let as_it_is = body.inputs.iter().zip(values).find_map(|(input, value)| match value {
-            Value::Registers(range)
+            InputSource::Registers(range)
                 if *input == group.range
                     && range.words == input.words
                     && !body.writes.meets(*input)
@@ -206,15 +210,15 @@ fn rename(
                 Register::Vgpr(_) => pool
                     .vgprs(words, alignment, lanes)
                     .map(Register::Vgpr)
-                    .ok_or(Refusal::Registers("VGPR"))?,
+                    .ok_or(CallRefusal::Registers("VGPR"))?,
                 Register::AccVgpr(_) => pool
                     .acc_vgprs(words, alignment, lanes)
                     .map(Register::AccVgpr)
-                    .ok_or(Refusal::Registers("AccVGPR"))?,
+                    .ok_or(CallRefusal::Registers("AccVGPR"))?,
                 _ => pool
                     .sgprs(words, alignment)
                     .map(Register::Sgpr)
-                    .ok_or(Refusal::Registers("SGPR"))?,
+                    .ok_or(CallRefusal::Registers("SGPR"))?,
             });
         }
     }

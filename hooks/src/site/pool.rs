@@ -1,7 +1,7 @@
 //! Which registers a hook gets at a site.
 //!
 //! Dead registers come first, those of the kernels' allocation before others; then registers that
-//! growing the allocation brings; last those that hold wanted values, which must be saved and
+//! growing the allocation brings; last those that hold live values, which must be saved and
 //! given back around the hook.
 
 use crate::dataflow::Live;
@@ -10,7 +10,7 @@ use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
 /// Lanes in which a vector register is going to be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lanes {
+pub enum OverwrittenLanes {
     /// Only those that EXEC selects at the site.
     Active,
     /// Any.
@@ -19,7 +19,7 @@ pub enum Lanes {
 
 /// The registers of a site.
 #[derive(Debug)]
-pub struct Pool<'a> {
+pub struct RegisterPool<'a> {
     component: &'a Component,
     live: Live,
     /// Not to be taken in any case.
@@ -28,10 +28,10 @@ pub struct Pool<'a> {
     displaced: RegisterSet,
 }
 
-impl<'a> Pool<'a> {
-    /// The pool of a site where `live` registers are wanted; those in `forbidden` are not given.
-    pub fn new(component: &'a Component, live: Live, forbidden: RegisterSet) -> Pool<'a> {
-        Pool {
+impl<'a> RegisterPool<'a> {
+    /// The pool of a site where `live` registers are live; those in `forbidden` are not given.
+    pub fn new(component: &'a Component, live: Live, forbidden: RegisterSet) -> RegisterPool<'a> {
+        RegisterPool {
             component,
             live,
             forbidden,
@@ -45,14 +45,14 @@ impl<'a> Pool<'a> {
         self.taken
     }
 
-    /// What was given although its value is wanted.
+    /// What was given although it is live.
     pub fn displaced(&self) -> RegisterSet {
         self.displaced
     }
 
     /// `words` SGPRs in a row, the first a multiple of `alignment`.
     pub fn sgprs(&mut self, words: u8, alignment: u8) -> Option<Sgpr> {
-        let run = Run { file: RegisterSet::SGPRS, words, alignment };
+        let run = RegisterRun { file: RegisterSet::SGPRS, words, alignment };
         match self.take(run, self.live.active, true)? {
             Register::Sgpr(sgpr) => Some(sgpr),
             _ => None,
@@ -60,64 +60,67 @@ impl<'a> Pool<'a> {
     }
 
     /// `words` VGPRs in a row, the first a multiple of `alignment`.
-    pub fn vgprs(&mut self, words: u8, alignment: u8, lanes: Lanes) -> Option<Vgpr> {
-        let run = Run { file: RegisterSet::VGPRS, words, alignment };
-        match self.take(run, self.wanted(lanes), true)? {
+    pub fn vgprs(&mut self, words: u8, alignment: u8, lanes: OverwrittenLanes) -> Option<Vgpr> {
+        let run = RegisterRun { file: RegisterSet::VGPRS, words, alignment };
+        match self.take(run, self.live_in(lanes), true)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
     }
 
-    /// `words` AccVGPRs in a row without wanted values, the first a multiple of `alignment`.
-    pub fn acc_vgprs(&mut self, words: u8, alignment: u8, lanes: Lanes) -> Option<AccVgpr> {
-        let run = Run { file: RegisterSet::ACC_VGPRS, words, alignment };
-        match self.take(run, self.wanted(lanes), false)? {
+    /// `words` AccVGPRs in a row without live values, the first a multiple of `alignment`.
+    pub fn acc_vgprs(
+        &mut self,
+        words: u8,
+        alignment: u8,
+        lanes: OverwrittenLanes,
+    ) -> Option<AccVgpr> {
+        let run = RegisterRun { file: RegisterSet::ACC_VGPRS, words, alignment };
+        match self.take(run, self.live_in(lanes), false)? {
             Register::AccVgpr(acc_vgpr) => Some(acc_vgpr),
             _ => None,
         }
     }
 
-    /// A VGPR without a wanted value in any lane.
+    /// A VGPR without a live value in any lane.
     pub fn dead_vgpr(&mut self) -> Option<Vgpr> {
-        let run = Run { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
-        match self.take(run, self.wanted(Lanes::All), false)? {
+        let run = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
+        match self.take(run, self.live_in(OverwrittenLanes::All), false)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
     }
 
-    fn wanted(&self, lanes: Lanes) -> RegisterSet {
+    fn live_in(&self, lanes: OverwrittenLanes) -> RegisterSet {
         match lanes {
-            Lanes::Active => self.live.active,
-            Lanes::All => self.live.any(),
+            OverwrittenLanes::Active => self.live.active,
+            OverwrittenLanes::All => self.live.any(),
         }
     }
 
-    fn take(&mut self, run: Run, wanted: RegisterSet, displace: bool) -> Option<Register> {
+    fn take(&mut self, run: RegisterRun, live: RegisterSet, displace: bool) -> Option<Register> {
         let free = self.component.allocatable.difference(self.forbidden).difference(self.taken);
-        let dead = free.difference(wanted);
+        let dead = free.difference(live);
         let found = run
             .first(dead.intersection(self.component.allocated))
             .or_else(|| run.first(dead))
-            .or_else(|| {
-                run.cheapest(free, wanted, self.component.allocated).filter(|_| displace)
-            })?;
+            .or_else(|| run.cheapest(free, live, self.component.allocated).filter(|_| displace))?;
         let range = [RegisterRange::new(found, run.words)].into_iter().collect();
         self.taken = self.taken.union(range);
-        self.displaced = self.displaced.union(wanted.intersection(range));
+        self.displaced = self.displaced.union(live.intersection(range));
         Some(found)
     }
 }
 
 /// Registers in a row that are looked for.
 #[derive(Clone, Copy)]
-struct Run {
+struct RegisterRun {
     file: RegisterSet,
     words: u8,
     alignment: u8,
 }
 
-impl Run {
+impl RegisterRun {
     /// Where such runs begin in a set.
     fn all(self, set: RegisterSet) -> impl Iterator<Item = Register> {
         let is_aligned = move |register: &Register| {
@@ -141,17 +144,17 @@ impl Run {
         self.all(set).next()
     }
 
-    /// Where the one with the fewest wanted registers begins, of those rather one that is
+    /// Where the one with the fewest live registers begins, of those rather one that is
     /// allocated.
     fn cheapest(
         self,
         set: RegisterSet,
-        wanted: RegisterSet,
+        live: RegisterSet,
         allocated: RegisterSet,
     ) -> Option<Register> {
         let cost = |first: &Register| {
             let range = RegisterRange::new(*first, self.words);
-            let costs = range.iter().filter(|own| wanted.contains(*own)).count();
+            let costs = range.iter().filter(|own| live.contains(*own)).count();
             (costs, !allocated.contains_range(range))
         };
         self.all(set).min_by_key(cost)

@@ -4,7 +4,7 @@ use super::Refusal;
 use super::request::{Instructions, Request};
 use crate::population::result_word;
 use crate::site::Place;
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, SourceIndex, When};
 use flipwave_isa::{Class, Control, Inst, LanesWritten, Opcode, Pc, Register, RegisterRange};
@@ -14,7 +14,7 @@ pub(super) type Call = (InstIndex, When, HookCall);
 
 /// Collects the calls of one request.
 struct Calls<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     request: &'a Request,
     calls: Vec<Call>,
 }
@@ -23,7 +23,7 @@ struct Calls<'a> {
 ///
 /// # Errors
 /// [`Refusal`] where hooks cannot do what the request wants.
-pub(super) fn calls(program: &Program, request: &Request) -> Result<Vec<Call>, Refusal> {
+pub(super) fn calls(program: &Disassembly, request: &Request) -> Result<Vec<Call>, Refusal> {
     let mut calls = Calls { program, request, calls: Vec::new() };
     match request.at {
         Instructions::At(pc) => {

@@ -6,9 +6,9 @@ use super::library;
 use super::request::Request;
 use crate::fault::FloatFormat;
 use flipwave_codeobj::CodeObject;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};
-use flipwave_hooks::layout::{Layout, Purpose};
+use flipwave_hooks::layout::{CodeLayout, InsertPurpose};
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError};
 use flipwave_isa::Pc;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 /// A rewritten code object.
 pub(super) struct Rewriting {
     /// The program that was rewritten.
-    pub program: Program,
+    pub program: Disassembly,
     /// The code, and where everything went.
     pub rewritten: flipwave_hooks::rewrite::Rewritten,
     /// The hooks' variables.
@@ -83,17 +83,19 @@ pub(super) fn rewrite(
 /// Instructions executed for one of the program's, itself included: as many as the longest code
 /// that was inserted at one instruction, what runs when a wave starts included. Hooks have no
 /// loops.
-fn slowdown(layout: &Layout) -> u64 {
+fn slowdown(layout: &CodeLayout) -> u64 {
     let mut by_instruction: BTreeMap<u32, u64> = BTreeMap::new();
     let mut others = 0;
     for (range, purpose) in &layout.inserted {
         // No instruction is shorter.
         let instructions = (range.end - range.start) / 4;
         match purpose {
-            Purpose::Before(at) | Purpose::After(at) | Purpose::Instead(at) => {
+            InsertPurpose::Before(at) | InsertPurpose::After(at) | InsertPurpose::Instead(at) => {
                 *by_instruction.entry(at.0).or_default() += instructions;
             }
-            Purpose::Entry(_) | Purpose::Routine(_) | Purpose::Island => others += instructions,
+            InsertPurpose::Entry(_) | InsertPurpose::Routine(_) | InsertPurpose::Island => {
+                others += instructions
+            }
         }
     }
     1 + others + by_instruction.into_values().max().unwrap_or(0)

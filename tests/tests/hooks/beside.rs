@@ -3,7 +3,7 @@
 use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
-use flipwave_hooks::flow::Program;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::rewrite::NotBeside;
 use flipwave_injector::Workload;
@@ -22,7 +22,7 @@ fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
     for (index, dispatch) in new.program.dispatches.iter_mut().enumerate() {
         let object = original.device.code_object(dispatch.module).expect("a loaded module");
         let (_, rewritten) = &instrumented.rewritten[&dispatch.module.0];
-        let program = Program::read(object).expect("a program");
+        let program = Disassembly::read(object).expect("a program");
         let both = rewritten.beside(object, &program).unwrap_or_else(|error| panic!("{error}"));
         keeps_the_original(object, &both.object);
         dispatch.module = new.device.load(&both.object).expect("code that loads");
@@ -76,7 +76,7 @@ fn code_that_stays_cannot_be_had_twice() {
     });
     let module = original.program.dispatches[0].module;
     let object = original.device.code_object(module).expect("a loaded module");
-    let program = Program::read(object).expect("a program");
+    let program = Disassembly::read(object).expect("a program");
     let refused = instrumented.rewritten[&module.0].1.beside(object, &program);
     assert!(matches!(refused, Err(NotBeside::Stays)), "{refused:?}");
 }

@@ -196,7 +196,7 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
         let (_, new) = instrumented.rewritten.values().next().expect("code");
         let entry = new.object.kernels()[0].entry();
         assert_eq!(new.object.kernels()[0].start(), entry, "it still preloads");
-        let program = flipwave_hooks::flow::Program::read(object).expect("a program");
+        let program = flipwave_hooks::flow::Disassembly::read(object).expect("a program");
         let liveness = flipwave_hooks::dataflow::Liveness::new(&program);
         let isa = flipwave_isa::Isa::new(&machine.target()).expect("an ISA");
         let mut pc = entry.0;

@@ -4,7 +4,7 @@
 use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
-use flipwave_hooks::flow::Program as Code;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Site, inject,
@@ -85,7 +85,7 @@ fn registers_of_one_name_each_are_apart() {
 fn code_names_registers_of_two_names_as_accvgprs() {
     for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
-        let code = Code::read(&object).expect("a program");
+        let code = Disassembly::read(&object).expect("a program");
         assert_eq!(code.accum_offset, Some(32));
         let named = code.registers_named(&[code.kernel(0).expect("the kernel")]);
         assert!(named.iter().all(|own| own.to_string() != "v40"), "{named}");
@@ -95,7 +95,7 @@ fn code_names_registers_of_two_names_as_accvgprs() {
                 .all(|wanted| { named.iter().any(|own| own.to_string() == **wanted) })
         );
         let apart = CodeObject::parse(&kernel(machine, 96)).expect("a code object");
-        assert_eq!(Code::read(&apart).expect("a program").accum_offset, None);
+        assert_eq!(Disassembly::read(&apart).expect("a program").accum_offset, None);
     }
 }
 
@@ -161,7 +161,7 @@ fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
 fn what_is_overwritten_by_the_other_name_is_dead() {
     for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
-        let code = Code::read(&object).expect("a program");
+        let code = Disassembly::read(&object).expect("a program");
         let liveness = flipwave_hooks::dataflow::Liveness::new(&code);
         let live_at = |text: &str| {
             let (at, _) = code.insts().find(|(_, own)| own.text.starts_with(text)).expect(text);

@@ -6,8 +6,8 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
 use flipwave_hooks::checker::check;
 use flipwave_hooks::dataflow::Liveness;
-use flipwave_hooks::flow::Program;
-use flipwave_hooks::layout::{Layout, Placement};
+use flipwave_hooks::flow::Disassembly;
+use flipwave_hooks::layout::{CodeLayout, Placement};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
@@ -35,7 +35,7 @@ impl Reach {
     }
 
     /// Whether code was put as far away as it was to be.
-    fn is_of(self, layout: &Layout, object: &CodeObject) -> bool {
+    fn is_of(self, layout: &CodeLayout, object: &CodeObject) -> bool {
         const BRANCH: u64 = 128 << 10;
         let text = object.text().next().expect("code");
         let distance = layout.address - (text.address + text.size);
@@ -79,7 +79,7 @@ fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
         for refused in &new.report.refused {
             println!("{} `{}`: {}", refused.pc, refused.instruction.trim(), refused.reason);
         }
-        let is_end = |reason: &str| reason == "control does not come back behind it";
+        let is_end = |reason: &str| reason == "control does not come back after it";
         let nowhere = new.report.refused.iter().filter(|own| is_end(&own.reason)).count();
         count.asked -= nowhere;
         count.placed += new.report.placed;
@@ -150,7 +150,7 @@ fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
     let (mut pair, _) = trampolined(&vector_add(), Reach::Near);
     let module = pair.original.program.dispatches[0].module;
     let object = pair.original.device.code_object(module).expect("a loaded module").clone();
-    let program = Program::read(&object).expect("a program");
+    let program = Disassembly::read(&object).expect("a program");
     let liveness = Liveness::new(&program);
     let wanted = |at| liveness.before(at);
     let (_, rewritten) = pair.rewritten[&module.0].clone();

@@ -14,7 +14,9 @@ mod pressure;
 
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_hooks::flow::{self, FunctionIndex, InstIndex};
-use flipwave_hooks::layout::{Code, Edits, Layout, Piece, Placement, Purpose, relayout};
+use flipwave_hooks::layout::{
+    CodeLayout, Edits, InsertPurpose, InsertedCode, Piece, Placement, relayout,
+};
 use flipwave_isa::{Isa, Pc};
 use flipwave_tests::{MACHINES, TestProgram, compile_for, rewritten_levels};
 
@@ -53,7 +55,7 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
 
 fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
     let object = CodeObject::parse(code_object).expect("a code object");
-    let program = flow::Program::read(&object).expect("a program");
+    let program = flow::Disassembly::read(&object).expect("a program");
     let edits = edits(&program, way);
     let mut editor = Editor::new(&object);
     let address = Pc(editor.free_address());
@@ -71,12 +73,12 @@ fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
     editor.finish().expect("a changed code object").object.bytes().to_vec()
 }
 
-fn edits(program: &flow::Program, way: Way) -> Edits {
+fn edits(program: &flow::Disassembly, way: Way) -> Edits {
     let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("an ISA");
     let word = |text: &str| isa.assemble(text).expect(text);
-    let nop = Code { pieces: vec![Piece::bytes(&word("s_nop 0"))] };
+    let nop = InsertedCode { pieces: vec![Piece::bytes(&word("s_nop 0"))] };
     let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
-    let far = Code {
+    let far = InsertedCode {
         pieces: vec![
             Piece::Branch { word: branch, to: 2 },
             Piece::bytes(&word("s_endpgm").repeat(10_000)),
@@ -115,10 +117,10 @@ fn edits(program: &flow::Program, way: Way) -> Edits {
 }
 
 /// The way is the one that was meant.
-fn check_way(layout: &Layout, way: Way) {
+fn check_way(layout: &CodeLayout, way: Way) {
     match way {
         Way::Alone => {
-            assert!(layout.inserted.iter().all(|(_, purpose)| *purpose == Purpose::Island));
+            assert!(layout.inserted.iter().all(|(_, purpose)| *purpose == InsertPurpose::Island));
         }
         Way::Between | Way::Far => assert!(!layout.keeps_old_text()),
         Way::Trampolines => assert!(layout.keeps_old_text() && !layout.patches.is_empty()),

@@ -3,15 +3,16 @@
 use super::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
-use flipwave_hooks::flow::{InstIndex, Program};
+use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Observer, Policy, Unobserved};
 use flipwave_tests::hook_compiler;
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, Branches, Conflicts, InstructionCount,
-    KernelClock, Lines, MemoryTrace, Observed, ObservedAccesses, ObservedExecutions, OpcodeCount,
-    OpcodeHistogram, Options, Place, Scope, Tool, Wave, WaveClock, measure,
+    AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstPlace,
+    InstructionCount, KernelClock, LineCounts, MemoryTrace, Observed, ObservedAccesses,
+    ObservedExecutions, OpcodeCount, OpcodeHistogram, Options, Tool, ToolScope, WaveClock,
+    WavePosition, measure,
 };
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -24,7 +25,7 @@ pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
     /// An observer of a dispatch that keeps all it sees.
     fn observer() -> Self::Observer;
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<Self::Observer>) -> Vec<Self::Row>;
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Self::Observer>) -> Vec<Self::Row>;
 
     /// Rows of the tool in an order that does not depend on which wave was first.
     fn ordered(rows: Vec<Self::Row>) -> Vec<Self::Row> {
@@ -175,8 +176,8 @@ pub fn run<T: Compared>(
     let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
     let both = found.tables.into_iter().zip(&device.seen).map(|(table, seen)| {
         let object = code_of(dispatches[table.dispatch].module).expect("a loaded module");
-        let program = Program::read(object).expect("a program");
-        let scope = Scope::new(object, &program, Some(&table.kernel));
+        let program = Disassembly::read(object).expect("a program");
+        let scope = ToolScope::new(object, &program, Some(&table.kernel));
         Both {
             kernel: table.kernel,
             tool: T::ordered(table.rows),
@@ -196,11 +197,11 @@ pub fn check<T: Compared>(workload: &Workload, options: &Options) {
 
 /// A row for each instruction of the scope that fits.
 fn rows<R>(
-    scope: &Scope<'_>,
+    scope: &ToolScope<'_>,
     observed: &Sites,
     fits: impl Fn(&Inst) -> bool,
     row: impl Fn(&Site) -> R,
-) -> Vec<(Place, R)> {
+) -> Vec<(InstPlace, R)> {
     let nothing = Site::default();
     let row_at = |at: InstIndex| {
         let pc = scope.program().inst(at)?.pc;
@@ -216,7 +217,7 @@ impl Compared for InstructionCount {
         <InstructionCount as Observed>::observer(&Options::default())
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Self::Row> {
         InstructionCount::observed(scope, &seen.observer)
     }
 }
@@ -228,7 +229,7 @@ impl Compared for OpcodeHistogram {
         <OpcodeHistogram as Observed>::observer(&Options::default())
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<OpcodeCount> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<OpcodeCount> {
         OpcodeHistogram::observed(scope, &seen.observer)
     }
 }
@@ -241,7 +242,7 @@ impl Compared for MemoryTrace {
         <MemoryTrace as Observed>::observer(&options)
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Self::Row> {
         let mut rows = MemoryTrace::observed(scope, &seen.observer);
         for (_, _, access) in &mut rows {
             let moved = seen.moved.iter().find(|(old, _)| old.contains(&access.address));
@@ -261,7 +262,7 @@ impl Compared for MemoryTrace {
     fn agree(both: &Both<Self::Row>) {
         assert_eq!(both.tool.len() as u64 + both.lost, both.observed.len() as u64);
         let by_wave = |rows: &[Self::Row]| {
-            let mut waves: BTreeMap<Wave, Vec<Self::Row>> = BTreeMap::new();
+            let mut waves: BTreeMap<WavePosition, Vec<Self::Row>> = BTreeMap::new();
             for row in rows {
                 waves.entry(row.1).or_default().push(row.clone());
             }
@@ -286,12 +287,12 @@ impl Compared for AddressDivergence {
         Sites::new(Look::Lines)
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let by_lane = |inst: &Inst| match inst.memory().map(|access| access.space) {
             Some(MemorySpace::Global | MemorySpace::Flat | MemorySpace::Buffer) => true,
             Some(MemorySpace::Scratch | MemorySpace::Scalar | MemorySpace::Lds) | None => false,
         };
-        rows(scope, &seen.observer, by_lane, |site| Lines {
+        rows(scope, &seen.observer, by_lane, |site| LineCounts {
             accesses: site.active,
             lines_64: site.lines_64,
             lines_128: site.lines_128,
@@ -306,7 +307,7 @@ impl Compared for BranchDivergence {
         Sites::new(Look::Nothing)
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let narrows = |inst: &Inst| {
             let mut operations =
                 ["s_and_saveexec_", "s_andn1_", "s_and_b", "s_andn2_b", "s_mov_b", "s_and_not1_b"]
@@ -315,7 +316,7 @@ impl Compared for BranchDivergence {
                 && inst.writes.iter().any(|own| own.contains(Register::ExecLo))
                 && operations.any(|start| inst.operation.name().starts_with(start))
         };
-        rows(scope, &seen.observer, narrows, |site| Branches {
+        rows(scope, &seen.observer, narrows, |site| BranchCounts {
             executions: site.executions,
             divergent: site.divergent,
         })
@@ -329,9 +330,9 @@ impl Compared for BankConflicts {
         Sites::new(Look::Conflicts)
     }
 
-    fn expected(scope: &Scope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
         let is_lds = |inst: &Inst| inst.memory().is_some_and(|own| own.space == MemorySpace::Lds);
-        rows(scope, &seen.observer, is_lds, |site| Conflicts {
+        rows(scope, &seen.observer, is_lds, |site| ConflictCounts {
             accesses: site.lds_accesses,
             conflicts: site.conflicts,
         })
@@ -345,8 +346,8 @@ impl Compared for KernelClock {
         Unobserved
     }
 
-    fn expected(_: &Scope<'_>, seen: &Seen<Unobserved>) -> Vec<(Wave, WaveClock)> {
-        let row = |(wave, readings): (&Wave, &Vec<Reading>)| {
+    fn expected(_: &ToolScope<'_>, seen: &Seen<Unobserved>) -> Vec<(WavePosition, WaveClock)> {
+        let row = |(wave, readings): (&WavePosition, &Vec<Reading>)| {
             let of = |is_constant| {
                 let own = readings.iter().filter(move |own| own.is_constant == is_constant);
                 own.map(|own| own.value).collect::<Vec<u64>>()

@@ -3,7 +3,7 @@
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, MemoryOperand, MemorySpace, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
-use flipwave_tools::{Wave, addresses};
+use flipwave_tools::{WavePosition, addresses};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An observer that does not see the first execution of an instruction that `blind` holds for.
@@ -147,7 +147,7 @@ fn conflicts(addresses: &[(Lane, u64)], bytes: u8) -> u64 {
 /// the wave has executed.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
-    pub readings: BTreeMap<Wave, Vec<Reading>>,
+    pub readings: BTreeMap<WavePosition, Vec<Reading>>,
     executed: HashMap<WaveId, u64>,
 }
 

@@ -2,7 +2,9 @@
 
 use super::compared::run;
 use super::example;
-use flipwave_tools::{Access, InstructionCount, MemoryTrace, Options, Place, Wave};
+use flipwave_tools::{
+    InstPlace, InstructionCount, MemoryTrace, Options, TracedAccess, WavePosition,
+};
 
 #[test]
 fn records_without_place_are_counted_and_the_others_kept() {
@@ -14,10 +16,10 @@ fn records_without_place_are_counted_and_the_others_kept() {
         assert_eq!((all.lost, some.tool.len()), (0, 1000));
         assert_eq!(some.lost + 1000, all.tool.len() as u64);
         // The arguments lie after the records, elsewhere where there is room for more of these.
-        let moved = |(place, wave, access): &(Place, Wave, Access)| {
+        let moved = |(place, wave, access): &(InstPlace, WavePosition, TracedAccess)| {
             let is_argument = access.lane.is_none();
             let address = if is_argument { 0 } else { access.address };
-            (place.clone(), *wave, Access { address, ..*access })
+            (place.clone(), *wave, TracedAccess { address, ..*access })
         };
         let all: Vec<_> = all.tool.iter().map(moved).collect();
         assert!(some.tool.iter().all(|row| all.contains(&moved(row))));

@@ -1,7 +1,7 @@
 //! Which addresses are accessed.
 
 use super::addresses;
-use crate::{Access, Place, Scope, Wave};
+use crate::{InstPlace, ToolScope, TracedAccess, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -13,14 +13,14 @@ use std::collections::hash_map::Entry;
 pub struct ObservedAccesses {
     /// Instructions that were met, decoded once.
     operands: HashMap<Pc, Option<MemoryOperand>>,
-    records: Vec<(Pc, Wave, Access)>,
+    records: Vec<(Pc, WavePosition, TracedAccess)>,
     /// How many records are kept.
     room: usize,
     lost: u64,
 }
 
 impl ObservedAccesses {
-    /// An observer with room for so many records.
+    /// An observer that keeps at most `room` records.
     pub(crate) fn new(room: u32) -> ObservedAccesses {
         let (operands, records) = (HashMap::new(), Vec::new());
         ObservedAccesses { operands, records, room: room as usize, lost: 0 }
@@ -32,14 +32,19 @@ impl ObservedAccesses {
     }
 
     /// The records of instructions of a scope.
-    pub(crate) fn rows(&self, scope: &Scope<'_>) -> Vec<(Place, Wave, Access)> {
+    pub(crate) fn rows(
+        &self,
+        scope: &ToolScope<'_>,
+    ) -> Vec<(InstPlace, WavePosition, TracedAccess)> {
         // Most instructions that access memory do so many times.
-        let mut places: HashMap<Pc, Option<Place>> = HashMap::new();
+        let mut places: HashMap<Pc, Option<InstPlace>> = HashMap::new();
         let mut place = |pc| {
             let find = || scope.place(scope.program().at(pc)?);
             places.entry(pc).or_insert_with(find).clone()
         };
-        let row = |(pc, wave, access): &(Pc, Wave, Access)| Some((place(*pc)?, *wave, *access));
+        let row = |(pc, wave, access): &(Pc, WavePosition, TracedAccess)| {
+            Some((place(*pc)?, *wave, *access))
+        };
         self.records.iter().filter_map(row).collect()
     }
 }
@@ -64,7 +69,7 @@ impl Observer for ObservedAccesses {
                 continue;
             }
             let lane = (!is_scalar).then_some(lane.0);
-            self.records.push((inst.pc, id.into(), Access { lane, address, bytes }));
+            self.records.push((inst.pc, id.into(), TracedAccess { lane, address, bytes }));
         }
     }
 

@@ -4,7 +4,7 @@
 use flipwave_isa::{Lane, MemoryOperand, MemorySpace, Register, RegisterRange};
 use flipwave_sim::WaveState;
 
-/// Where a wave accesses memory, as [`Access::address`](crate::Access::address) says: for
+/// Where a wave accesses memory, as [`TracedAccess::address`](crate::TracedAccess::address) has it: for
 /// each of [`MemoryOperand::offsets`] the lanes that run, with their addresses. Of scalar memory,
 /// which is accessed by the wave: lane 0, whatever EXEC is.
 pub fn addresses(operand: &MemoryOperand, state: &WaveState<'_>) -> Vec<Vec<(Lane, u64)>> {

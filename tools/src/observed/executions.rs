@@ -1,6 +1,6 @@
 //! How often each instruction is executed.
 
-use crate::Scope;
+use crate::ToolScope;
 use flipwave_device::WaveId;
 use flipwave_hooks::flow::InstIndex;
 use flipwave_isa::{Inst, Pc};
@@ -13,7 +13,7 @@ pub struct ObservedExecutions(HashMap<Pc, u64>);
 
 impl ObservedExecutions {
     /// The count of each instruction of a scope.
-    pub(crate) fn counts(&self, scope: &Scope<'_>) -> Vec<(InstIndex, u64)> {
+    pub(crate) fn counts(&self, scope: &ToolScope<'_>) -> Vec<(InstIndex, u64)> {
         let count = |at: InstIndex| {
             let pc = scope.program().instructions[at].pc;
             (at, self.0.get(&pc).copied().unwrap_or(0))

@@ -9,7 +9,7 @@ pub use accesses::ObservedAccesses;
 pub use address::addresses;
 pub use executions::ObservedExecutions;
 
-use super::{Options, Scope, Tool, Wave};
+use super::{Options, Tool, ToolScope, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_sim::Observer;
 
@@ -24,7 +24,7 @@ pub trait Observed: Tool {
     /// The table of the dispatch that was seen: what [`Tool::rows`] gives. Records are in the
     /// order in which waves came to them; with hooks, whose instructions count as well, waves take
     /// turns at other places, so that only records of the same wave are in the same order.
-    fn observed(scope: &Scope<'_>, seen: &Self::Observer) -> Vec<Self::Row>;
+    fn observed(scope: &ToolScope<'_>, seen: &Self::Observer) -> Vec<Self::Row>;
 
     /// How many records found no place, as [`Tool::lost`].
     fn unrecorded(seen: &Self::Observer) -> u64 {
@@ -33,9 +33,9 @@ pub trait Observed: Tool {
     }
 }
 
-impl From<WaveId> for Wave {
-    fn from(id: WaveId) -> Wave {
+impl From<WaveId> for WavePosition {
+    fn from(id: WaveId) -> WavePosition {
         let [workgroup_x, workgroup_y, workgroup_z] = id.workgroup;
-        Wave { workgroup_x, workgroup_y, workgroup_z, wave: id.wave }
+        WavePosition { workgroup_x, workgroup_y, workgroup_z, wave: id.wave }
     }
 }

@@ -1,13 +1,13 @@
 //! One inserted instruction, executed symbolically.
 
 use super::content::Content;
-use super::state::{Indexing, State};
+use super::state::{Indexing, SymbolicState};
 use super::{scalar, vector};
 use crate::checker::facts::Facts;
 use flipwave_isa::{Class, LanesWritten, Opcode, Register};
 
 /// Executes an instruction at `pc`; gives what must not be inserted here.
-pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static str> {
+pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Result<(), &'static str> {
     let is_vector = matches!(facts.inst.class(), Class::Valu | Class::Matrix);
     if is_vector && state.indexing() == Indexing::Guest {
         return Err("a vector instruction where the guest may be in GPR-index mode");
@@ -34,7 +34,7 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static
 }
 
 /// Nothing is known of what an instruction writes.
-fn forget_written(facts: &Facts, state: &mut State) {
+fn forget_written(facts: &Facts, state: &mut SymbolicState) {
     for register in facts.writes.iter() {
         if !register.is_per_lane() {
             if !matches!(register, Register::Null) {

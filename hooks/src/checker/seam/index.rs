@@ -1,7 +1,7 @@
 //! Where the guest may be in GPR-index mode (gfx8 and gfx9): vector instructions that are inserted
 //! there would go to other registers than they name.
 
-use crate::flow::{BlockIndex, IndexVec, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, IndexVec, InstIndex};
 use flipwave_isa::{Family, Inst, Opcode};
 
 /// What is known of the mode before an instruction.
@@ -17,7 +17,7 @@ pub enum Mode {
 }
 
 /// For each instruction, the mode before it.
-pub fn modes(program: &Program) -> IndexVec<InstIndex, Mode> {
+pub fn modes(program: &Disassembly) -> IndexVec<InstIndex, Mode> {
     let mut before = IndexVec::filled(Mode::Off, program.instructions.len());
     if !program.instructions.iter().any(switches_on) {
         return before;

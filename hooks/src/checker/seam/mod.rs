@@ -10,13 +10,13 @@ mod vector;
 mod walk;
 
 pub use content::Content;
-pub use state::{Arguments, State};
+pub use state::{PreloadedArguments, SymbolicState};
 
 use super::Question;
-use super::code::{Code, Owner};
+use super::code::{ClaimedCode, Owner};
 use super::entry;
-use super::finding::{Finding, Proof, Rule};
-use super::originals::{Origin, Seam};
+use super::finding::{CheckRule, Finding, Proof};
+use super::originals::{Seam, SeamOrigin};
 use crate::dataflow::initialised;
 use crate::flow::{FunctionIndex, InstIndex};
 use flipwave_isa::{Register, RegisterSet};
@@ -26,10 +26,10 @@ use std::collections::{BTreeSet, HashMap};
 /// Checks all seams.
 pub fn check(
     question: &Question<'_>,
-    code: &Code,
+    code: &ClaimedCode,
     seams: &BTreeSet<Seam>,
     findings: &mut Vec<Finding>,
-) -> (Proof, Vec<Jump>) {
+) -> (Proof, Vec<ComputedJump>) {
     let modes = index::modes(question.program);
     let mut proof = Proof::default();
     let mut copies = Copies::default();
@@ -37,23 +37,25 @@ pub fn check(
     for seam in seams {
         let ends = ends(question, seam.to);
         // Nothing lies between.
-        if !matches!(seam.from, Origin::Kernel(_)) && ends.iter().any(|end| end.pc == seam.start) {
+        if !matches!(seam.from, SeamOrigin::Kernel(_))
+            && ends.iter().any(|end| end.pc == seam.start)
+        {
             continue;
         }
         if code.at(seam.start).is_none() && copies.is_untouched(question, code, seam) {
             continue;
         }
         proof.seams += 1;
-        let mut state = State::new(question.program.wave_size, modes[seam.to]);
-        if let Origin::Kernel(kernel) = seam.from {
+        let mut state = SymbolicState::new(question.program.wave_size, modes[seam.to]);
+        if let SeamOrigin::Kernel(kernel) = seam.from {
             entry::initialize(question, kernel, &mut state);
         }
-        let walk = walk::Walk { question, code, seam: *seam, ends: &ends };
+        let walk = walk::SeamWalk { question, code, seam: *seam, ends: &ends };
         let found = findings.len();
         let reached = walk.run(state, &mut jumps, findings);
         if reached.is_empty() && findings.len() == found {
             let what = "control never comes back to the original code";
-            let finding = Finding::at(Rule::Control, seam.start, what);
+            let finding = Finding::at(CheckRule::Control, seam.start, what);
             findings.push(finding.of(question.old(seam.to)));
         }
         for (end, state) in reached {
@@ -64,7 +66,7 @@ pub fn check(
 }
 
 /// Where inserted code jumps by an address in registers: from and to, in the new code.
-pub type Jump = (u64, u64);
+pub type ComputedJump = (u64, u64);
 
 /// An original instruction at which a seam may end.
 #[derive(Clone, Debug)]
@@ -93,27 +95,27 @@ fn ends(question: &Question<'_>, to: InstIndex) -> Vec<End> {
         }
         let inst = &question.program.instructions[index];
         let not_written = not_written.union(inst.writes.iter().copied().collect());
-        let behind = inst.pc.0.wrapping_add(inst.size.into());
-        let next = [Some(behind), inst.branch_target.map(|target| target.0)];
+        let after = inst.pc.0.wrapping_add(inst.size.into());
+        let next = [Some(after), inst.branch_target.map(|target| target.0)];
         let next = next.into_iter().flatten().filter_map(|pc| question.original_at(pc));
         waiting.extend(next.map(|next| (next, not_written)));
     }
     ends
 }
 
-/// Compares what is at the end of a seam with what was at its beginning, as far as it is wanted;
+/// Compares what is at the end of a seam with what was at its beginning, as far as it is live;
 /// gives the number of registers that are.
 fn compare(
     question: &Question<'_>,
     seam: &Seam,
     end: &End,
-    state: &State,
+    state: &SymbolicState,
     findings: &mut Vec<Finding>,
 ) -> usize {
-    let live = (question.wanted)(end.index);
+    let live = (question.live)(end.index);
     let mut active = live.active;
     let mut masked = live.masked;
-    if let Origin::Kernel(index) = seam.from {
+    if let SeamOrigin::Kernel(index) = seam.from {
         // What the hardware does not set holds nothing yet, whatever may be read of it.
         let kernel = &question.original.kernels()[index];
         let set = initialised(kernel, question.original.target());
@@ -130,7 +132,7 @@ fn compare(
     let active = active.difference(end.not_written);
     let masked = masked.difference(end.not_written);
     let mut report = |register: Register, what: &str| {
-        let finding = Finding::at(Rule::Registers, seam.start, what);
+        let finding = Finding::at(CheckRule::Registers, seam.start, what);
         findings.push(finding.of(question.old(end.index)).on(register));
     };
     for location in state.changed() {
@@ -168,11 +170,16 @@ struct Copies {
 impl Copies {
     /// Whether a seam leads to the original instruction at its original address, in a function
     /// that is as it was and leads nowhere else.
-    fn is_untouched(&mut self, question: &Question<'_>, code: &Code, seam: &Seam) -> bool {
+    fn is_untouched(&mut self, question: &Question<'_>, code: &ClaimedCode, seam: &Seam) -> bool {
         seam.start == question.old(seam.to).0 && self.function_of(question, code, seam.to)
     }
 
-    fn function_of(&mut self, question: &Question<'_>, code: &Code, index: InstIndex) -> bool {
+    fn function_of(
+        &mut self,
+        question: &Question<'_>,
+        code: &ClaimedCode,
+        index: InstIndex,
+    ) -> bool {
         let function = question.program.function_of(index);
         if let Some(known) = self.known.get(&function) {
             return *known;
@@ -184,7 +191,12 @@ impl Copies {
         is_untouched
     }
 
-    fn is_same(&mut self, question: &Question<'_>, code: &Code, function: FunctionIndex) -> bool {
+    fn is_same(
+        &mut self,
+        question: &Question<'_>,
+        code: &ClaimedCode,
+        function: FunctionIndex,
+    ) -> bool {
         let range = question.program.functions[function].instructions;
         let is_same = question.program.instructions[range].iter().all(|inst| {
             let size = inst.size.into();

@@ -1,12 +1,12 @@
 //! Scalar instructions, as far as inserted code moves values with them.
 
 use super::content::Content;
-use super::state::{INDEX_MODE, State};
+use super::state::{INDEX_MODE, SymbolicState};
 use crate::checker::facts::Facts;
 use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
 
 /// Executes an instruction, if it is one that is followed more closely than by what it writes.
-pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
+pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> {
     let inst = &facts.inst;
     match facts.opcode() {
         Opcode::SMov => map(inst, state, |value, _| value, false),
@@ -66,7 +66,7 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
 }
 
 /// A load of what the original kernel had in registers when it started.
-pub fn load_arguments(inst: &Inst, state: &mut State) -> Option<()> {
+pub fn load_arguments(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let arguments = state.arguments?;
     let memory = inst.memory_operand()?;
     let (to, base) = (memory.loaded?, memory.saddr?);
@@ -89,19 +89,19 @@ fn destination(inst: &Inst) -> Option<RegisterRange> {
     }
 }
 
-fn write(range: RegisterRange, word: u8, content: Content, state: &mut State) {
+fn write(range: RegisterRange, word: u8, content: Content, state: &mut SymbolicState) {
     if let Some(register) = range.first.offset(word) {
         state.set_scalar(register, content);
     }
 }
 
-fn write_address(range: RegisterRange, address: u64, state: &mut State) {
+fn write_address(range: RegisterRange, address: u64, state: &mut SymbolicState) {
     write(range, 0, Content::AddressLow(address), state);
     write(range, 1, Content::AddressHigh(address), state);
 }
 
 /// A word of a source.
-pub fn source(inst: &Inst, index: usize, word: u8, state: &State) -> Content {
+pub fn source(inst: &Inst, index: usize, word: u8, state: &SymbolicState) -> Content {
     let Some(operand) = inst.sources().nth(index) else { return Content::Unknown };
     match operand.value {
         Value::Register(range) => (range.first.offset(word).filter(|_| word < range.words))
@@ -116,7 +116,7 @@ pub fn source(inst: &Inst, index: usize, word: u8, state: &State) -> Content {
 /// An operation on each word by itself, of one or two sources.
 fn map(
     inst: &Inst,
-    state: &mut State,
+    state: &mut SymbolicState,
     operation: impl Fn(Content, Content) -> Content,
     writes_scc: bool,
 ) -> Option<()> {
@@ -135,7 +135,7 @@ fn map(
 /// EXEC to the destination, then an operation of EXEC and the source to EXEC.
 fn save_exec(
     inst: &Inst,
-    state: &mut State,
+    state: &mut SymbolicState,
     operation: impl Fn(Content, Content) -> Content,
 ) -> Option<()> {
     let to = destination(inst)?;
@@ -149,7 +149,7 @@ fn save_exec(
 }
 
 /// `s_cselect t, 1, 0` is SCC as a number.
-fn select(inst: &Inst, state: &mut State) -> Option<()> {
+fn select(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let scc = state.scalar(Register::Scc);
     for word in 0..to.words {
@@ -164,7 +164,7 @@ fn select(inst: &Inst, state: &mut State) -> Option<()> {
 }
 
 /// A comparison that gives SCC back where its first source is SCC as a number.
-fn compare(inst: &Inst, with: u32, state: &mut State) -> Option<()> {
+fn compare(inst: &Inst, with: u32, state: &mut SymbolicState) -> Option<()> {
     let number = source(inst, 0, 0, state);
     let is_scc = number == Content::Own(Register::Scc)
         && source(inst, 1, 0, state) == Content::Constant(with);
@@ -173,7 +173,7 @@ fn compare(inst: &Inst, with: u32, state: &mut State) -> Option<()> {
 }
 
 /// The low half of an address, plus a number.
-fn add_low(inst: &Inst, state: &mut State) -> Option<()> {
+fn add_low(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let (sum, carry) = match (source(inst, 0, 0, state), source(inst, 1, 0, state)) {
         (Content::AddressLow(from), Content::Constant(value)) => {
@@ -188,7 +188,7 @@ fn add_low(inst: &Inst, state: &mut State) -> Option<()> {
 }
 
 /// The high half of an address, plus a number and the carry of the low half.
-fn add_high(inst: &Inst, state: &mut State) -> Option<()> {
+fn add_high(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let sources = [source(inst, 0, 0, state), source(inst, 1, 0, state)];
     let high = match (sources, state.scalar(Register::Scc)) {
@@ -236,7 +236,7 @@ fn bits((offset, size): (u8, u8)) -> u32 {
     ones << offset
 }
 
-fn read_mode(inst: &Inst, state: &mut State) -> Option<()> {
+fn read_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let content = match mode_field(inst) {
         Some((offset, size)) if state.mode_changed & bits((offset, size)) == 0 => {
@@ -250,7 +250,7 @@ fn read_mode(inst: &Inst, state: &mut State) -> Option<()> {
 
 /// A write of MODE. Other hardware registers are FLAT_SCRATCH's halves on gfx10, or nothing that
 /// the guest computes with.
-fn write_mode(inst: &Inst, state: &mut State) -> Option<()> {
+fn write_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     const FLAT_SCRATCH: [u16; 2] = [20, 21];
     let Some(field) = mode_field(inst) else {
         if FLAT_SCRATCH.contains(&(inst.immediate? as u16 & 0x3f)) {

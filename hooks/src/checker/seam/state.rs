@@ -80,18 +80,18 @@ pub const INDEX_MODE: u32 = 1 << 27;
 
 /// Arguments in memory that the original kernel had in registers when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arguments {
+pub struct PreloadedArguments {
     /// What the words of their address are.
     pub pointer: [Content; 2],
     /// The register of the first.
     pub first: Register,
     /// How many words there are.
     pub words: u8,
-    /// Where the first lies behind the address, in bytes.
+    /// Where the first lies after the address, in bytes.
     pub offset: u64,
 }
 
-impl Arguments {
+impl PreloadedArguments {
     /// What a load of a word from the address and an offset gives.
     pub fn loaded(&self, pointer: [Content; 2], offset: u64) -> Content {
         let distance = offset.wrapping_sub(self.offset);
@@ -106,7 +106,7 @@ impl Arguments {
 /// What is known of all registers. What is not in the map is as it was at the beginning; lanes
 /// and slots that are not in it are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct SymbolicState {
     contents: BTreeMap<Location, Content>,
     /// Bits of MODE that may have changed.
     pub mode_changed: u32,
@@ -115,7 +115,7 @@ pub struct State {
     /// The same at the beginning.
     guest: Mode,
     /// What the kernel's start may load instead of finding it in registers.
-    pub arguments: Option<Arguments>,
+    pub arguments: Option<PreloadedArguments>,
     /// Whether EXEC was changed for good: the lanes of the two planes are then those of the new
     /// EXEC.
     exec_changed: bool,
@@ -129,14 +129,22 @@ fn initial(location: Location) -> Content {
     }
 }
 
-impl State {
+impl SymbolicState {
     /// The beginning of a seam.
-    pub fn new(wave_size: u8, guest: Mode) -> State {
+    pub fn new(wave_size: u8, guest: Mode) -> SymbolicState {
         let contents = BTreeMap::new();
         let arguments = None;
         let indexing = Indexing::of(guest);
         let (mode_changed, exec_changed) = (0, false);
-        State { contents, mode_changed, indexing, guest, arguments, exec_changed, wave_size }
+        SymbolicState {
+            contents,
+            mode_changed,
+            indexing,
+            guest,
+            arguments,
+            exec_changed,
+            wave_size,
+        }
     }
 
     /// What GPR-index mode does to vector instructions here.
@@ -354,7 +362,7 @@ impl State {
     }
 
     /// What is known where one of two ways was taken; whether that is less than what was.
-    pub fn join(&mut self, other: &State) -> bool {
+    pub fn join(&mut self, other: &SymbolicState) -> bool {
         let mut joined = self.clone();
         joined.mode_changed |= other.mode_changed;
         joined.exec_changed |= other.exec_changed;

@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::scalar;
-use super::state::{Indexing, Location, Plane, Reach, Slot, State};
+use super::state::{Indexing, Location, Plane, Reach, Slot, SymbolicState};
 use crate::checker::facts::Facts;
 use flipwave_isa::{
     Class, Encoding, Family, Inst, MemoryKind, MemoryOperand, MemorySpace, Opcode, Operand,
@@ -10,7 +10,7 @@ use flipwave_isa::{
 };
 
 /// Executes an instruction, if it is one that is followed more closely than by what it writes.
-pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
+pub fn execute(facts: &Facts, state: &mut SymbolicState) -> Option<()> {
     let inst = &facts.inst;
     match facts.opcode() {
         Opcode::VMov
@@ -97,7 +97,7 @@ fn destination(inst: &Inst) -> Option<RegisterRange> {
 }
 
 /// A word of the first source, in the active and in the masked lanes.
-fn source(inst: &Inst, word: u8, state: &State) -> [Content; 2] {
+fn source(inst: &Inst, word: u8, state: &SymbolicState) -> [Content; 2] {
     match inst.sources().next().and_then(|operand| range(&operand.value)) {
         Some(from) if from.first.is_per_lane() => match from.first.offset(word) {
             Some(register) => state.vector(register),
@@ -108,7 +108,7 @@ fn source(inst: &Inst, word: u8, state: &State) -> [Content; 2] {
 }
 
 /// A comparison has a bit for each lane that EXEC selects, and zeros for the others.
-fn compare(facts: &Facts, state: &mut State) {
+fn compare(facts: &Facts, state: &mut SymbolicState) {
     let narrows = matches!(state.reach(), Reach::Active | Reach::Some);
     for range in &facts.inst.writes {
         for (word, register) in range.iter().enumerate() {
@@ -120,7 +120,7 @@ fn compare(facts: &Facts, state: &mut State) {
 }
 
 /// Scratch that every lane addresses the same way.
-fn scratch(inst: &Inst, state: &mut State) -> Option<()> {
+fn scratch(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let operand = inst.memory_operand()?;
     let is_scratch = match operand.access.space {
         MemorySpace::Scratch => true,
@@ -143,7 +143,7 @@ fn scratch(inst: &Inst, state: &mut State) -> Option<()> {
         }
         MemoryKind::Store => {
             let (Some(slot), [data]) = (slot, &operand.stored[..]) else {
-                // Who knows where it goes.
+                // Its address is not known.
                 state.retain_slots(|_| false);
                 return Some(());
             };
@@ -163,7 +163,7 @@ fn scratch(inst: &Inst, state: &mut State) -> Option<()> {
 const SCRATCH_RESOURCE: RegisterRange = RegisterRange { first: Register::Sgpr(Sgpr(0)), words: 4 };
 
 /// The slot that an access goes to, if no vector register is in its address.
-fn slot(operand: &MemoryOperand, state: &State) -> Option<Slot> {
+fn slot(operand: &MemoryOperand, state: &SymbolicState) -> Option<Slot> {
     let resource = operand.resource.map(|range| range.first);
     let mut words = operand.resource.into_iter().flat_map(|range| range.iter());
     if operand.vaddr.is_some()
@@ -193,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// The dword so many words further.
+    /// The dword at a distance, in words.
     fn at(self, words: i64) -> Slot {
         Slot { offset: self.offset + 4 * words, ..self }
     }
@@ -207,7 +207,7 @@ impl Slot {
 }
 
 /// What an instruction changes besides the registers it names: through an index in M0.
-pub fn indexed_writes(facts: &Facts, state: &mut State) {
+pub fn indexed_writes(facts: &Facts, state: &mut SymbolicState) {
     let operation = facts.inst.operation;
     let moves_vectors = operation.is(Family::VectorMovrel)
         || (state.indexing() == Indexing::On && facts.inst.class() == Class::Valu);

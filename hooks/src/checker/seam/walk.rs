@@ -1,11 +1,11 @@
 //! The ways through the inserted code of one seam.
 
 use super::content::Content;
-use super::state::State;
-use super::{End, Jump, execute, range_of};
+use super::state::SymbolicState;
+use super::{ComputedJump, End, execute, range_of};
 use crate::checker::Question;
-use crate::checker::code::{Code, Item, Owner};
-use crate::checker::finding::{Finding, Rule};
+use crate::checker::code::{ClaimedCode, ClaimedInst, Owner};
+use crate::checker::finding::{CheckRule, Finding};
 use crate::checker::originals::Seam;
 use flipwave_isa::{Inst, Opcode, Register, RegisterRange, RegisterSet, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,32 +16,32 @@ type Node = (u64, Vec<u64>);
 /// Routines in routines beyond this are not followed.
 const DEEPEST_CALL: usize = 8;
 
-/// A seam under way.
-pub struct Walk<'a> {
+/// A walk through one seam.
+pub struct SeamWalk<'a> {
     /// What the checker is asked.
     pub question: &'a Question<'a>,
     /// The new code.
-    pub code: &'a Code,
+    pub code: &'a ClaimedCode,
     /// The seam.
     pub seam: Seam,
     /// Where it may end.
     pub ends: &'a [End],
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SeamWalk<'a> {
     /// Follows all ways from the beginning; gives the ends that were reached with what is known
     /// there.
     pub fn run(
         &self,
-        state: State,
-        jumps: &mut BTreeSet<Jump>,
+        state: SymbolicState,
+        jumps: &mut BTreeSet<ComputedJump>,
         findings: &mut Vec<Finding>,
-    ) -> Vec<(&'a End, State)> {
-        let mut known: BTreeMap<Node, State> = BTreeMap::new();
+    ) -> Vec<(&'a End, SymbolicState)> {
+        let mut known: BTreeMap<Node, SymbolicState> = BTreeMap::new();
         let mut waiting = vec![((self.seam.start, Vec::new()), state)];
         // Where computed jumps go, beside the targets of branches.
         let mut jumped_to: BTreeSet<u64> = BTreeSet::new();
-        let mut reached: Vec<(&End, State)> = Vec::new();
+        let mut reached: Vec<(&End, SymbolicState)> = Vec::new();
         while let Some((node, state)) = waiting.pop() {
             let (pc, returns) = &node;
             let end = self.ends.iter().find(|end| end.pc == *pc);
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
                     waiting.extend(next);
                 }
                 Err(what) => {
-                    let finding = Finding::at(Rule::Control, item.pc, what);
+                    let finding = Finding::at(CheckRule::Control, item.pc, what);
                     findings.push(finding.of(self.question.old(self.seam.to)));
                     return Vec::new();
                 }
@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The finding where control has left the code that it may be in.
-    fn astray(&self, pc: u64, found: Option<&Item>) -> Finding {
+    fn astray(&self, pc: u64, found: Option<&ClaimedInst>) -> Finding {
         let old = self.question.old(self.seam.to);
         let what = match found.map(|item| item.owner) {
             Some(Owner::Original(other)) => {
@@ -104,18 +104,18 @@ impl<'a> Walk<'a> {
             }
             _ => format!("control from {:#x} comes to what is no claimed code", self.seam.start),
         };
-        Finding::at(Rule::Control, pc, what).of(old)
+        Finding::at(CheckRule::Control, pc, what).of(old)
     }
 
     /// Executes an instruction; gives where control may be then.
     fn step(
         &self,
-        item: &Item,
+        item: &ClaimedInst,
         mut returns: Vec<u64>,
-        mut state: State,
-    ) -> Result<Vec<(Node, State)>, &'static str> {
+        mut state: SymbolicState,
+    ) -> Result<Vec<(Node, SymbolicState)>, &'static str> {
         let facts = &item.facts;
-        let pair = |state: &State| jump_target(&facts.inst, state);
+        let pair = |state: &SymbolicState| jump_target(&facts.inst, state);
         if facts.opcode() == Opcode::SSetpc {
             let target = pair(&state).ok_or("control goes to an address that is not known")?;
             if returns.last() == Some(&target) {
@@ -142,7 +142,13 @@ impl<'a> Walk<'a> {
 
     /// Goes on from an instruction. Outside the range, what the range was asked to change is what
     /// is to be kept.
-    fn go(&self, from: &Item, to: Vec<u64>, returns: Vec<u64>, state: State) -> Vec<(Node, State)> {
+    fn go(
+        &self,
+        from: &ClaimedInst,
+        to: Vec<u64>,
+        returns: Vec<u64>,
+        state: SymbolicState,
+    ) -> Vec<(Node, SymbolicState)> {
         let range = range_of(from.owner).map(|range| &self.question.claims.inserted[range]);
         let leaves =
             |target: u64| range.filter(|own| returns.is_empty() && !own.range.contains(&target));
@@ -172,7 +178,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The code address in the register pair that a jump names as its source.
-fn jump_target(inst: &Inst, state: &State) -> Option<u64> {
+fn jump_target(inst: &Inst, state: &SymbolicState) -> Option<u64> {
     let pair = inst.sources().find_map(|operand| match operand.value {
         Value::Register(range @ RegisterRange { words: 2, .. }) => Some(range),
         _ => None,

@@ -1,7 +1,7 @@
 //! Rule 7.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 #[test]
 fn registers_beyond_the_allocation_are_found() {
@@ -9,15 +9,15 @@ fn registers_beyond_the_allocation_are_found() {
         + v_mov_b32 v33, v0
         v_add_u32 v1, v0, v1";
     let grown = ".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 40";
-    Pair::new(text).breaks(Rule::Allocation, "v33");
+    Pair::new(text).breaks(CheckRule::Allocation, "v33");
     Pair::new(text).descriptor(grown).holds();
     Pair::new(text)
         .descriptor(".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 44")
-        .breaks(Rule::Allocation, "a4");
+        .breaks(CheckRule::Allocation, "a4");
     let text = "v_add_u32 v0, v0, v1
         + s_mov_b32 s60, s0
         v_add_u32 v1, v0, v1";
-    Pair::new(text).breaks(Rule::Allocation, "s60");
+    Pair::new(text).breaks(CheckRule::Allocation, "s60");
     Pair::new(text).descriptor(".amdhsa_next_free_sgpr 64").holds();
 }
 
@@ -37,7 +37,7 @@ fn scratch_beyond_the_kernel_s_or_in_the_guest_s_is_found() {
     };
     pair(16, 20).holds();
     pair(0, 20).holds();
-    pair(0, 0).breaks(Rule::Allocation, "no scratch");
-    pair(16, 16).breaks(Rule::Allocation, "from 16 to 16");
-    pair(20, 32).breaks(Rule::Allocation, "from 20 to 32");
+    pair(0, 0).breaks(CheckRule::Allocation, "no scratch");
+    pair(16, 16).breaks(CheckRule::Allocation, "from 16 to 16");
+    pair(20, 32).breaks(CheckRule::Allocation, "from 20 to 32");
 }

@@ -1,7 +1,7 @@
 //! Rules 1 and 2.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 const LOOP: &str = "
     s_mov_b32 s0, 3
@@ -24,7 +24,7 @@ fn a_branch_to_another_instruction_is_found() {
         + loop:
         s_cbranch_scc0 loop
         s_mov_b32 s1, s0";
-    Pair::new(wrong).breaks(Rule::Control, "comes to the original instruction");
+    Pair::new(wrong).breaks(CheckRule::Control, "comes to the original instruction");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_branch_into_the_middle_of_an_instruction_is_found() {
         + s_mov_b32 s10, 0x12345
         s_cbranch_scc0 65534
         s_mov_b32 s1, s0";
-    Pair::new(text).breaks(Rule::Control, "no claimed code");
+    Pair::new(text).breaks(CheckRule::Control, "no claimed code");
     Pair::new(&text.replace("+ s_mov_b32 s10, 0x12345", "")).holds();
 }
 
@@ -55,9 +55,9 @@ fn a_changed_instruction_is_found() {
 #[test]
 fn inserted_code_neither_ends_the_wave_nor_meets_a_barrier() {
     let text = |line: &str| format!("s_mov_b32 s0, 3\n+ {line}\ns_mov_b32 s1, s0");
-    Pair::new(&text("s_endpgm")).breaks(Rule::Control, "ends the wave");
-    Pair::new(&text("s_barrier")).breaks(Rule::Control, "barrier");
-    Pair::new(&text("s_setpc_b64 s[10:11]")).breaks(Rule::Control, "not known");
+    Pair::new(&text("s_endpgm")).breaks(CheckRule::Control, "ends the wave");
+    Pair::new(&text("s_barrier")).breaks(CheckRule::Control, "barrier");
+    Pair::new(&text("s_setpc_b64 s[10:11]")).breaks(CheckRule::Control, "not known");
     Pair::new(&text("s_nop 3")).holds();
 }
 
@@ -68,7 +68,7 @@ fn inserted_code_must_not_skip_an_instruction() {
         s_mov_b32 s1, s0
         + 9:
         s_mov_b32 s2, s0";
-    Pair::new(text).breaks(Rule::Control, "comes to the original instruction");
+    Pair::new(text).breaks(CheckRule::Control, "comes to the original instruction");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn addresses_follow_the_code() {
     let wrong = text.replace("label-k-4", "label-k-8");
     Pair::new(&wrong).holds();
     let shifted = text.replace("+ s_nop 0", "").replace("s_getpc_b64", "+ s_nop 0\ns_getpc_b64");
-    Pair::new(&shifted).breaks(Rule::Control, "comes to");
+    Pair::new(&shifted).breaks(CheckRule::Control, "comes to");
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn routines_are_followed_and_come_back() {
         end:
         s_mov_b32 s2, s0";
     Pair::new(text).holds();
-    Pair::new(&text.replace("s2, s14", "s2, s13")).breaks(Rule::Registers, "s2");
+    Pair::new(&text.replace("s2, s14", "s2, s13")).breaks(CheckRule::Registers, "s2");
     Pair::new(&text.replace("s_setpc_b64 s[12:13]", "s_setpc_b64 s[10:11]"))
-        .breaks(Rule::Control, "never comes");
+        .breaks(CheckRule::Control, "never comes");
 }
 
 #[test]
@@ -131,5 +131,5 @@ fn far_jumps_are_followed() {
         end:
         s_mov_b32 s2, s0";
     Pair::new(text).holds();
-    Pair::new(&text.replace("+ s_cmp_lg_u32 s15, 0", "")).breaks(Rule::Registers, "scc");
+    Pair::new(&text.replace("+ s_cmp_lg_u32 s15, 0", "")).breaks(CheckRule::Registers, "scc");
 }

@@ -1,7 +1,7 @@
 //! Rule 6.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 const CLAUSE: &str = "
     s_clause 0x1
@@ -14,7 +14,7 @@ fn a_clause_that_is_split_is_found() {
     Pair::of("gfx1100", CLAUSE).holds();
     let split = CLAUSE.replace("    global_load_b32 v11", "    + s_nop 0\n    global_load_b32 v11");
     assert_ne!(split, CLAUSE);
-    Pair::of("gfx1100", &split).breaks(Rule::Groups, "a clause");
+    Pair::of("gfx1100", &split).breaks(CheckRule::Groups, "a clause");
     Pair::of("gfx1100", &split.replace("s_clause 0x1", "- s_clause 0x1")).holds();
 }
 
@@ -27,5 +27,5 @@ fn a_delay_hint_whose_instructions_moved_away_is_found() {
         v_add_f32 v12, v11, v10";
     Pair::of("gfx1100", text).holds();
     let split = text.replace("        v_add_f32 v12", "        + s_nop 0\n        v_add_f32 v12");
-    Pair::of("gfx1100", &split).breaks(Rule::Groups, "a delay hint");
+    Pair::of("gfx1100", &split).breaks(CheckRule::Groups, "a delay hint");
 }

@@ -1,7 +1,7 @@
 //! Rule 5.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 #[test]
 fn wait_states_that_are_left_out_are_found() {
@@ -11,7 +11,7 @@ fn wait_states_that_are_left_out_are_found() {
         + v_readlane_b32 s12, v1, s11
         v_add_u32 v0, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replace("s_nop 3", "s_nop 2")).breaks(Rule::Hazards, "v_readlane_b32");
+    Pair::new(&text.replace("s_nop 3", "s_nop 2")).breaks(CheckRule::Hazards, "v_readlane_b32");
 }
 
 #[test]
@@ -20,13 +20,13 @@ fn both_seams_are_looked_at() {
         + global_load_dword v20, v1, s[10:11]
         + s_waitcnt vmcnt(0)
         v_add_u32 v0, v0, v1";
-    Pair::new(before).breaks(Rule::Hazards, "VMEM");
+    Pair::new(before).breaks(CheckRule::Hazards, "VMEM");
     Pair::new(&before.replace("+ global", "+ s_nop 4\n+ global")).holds();
     let behind = "v_add_u32 v0, v0, v1
         + v_readfirstlane_b32 s10, v0
         global_load_dword v20, v1, s[10:11]
         s_waitcnt vmcnt(0)";
-    Pair::new(behind).breaks(Rule::Hazards, "VMEM");
+    Pair::new(behind).breaks(CheckRule::Hazards, "VMEM");
     Pair::new(&behind.replace("s10, v0", "s10, v0\n+ s_nop 4")).holds();
 }
 
@@ -38,7 +38,7 @@ fn hazards_are_found_across_a_branch() {
         v_readfirstlane_b32 s11, v1
         s_cbranch_scc0 loop
         s_mov_b32 s1, s0";
-    Pair::new(text).breaks(Rule::Hazards, "v_readlane");
+    Pair::new(text).breaks(CheckRule::Hazards, "v_readlane");
     Pair::new(&text.replace("+ v_readlane", "+ s_nop 3\n+ v_readlane")).holds();
 }
 
@@ -50,5 +50,5 @@ fn results_of_matrices_are_far_away() {
         s_nop 15
         s_mov_b32 s1, s0";
     Pair::new(text).holds();
-    Pair::new(&text.replace("s_nop 10", "s_nop 9")).breaks(Rule::Hazards, "MFMA");
+    Pair::new(&text.replace("s_nop 10", "s_nop 9")).breaks(CheckRule::Hazards, "MFMA");
 }

@@ -1,9 +1,9 @@
 //! Original and new code in one text: lines of the assembler, of which those with a `+` are only
 //! in the new code and those with a `-` only in the original.
 
-use crate::checker::{Claims, Inserted, Proof, Rule, check};
+use crate::checker::{CheckRule, Claims, Inserted, Proof, check};
 use crate::dataflow::Live;
-use crate::flow::Program;
+use crate::flow::Disassembly;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::process::Command;
@@ -110,7 +110,7 @@ impl Pair {
                 }
             }
         }
-        let program = Program::read(&original).unwrap();
+        let program = Disassembly::read(&original).unwrap();
         assert_eq!(program.instructions.len(), claims.instructions.len());
         let live = Live {
             active: self.wanted,
@@ -134,7 +134,7 @@ impl Pair {
 
     /// The pair breaks a rule, and no other; `what` is in what is said.
     #[track_caller]
-    pub fn breaks(&self, rule: Rule, what: &str) {
+    pub fn breaks(&self, rule: CheckRule, what: &str) {
         let findings = self.check().expect_err("something is wrong");
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert!(findings.iter().all(|finding| finding.rule == rule), "{lines:#?}");

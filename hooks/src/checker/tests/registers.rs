@@ -1,7 +1,7 @@
 //! Rule 3.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 /// A counter in memory, with everything it uses saved in registers that nobody wants.
 const SAVED: &str = "
@@ -44,16 +44,16 @@ fn saved_and_restored_is_as_it_was() {
 
 #[test]
 fn a_restore_that_is_left_out_is_found() {
-    without(SAVED, "s_mov_b64 vcc, s[12:13]").breaks(Rule::Registers, "vcc_lo");
-    without(SAVED, "v_mov_b32 v0, v20").breaks(Rule::Registers, "v0: its active lanes");
-    without(SAVED, "s_cmp_lg_u32 s10, 0").breaks(Rule::Registers, "scc");
+    without(SAVED, "s_mov_b64 vcc, s[12:13]").breaks(CheckRule::Registers, "vcc_lo");
+    without(SAVED, "v_mov_b32 v0, v20").breaks(CheckRule::Registers, "v0: its active lanes");
+    without(SAVED, "s_cmp_lg_u32 s10, 0").breaks(CheckRule::Registers, "scc");
 }
 
 #[test]
 fn a_save_that_is_left_out_is_found() {
-    without(SAVED, "s_cselect_b32 s10, 1, 0").breaks(Rule::Registers, "scc");
-    without(SAVED, "s_mov_b64 s[12:13], vcc").breaks(Rule::Registers, "vcc_hi");
-    without(SAVED, "v_mov_b32 v20, v0").breaks(Rule::Registers, "v0");
+    without(SAVED, "s_cselect_b32 s10, 1, 0").breaks(CheckRule::Registers, "scc");
+    without(SAVED, "s_mov_b64 s[12:13], vcc").breaks(CheckRule::Registers, "vcc_hi");
+    without(SAVED, "v_mov_b32 v20, v0").breaks(CheckRule::Registers, "v0");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn exec_that_is_not_restored_is_found() {
     let restore = "v_mov_b32 v0, v20\n    + s_mov_b64 exec, s[14:15]";
     let text = SAVED.replace(restore, "v_mov_b32 v0, v20");
     assert_ne!(text, SAVED);
-    Pair::new(&text).breaks(Rule::Registers, "exec_lo");
+    Pair::new(&text).breaks(CheckRule::Registers, "exec_lo");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn masked_lanes_that_are_saved_under_exec_are_lost() {
         + s_mov_b64 exec, s[14:15]
         v_add_u32 v1, v0, v1",
     )
-    .breaks(Rule::Registers, "v0: its masked lanes");
+    .breaks(CheckRule::Registers, "v0: its masked lanes");
     // Under the guest's EXEC they are not touched in the first place.
     Pair::new(
         "v_add_u32 v0, v0, v1
@@ -116,12 +116,12 @@ fn lanes_of_a_vector_register_hold_scalars() {
         + v_readlane_b32 s3, v20, 4
         v_add_u32 v1, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replace("s2, v20, 3", "s2, v20, 4")).breaks(Rule::Registers, "s2");
+    Pair::new(&text.replace("s2, v20, 3", "s2, v20, 4")).breaks(CheckRule::Registers, "s2");
     // The lane that was written is a wanted register's.
-    Pair::new(&text.replace("v20", "v1")).breaks(Rule::Registers, "v1");
+    Pair::new(&text.replace("v20", "v1")).breaks(CheckRule::Registers, "v1");
     // What is written over all of the register takes the lanes with it.
     let text = text.replace("+ s_mov_b32 s2, 0", "+ v_mov_b32 v20, 0");
-    Pair::new(&text).breaks(Rule::Registers, "s3");
+    Pair::new(&text).breaks(CheckRule::Registers, "s3");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn accumulation_registers_hold_vectors() {
         + s_mov_b64 exec, s[14:15]
         v_add_u32 v1, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replace("a1", "a0")).breaks(Rule::Registers, "a0");
+    Pair::new(&text.replace("a1", "a0")).breaks(CheckRule::Registers, "a0");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn scratch_holds_vectors() {
         let descriptor = format!("{SIZE}.amdhsa_{enable} 1");
         let pair = |text: &str| Pair::of(target, text).wanted("v0 v1 exec").descriptor(&descriptor);
         pair(&text).holds();
-        pair(&text.replacen("offset:8", "offset:12", 1)).breaks(Rule::Registers, "v0");
+        pair(&text.replacen("offset:8", "offset:12", 1)).breaks(CheckRule::Registers, "v0");
         pair(&text.replace("+ s_mov_b64 exec, -1", "")).holds();
         let narrow = text.replace("+ v_mov_b32 v0, 1", "+ s_mov_b64 exec, s[14:15]");
         pair(&narrow).holds();
@@ -186,8 +186,8 @@ fn mode_is_kept_by_its_fields() {
         + s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s10
         v_add_u32 v1, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replacen("MODE, 0, 8", "MODE, 0, 4", 1)).breaks(Rule::Registers, "mode");
-    without(text, "s_setreg_b32").breaks(Rule::Registers, "mode");
+    Pair::new(&text.replacen("MODE, 0, 8", "MODE, 0, 4", 1)).breaks(CheckRule::Registers, "mode");
+    without(text, "s_setreg_b32").breaks(CheckRule::Registers, "mode");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn what_a_hook_is_asked_to_change_may_change_once() {
         + v_mov_b32 v0, 1
         v_add_u32 v1, v0, v1";
     Pair::new(text).changes("v0").holds();
-    Pair::new(text).changes("v1").breaks(Rule::Registers, "v0");
+    Pair::new(text).changes("v1").breaks(CheckRule::Registers, "v0");
 }
 
 #[test]
@@ -205,12 +205,12 @@ fn exec_that_a_hook_changes_changes_what_all_lanes_must_keep() {
         + s_mov_b64 exec, s[10:11]
         v_add_u32 v1, v0, v1";
     Pair::new(text).changes("exec").holds();
-    Pair::new(text).breaks(Rule::Registers, "exec_lo");
+    Pair::new(text).breaks(CheckRule::Registers, "exec_lo");
     let text = "v_add_u32 v0, v0, v1
         + v_mov_b32 v0, 1
         + s_mov_b64 exec, s[10:11]
         v_add_u32 v1, v0, v1";
-    Pair::new(text).changes("exec").breaks(Rule::Registers, "v0");
+    Pair::new(text).changes("exec").breaks(CheckRule::Registers, "v0");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_is_wanted_nowhere_is_free() {
         + s_mov_b32 s3, 1
         v_add_u32 v1, v0, v0";
     Pair::new(text).wanted("v0").holds();
-    Pair::new(text).wanted("v0 s3").breaks(Rule::Registers, "s3");
+    Pair::new(text).wanted("v0 s3").breaks(CheckRule::Registers, "s3");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn both_ways_of_a_branch_restore() {
         + 9:
         v_add_u32 v1, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replace("+ s_mov_b32 s2, s10", "")).breaks(Rule::Registers, "s2");
+    Pair::new(&text.replace("+ s_mov_b32 s2, s10", "")).breaks(CheckRule::Registers, "s2");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn loops_of_inserted_code_are_followed_to_their_fixed_point() {
     // The second time round, the copy is of what the loop made.
     let moved = text.replace("+ s_mov_b32 s10, s2\n        + 8:", "+ 8:\n + s_mov_b32 s10, s2");
     assert_ne!(text, moved);
-    Pair::new(&moved).breaks(Rule::Registers, "s2");
+    Pair::new(&moved).breaks(CheckRule::Registers, "s2");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn an_instruction_that_is_replaced_writes_what_it_wrote() {
         - v_add_u32 v0, v0, v1
         + v_mov_b32 v1, 1
         v_add_u32 v1, v0, v1";
-    Pair::new(text).breaks(Rule::Registers, "v1");
+    Pair::new(text).breaks(CheckRule::Registers, "v1");
 }
 
 /// Other hardware registers have a bit of the same number.
@@ -276,7 +276,7 @@ fn only_a_write_of_mode_switches_gpr_index_mode_on() {
         + v_mov_b32 v9, v1
         v_mov_b32 v1, v0";
     Pair::new(text).holds();
-    Pair::new(&text.replace("TRAPSTS", "MODE")).breaks(Rule::Control, "GPR-index mode");
+    Pair::new(&text.replace("TRAPSTS", "MODE")).breaks(CheckRule::Control, "GPR-index mode");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn vector_code_in_gpr_index_mode_is_refused() {
         s_set_gpr_idx_off
         + v_mov_b32 v20, 1
         v_mov_b32 v0, v1";
-    Pair::new(text).breaks(Rule::Control, "GPR-index mode");
+    Pair::new(text).breaks(CheckRule::Control, "GPR-index mode");
     without(text, "+ v_mov_b32 v20, 1").holds();
 }
 
@@ -301,15 +301,15 @@ fn gpr_index_mode_is_left_and_entered_again() {
         s_set_gpr_idx_off
         v_mov_b32 v0, v1";
     Pair::new(text).holds();
-    without(text, "+ s_setreg_imm32_b32").breaks(Rule::Registers, "mode");
+    without(text, "+ s_setreg_imm32_b32").breaks(CheckRule::Registers, "mode");
     let behind = "+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1\n+ v_mov_b32 v20, 1\n";
     let on = text.replace("+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1", behind);
-    Pair::new(&on).breaks(Rule::Control, "GPR-index mode");
+    Pair::new(&on).breaks(CheckRule::Control, "GPR-index mode");
     // Where it was off it must not be on, and where it is not known it cannot be restored.
     Pair::new(&text.replace("gpr_idx(SRC0)\n", "gpr_idx(SRC0)\n s_set_gpr_idx_off\n"))
-        .breaks(Rule::Registers, "mode");
+        .breaks(CheckRule::Registers, "mode");
     Pair::new(&format!("s_cbranch_scc0 L\n{}", text.replacen("+", "L:\n+", 1)))
-        .breaks(Rule::Registers, "mode");
+        .breaks(CheckRule::Registers, "mode");
 }
 
 #[test]
@@ -319,9 +319,9 @@ fn registers_that_a_kernel_starts_with_may_be_moved() {
     let pointer = ".amdhsa_user_sgpr_dispatch_ptr 1";
     // The dispatch packet's address is now before that of the arguments.
     Pair::new(text).wanted("s0 s1").descriptor(pointer).holds();
-    Pair::new(text).wanted("s0 s1").breaks(Rule::Registers, "s0");
+    Pair::new(text).wanted("s0 s1").breaks(CheckRule::Registers, "s0");
     Pair::new("v_add_u32 v0, v0, v1")
         .wanted("s0 s1")
         .descriptor(pointer)
-        .breaks(Rule::Registers, "s0");
+        .breaks(CheckRule::Registers, "s0");
 }

@@ -1,10 +1,10 @@
 //! Old code that stays: rules 1 and 2.
 
-use crate::checker::{Claims, Finding, Inserted, Rule, check};
+use crate::checker::{CheckRule, Claims, Finding, Inserted, check};
 use crate::dataflow::Liveness;
-use crate::flow::{FunctionIndex, InstIndex, Key, Program};
+use crate::flow::{Disassembly, FunctionIndex, InstIndex, Key};
 use crate::layout::tests::sample::Sample;
-use crate::layout::{Code, Edits, Layout, Piece, Placement, relayout};
+use crate::layout::{CodeLayout, Edits, InsertedCode, Piece, Placement, relayout};
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_isa::{Pc, RegisterSet};
 
@@ -15,8 +15,8 @@ const LOOP: &str = "s_mov_b32 s4, 3\nloop: s_nop 1\ns_mov_b32 s5, 0x12345\ns_nop
 /// A kernel whose code stays, with `s_nop 7` before some instructions.
 struct Stay {
     sample: Sample,
-    program: Program,
-    layout: Layout,
+    program: Disassembly,
+    layout: CodeLayout,
     new: CodeObject,
     claims: Claims,
 }
@@ -24,9 +24,10 @@ struct Stay {
 impl Stay {
     fn new(body: &str, edited: &[u32]) -> Stay {
         let sample = Sample::new("gfx90a", &[("k", body.to_owned())], "", "");
-        let program = Program::read(&sample.object).expect("a program");
-        let nop =
-            Code { pieces: vec![Piece::bytes(&sample.isa.assemble("s_nop 7").expect("a nop"))] };
+        let program = Disassembly::read(&sample.object).expect("a program");
+        let nop = InsertedCode {
+            pieces: vec![Piece::bytes(&sample.isa.assemble("s_nop 7").expect("a nop"))],
+        };
         let edits = Edits {
             before: edited.iter().map(|index| (InstIndex(*index), nop.clone())).collect(),
             placements: [(FunctionIndex(0), Placement::Trampoline)].into(),
@@ -86,7 +87,10 @@ impl Stay {
     #[track_caller]
     fn breaks_control(&self, what: &str) {
         let lines: Vec<String> = self.check().iter().map(ToString::to_string).collect();
-        assert!(self.check().iter().any(|finding| finding.rule == Rule::Control), "{lines:#?}");
+        assert!(
+            self.check().iter().any(|finding| finding.rule == CheckRule::Control),
+            "{lines:#?}"
+        );
         assert!(lines.iter().any(|line| line.contains(what)), "no `{what}` in {lines:#?}");
     }
 }

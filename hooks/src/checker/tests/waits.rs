@@ -1,7 +1,7 @@
 //! Rule 4.
 
 use super::Pair;
-use crate::checker::Rule;
+use crate::checker::CheckRule;
 
 #[test]
 fn a_wait_that_is_left_out_is_found() {
@@ -12,7 +12,7 @@ fn a_wait_that_is_left_out_is_found() {
         v_add_u32 v0, v0, v1";
     Pair::new(text).holds();
     let wrong = text.replacen("+ s_waitcnt vmcnt(0)", "", 1);
-    Pair::new(&wrong).breaks(Rule::Waits, "v0");
+    Pair::new(&wrong).breaks(CheckRule::Waits, "v0");
     Pair::new(&wrong.replace("v20, v0", "v20, v1")).holds();
 }
 
@@ -24,7 +24,7 @@ fn an_inserted_load_must_have_come_back_before_the_guest_goes_on_with_its_regist
         v_mov_b32 v20, v0
         v_mov_b32 v1, v20";
     Pair::new(text).holds();
-    Pair::new(&text.replace("+ s_waitcnt vmcnt(0)", "")).breaks(Rule::Waits, "v20");
+    Pair::new(&text.replace("+ s_waitcnt vmcnt(0)", "")).breaks(CheckRule::Waits, "v20");
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn younger_operations_of_an_ordered_queue_count() {
         s_waitcnt vmcnt(0)
         v_add_u32 v0, v0, v1";
     Pair::new(text).holds();
-    Pair::new(&text.replace("vmcnt(1)", "vmcnt(2)")).breaks(Rule::Waits, "v0");
-    Pair::new(&text.replace("v20, v0", "v20, v10")).breaks(Rule::Waits, "v10");
+    Pair::new(&text.replace("vmcnt(1)", "vmcnt(2)")).breaks(CheckRule::Waits, "v0");
+    Pair::new(&text.replace("v20, v0", "v20, v10")).breaks(CheckRule::Waits, "v10");
     // Scalar loads come back in any order.
     let scalar = "s_load_dword s10, s[2:3], 0x0
         s_load_dword s11, s[2:3], 0x4
@@ -45,7 +45,7 @@ fn younger_operations_of_an_ordered_queue_count() {
         + s_mov_b32 s12, s10
         s_waitcnt lgkmcnt(0)
         v_add_u32 v0, v0, v1";
-    Pair::new(scalar).breaks(Rule::Waits, "s10");
+    Pair::new(scalar).breaks(CheckRule::Waits, "s10");
     Pair::new(&scalar.replace("lgkmcnt(1)", "lgkmcnt(0)")).holds();
 }
 
@@ -59,7 +59,7 @@ fn loads_are_followed_round_a_loop() {
         s_cbranch_scc0 loop
         s_waitcnt vmcnt(0)
         v_add_u32 v0, v10, v1";
-    Pair::new(text).breaks(Rule::Waits, "v10");
+    Pair::new(text).breaks(CheckRule::Waits, "v10");
     Pair::new(&text.replace("+ v_mov", "+ s_waitcnt vmcnt(0)\n+ v_mov")).holds();
 }
 
@@ -71,6 +71,6 @@ fn stores_of_gfx11_have_their_own_counter() {
         + v_mov_b32 v20, v0
         s_waitcnt vmcnt(0)
         v_add_nc_u32 v0, v0, v1";
-    Pair::of("gfx1100", text).breaks(Rule::Waits, "v0");
+    Pair::of("gfx1100", text).breaks(CheckRule::Waits, "v0");
     Pair::of("gfx1100", &text.replace("vmcnt(1)", "vmcnt(0)")).holds();
 }

@@ -1,8 +1,8 @@
-//! Which registers hold values that are still wanted.
+//! Which registers are live.
 //!
-//! The analysis goes backwards over all functions at once: what is wanted where a call comes back
-//! is wanted at the callee's returns, what is wanted at a callee's entry is wanted at its calls.
-//! Where control goes to a place that is not known, everything is wanted; so it is where a
+//! The analysis goes backwards over all functions at once: what is live where a call comes back
+//! is live at the callee's returns, what is live at a callee's entry is live at its calls.
+//! Where control goes to a place that is not known, everything is live; so it is where a
 //! function returns whose address is taken.
 
 mod entry;
@@ -16,20 +16,22 @@ pub(crate) mod tests;
 pub use entry::initialised;
 pub use usage::RegisterUse;
 
-use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Program};
+use crate::flow::{
+    BlockEnd, BlockIndex, Disassembly, FunctionIndex, IndexRange, IndexVec, InstIndex,
+};
 use flipwave_isa::{Register, RegisterSet};
 use transfer::Transfers;
 
-/// Registers whose values are wanted at a point between two instructions.
+/// Registers that are live at a point between two instructions.
 ///
 /// A register of lanes has two parts: the lanes that EXEC selects at the point, and the others. A
-/// vector write under EXEC ends the wish for the first part alone. Registers that are not per lane
+/// vector write under EXEC kills the first part alone. Registers that are not per lane
 /// stand in `active`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Wanted, in lanes that EXEC selects.
     pub active: RegisterSet,
-    /// VGPRs and AccVGPRs wanted in lanes that EXEC masks.
+    /// VGPRs and AccVGPRs live in lanes that EXEC masks.
     pub masked: RegisterSet,
 }
 
@@ -39,36 +41,36 @@ impl Live {
         self.active.union(self.masked)
     }
 
-    /// What is wanted here or there.
+    /// What is live here or there.
     #[must_use]
     pub fn union(self, other: Live) -> Live {
         Live { active: self.active.union(other.active), masked: self.masked.union(other.masked) }
     }
 }
 
-/// What is wanted at every point of a program.
+/// What is live at every point of a program.
 ///
-/// Some registers are wanted everywhere, since the hardware or its trap handler reads them at any
+/// Some registers are live everywhere, since the hardware or its trap handler reads them at any
 /// time: MODE, which besides rounding has what traps and how registers are indexed; XNACK_MASK;
 /// the trap handler's own.
 #[derive(Clone, Debug)]
 pub struct Liveness<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     transfers: Transfers,
     /// By block: before its first instruction.
     entries: IndexVec<BlockIndex, Live>,
-    /// By function: behind its returns.
+    /// By function: after its returns.
     exits: IndexVec<FunctionIndex, Live>,
     /// Before every [`STRIDE`]th instruction.
     kept: Vec<Live>,
 }
 
-/// Between two kept points so many instructions are gone through again.
+/// Instructions from one kept point to the next, those between being computed again when asked for.
 const STRIDE: u32 = 4;
 
 impl<'a> Liveness<'a> {
     /// Analyses a program.
-    pub fn new(program: &'a Program) -> Liveness<'a> {
+    pub fn new(program: &'a Disassembly) -> Liveness<'a> {
         let transfers = Transfers::of(program);
         let (entries, exits) = solve::solve(program, &transfers);
         let mut liveness = Liveness { program, transfers, entries, exits, kept: Vec::new() };
@@ -76,7 +78,7 @@ impl<'a> Liveness<'a> {
         liveness
     }
 
-    /// What is wanted before an instruction, from wherever control comes.
+    /// What is live before an instruction, from wherever control comes.
     pub fn before(&self, inst: InstIndex) -> Live {
         let at = self.program.block_of(inst);
         let next = InstIndex(inst.0.next_multiple_of(STRIDE));
@@ -91,7 +93,7 @@ impl<'a> Liveness<'a> {
         live
     }
 
-    /// What is wanted after an instruction, on any way from there: for a call, where it has come
+    /// What is live after an instruction, on any way from there: for a call, where it has come
     /// back.
     pub fn after(&self, inst: InstIndex) -> Live {
         let at = self.program.block_of(inst);
@@ -110,16 +112,16 @@ impl<'a> Liveness<'a> {
     }
 
     /// The program.
-    pub fn program(&self) -> &'a Program {
+    pub fn program(&self) -> &'a Disassembly {
         self.program
     }
 
-    /// What is wanted where control enters a block.
+    /// What is live where control enters a block.
     pub fn entry(&self, block: BlockIndex) -> Live {
         self.entries[block]
     }
 
-    /// What is wanted after the last instruction of a block.
+    /// What is live after the last instruction of a block.
     fn leaving(&self, block: BlockIndex) -> Live {
         solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, block)
     }

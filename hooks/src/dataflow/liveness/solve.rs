@@ -1,14 +1,14 @@
-//! The fixed point: what is wanted at every block's entry and at every function's return.
+//! The fixed point: what is live at every block's entry and at every function's return.
 
 use super::Live;
 use super::transfer::Transfers;
-use crate::flow::{Block, BlockEnd, BlockIndex, FunctionIndex, IndexVec, Program};
+use crate::flow::{Block, BlockEnd, BlockIndex, Disassembly, FunctionIndex, IndexVec};
 use std::collections::BTreeMap;
 
-/// What is wanted before the first instruction of each block, and behind the returns of each
+/// What is live before the first instruction of each block, and after the returns of each
 /// function.
 pub fn solve(
-    program: &Program,
+    program: &Disassembly,
     transfers: &Transfers,
 ) -> (IndexVec<BlockIndex, Live>, IndexVec<FunctionIndex, Live>) {
     let mut entries = IndexVec::filled(transfers.nothing(), program.blocks.len());
@@ -43,11 +43,11 @@ pub fn solve(
             }
         };
         block.predecessors.iter().copied().for_each(&mut push);
-        // What is wanted at a function's entry is wanted where it is called.
+        // What is live at a function's entry is live where it is called.
         if program.functions[block.function].blocks.start == at {
             callers.callers.get(&block.function).into_iter().flatten().copied().for_each(&mut push);
         }
-        // What is wanted where a call comes back is wanted at the callee's returns.
+        // What is live where a call comes back is live at the callee's returns.
         for callee in block.predecessors.iter().filter_map(|call| callers.callees.get(call)) {
             spread(program, &callers, &mut exits, *callee, live, &mut push);
         }
@@ -55,10 +55,10 @@ pub fn solve(
     (entries, exits)
 }
 
-/// Adds to what is wanted behind a function's returns, and behind those of the functions that
+/// Adds to what is live after a function's returns, and after those of the functions that
 /// return in its place.
 fn spread(
-    program: &Program,
+    program: &Disassembly,
     callers: &Callers,
     exits: &mut IndexVec<FunctionIndex, Live>,
     function: FunctionIndex,
@@ -92,7 +92,7 @@ struct Callers {
 }
 
 impl Callers {
-    fn of(program: &Program) -> Callers {
+    fn of(program: &Disassembly) -> Callers {
         let mut result = Callers { callers: BTreeMap::new(), callees: BTreeMap::new() };
         for call in program.functions.iter().flat_map(|function| &function.calls) {
             if let Some(callee) = call.callee {
@@ -105,9 +105,9 @@ impl Callers {
     }
 }
 
-/// What is wanted behind the last instruction of a block.
+/// What is live after the last instruction of a block.
 pub fn leaving(
-    program: &Program,
+    program: &Disassembly,
     transfers: &Transfers,
     entries: &IndexVec<BlockIndex, Live>,
     exits: &IndexVec<FunctionIndex, Live>,
@@ -131,7 +131,7 @@ pub fn leaving(
 }
 
 /// The function that a block ends with a call of, if that is known.
-fn callee(program: &Program, block: &Block) -> Option<FunctionIndex> {
+fn callee(program: &Disassembly, block: &Block) -> Option<FunctionIndex> {
     let calls = &program.functions[block.function].calls;
     let index = calls.binary_search_by_key(&block.last(), |call| call.at).ok()?;
     calls[index].callee

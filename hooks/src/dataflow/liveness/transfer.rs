@@ -1,8 +1,8 @@
-//! What one instruction makes of what is wanted behind it.
+//! What one instruction makes of what is live after it.
 
 use super::{Live, always};
 use crate::dataflow::index_mode::{IndexMode, index_mode};
-use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
+use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
 use flipwave_isa::{
     Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
     RegisterSet, Value,
@@ -11,17 +11,17 @@ use flipwave_isa::{
 /// What of an instruction matters, besides the registers it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Transfer {
-    lanes: Option<Lanes>,
+    lanes: Option<ExecEffect>,
     written: LanesWritten,
     reads_other_lanes: bool,
     /// Whether LLVM counts the destination as read only since some of its lanes are kept.
     keeps_lanes: bool,
     /// Which files it reaches into by an index in M0.
-    indexes: Option<Indexed>,
+    indexes: Option<IndexedFiles>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Indexed {
+enum IndexedFiles {
     Vector,
     Scalar,
 }
@@ -43,7 +43,7 @@ fn numbered() -> RegisterSet {
 
 impl Transfers {
     /// The transfers of all instructions.
-    pub fn of(program: &Program) -> Transfers {
+    pub fn of(program: &Disassembly) -> Transfers {
         let modes = index_mode(program);
         let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
         let transfer = |inst: &Inst, in_index_mode: bool| {
@@ -51,14 +51,14 @@ impl Transfers {
             let is_vector = matches!(class, Class::Valu | Class::Matrix);
             let by_name = inst.indexes_registers();
             let indexes = match class {
-                _ if is_vector && (by_name || in_index_mode) => Some(Indexed::Vector),
-                Class::Salu if by_name => Some(Indexed::Scalar),
+                _ if is_vector && (by_name || in_index_mode) => Some(IndexedFiles::Vector),
+                Class::Salu if by_name => Some(IndexedFiles::Scalar),
                 _ => None,
             };
             // After s_setvskip a vector instruction may be none at all.
             let written = if skips { LanesWritten::Some } else { inst.lanes_written() };
             Transfer {
-                lanes: Lanes::of(inst, program.wave_size),
+                lanes: ExecEffect::of(inst, program.wave_size),
                 written,
                 reads_other_lanes: inst.reads_other_lanes(),
                 keeps_lanes: keeps_lanes(inst),
@@ -77,7 +77,7 @@ impl Transfers {
         let knows_all = program.unresolved().next().is_none()
             && transfers.iter().all(|transfer| transfer.indexes.is_none());
         Transfers {
-            // What no instruction names nobody wants, whoever calls whom.
+            // What no instruction names is live nowhere, whoever calls whom.
             reachable: if knows_all { program.registers_named(&all) } else { numbered() },
             transfers,
             lanes: program.wave_size,
@@ -85,12 +85,12 @@ impl Transfers {
         }
     }
 
-    /// What is wanted where the program ends.
+    /// What is live where the program ends.
     pub fn nothing(&self) -> Live {
         Live { active: self.always, masked: RegisterSet::EMPTY }
     }
 
-    /// What is wanted where nothing is known.
+    /// What is live where nothing is known.
     pub fn everything(&self) -> Live {
         const STATE: [Register; 8] = [
             Register::VccLo,
@@ -109,10 +109,10 @@ impl Transfers {
         Live { active, masked }
     }
 
-    /// From what is wanted behind an instruction to what is wanted before it.
-    pub fn step(&self, program: &Program, index: InstIndex, live: &mut Live) {
+    /// From what is live after an instruction to what is live before it.
+    pub fn step(&self, program: &Disassembly, index: InstIndex, live: &mut Live) {
         let (inst, transfer) = (&program.instructions[index], &self.transfers[index]);
-        // First the lanes, since those behind the instruction are told apart by its new EXEC, and
+        // First the lanes, since those after the instruction are told apart by its new EXEC, and
         // it writes and reads under the old one.
         if let Some(lanes) = transfer.lanes {
             *live = lanes.before(*live);
@@ -126,11 +126,11 @@ impl Transfers {
             }
         }
         match transfer.indexes {
-            Some(Indexed::Vector) => {
+            Some(IndexedFiles::Vector) => {
                 live.active = live.active.union(program.vectors_indexed());
                 live.active.insert(Register::M0);
             }
-            Some(Indexed::Scalar) => {
+            Some(IndexedFiles::Scalar) => {
                 live.active = live.active.union(RegisterSet::SGPRS);
                 self.read(transfer, RegisterRange::new(Register::VccLo, 2), live);
             }
@@ -141,8 +141,8 @@ impl Transfers {
     fn write(&self, transfer: &Transfer, range: RegisterRange, live: &mut Live) {
         let is_per_lane = range.first.is_per_lane();
         let kills = match (transfer.indexes, transfer.written) {
-            (Some(Indexed::Vector), _) => !is_per_lane,
-            (Some(Indexed::Scalar), _) => {
+            (Some(IndexedFiles::Vector), _) => !is_per_lane,
+            (Some(IndexedFiles::Scalar), _) => {
                 !matches!(range.first, Register::Sgpr(_) | Register::VccLo | Register::VccHi)
             }
             (None, LanesWritten::Some) => !is_per_lane,
@@ -196,12 +196,12 @@ fn names<'a>(mut operands: impl Iterator<Item = &'a Operand>, range: RegisterRan
     })
 }
 
-/// Where the lanes that are on behind an instruction come from, and those that are off.
+/// Where the lanes that are on after an instruction come from, and those that are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lanes {
-    /// All are on behind it.
+enum ExecEffect {
+    /// All are on after it.
     AllOn,
-    /// All are off behind it.
+    /// All are off after it.
     AllOff,
     /// Those that were on are off, and the other way about.
     Exchanged,
@@ -209,8 +209,8 @@ enum Lanes {
     By(ExecChange),
 }
 
-impl Lanes {
-    fn of(inst: &Inst, wave_size: u8) -> Option<Lanes> {
+impl ExecEffect {
+    fn of(inst: &Inst, wave_size: u8) -> Option<ExecEffect> {
         let change = inst.exec_change()?;
         let is_whole = inst
             .writes
@@ -220,12 +220,12 @@ impl Lanes {
         let ones = inst.source(0) == Some(&Value::Integer(-1));
         Some(match change {
             // The other half is not touched.
-            ExecChange::Complements if !is_whole => Lanes::By(ExecChange::Replaces),
-            change if !is_whole => Lanes::By(change),
-            _ if ones && matches!(opcode, Opcode::SMov | Opcode::SOrSaveexec) => Lanes::AllOn,
-            _ if ones && opcode == Opcode::SXorSaveexec => Lanes::Exchanged,
-            ExecChange::Narrows if opcode == Opcode::SMov => Lanes::AllOff,
-            change => Lanes::By(change),
+            ExecChange::Complements if !is_whole => ExecEffect::By(ExecChange::Replaces),
+            change if !is_whole => ExecEffect::By(change),
+            _ if ones && matches!(opcode, Opcode::SMov | Opcode::SOrSaveexec) => ExecEffect::AllOn,
+            _ if ones && opcode == Opcode::SXorSaveexec => ExecEffect::Exchanged,
+            ExecChange::Narrows if opcode == Opcode::SMov => ExecEffect::AllOff,
+            change => ExecEffect::By(change),
         })
     }
 
@@ -235,14 +235,14 @@ impl Lanes {
         let (on, off) = (live.active.intersection(per_lane), live.masked);
         let either = on.union(off);
         let (active, masked) = match self {
-            Lanes::AllOn => (on, on),
-            Lanes::AllOff => (off, off),
-            Lanes::Exchanged => (off, on),
+            ExecEffect::AllOn => (on, on),
+            ExecEffect::AllOff => (off, off),
+            ExecEffect::Exchanged => (off, on),
             // On before: may be on or off now. Off before: off now.
-            Lanes::By(ExecChange::Narrows) => (either, off),
-            Lanes::By(ExecChange::Widens) => (on, either),
-            Lanes::By(ExecChange::Complements) => (off, either),
-            Lanes::By(ExecChange::Replaces) => (either, either),
+            ExecEffect::By(ExecChange::Narrows) => (either, off),
+            ExecEffect::By(ExecChange::Widens) => (on, either),
+            ExecEffect::By(ExecChange::Complements) => (off, either),
+            ExecEffect::By(ExecChange::Replaces) => (either, either),
         };
         Live { active: live.active.difference(per_lane).union(active), masked }
     }

@@ -40,7 +40,7 @@ impl RegisterUse {
         RegisterUse { allocated, globally_free: allocated.difference(touched), persistent }
     }
 
-    /// The registers that hold nothing wanted at a point.
+    /// The registers that are not live at a point.
     pub fn locally_free(&self, live: &Live) -> RegisterSet {
         self.allocated.difference(live.any())
     }

@@ -1,6 +1,6 @@
 //! Code objects assembled by clang, for programs whose flow is known by hand.
 
-use crate::flow::{BlockIndex, EdgeKind, Function, InstIndex, Program};
+use crate::flow::{BlockIndex, Disassembly, EdgeKind, Function, InstIndex};
 use flipwave_codeobj::CodeObject;
 use std::process::Command;
 
@@ -46,13 +46,13 @@ pub fn assemble(processor: &str, text: &str) -> CodeObject {
     CodeObject::parse(&std::fs::read(output).expect("what clang wrote")).expect("a code object")
 }
 
-/// The program of functions, the first a kernel; `more` is what stands behind the code.
-pub fn program(processor: &str, functions: &[(&str, &str)], more: &str) -> Program {
+/// The program of functions, the first a kernel; `more` is what stands after the code.
+pub fn program(processor: &str, functions: &[(&str, &str)], more: &str) -> Disassembly {
     let text = text(functions) + &descriptor(processor, functions[0].0) + more;
-    Program::read(&assemble(processor, &text)).unwrap_or_else(|error| panic!("{error}"))
+    Disassembly::read(&assemble(processor, &text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-impl Program {
+impl Disassembly {
     /// A function by its name.
     pub fn named(&self, name: &str) -> &Function {
         let found = self.functions.iter().find(|function| &*function.name == name);

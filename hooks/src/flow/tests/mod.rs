@@ -2,7 +2,7 @@
 
 pub(crate) mod assembled;
 
-use super::{BlockEnd, BlockIndex, FlowError, FunctionIndex, Program};
+use super::{BlockEnd, BlockIndex, Disassembly, FlowError, FunctionIndex};
 use assembled::{assemble, descriptor, program, text};
 use flipwave_isa::Pc;
 
@@ -193,7 +193,7 @@ fn a_pointer_from_the_global_offset_table_has_its_callee() {
     let text = text(&[("kernel", kernel), ("second", "s_setpc_b64 s[30:31]")])
         .replace(".hidden second", ".protected second");
     let object = assemble("gfx90a", &(text + &descriptor("gfx90a", "kernel")));
-    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(program.called("kernel"), ["second"]);
     assert!(!program.named("second").address_taken);
 }
@@ -249,7 +249,7 @@ fn functions_without_symbols_are_found_by_their_calls() {
         + ".p2align 8\nsecond: v_mov_b32 v0, 0\n s_setpc_b64 s[30:31]\n"
         + &descriptor("gfx90a", "kernel");
     let program =
-        Program::read(&assemble("gfx90a", &text)).unwrap_or_else(|error| panic!("{error}"));
+        Disassembly::read(&assemble("gfx90a", &text)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(program.functions.len(), 2);
     assert_eq!(program.called("kernel"), [&*program.functions[FunctionIndex(1)].name]);
     assert_eq!(program.blocks.last().map(|block| block.end), Some(BlockEnd::Return));
@@ -299,7 +299,7 @@ fn kernels_of_different_wave_sizes_are_refused() {
         + &descriptor("gfx1100", "kernel")
         + &other(descriptor("gfx1100", "second"));
     let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\n{text}");
-    let error = Program::read(&assemble("gfx1100", &text)).expect_err("two wave sizes");
+    let error = Disassembly::read(&assemble("gfx1100", &text)).expect_err("two wave sizes");
     assert!(matches!(error, FlowError::WaveSizes { .. }), "{error}");
     assert!(error.to_string().contains("kernel") && error.to_string().contains("second"));
 }
@@ -307,7 +307,7 @@ fn kernels_of_different_wave_sizes_are_refused() {
 #[test]
 fn a_kernel_that_begins_with_no_instruction_is_refused() {
     let text = text(&[("kernel", ".long 0xffffffff\n s_endpgm")]) + &descriptor("gfx90a", "kernel");
-    let error = Program::read(&assemble("gfx90a", &text)).expect_err("no instruction");
+    let error = Disassembly::read(&assemble("gfx90a", &text)).expect_err("no instruction");
     assert!(
         matches!(&error, FlowError::NoInstruction { kernel, .. } if kernel == "kernel"),
         "{error}"

@@ -4,7 +4,7 @@ use super::bench::{MACHINES, Numbers, range, register, shuffle};
 use super::{Bench, bench};
 use crate::hook::group::operands;
 use crate::hook::{Argument, Assembler, Body, BodyInst, CompiledHooks, HookError, Renaming};
-use crate::layout::{Code, Piece};
+use crate::layout::{InsertedCode, Piece};
 use flipwave_isa::{Pc, Register, RegisterRange};
 
 /// A hook with its arguments, the registers its result goes to, and what it computes from the
@@ -161,7 +161,10 @@ fn lanes_exchange_their_values() {
     }
 }
 
-fn no_indexed(access: crate::hook::Indexed, _: &mut Assembler) -> Result<Code, HookError> {
+fn no_indexed(
+    access: crate::hook::IndexedAccess,
+    _: &mut Assembler,
+) -> Result<InsertedCode, HookError> {
     panic!("{access:?}")
 }
 
@@ -275,7 +278,7 @@ fn matrix_operations_have_accumulation_registers_of_any_number() {
     let compiled = bench.call(text, &arguments, &[range("a0", 4)], "s_nop 0").expect("compiles");
     let body = &compiled.bodies[0];
     let accumulates =
-        |group: &crate::hook::Group| matches!(group.range.first, Register::AccVgpr(_));
+        |group: &crate::hook::RegisterGroup| matches!(group.range.first, Register::AccVgpr(_));
     assert!(body.groups.iter().any(accumulates), "{:?}", body.groups);
     // The same in every lane: four products of equal blocks.
     let bits = |value: f32| vec![value.to_bits()];

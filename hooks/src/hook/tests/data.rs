@@ -2,7 +2,7 @@
 
 use super::bench;
 use super::bench::{MACHINES, Numbers, range, register, shuffle};
-use crate::hook::{Body, BodyInst, Channel, DataPointer, Indexed, IndexedFile};
+use crate::hook::{Body, BodyInst, Channel, DataPointer, IndexedAccess, IndexedFile};
 use flipwave_isa::Register;
 
 fn word(bytes: &[u8], at: u64) -> u32 {
@@ -85,7 +85,7 @@ fn registers_by_number_are_left_to_the_engine() {
         let bench = bench(machine);
         let compiled =
             bench.call(text, &[register("s7", 1)], &[range("v9", 1)], "s_nop 0").expect("compiles");
-        let accesses: Vec<Indexed> = compiled.bodies[0]
+        let accesses: Vec<IndexedAccess> = compiled.bodies[0]
             .instructions
             .iter()
             .filter_map(|inst| match inst {

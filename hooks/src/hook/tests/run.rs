@@ -1,8 +1,8 @@
 //! Bodies spliced into a kernel of a few instructions, and run.
 
 use super::Bench;
-use crate::hook::{Assembler, Body, CompiledHooks, Indexed, InputValue, Renaming};
-use crate::layout::{Code, Piece, Reference};
+use crate::hook::{Assembler, Body, CompiledHooks, IndexedAccess, InputValue, Renaming};
+use crate::layout::{InsertedCode, Piece, Reference};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, Dispatch};
 use flipwave_isa::{Pc, Register, RegisterRange, Sgpr};
@@ -10,7 +10,7 @@ use flipwave_sim::EmbeddedGpu;
 use std::fmt::Write;
 use std::process::Command;
 
-/// What one wave left: each output register by lane and behind them v6 and s6, which accesses by
+/// What one wave left: each output register by lane and after them v6 and s6, which accesses by
 /// number reach; and the hooks' data.
 pub struct Left {
     pub outputs: Vec<Vec<u32>>,
@@ -52,7 +52,7 @@ impl Bench {
     ) -> Left {
         let body = &compiled.bodies[0];
         let mut assembler = Assembler::new(self.isa());
-        let expand = |access: Indexed, assembler: &mut Assembler| {
+        let expand = |access: IndexedAccess, assembler: &mut Assembler| {
             // Tests have one register of each sort to be reached by number.
             let text = match (access.writes, access.value.first) {
                 (false, Register::Sgpr(_)) => format!("s_mov_b32 {}, s6", access.value),
@@ -60,7 +60,7 @@ impl Bench {
                 (false, _) => format!("v_mov_b32 {}, v6", access.value),
                 (true, _) => format!("v_mov_b32 v6, {}", access.value),
             };
-            Ok(Code { pieces: vec![Piece::bytes(assembler.assemble(&text)?)] })
+            Ok(InsertedCode { pieces: vec![Piece::bytes(assembler.assemble(&text)?)] })
         };
         let code = body.instantiate(names, &mut assembler, Pc(0), expand).expect("renamed");
         let text = self.kernel(compiled, body, names, values, &code);
@@ -73,7 +73,7 @@ impl Bench {
         body: &Body,
         names: &Renaming,
         values: &[InputValue],
-        code: &Code,
+        code: &InsertedCode,
     ) -> String {
         let mut text = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_load_dword s4, s[0:1], 0x8\n\
             v_and_b32 v0, 63, v0\nv_lshlrev_b32 v1, 2, v0\nv_mov_b32 v6, 0\ns_mov_b32 s6, 0\n\
@@ -254,7 +254,7 @@ fn address(low: u8, offset: u64) -> String {
 }
 
 /// Pieces as the assembler's text.
-fn pieces(code: &Code) -> String {
+fn pieces(code: &InsertedCode) -> String {
     let mut text = String::new();
     for (at, piece) in code.pieces.iter().enumerate() {
         let _ = writeln!(text, ".Lpiece{at}:");

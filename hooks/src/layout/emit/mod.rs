@@ -1,4 +1,4 @@
-//! Turns edited functions into a [`Stream`].
+//! Turns edited functions into a [`CodeStream`].
 
 mod pieces;
 mod trampolines;
@@ -7,9 +7,9 @@ mod units;
 use super::chains::Chains;
 use super::encoding::Encoding;
 use super::lookup::Lookup;
-use super::stream::{Label, Spot, Stream, Unit};
-use super::{Edits, LayoutError, Placement, Purpose, preload};
-use crate::flow::{Function, FunctionIndex, IndexVec, InstIndex, Program};
+use super::stream::{CodeStream, InstUnit, Label, Spot};
+use super::{Edits, InsertPurpose, LayoutError, Placement, preload};
+use crate::flow::{Disassembly, Function, FunctionIndex, IndexVec, InstIndex};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 use std::collections::BTreeSet;
@@ -20,9 +20,9 @@ pub(super) const KERNEL_ALIGNMENT: u64 = 256;
 
 /// Everything that was emitted.
 pub(super) struct Emitted {
-    pub stream: Stream,
+    pub stream: CodeStream,
     /// By instruction; `None` where it stays at its old place.
-    pub units: IndexVec<InstIndex, Option<Unit>>,
+    pub units: IndexVec<InstIndex, Option<InstUnit>>,
     pub entries: IndexVec<FunctionIndex, Spot>,
     pub routines: Vec<usize>,
     /// Sites that cannot be displaced, and why.
@@ -31,9 +31,9 @@ pub(super) struct Emitted {
 
 /// What is emitted.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct EmitSource<'a> {
     pub object: &'a CodeObject,
-    pub program: &'a Program,
+    pub program: &'a Disassembly,
     pub edits: &'a Edits,
     pub lookup: &'a Lookup<'a>,
     pub chains: &'a Chains,
@@ -47,17 +47,17 @@ pub(super) struct Source<'a> {
 /// Emits all functions and routines. `dropped` are the hints that are left out, `placements` say
 /// for each function where its code goes.
 pub(super) fn emit(
-    source: Source<'_>,
+    source: EmitSource<'_>,
     encoding: &mut Encoding,
     dropped: &BTreeSet<InstIndex>,
     placements: &IndexVec<FunctionIndex, Placement>,
 ) -> Result<Emitted, LayoutError> {
-    let Source { program, edits, .. } = source;
-    let mut emitter = Emitter {
+    let EmitSource { program, edits, .. } = source;
+    let mut emitter = LayoutEmitter {
         source,
         encoding,
         dropped,
-        stream: Stream::default(),
+        stream: CodeStream::default(),
         units: IndexVec::filled(None, program.instructions.len()),
         falls: false,
         whole_until: InstIndex(0),
@@ -76,24 +76,24 @@ pub(super) fn emit(
     for (index, code) in edits.routines.iter().enumerate() {
         emitter.stream.seam(emitter.falls);
         routines.push(emitter.stream.position());
-        emitter.code(code, Purpose::Routine(index))?;
+        emitter.code(code, InsertPurpose::Routine(index))?;
         emitter.falls = false;
     }
-    let Emitter { stream, units, refused, .. } = emitter;
+    let LayoutEmitter { stream, units, refused, .. } = emitter;
     Ok(Emitted { stream, units, entries, routines, refused })
 }
 
-struct Emitter<'a> {
-    source: Source<'a>,
+struct LayoutEmitter<'a> {
+    source: EmitSource<'a>,
     encoding: &'a mut Encoding,
     dropped: &'a BTreeSet<InstIndex>,
-    stream: Stream,
-    units: IndexVec<InstIndex, Option<Unit>>,
+    stream: CodeStream,
+    units: IndexVec<InstIndex, Option<InstUnit>>,
     /// Whether control comes to the end of the stream from what stands before it.
     falls: bool,
-    /// The first instruction behind a group that must stay together.
+    /// The first instruction after a group that must stay together.
     whole_until: InstIndex,
-    /// Where branches that are taken lead first, to be put behind the function.
+    /// Where branches that are taken lead first, to be put after the function.
     stubs: Vec<Stub>,
     /// Of the function at hand, if it stays out of a branch's reach: what of it does not stay.
     far: Option<BTreeSet<InstIndex>>,
@@ -111,7 +111,7 @@ struct Stub {
     site: Option<InstIndex>,
 }
 
-impl<'a> Emitter<'a> {
+impl<'a> LayoutEmitter<'a> {
     /// A function in whole.
     fn function(&mut self, index: FunctionIndex, function: &Function) -> Result<Spot, LayoutError> {
         let entry = self.entry(index, function)?;
@@ -131,14 +131,14 @@ impl<'a> Emitter<'a> {
             self.stream.align(KERNEL_ALIGNMENT);
         }
         let entry = self.stream.position();
-        let Source { object, edits, .. } = self.source;
+        let EmitSource { object, edits, .. } = self.source;
         if let Some(code) = edits.entries.get(&index) {
-            self.code(code, Purpose::Entry(index))?;
+            self.code(code, InsertPurpose::Entry(index))?;
             self.stream.close_span(entry, first);
             self.falls = true;
         } else if let Some(code) = preload::prologue(object, self.encoding.isa(), function)? {
             self.stream.bytes.extend_from_slice(code);
-            self.stream.close_inserted(entry, Purpose::Island);
+            self.stream.close_inserted(entry, InsertPurpose::Island);
             // The start keeps its distance from the entry: nothing comes between.
             self.whole_until = first.next();
         }

@@ -1,14 +1,18 @@
 //! Inserted code.
 
-use super::Emitter;
+use super::LayoutEmitter;
 use crate::layout::encoding::ADDRESS_CHAIN_SIZE;
 use crate::layout::stream::{Address, Label};
-use crate::layout::{Code, LayoutError, Piece, Purpose, Reference};
+use crate::layout::{InsertPurpose, InsertedCode, LayoutError, Piece, Reference};
 use std::cell::LazyCell;
 
-impl<'a> Emitter<'a> {
+impl<'a> LayoutEmitter<'a> {
     /// Inserted code.
-    pub(super) fn code(&mut self, code: &Code, purpose: Purpose) -> Result<(), LayoutError> {
+    pub(super) fn code(
+        &mut self,
+        code: &InsertedCode,
+        purpose: InsertPurpose,
+    ) -> Result<(), LayoutError> {
         let start = self.stream.position();
         if let Some(reason) = code.pieces.iter().find_map(|piece| wrong(piece, code)) {
             return Err(LayoutError::Piece { place: self.name(purpose), reason });
@@ -37,22 +41,22 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    pub(super) fn name(&self, purpose: Purpose) -> String {
+    pub(super) fn name(&self, purpose: InsertPurpose) -> String {
         match purpose {
-            Purpose::Before(at) | Purpose::After(at) | Purpose::Instead(at) => {
+            InsertPurpose::Before(at) | InsertPurpose::After(at) | InsertPurpose::Instead(at) => {
                 format!("instruction at {}", self.source.program.instructions[at].pc)
             }
-            Purpose::Entry(at) => {
+            InsertPurpose::Entry(at) => {
                 format!("entry of {}", self.source.program.functions[at].name)
             }
-            Purpose::Routine(at) => format!("routine {at}"),
-            Purpose::Island => "island".to_owned(),
+            InsertPurpose::Routine(at) => format!("routine {at}"),
+            InsertPurpose::Island => "island".to_owned(),
         }
     }
 }
 
 /// Positions of the pieces of code that begins at `start`, and its end.
-fn positions(code: &Code, start: usize) -> Vec<usize> {
+fn positions(code: &InsertedCode, start: usize) -> Vec<usize> {
     let mut positions = vec![start];
     let mut position = start;
     for piece in &code.pieces {
@@ -67,7 +71,7 @@ fn positions(code: &Code, start: usize) -> Vec<usize> {
 }
 
 /// What is wrong with a piece of some code.
-fn wrong(piece: &Piece, code: &Code) -> Option<String> {
+fn wrong(piece: &Piece, code: &InsertedCode) -> Option<String> {
     match piece {
         Piece::Bytes(bytes) if !bytes.len().is_multiple_of(4) => {
             Some(format!("{} bytes are no whole words", bytes.len()))

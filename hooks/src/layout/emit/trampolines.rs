@@ -1,13 +1,13 @@
 //! Functions that stay: their edited instructions, and the ways back.
 
-use super::{Emitter, Source};
+use super::{EmitSource, LayoutEmitter};
 use crate::flow::{Function, FunctionIndex, IndexRange, InstIndex};
 use crate::layout::stream::{Address, Label, Spot};
-use crate::layout::{LayoutError, Purpose, far, hints, preload};
+use crate::layout::{InsertPurpose, LayoutError, far, hints, preload};
 use flipwave_isa::{Inst, Pc};
 use std::collections::BTreeSet;
 
-impl<'a> Emitter<'a> {
+impl<'a> LayoutEmitter<'a> {
     /// The instructions of a function that are edited; the others stay where they are.
     pub(super) fn trampolines(
         &mut self,
@@ -27,7 +27,7 @@ impl<'a> Emitter<'a> {
             self.widen(range, &mut displaced);
         }
         self.far = is_far.then(|| displaced.clone());
-        let Source { object, program, edits, .. } = self.source;
+        let EmitSource { object, program, edits, .. } = self.source;
         let entry = if edits.entries.contains_key(&index) {
             let entry = self.entry(index, function)?;
             self.leave(Label::Inst(range.start), Some(range.start))?;
@@ -54,7 +54,7 @@ impl<'a> Emitter<'a> {
     /// Displaces instructions beside those that are displaced: where no pair is free for a jump,
     /// up to where one is, and enough of them for a jump to stand where they stood.
     fn widen(&self, range: IndexRange<InstIndex>, displaced: &mut BTreeSet<InstIndex>) {
-        let Source { program, edits, chains, joined, .. } = self.source;
+        let EmitSource { program, edits, chains, joined, .. } = self.source;
         let is_joined = |at: InstIndex| joined.contains(&at);
         let may_go_on = |inst: &Inst| program.control(inst).may_go_on();
         let has_pair = |at: InstIndex| edits.free_pairs.contains_key(&at);
@@ -104,7 +104,7 @@ impl<'a> Emitter<'a> {
                 None => self.refuse(site.unwrap_or(next), &far::no_pair("back")),
             },
         }
-        self.stream.close_inserted(start, Purpose::Island);
+        self.stream.close_inserted(start, InsertPurpose::Island);
         self.falls = false;
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! Instructions with what runs before, after, and instead of them.
 
-use super::{Emitter, Stub};
+use super::{LayoutEmitter, Stub};
 use crate::flow::{IndexRange, InstIndex};
 use crate::layout::encoding::{first_word, with_literal_source};
-use crate::layout::stream::{Label, Unit};
-use crate::layout::{LayoutError, Purpose, hints};
+use crate::layout::stream::{InstUnit, Label};
+use crate::layout::{InsertPurpose, LayoutError, hints};
 use flipwave_isa::{Inst, Opcode, Pc};
 
-impl<'a> Emitter<'a> {
+impl<'a> LayoutEmitter<'a> {
     /// Instructions one after the other. `stays` says that the rest of their function stays where
     /// it is.
     pub(super) fn units(
@@ -15,15 +15,15 @@ impl<'a> Emitter<'a> {
         range: IndexRange<InstIndex>,
         stays: bool,
     ) -> Result<(), LayoutError> {
-        let mut behind = None;
+        let mut after = None;
         for (index, inst) in self.source.program.insts_of(range) {
-            if self.falls && behind.is_some_and(|behind| behind != inst.pc) {
-                let pc = behind.unwrap_or(inst.pc);
+            if self.falls && after.is_some_and(|after| after != inst.pc) {
+                let pc = after.unwrap_or(inst.pc);
                 let reason = format!("no instruction is known here, up to {}", inst.pc);
                 return Err(self.unmovable(index, pc, reason));
             }
             self.unit(index, inst, stays.then_some(index))?;
-            behind = Some(Pc(inst.pc.0.saturating_add(inst.size.into())));
+            after = Some(Pc(inst.pc.0.saturating_add(inst.size.into())));
         }
         Ok(())
     }
@@ -40,13 +40,13 @@ impl<'a> Emitter<'a> {
         }
         let start = self.stream.position();
         if let Some(code) = edits.before.get(&index) {
-            self.code(code, Purpose::Before(index))?;
+            self.code(code, InsertPurpose::Before(index))?;
         }
         let control = self.source.program.control(inst);
         let mut place = None;
         let mut taken = None;
         if let Some(code) = edits.replaced.get(&index) {
-            self.code(code, Purpose::Instead(index))?;
+            self.code(code, InsertPurpose::Instead(index))?;
             self.falls = true;
         } else if self.dropped.contains(&index) {
             self.falls = true;
@@ -69,12 +69,12 @@ impl<'a> Emitter<'a> {
                 return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
             }
             if self.falls {
-                self.code(code, Purpose::After(index))?;
+                self.code(code, InsertPurpose::After(index))?;
             }
         }
         let end = self.stream.position();
         self.stream.close_span(start, index);
-        self.units[index] = Some(Unit { start, inst: place, end });
+        self.units[index] = Some(InstUnit { start, inst: place, end });
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The code of branches that are taken, behind the code of the function.
+    /// The code of branches that are taken, after the code of the function.
     pub(super) fn stubs(&mut self) -> Result<(), LayoutError> {
         let stubs = std::mem::take(&mut self.stubs);
         let around = (self.falls && !stubs.is_empty()).then_some(self.stream.branches.len());
@@ -140,15 +140,15 @@ impl<'a> Emitter<'a> {
             self.stream.seam(false);
             let start = self.stream.position();
             if let Some(code) = self.source.edits.after.get(&at) {
-                self.code(code, Purpose::After(at))?;
+                self.code(code, InsertPurpose::After(at))?;
             }
             self.leave(to, site)?;
             self.stream.close_span(start, at);
             self.stream.branches[branch].to = Label::position(start);
         }
-        let behind = self.stream.position();
+        let after = self.stream.position();
         if let Some(around) = around {
-            self.stream.branches[around].to = Label::position(behind);
+            self.stream.branches[around].to = Label::position(after);
             self.falls = true;
         }
         Ok(())

@@ -5,7 +5,8 @@ use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
 use crate::flow::{FunctionIndex, InstIndex, Key};
 use crate::layout::{
-    Code, Edits, Layout, LayoutError, Piece, Placement, Purpose, Reference, relayout,
+    CodeLayout, Edits, InsertPurpose, InsertedCode, LayoutError, Piece, Placement, Reference,
+    relayout,
 };
 use flipwave_isa::{Pc, Sgpr};
 
@@ -14,18 +15,18 @@ fn sample(processor: &str, body: &str) -> Sample {
 }
 
 fn before(sample: &Sample, indices: &[u32]) -> Edits {
-    let code = |index| marking(sample, marker(Purpose::Before(InstIndex(index))), 0);
+    let code = |index| marking(sample, marker(InsertPurpose::Before(InstIndex(index))), 0);
     let before = indices.iter().map(|index| (InstIndex(*index), code(*index)));
     Edits { before: before.collect(), ..Edits::default() }
 }
 
 fn after(sample: &Sample, indices: &[u32]) -> Edits {
-    let code = |index| marking(sample, marker(Purpose::After(InstIndex(index))), 0);
+    let code = |index| marking(sample, marker(InsertPurpose::After(InstIndex(index))), 0);
     let after = indices.iter().map(|index| (InstIndex(*index), code(*index)));
     Edits { after: after.collect(), ..Edits::default() }
 }
 
-fn laid_out(sample: &Sample, edits: &Edits) -> Layout {
+fn laid_out(sample: &Sample, edits: &Edits) -> CodeLayout {
     let address = sample.free_address(0);
     let layout = relayout(&sample.object, &sample.program, edits, address).expect("a layout");
     check_shape(sample, &layout);
@@ -37,7 +38,7 @@ fn refused(sample: &Sample, edits: &Edits, address: Pc) -> LayoutError {
 }
 
 /// The text of the instruction at an address of the new code.
-fn text(sample: &Sample, layout: &Layout, pc: u64) -> String {
+fn text(sample: &Sample, layout: &CodeLayout, pc: u64) -> String {
     let bytes = &layout.bytes[(pc - layout.address) as usize..];
     sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text
 }
@@ -60,7 +61,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
         let sample = preloading(processor, PROLOGUE);
         let kernel = &sample.object.kernels()[0];
         let k = FunctionIndex(0);
-        let entry = marking(&sample, marker(Purpose::Entry(k)), 0);
+        let entry = marking(&sample, marker(InsertPurpose::Entry(k)), 0);
         for placement in [Placement::Inline, Placement::Trampoline] {
             for has_entry in [false, true] {
                 let mut edits = before(&sample, &[0, 2]);
@@ -81,7 +82,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
                     let wanted = expected(&sample, &edits, &layout, kernel.start(), seed, 100);
                     let found = executed(&sample, &layout, Pc(start), seed, 100);
                     assert_eq!(found, wanted, "{processor} {placement:?}");
-                    let entered = Event::Marker(marker(Purpose::Entry(k)));
+                    let entered = Event::Marker(marker(InsertPurpose::Entry(k)));
                     let times = found.iter().filter(|event| **event == entered).count();
                     assert_eq!(times, usize::from(has_entry));
                 }
@@ -117,8 +118,10 @@ fn a_clause_goes_where_it_would_be_split_and_only_there() {
         for index in [1, 2] {
             assert_eq!(dropped(&after(&sample, &[index])), [InstIndex(1)]);
         }
-        let removal =
-            Edits { replaced: [(InstIndex(3), Code::default())].into(), ..Edits::default() };
+        let removal = Edits {
+            replaced: [(InstIndex(3), InsertedCode::default())].into(),
+            ..Edits::default()
+        };
         assert_eq!(dropped(&removal), [InstIndex(1)]);
         let layout = laid_out(&sample, &before(&sample, &[2]));
         assert_eq!(layout.places[InstIndex(1)].inst, None);
@@ -210,12 +213,12 @@ fn inserted_code_finds_data_instructions_and_routines() {
     ];
     let edits = Edits {
         before: [
-            (InstIndex(0), Code { pieces: vec![address(Reference::Data(data))] }),
-            (InstIndex(1), Code { pieces: call.to_vec() }),
-            (InstIndex(2), Code { pieces: vec![address(Reference::Inst(InstIndex(1)))] }),
+            (InstIndex(0), InsertedCode { pieces: vec![address(Reference::Data(data))] }),
+            (InstIndex(1), InsertedCode { pieces: call.to_vec() }),
+            (InstIndex(2), InsertedCode { pieces: vec![address(Reference::Inst(InstIndex(1)))] }),
         ]
         .into(),
-        routines: vec![Code {
+        routines: vec![InsertedCode {
             pieces: vec![word("s_movk_i32 s90, 8"), word("s_setpc_b64 s[94:95]")],
         }],
         ..Edits::default()
@@ -291,7 +294,7 @@ fn a_trampoline_that_is_too_far_is_refused_with_its_site() {
 fn malformed_code_is_refused() {
     let sample = sample("gfx90a", "s_nop 0\ns_endpgm\n");
     for piece in [Piece::bytes(&[0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
-        let code = Code { pieces: vec![piece] };
+        let code = InsertedCode { pieces: vec![piece] };
         let edits = Edits { before: [(InstIndex(0), code)].into(), ..Edits::default() };
         let error = refused(&sample, &edits, sample.free_address(0));
         assert!(matches!(error, LayoutError::Piece { .. }), "{error}");

@@ -3,7 +3,7 @@
 use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
 use crate::flow::{FunctionIndex, InstIndex, Key};
-use crate::layout::{Edits, Layout, LayoutError, Placement, Purpose, relayout};
+use crate::layout::{CodeLayout, Edits, InsertPurpose, LayoutError, Placement, relayout};
 use flipwave_isa::{Pc, Sgpr};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -81,7 +81,7 @@ fn sample(processor: &str, functions: &[(String, String)]) -> Sample {
 struct Dose {
     /// One of so many instructions is edited.
     one_in: u32,
-    /// Bytes of filling behind a marker.
+    /// Bytes of filling after a marker.
     filling: Range<u32>,
     /// Whether functions may stay.
     trampolines: bool,
@@ -97,23 +97,23 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
     for (index, inst) in sample.program.instructions.iter().enumerate() {
         let index = InstIndex(index as u32);
         if dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(Purpose::Before(index)), fill(dice));
+            let code = marking(sample, marker(InsertPurpose::Before(index)), fill(dice));
             edits.before.insert(index, code);
         }
         let is_plain = inst.operation.name() == "s_movk_i32";
         if is_plain && dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(Purpose::Instead(index)), fill(dice));
+            let code = marking(sample, marker(InsertPurpose::Instead(index)), fill(dice));
             edits.replaced.insert(index, code);
         }
         if has_after(inst) && dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(Purpose::After(index)), fill(dice));
+            let code = marking(sample, marker(InsertPurpose::After(index)), fill(dice));
             edits.after.insert(index, code);
         }
     }
     for (index, _) in sample.program.functions.iter().enumerate() {
         let index = FunctionIndex(index as u32);
         if dice.below(2) == 0 {
-            let code = marking(sample, marker(Purpose::Entry(index)), fill(dice));
+            let code = marking(sample, marker(InsertPurpose::Entry(index)), fill(dice));
             edits.entries.insert(index, code);
         }
         if dose.trampolines && dice.below(2) == 0 {
@@ -124,7 +124,7 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
 }
 
 /// Everything that must hold whatever is executed.
-pub fn check_shape(sample: &Sample, layout: &Layout) {
+pub fn check_shape(sample: &Sample, layout: &CodeLayout) {
     let inserted = || layout.inserted.iter().map(|(range, _)| range.clone());
     assert!(inserted().is_sorted_by_key(|range| range.start));
     check_old_text(sample, layout);
@@ -165,7 +165,7 @@ pub fn check_shape(sample: &Sample, layout: &Layout) {
 
 /// What changes in the old text is an instruction that stays and leads elsewhere, or inserted; and
 /// what is inserted there stands over nothing that stays.
-fn check_old_text(sample: &Sample, layout: &Layout) {
+fn check_old_text(sample: &Sample, layout: &CodeLayout) {
     let old = layout.inserted.iter().filter(|(range, _)| range.start < layout.address);
     let old: Vec<&Range<u64>> = old.map(|(range, _)| range).collect();
     let staying: Vec<Range<u64>> = sample
@@ -187,7 +187,13 @@ fn check_old_text(sample: &Sample, layout: &Layout) {
     }
 }
 
-fn check(sample: &Sample, edits: &Edits, layout: &Layout, seed: u64, length: usize) -> Vec<Event> {
+fn check(
+    sample: &Sample,
+    edits: &Edits,
+    layout: &CodeLayout,
+    seed: u64,
+    length: usize,
+) -> Vec<Event> {
     check_shape(sample, layout);
     let start = sample.program.instructions[InstIndex(0)].pc;
     let wanted = expected(sample, edits, layout, start, seed, length);
@@ -265,7 +271,8 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
             continue;
         }
         let after = sample.program.control(inst).has_after() && dice.below(2) == 0;
-        let purpose = if after { Purpose::After(index) } else { Purpose::Before(index) };
+        let purpose =
+            if after { InsertPurpose::After(index) } else { InsertPurpose::Before(index) };
         let code = marking(sample, marker(purpose), 0);
         if after {
             edits.after.insert(index, code)
@@ -273,9 +280,10 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
             edits.before.insert(index, code)
         };
     }
-    edits
-        .entries
-        .insert(FunctionIndex(0), marking(sample, marker(Purpose::Entry(FunctionIndex(0))), 0));
+    edits.entries.insert(
+        FunctionIndex(0),
+        marking(sample, marker(InsertPurpose::Entry(FunctionIndex(0))), 0),
+    );
     edits
 }
 

@@ -1,6 +1,8 @@
 //! Programs whose flow is known because they are written for the test.
 
-use crate::flow::{AddressChain, BlockIndex, Function, IndexRange, IndexVec, InstIndex, Program};
+use crate::flow::{
+    AddressChain, BlockIndex, Disassembly, Function, IndexRange, IndexVec, InstIndex,
+};
 use flipwave_codeobj::{CodeObject, SymbolKind};
 use flipwave_isa::{Inst, Isa, Pc, Role, Sgpr, Value};
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Sample {
     pub isa: Isa,
     pub object: CodeObject,
-    pub program: Program,
+    pub program: Disassembly,
 }
 
 impl Sample {
@@ -44,7 +46,7 @@ impl Sample {
         Sample { isa, object, program }
     }
 
-    /// The first 256-aligned address behind all segments, and some distance.
+    /// The first 256-aligned address after all segments, and some distance.
     pub fn free_address(&self, distance: u64) -> Pc {
         let end = self.object.segments().iter().map(|segment| segment.end()).max();
         Pc((end.expect("a segment") + distance).next_multiple_of(0x1000))
@@ -83,7 +85,7 @@ fn assembled(processor: &str, text: &str) -> Vec<u8> {
     std::fs::read(object).expect("what clang wrote")
 }
 
-fn program(object: &CodeObject, isa: &Isa) -> Program {
+fn program(object: &CodeObject, isa: &Isa) -> Disassembly {
     let mut symbols: Vec<_> =
         object.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function).collect();
     symbols.sort_by_key(|symbol| symbol.address);
@@ -112,7 +114,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
             unresolved: Vec::new(),
         });
     }
-    Program {
+    Disassembly {
         target: object.target().clone(),
         wave_size: isa.wave_size(),
         accum_offset: None,
@@ -123,7 +125,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
     }
 }
 
-/// `s_getpc_b64` with two additions right behind it.
+/// `s_getpc_b64` with two additions right after it.
 fn chains(instructions: &[Inst]) -> Vec<AddressChain> {
     let constant = |inst: &Inst| {
         inst.sources().find_map(|operand| match operand.value {
@@ -138,7 +140,7 @@ fn chains(instructions: &[Inst]) -> Vec<AddressChain> {
         let is_add = low.operation.name() == "s_add_u32" && high.operation.name() == "s_addc_u32";
         (getpc.operation.name() == "s_getpc_b64" && is_add).then_some(())?;
         let sum = u64::from(constant(high)?) << 32 | u64::from(constant(low)?);
-        let at = |behind: usize| InstIndex((index + behind) as u32);
+        let at = |after: usize| InstIndex((index + after) as u32);
         Some(AddressChain {
             getpc: at(0),
             low: at(1),

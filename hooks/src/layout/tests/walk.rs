@@ -3,7 +3,7 @@
 
 use super::sample::{Sample, sgpr};
 use crate::flow::{FunctionIndex, InstIndex};
-use crate::layout::{Code, Edits, Layout, Piece, Placement, Purpose};
+use crate::layout::{CodeLayout, Edits, InsertPurpose, InsertedCode, Piece, Placement};
 use flipwave_isa::{Inst, Pc, Role, Sgpr, Value};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -29,7 +29,7 @@ pub enum Event {
 const MARKER: u8 = 90;
 
 /// Code that marks itself and jumps over `filling` bytes.
-pub fn marking(sample: &Sample, marker: u16, filling: usize) -> Code {
+pub fn marking(sample: &Sample, marker: u16, filling: usize) -> InsertedCode {
     let word = |text: &str| sample.isa.assemble(text).expect(text);
     let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
     let mut pieces = vec![Piece::bytes(&word(&format!("s_movk_i32 s{MARKER}, {}", marker as i16)))];
@@ -37,18 +37,18 @@ pub fn marking(sample: &Sample, marker: u16, filling: usize) -> Code {
         pieces.push(Piece::Branch { word: branch, to: 3 });
         pieces.push(Piece::bytes(&word("s_nop 0").repeat(filling / 4)));
     }
-    Code { pieces }
+    InsertedCode { pieces }
 }
 
 /// The marker of code for something.
-pub fn marker(purpose: Purpose) -> u16 {
+pub fn marker(purpose: InsertPurpose) -> u16 {
     let (kind, index) = match purpose {
-        Purpose::Before(InstIndex(index)) => (0, index),
-        Purpose::After(InstIndex(index)) => (1, index),
-        Purpose::Instead(InstIndex(index)) => (2, index),
-        Purpose::Entry(FunctionIndex(index)) => (3, index),
-        Purpose::Routine(index) => (4, index as u32),
-        Purpose::Island => (5, 0),
+        InsertPurpose::Before(InstIndex(index)) => (0, index),
+        InsertPurpose::After(InstIndex(index)) => (1, index),
+        InsertPurpose::Instead(InstIndex(index)) => (2, index),
+        InsertPurpose::Entry(FunctionIndex(index)) => (3, index),
+        InsertPurpose::Routine(index) => (4, index as u32),
+        InsertPurpose::Island => (5, 0),
     };
     assert!(index < 1 << 13, "no marker left");
     kind << 13 | index as u16
@@ -138,7 +138,7 @@ fn marked(inst: &Inst) -> Option<u16> {
 pub fn expected(
     sample: &Sample,
     edits: &Edits,
-    layout: &Layout,
+    layout: &CodeLayout,
     start: Pc,
     seed: u64,
     length: usize,
@@ -176,13 +176,13 @@ pub fn expected(
             }
         };
         if runs_once && edits.entries.contains_key(&function) {
-            events.push(Event::Marker(marker(Purpose::Entry(function))));
+            events.push(Event::Marker(marker(InsertPurpose::Entry(function))));
         }
         if edits.before.contains_key(&index) {
-            events.push(Event::Marker(marker(Purpose::Before(index))));
+            events.push(Event::Marker(marker(InsertPurpose::Before(index))));
         }
         let way = if edits.replaced.contains_key(&index) {
-            events.push(Event::Marker(marker(Purpose::Instead(index))));
+            events.push(Event::Marker(marker(InsertPurpose::Instead(index))));
             Way::Next
         } else {
             if !layout.dropped.contains(&index) {
@@ -202,7 +202,7 @@ pub fn expected(
         }
         let mut after = |index| {
             if edits.after.contains_key(&index) {
-                events.push(Event::Marker(marker(Purpose::After(index))));
+                events.push(Event::Marker(marker(InsertPurpose::After(index))));
             }
         };
         from = Some(index);
@@ -235,7 +235,7 @@ pub fn expected(
 /// What the new code executes from an address on.
 pub fn executed(
     sample: &Sample,
-    layout: &Layout,
+    layout: &CodeLayout,
     start: Pc,
     seed: u64,
     length: usize,
@@ -300,16 +300,16 @@ pub fn executed(
     events
 }
 
-fn in_new(layout: &Layout, pc: u64) -> bool {
+fn in_new(layout: &CodeLayout, pc: u64) -> bool {
     pc.checked_sub(layout.address).is_some_and(|at| at < layout.bytes.len() as u64)
 }
 
-fn is_patched(layout: &Layout, pc: u64) -> bool {
+fn is_patched(layout: &CodeLayout, pc: u64) -> bool {
     layout.patches.iter().any(|patch| patch.address == pc)
 }
 
 /// Up to 20 bytes of the result: new text, or old text with its patches if it stays.
-fn bytes(sample: &Sample, layout: &Layout, pc: u64) -> Option<Vec<u8>> {
+fn bytes(sample: &Sample, layout: &CodeLayout, pc: u64) -> Option<Vec<u8>> {
     if in_new(layout, pc) {
         let rest = &layout.bytes[(pc - layout.address) as usize..];
         return Some(rest[..rest.len().min(20)].to_vec());

@@ -54,12 +54,11 @@ impl<'a> Build<'a> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let inst = &program.instructions[at];
-        let source = instrumentation.sources.get(call.source.0);
-        let (Some(source), Some((points, known))) = (source, entries.get_mut(call.source.0)) else {
-            return Err(RewriteError::NoSource { index: call.source.0 });
-        };
+        let index = call.source.0;
+        let source = instrumentation.sources.get(index).ok_or(RewriteError::NoSource { index })?;
+        let (points, known) = &mut entries[index];
         if when == When::After && !program.control(inst).has_after() {
-            self.refuse(at, when, &call.function, "control does not come back behind it".into());
+            self.refuse(at, when, &call.function, "control does not come back after it".into());
             return Ok(());
         }
         let function = source.function(&call.function)?;

@@ -4,11 +4,11 @@ use super::{Bound, Build};
 use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
-use crate::layout::{Code, Edits, Piece};
+use crate::layout::{Edits, InsertedCode, Piece};
 use crate::registers::{Allocation, Component};
-use crate::rewrite::homes::{Keeping, Kept, Search, Wants};
+use crate::rewrite::homes::{HomeNeeds, HomeSearch, Keeping, Kept};
 use crate::rewrite::{HookCall, Instead, RewriteError, When, growth, jumps, placements, prologue};
-use crate::site::{self, Call, Site, Weaver};
+use crate::site::{self, CallGenerator, InsertionPoint, SiteCall};
 use flipwave_codeobj::Descriptor;
 use flipwave_isa::counter::Counters;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
@@ -16,21 +16,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// All code of a rewrite.
 #[derive(Default)]
-pub(super) struct Woven<'a> {
+pub(super) struct Insertions<'a> {
     pub edits: Edits,
     /// The calls at each site.
-    pub calls: BTreeMap<(InstIndex, When), Vec<Placed<'a>>>,
+    pub calls: BTreeMap<(InstIndex, When), Vec<PlacedCall<'a>>>,
     /// Instructions that stay, because something in their place could not be had.
     broken: BTreeSet<InstIndex>,
     pub kernels: BTreeMap<usize, GrownKernel>,
 }
 
 /// A call that has its code.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedCall<'a> {
     pub hook: &'a str,
     /// What it was asked to change for good.
     pub changes: RegisterSet,
-    /// Whether registers with wanted values had to make room.
+    /// Whether registers with live values had to make room.
     pub saves: bool,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct GrownKernel {
     pub moves: usize,
 }
 
-impl<'a> Woven<'a> {
-    fn add(&mut self, bound: &Bound<'a>, call: site::Woven) {
-        self.calls.entry((bound.at, bound.when)).or_default().push(Placed {
+impl<'a> Insertions<'a> {
+    fn add(&mut self, bound: &Bound<'a>, call: site::CallCode) {
+        self.calls.entry((bound.at, bound.when)).or_default().push(PlacedCall {
             hook: &bound.call.function,
             changes: call.changes,
             saves: call.saved > 0,
@@ -61,7 +61,7 @@ impl<'a> Woven<'a> {
 }
 
 /// What is known of every point of a program.
-struct State<'a> {
+struct Analyses<'a> {
     liveness: &'a Liveness<'a>,
     loads: OutstandingLoads,
     /// Whether vector instructions index registers when an instruction begins.
@@ -70,8 +70,8 @@ struct State<'a> {
     changes_exec: bool,
 }
 
-impl State<'_> {
-    /// What is wanted at a site.
+impl Analyses<'_> {
+    /// What is live at a site.
     fn live(&self, at: InstIndex, when: When) -> Live {
         let live = match when {
             When::Before => self.liveness.before(at),
@@ -96,7 +96,7 @@ fn changes_exec(call: &HookCall) -> bool {
 
 /// What the hooks of a component use.
 #[derive(Clone, Copy, Default)]
-struct Used {
+struct UsedRegisters {
     registers: RegisterSet,
     /// Where the scratch ends.
     scratch: Option<u32>,
@@ -104,26 +104,26 @@ struct Used {
 
 impl<'a> Build<'a> {
     /// Makes the code of every site and every entry, to be put to `address`.
-    pub(super) fn weave(
+    pub(super) fn insert(
         &mut self,
         data: &[(Pc, HookData)],
         liveness: &Liveness<'_>,
         address: Pc,
-    ) -> Result<Woven<'a>, RewriteError> {
+    ) -> Result<Insertions<'a>, RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let counters = instrumentation.rules.counters;
         let loads = OutstandingLoads::new(program, counters);
         let changes_exec = self.bound.iter().any(|bound| changes_exec(bound.call));
-        let state = State { liveness, loads, index_mode: index_mode(program), changes_exec };
+        let analyses = Analyses { liveness, loads, index_mode: index_mode(program), changes_exec };
         let mut assembler = Assembler::new(program.isa()?);
-        let mut woven = Woven::default();
+        let mut insertions = Insertions::default();
         let placements = placements::choose(program, &instrumentation.placements);
-        woven.edits.placements = placements.enumerated().map(|(at, own)| (at, *own)).collect();
+        insertions.edits.placements = placements.enumerated().map(|(at, own)| (at, *own)).collect();
         let far = jumps::far(instrumentation.object, program, &placements, address);
         for (at, requests) in &instrumentation.requests {
             if let Some(Instead::Text(text)) = &requests.instead {
-                woven.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
+                insertions.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
             }
         }
         let bound = std::mem::take(&mut self.bound);
@@ -133,98 +133,106 @@ impl<'a> Build<'a> {
         }
         for component in &instrumentation.components {
             let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'a>>> = BTreeMap::new();
-            let mut wants = Wants::default();
+            let mut needs = HomeNeeds::default();
             let functions = component.functions.iter();
             for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
                 sites.entry((bound.at, bound.when)).or_default().push(bound);
-                wants.add(&bound.inputs, self.body(bound));
+                needs.add(&bound.inputs, self.body(bound));
             }
             if sites.is_empty() {
                 continue;
             }
             let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
-            let search = Search {
+            let search = HomeSearch {
                 object: instrumentation.object,
                 program,
                 component,
                 liveness,
-                loads: &state.loads,
+                loads: &analyses.loads,
                 placements: &placements,
-                asked: &|| self.asked_when_dead(component, &sites, &state, data, assembler.isa()),
+                asked: &|| {
+                    self.asked_when_dead(component, &sites, &analyses, data, assembler.isa())
+                },
                 order: &instrumentation.keeping,
                 data: first.unwrap_or(Pc(0)),
             };
-            let kept = search.homes(&wants);
-            let mut weaver = Weaver::new(component, &mut assembler, program, counters);
-            let mut used = self.component(&sites, &state, &kept, &mut weaver, data, &mut woven);
-            slide(&kept, counters, &mut assembler, &mut woven)?;
+            let kept = search.homes(&needs);
+            let mut generator = CallGenerator::new(component, &mut assembler, program, counters);
+            let mut used =
+                self.component(&sites, &analyses, &kept, &mut generator, data, &mut insertions);
+            slide(&kept, counters, &mut assembler, &mut insertions)?;
             let far = far.iter().copied().filter(|own| component.functions.contains(own));
-            let search =
-                jumps::Search::new(program, liveness, &state.loads, component, kept.registers());
+            let search = jumps::PairSearch::new(
+                program,
+                liveness,
+                &analyses.loads,
+                component,
+                kept.registers(),
+            );
             for (at, pair) in far.flat_map(|own| search.pairs(own)) {
                 used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
-                woven.edits.free_pairs.insert(at, pair);
+                insertions.edits.free_pairs.insert(at, pair);
             }
-            self.start(component, &kept, used, &mut assembler, &mut woven)?;
+            self.start(component, &kept, used, &mut assembler, &mut insertions)?;
         }
-        for at in std::mem::take(&mut woven.broken) {
-            woven.edits.replaced.remove(&at);
-            for call in woven.calls.remove(&(at, When::Instead)).unwrap_or_default() {
+        for at in std::mem::take(&mut insertions.broken) {
+            insertions.edits.replaced.remove(&at);
+            for call in insertions.calls.remove(&(at, When::Instead)).unwrap_or_default() {
                 let reason = "another hook in place of the instruction cannot be called";
                 self.refuse(at, When::Instead, call.hook, reason.to_owned());
             }
         }
-        Ok(woven)
+        Ok(insertions)
     }
 
-    /// The code of the sites of the weaver's component; gives the registers that it uses.
+    /// The code of the sites of the generator's component; gives the registers that it uses.
     fn component(
         &mut self,
         sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'a>>>,
-        state: &State<'_>,
+        analyses: &Analyses<'_>,
         kept: &Kept,
-        weaver: &mut Weaver<'_>,
+        generator: &mut CallGenerator<'_>,
         data: &[(Pc, HookData)],
-        woven: &mut Woven<'a>,
-    ) -> Used {
+        insertions: &mut Insertions<'a>,
+    ) -> UsedRegisters {
         let program = &self.instrumentation.program;
-        let mut used = Used { registers: kept.registers(), scratch: None };
-        let functions = weaver.component().functions.iter();
+        let mut used = UsedRegisters { registers: kept.registers(), scratch: None };
+        let functions = generator.component().functions.iter();
         let functions = functions.map(|own| &program.functions[*own]);
         for block in functions.flat_map(|function| function.blocks.iter()) {
-            let mut visit = |at, when, under_way: &Outstanding| {
+            let mut visit = |at, when, outstanding: &Outstanding| {
                 let Some(calls) = sites.get(&(at, when)) else { return };
-                let live = state.live(at, when);
+                let live = analyses.live(at, when);
                 // A switch of the mode is followed by what it is for, in the same block.
                 let point = if when == When::After { at.next() } else { at };
-                let index_mode = state.index_mode.get(point).copied().unwrap_or_default();
+                let index_mode = analyses.index_mode.get(point).copied().unwrap_or_default();
                 let homes = kept.at(program, at, when);
                 let (homes, asked) = (&*homes, kept.asked);
-                let site = Site { live, under_way, index_mode, homes, asked };
+                let site = InsertionPoint { live, outstanding, index_mode, homes, asked };
                 for bound in calls {
                     let call = self.call(bound, data);
-                    match weaver.call(&site, &call) {
+                    match generator.call(&site, &call) {
                         Ok(call) => {
                             used.registers = used.registers.union(call.used);
                             used.scratch = used.scratch.max(call.scratch);
-                            woven.add(bound, call);
+                            insertions.add(bound, call);
                         }
                         Err(reason) => {
                             self.refuse(at, when, &bound.call.function, reason.to_string());
                             if when == When::Instead {
-                                woven.broken.insert(at);
+                                insertions.broken.insert(at);
                             }
                         }
                     }
                 }
             };
             let mut previous = None;
-            let end = state.loads.walk(program, block, |at, under_way| {
+            let end = analyses.loads.walk(program, block, |at, outstanding| {
                 if let Some(previous) = previous.replace(at) {
-                    visit(previous, When::After, under_way);
+                    visit(previous, When::After, outstanding);
                 }
-                visit(at, When::Before, under_way);
-                visit(at, When::Instead, under_way);
+                visit(at, When::Before, outstanding);
+                visit(at, When::Instead, outstanding);
             });
             if let Some(last) = previous {
                 visit(last, When::After, &end);
@@ -238,9 +246,9 @@ impl<'a> Build<'a> {
     }
 
     /// A hook and what it is given.
-    fn call<'b>(&'b self, bound: &'b Bound<'_>, data: &'b [(Pc, HookData)]) -> Call<'b> {
+    fn call<'b>(&'b self, bound: &'b Bound<'_>, data: &'b [(Pc, HookData)]) -> SiteCall<'b> {
         let (address, symbols) = &data[bound.call.source.0];
-        Call {
+        SiteCall {
             body: self.body(bound),
             inputs: &bound.inputs,
             results: &bound.call.results,
@@ -255,7 +263,7 @@ impl<'a> Build<'a> {
         &self,
         component: &Component,
         sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
-        state: &State<'_>,
+        analyses: &Analyses<'_>,
         data: &[(Pc, HookData)],
         isa: &Isa,
     ) -> RegisterSet {
@@ -269,7 +277,7 @@ impl<'a> Build<'a> {
         });
         let dead = of_calls
             .chain(of_text)
-            .map(|(at, when, named)| named.difference(state.live(at, when).active));
+            .map(|(at, when, named)| named.difference(analyses.live(at, when).active));
         dead.fold(RegisterSet::EMPTY, RegisterSet::union)
     }
 
@@ -278,9 +286,9 @@ impl<'a> Build<'a> {
         &mut self,
         component: &Component,
         kept: &Kept,
-        used: Used,
+        used: UsedRegisters,
         assembler: &mut Assembler,
-        woven: &mut Woven<'_>,
+        insertions: &mut Insertions<'_>,
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
@@ -302,37 +310,37 @@ impl<'a> Build<'a> {
             let before = Allocation::of(kernel, target);
             let after = before.with(used.registers.union(entry.used));
             if !entry.code.pieces.is_empty() {
-                woven.edits.entries.insert(function, entry.code);
+                insertions.edits.entries.insert(function, entry.code);
             }
             let descriptor = growth::grown(&entry.descriptor, target, after);
             let (name, state) = (kernel.name.to_string(), kept.ways.clone());
             let grown = GrownKernel { name, descriptor, before, after, state, moves };
-            woven.kernels.insert(index, grown);
+            insertions.kernels.insert(index, grown);
         }
         Ok(())
     }
 }
 
-/// The moves of state, behind all hooks before the same instruction.
+/// The moves of state, after all hooks before the same instruction.
 fn slide(
     kept: &Kept,
     counters: Counters,
     assembler: &mut Assembler,
-    woven: &mut Woven<'_>,
+    insertions: &mut Insertions<'_>,
 ) -> Result<(), HookError> {
     for (at, own) in kept.moves() {
         let mut text = counters.wait_for(&own.waits);
         for step in &own.moves {
             text = text + "\n" + &step.text();
         }
-        woven.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
+        insertions.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
     }
     Ok(())
 }
 
 /// Instructions from text, one a piece.
-fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
-    let mut code = Code::default();
+fn text_code(assembler: &mut Assembler, text: &str) -> Result<InsertedCode, HookError> {
+    let mut code = InsertedCode::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         code.pieces.push(Piece::bytes(assembler.assemble(line)?));
     }

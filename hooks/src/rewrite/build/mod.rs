@@ -10,10 +10,10 @@ use crate::checker::{self, Claims, Inserted};
 use crate::dataflow::Liveness;
 use crate::flow::InstIndex;
 use crate::hook::{self, CompiledHooks, HookData, InputValue};
-use crate::layout::{Layout, Placement, Purpose};
+use crate::layout::{CodeLayout, InsertPurpose, Placement};
 use flipwave_codeobj::{DataSymbol, Editor};
 use flipwave_isa::{Pc, RegisterSet};
-use insert::Woven;
+use insert::Insertions;
 use std::time::Instant;
 
 /// A hook call whose values are known to the instruction.
@@ -54,13 +54,13 @@ impl Build<'_> {
         let data = self.add_data(&mut editor)?;
         let liveness = Liveness::new(program);
         let address = Pc(editor.free_address());
-        let mut woven = self.weave(&data, &liveness, address)?;
-        let layout = self.lay_out(&mut woven, address)?;
-        let placed = || woven.calls.values().flatten();
+        let mut insertions = self.insert(&data, &liveness, address)?;
+        let layout = self.lay_out(&mut insertions, address)?;
+        let placed = || insertions.calls.values().flatten();
         self.report.placed = placed().count();
         self.report.without_saves = placed().filter(|call| !call.saves).count();
         put_code(&mut editor, &layout)?;
-        for (kernel, grown) in &woven.kernels {
+        for (kernel, grown) in &insertions.kernels {
             let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
             editor.set_metadata(*kernel, change)?;
             editor.set_descriptor(*kernel, grown.descriptor.clone())?;
@@ -76,7 +76,7 @@ impl Build<'_> {
         let written = editor.finish()?;
         self.report.debug_lost = written.debug_lost;
         let new = written.object;
-        let claims = claims(instrumentation, &layout, &woven);
+        let claims = claims(instrumentation, &layout, &insertions);
         self.report.rewriting += start.elapsed();
         if instrumentation.is_checked {
             let start = Instant::now();
@@ -96,7 +96,7 @@ impl Build<'_> {
         for (source, hooks) in self.hooks.iter().enumerate() {
             let data = hooks.data.clone();
             if let Some(pointer) = data.pointers.first() {
-                let holds = |own: &hook::DataSymbol| {
+                let holds = |own: &hook::HookSymbol| {
                     (own.offset..own.offset + own.size).contains(&pointer.at)
                 };
                 let variable = data.symbols.iter().find(|(_, own)| holds(own));
@@ -121,7 +121,7 @@ impl Build<'_> {
     }
 }
 
-fn put_code(editor: &mut Editor<'_>, layout: &Layout) -> Result<(), RewriteError> {
+fn put_code(editor: &mut Editor<'_>, layout: &CodeLayout) -> Result<(), RewriteError> {
     let (address, bytes, moved) = (layout.address, layout.bytes.clone(), layout.moved());
     if layout.keeps_old_text() {
         for patch in &layout.patches {
@@ -134,15 +134,23 @@ fn put_code(editor: &mut Editor<'_>, layout: &Layout) -> Result<(), RewriteError
     Ok(())
 }
 
-fn placement(instrumentation: &Instrumentation<'_>, layout: &Layout, kernel: usize) -> Placement {
+fn placement(
+    instrumentation: &Instrumentation<'_>,
+    layout: &CodeLayout,
+    kernel: usize,
+) -> Placement {
     let function = instrumentation.program.kernel(kernel);
     function.map_or(Placement::Inline, |function| layout.placements[function])
 }
 
-/// What the checker is told.
-fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven<'_>) -> Claims {
+/// What the checker is to prove.
+fn claims(
+    instrumentation: &Instrumentation<'_>,
+    layout: &CodeLayout,
+    insertions: &Insertions<'_>,
+) -> Claims {
     let changed = |at: InstIndex, when| {
-        let calls = woven.calls.get(&(at, when)).into_iter().flatten();
+        let calls = insertions.calls.get(&(at, when)).into_iter().flatten();
         let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
         let inst = &instrumentation.program.instructions[at];
         match when {
@@ -153,10 +161,12 @@ fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven<
     };
     let inserted = layout.inserted.iter().map(|(range, purpose)| {
         let (at, changes) = match purpose {
-            Purpose::Before(at) => (Some(*at), changed(*at, When::Before)),
-            Purpose::After(at) => (Some(*at), changed(*at, When::After)),
-            Purpose::Instead(at) => (Some(*at), changed(*at, When::Instead)),
-            Purpose::Entry(_) | Purpose::Routine(_) | Purpose::Island => (None, RegisterSet::EMPTY),
+            InsertPurpose::Before(at) => (Some(*at), changed(*at, When::Before)),
+            InsertPurpose::After(at) => (Some(*at), changed(*at, When::After)),
+            InsertPurpose::Instead(at) => (Some(*at), changed(*at, When::Instead)),
+            InsertPurpose::Entry(_) | InsertPurpose::Routine(_) | InsertPurpose::Island => {
+                (None, RegisterSet::EMPTY)
+            }
         };
         Inserted { range: range.clone(), at, changes }
     });

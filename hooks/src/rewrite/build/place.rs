@@ -1,9 +1,9 @@
 //! Addresses for the code, without the sites that turn out not to be reachable.
 
 use super::Build;
-use super::insert::Woven;
+use super::insert::Insertions;
 use crate::flow::InstIndex;
-use crate::layout::{self, Layout, LayoutError, Placement};
+use crate::layout::{self, CodeLayout, LayoutError, Placement};
 use crate::rewrite::{Instrumentation, RewriteError, When, hazards};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
@@ -12,30 +12,33 @@ impl Build<'_> {
     /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
     pub(super) fn lay_out(
         &mut self,
-        woven: &mut Woven<'_>,
+        insertions: &mut Insertions<'_>,
         address: Pc,
-    ) -> Result<Layout, RewriteError> {
+    ) -> Result<CodeLayout, RewriteError> {
         let Instrumentation { rules, object, program, .. } = self.instrumentation;
         let isa = program.isa()?;
         loop {
-            let stays = woven.edits.placements.values().any(|own| *own == Placement::Trampoline);
+            let stays =
+                insertions.edits.placements.values().any(|own| *own == Placement::Trampoline);
             // Only where code stays are there sites that cannot be reached, and a next round.
             let mut edits = match stays {
-                true => woven.edits.clone(),
-                false => std::mem::take(&mut woven.edits),
+                true => insertions.edits.clone(),
+                false => std::mem::take(&mut insertions.edits),
             };
             let padding = hazards::pad(*rules, program, &mut edits, &isa)?;
             match layout::relayout(object, program, &edits, address) {
                 Err(LayoutError::Sites(refused)) if stays => {
                     let sites: BTreeMap<InstIndex, String> = refused
                         .iter()
-                        .filter_map(|(pc, reason)| Some((self.site(woven, *pc)?, reason.clone())))
+                        .filter_map(|(pc, reason)| {
+                            Some((self.site(insertions, *pc)?, reason.clone()))
+                        })
                         .collect();
                     if sites.is_empty() {
                         return Err(LayoutError::Sites(refused).into());
                     }
                     for (at, reason) in sites {
-                        self.leave_out(woven, at, &reason);
+                        self.leave_out(insertions, at, &reason);
                     }
                 }
                 other => {
@@ -66,24 +69,24 @@ impl Build<'_> {
 
     /// The site that is to blame for an instruction that cannot be displaced: itself or, where
     /// only padding stands before it, the nearest.
-    fn site(&self, woven: &Woven<'_>, pc: Pc) -> Option<InstIndex> {
+    fn site(&self, insertions: &Insertions<'_>, pc: Pc) -> Option<InstIndex> {
         let program = &self.instrumentation.program;
         let at = program.at(pc)?;
         let function = &program.functions[program.function_of(at)];
-        woven.edits.nearest(at, function.instructions)
+        insertions.edits.nearest(at, function.instructions)
     }
 
     /// Takes a site out that has turned out not to be reachable.
-    fn leave_out(&mut self, woven: &mut Woven<'_>, at: InstIndex, reason: &str) {
+    fn leave_out(&mut self, insertions: &mut Insertions<'_>, at: InstIndex, reason: &str) {
         for (when, edits) in [
-            (When::Before, &mut woven.edits.before),
-            (When::After, &mut woven.edits.after),
-            (When::Instead, &mut woven.edits.replaced),
+            (When::Before, &mut insertions.edits.before),
+            (When::After, &mut insertions.edits.after),
+            (When::Instead, &mut insertions.edits.replaced),
         ] {
             if edits.remove(&at).is_none() {
                 continue;
             }
-            let calls = woven.calls.remove(&(at, when)).unwrap_or_default();
+            let calls = insertions.calls.remove(&(at, when)).unwrap_or_default();
             if calls.is_empty() {
                 // Other instructions in place of it.
                 self.refuse(at, when, "", reason.to_owned());

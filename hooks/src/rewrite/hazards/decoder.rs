@@ -56,7 +56,7 @@ impl<'a> Decoder<'a> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let inst = self.isa.decode(rest, Pc(0))?;
-            rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
+            rest = &rest[usize::from(inst.size)..];
             let roles = Rc::new(self.rows.roles(&inst));
             insts.push(Inserted { inst: Rc::new(inst), roles });
         }

@@ -10,7 +10,7 @@ mod search;
 mod slot;
 mod stream;
 
-use crate::flow::Program;
+use crate::flow::Disassembly;
 use crate::layout::Edits;
 use decoder::Decoder;
 use flipwave_isa::{Isa, Rules};
@@ -22,7 +22,7 @@ use stream::Streams;
 /// [`PaddingError`] for pieces that are no instructions of the target.
 pub fn pad(
     rules: Rules,
-    program: &Program,
+    program: &Disassembly,
     edits: &mut Edits,
     isa: &Isa,
 ) -> Result<u32, PaddingError> {

@@ -1,7 +1,7 @@
 //! Where padding goes.
 
 use crate::flow::{FunctionIndex, InstIndex};
-use crate::layout::{Code, Edits, Piece};
+use crate::layout::{Edits, InsertedCode, Piece};
 
 /// Where an instruction of the new code is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,15 +41,15 @@ impl Slot {
 }
 
 /// Puts `padding` before an instruction. What branched to it comes to the padding.
-fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
+fn insert(code: &mut InsertedCode, at: Point, padding: Vec<Vec<u8>>) {
     let Point { piece: mut at, offset } = at;
-    let behind = match code.pieces.get_mut(at) {
+    let after = match code.pieces.get_mut(at) {
         Some(Piece::Bytes(bytes)) if offset > 0 => {
             Some(Piece::Bytes(bytes.drain(offset.min(bytes.len())..).collect()))
         }
         _ => None,
     };
-    let more = padding.len() + usize::from(behind.is_some());
+    let more = padding.len() + usize::from(after.is_some());
     for piece in &mut code.pieces {
         if let Piece::Branch { to, .. } = piece
             && *to > at
@@ -57,6 +57,6 @@ fn insert(code: &mut Code, at: Point, padding: Vec<Vec<u8>>) {
             *to += more;
         }
     }
-    at += usize::from(behind.is_some());
-    code.pieces.splice(at..at, padding.iter().map(|bytes| Piece::bytes(bytes)).chain(behind));
+    at += usize::from(after.is_some());
+    code.pieces.splice(at..at, padding.iter().map(|bytes| Piece::bytes(bytes)).chain(after));
 }

@@ -3,8 +3,8 @@
 use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
 use super::slot::{Point, Slot};
-use crate::flow::{BlockIndex, EdgeKind, IndexVec, Key, Program, keys};
-use crate::layout::{Code, Edits, Piece};
+use crate::flow::{BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
+use crate::layout::{Edits, InsertedCode, Piece};
 use flipwave_isa::Inst;
 use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Roles};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) struct Streams<'a> {
 impl<'a> Streams<'a> {
     /// Reads a program with edits.
     pub fn read(
-        program: &'a Program,
+        program: &'a Disassembly,
         edits: &Edits,
         decoder: &mut Decoder<'a>,
     ) -> Result<Streams<'a>, PaddingError> {
@@ -156,7 +156,7 @@ impl<'a> Streams<'a> {
 }
 
 /// Adds what runs before the first block of a function that is called, and after a call.
-fn calls(program: &Program, predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>) {
+fn calls(program: &Disassembly, predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>) {
     for function in &program.functions {
         for call in &function.calls {
             let Some(callee) = call.callee.map(|callee| &program.functions[callee]) else {
@@ -177,7 +177,7 @@ fn calls(program: &Program, predecessors: &mut IndexVec<StreamIndex, Vec<StreamI
 
 fn append<'a>(
     stream: &mut Vec<Item<'a>>,
-    code: &Code,
+    code: &InsertedCode,
     decoder: &mut Decoder<'_>,
     slot: impl Fn(Point) -> Slot,
 ) -> Result<(), PaddingError> {

@@ -2,7 +2,7 @@
 //! where it was left.
 
 use super::Ground;
-use crate::flow::{BlockEnd, BlockIndex, EdgeKind, FunctionIndex, Key, Program};
+use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, FunctionIndex, Key};
 use petgraph::unionfind::UnionFind;
 
 /// The ends of blocks, in classes that control connects.
@@ -30,22 +30,22 @@ impl Borders {
     }
 
     /// The class of a block's end; nothing where the program ends.
-    pub fn departure(&mut self, program: &Program, block: BlockIndex) -> Option<usize> {
+    pub fn departure(&mut self, program: &Disassembly, block: BlockIndex) -> Option<usize> {
         let goes_on = program.blocks[block].end != BlockEnd::EndOfProgram;
         goes_on.then(|| self.classes.find_mut(end(block)))
     }
 
-    fn connect(&mut self, program: &Program, at: BlockIndex) {
+    fn connect(&mut self, program: &Disassembly, at: BlockIndex) {
         let block = &program.blocks[at];
         let end = end(at);
-        let behind_returns = self.returns(block.function);
+        let after_returns = self.returns(block.function);
         for edge in &block.successors {
             if edge.kind != EdgeKind::Return {
                 self.classes.union(end, beginning(edge.to));
             }
         }
         if block.end == BlockEnd::Return {
-            self.classes.union(end, behind_returns);
+            self.classes.union(end, after_returns);
         }
         if !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
             return;
@@ -60,7 +60,7 @@ impl Borders {
                 self.classes.union(back, beginning(edge.to));
             }
             if block.end == BlockEnd::TailCall {
-                self.classes.union(back, behind_returns);
+                self.classes.union(back, after_returns);
             }
         }
     }

@@ -12,7 +12,7 @@ pub type Openness = [usize; 256];
 pub struct Course<'a> {
     pub openings: &'a Openings,
     pub openness: &'a Openness,
-    /// Where each word must be behind the block; anywhere if nothing comes behind it.
+    /// Where each word must be after the block; anywhere if nothing comes after it.
     pub end: Option<&'a [Sgpr]>,
 }
 

@@ -1,11 +1,11 @@
 //! State that slides: where no register is free all through a kernel, a value is moved from one
 //! dead SGPR to the next, and where it lies depends on the point of the program.
 //!
-//! A word of state is in one SGPR from before an instruction to behind it. The SGPR is dead there,
+//! A word of state is in one SGPR from before an instruction to after it. The SGPR is dead there,
 //! the instruction leaves it alone, and no load is going to deliver to it. Where control goes from
 //! one block to others, the word lies in the same SGPR at the end of the one and at the beginnings
 //! of the others; calls and returns are such ways, too. Within a block it stays as long as it can,
-//! then moves to the SGPR that lets it stay the longest, and last to where the blocks behind expect
+//! then moves to the SGPR that lets it stay the longest, and last to where the blocks after expect
 //! it. `s_mov_b32` changes neither SCC nor anything else, so a move is possible before any
 //! instruction.
 //!
@@ -19,9 +19,8 @@ mod openings;
 mod tests;
 
 use super::When;
-use crate::dataflow::Liveness;
-use crate::dataflow::OutstandingLoads;
-use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, InstIndex, Program};
+use crate::dataflow::{Liveness, OutstandingLoads};
+use crate::flow::{BlockEnd, BlockIndex, Disassembly, FunctionIndex, InstIndex};
 use crate::registers::{Move, set, sgprs};
 use borders::Borders;
 use course::{Course, Openness, most_open};
@@ -34,12 +33,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy)]
 pub struct Ground<'a> {
     /// The code.
-    pub program: &'a Program,
+    pub program: &'a Disassembly,
     /// The functions that state must get through, with all that they call.
     pub functions: &'a [FunctionIndex],
-    /// What is wanted in it.
+    /// Its liveness.
     pub liveness: &'a Liveness<'a>,
-    /// What is under way in it.
+    /// Its outstanding loads.
     pub loads: &'a OutstandingLoads,
     /// The SGPRs it may lie in where they are dead.
     pub registers: RegisterSet,
@@ -66,12 +65,12 @@ pub struct Moves {
 pub struct Slide {
     /// When control comes to a block.
     arrivals: BTreeMap<BlockIndex, Vec<Sgpr>>,
-    /// How they change their places before an instruction, behind all hooks before it.
+    /// How they change their places before an instruction, after all hooks before it.
     moves: BTreeMap<InstIndex, Moves>,
 }
 
 impl Slide {
-    /// A way for so many words all through the ground; `None` where some point has too few dead
+    /// A way for a number of words all through the ground; `None` where some point has too few dead
     /// SGPRs.
     pub fn find(ground: &Ground<'_>, words: usize) -> Option<Slide> {
         let mut borders = Borders::of(ground);
@@ -108,7 +107,7 @@ impl Slide {
             let course = Course { openings: &openings, openness: &openness, end };
             let first = ground.program.blocks[at].instructions.start;
             let moves = course.moves(arrival)?.into_iter();
-            slide.moves.extend(moves.map(|(behind, moves)| (InstIndex(first.0 + behind), moves)));
+            slide.moves.extend(moves.map(|(after, moves)| (InstIndex(first.0 + after), moves)));
             slide.arrivals.insert(at, arrival.clone());
         }
         Some(slide)
@@ -120,7 +119,7 @@ impl Slide {
     }
 
     /// Where each word is for a hook at an instruction; `None` where state does not come.
-    pub fn places(&self, program: &Program, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
+    pub fn places(&self, program: &Disassembly, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
         let index = program.block_of(at);
         let block = &program.blocks[index];
         let end = match when {

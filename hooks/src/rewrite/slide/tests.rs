@@ -2,17 +2,16 @@
 //! the code reads what it reads without it.
 
 use super::{Ground, Move, Slide};
-use crate::dataflow::Liveness;
-use crate::dataflow::OutstandingLoads;
 use crate::dataflow::liveness::tests::search::{Random, random_function};
+use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
-use crate::flow::{BlockEnd, FunctionIndex, InstIndex, Program};
+use crate::flow::{BlockEnd, Disassembly, FunctionIndex, InstIndex};
 use crate::rewrite::When;
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
 
-/// Functions of random code that call those behind them; the first is a kernel.
-fn random_program(random: &mut Random) -> Program {
+/// Functions of random code that call those after them; the first is a kernel.
+fn random_program(random: &mut Random) -> Disassembly {
     let count = 1 + random.below(4);
     let link = |function: usize| format!("s[{}:{}]", 30 + 2 * function, 31 + 2 * function);
     let functions: Vec<(String, String)> = (0..count)
@@ -46,13 +45,13 @@ fn random_program(random: &mut Random) -> Program {
     read(&functions)
 }
 
-fn read(functions: &[(&str, &str)]) -> Program {
+fn read(functions: &[(&str, &str)]) -> Disassembly {
     let object = assemble("gfx90a", &(text(functions) + &descriptor("gfx90a", functions[0].0)));
-    Program::read(&object).unwrap_or_else(|error| panic!("{error}"))
+    Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// State in all that a program's first function reaches, among the SGPRs that it names.
-fn slide(program: &Program, words: usize) -> Option<Slide> {
+fn slide(program: &Disassembly, words: usize) -> Option<Slide> {
     let functions = program.reachable(FunctionIndex(0));
     let named = program.registers_named(&functions);
     let ground = Ground {
@@ -81,13 +80,13 @@ impl Values {
 
 /// A run of a program, without state and with it.
 struct Run<'a> {
-    program: &'a Program,
+    program: &'a Disassembly,
     slide: &'a Slide,
     words: usize,
     plain: Values,
     values: Values,
     /// What loads are going to deliver.
-    under_way: Vec<(Register, u64)>,
+    outstanding: Vec<(Register, u64)>,
     next: u64,
 }
 
@@ -170,7 +169,7 @@ impl Run<'_> {
         // What code names it has waited for.
         let is_named = |(own, _): &(Register, u64)| named().any(|range| range.contains(*own));
         if inst.operation.name() == "s_waitcnt"
-            || self.under_way.iter().any(is_named)
+            || self.outstanding.iter().any(is_named)
             || random.below(4) == 0
         {
             self.deliver();
@@ -182,7 +181,7 @@ impl Run<'_> {
         }
         for register in inst.writes.iter().flat_map(|range| range.iter()) {
             self.next += 1;
-            self.under_way.push((register, 1000 + self.next));
+            self.outstanding.push((register, 1000 + self.next));
         }
         if !inst.operation.name().starts_with("s_load") {
             self.deliver_last(inst.writes.iter().map(|range| usize::from(range.words)).sum());
@@ -191,11 +190,11 @@ impl Run<'_> {
     }
 
     fn deliver(&mut self) {
-        self.deliver_last(self.under_way.len());
+        self.deliver_last(self.outstanding.len());
     }
 
     fn deliver_last(&mut self, count: usize) {
-        for (register, value) in self.under_way.split_off(self.under_way.len() - count) {
+        for (register, value) in self.outstanding.split_off(self.outstanding.len() - count) {
             self.plain.0.insert(register, value);
             self.values.0.insert(register, value);
         }
@@ -203,7 +202,12 @@ impl Run<'_> {
 }
 
 /// Follows many ways through a program.
-fn walk(program: &Program, slide: &Slide, words: usize, random: &mut Random) -> Result<(), String> {
+fn walk(
+    program: &Disassembly,
+    slide: &Slide,
+    words: usize,
+    random: &mut Random,
+) -> Result<(), String> {
     for _ in 0..20 {
         let mut run = Run {
             program,
@@ -211,7 +215,7 @@ fn walk(program: &Program, slide: &Slide, words: usize, random: &mut Random) -> 
             words,
             plain: Values::default(),
             values: Values::default(),
-            under_way: Vec::new(),
+            outstanding: Vec::new(),
             next: 0,
         };
         run.walk(random, 300)?;
@@ -219,7 +223,7 @@ fn walk(program: &Program, slide: &Slide, words: usize, random: &mut Random) -> 
     Ok(())
 }
 
-fn print(program: &Program) -> String {
+fn print(program: &Disassembly) -> String {
     program.insts().map(|(at, inst)| format!("{}: {}\n", at.0, inst.text)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Requests that cannot be fulfilled.
 
 use super::{add, call, compiler};
-use crate::flow::{InstIndex, Program};
+use crate::flow::{Disassembly, InstIndex};
 use crate::hook::Argument;
 use crate::layout::Placement;
 use crate::layout::tests::sample::Sample;
@@ -46,7 +46,7 @@ fn reason(report: Result<Report, String>) -> String {
 fn code_of_targets_without_rules_is_read_and_not_changed() {
     for processor in ["gfx803", "gfx1200"] {
         let object = sample(processor, KERNEL);
-        assert_eq!(Program::read(&object).expect("code").instructions.len(), 3);
+        assert_eq!(Disassembly::read(&object).expect("code").instructions.len(), 3);
         let error = Instrumentation::new(&object).err().expect("refused");
         assert!(matches!(error, RewriteError::NoRules(_)), "{error}");
         for words in [processor, "of 64 lanes", "can be read", "gfx9, gfx10 or gfx11"] {

@@ -2,8 +2,7 @@
 
 use super::{add, compiler};
 use crate::flow::InstIndex;
-use crate::hook::{Argument, Mask};
-use crate::hook::{VariableError, Variables};
+use crate::hook::{Argument, Mask, VariableError, Variables};
 use crate::layout::tests::sample::Sample;
 use crate::rewrite::{HookCall, Instrumentation, Rewritten, SourceIndex, When};
 use flipwave_device::{Completion, Device, Dispatch, ModuleId};

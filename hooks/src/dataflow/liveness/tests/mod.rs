@@ -4,7 +4,7 @@ pub(crate) mod search;
 
 use super::{Live, Liveness, RegisterUse, initialised};
 use crate::flow::tests::assembled::{assemble, descriptor, program, text};
-use crate::flow::{BlockIndex, Program};
+use crate::flow::{BlockIndex, Disassembly};
 use crate::registers::Allocation;
 use flipwave_isa::{Register, RegisterSet};
 
@@ -28,7 +28,7 @@ fn has_none(set: RegisterSet, names: &[&str]) -> bool {
 }
 
 /// What is live before the first instruction that is printed like `text`.
-fn before(program: &Program, text: &str) -> Live {
+fn before(program: &Disassembly, text: &str) -> Live {
     Liveness::new(program).before(program.find(text))
 }
 
@@ -146,7 +146,7 @@ fn registers_are_free_globally_and_locally() {
  s_endpgm";
     let text = text(&[("kernel", body)]) + &descriptor("gfx90a", "kernel");
     let object = assemble("gfx90a", &text);
-    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
     let kernel = &object.kernels()[0];
     let allocation = Allocation::of(kernel, object.target());

@@ -4,7 +4,7 @@
 
 use crate::dataflow::Liveness;
 use crate::flow::tests::assembled::{assemble, descriptor, text};
-use crate::flow::{InstIndex, Program};
+use crate::flow::{Disassembly, InstIndex};
 use flipwave_isa::Register;
 use std::collections::HashSet;
 
@@ -193,7 +193,7 @@ fn liveness_is_what_a_search_finds() {
         .zip(bodies.iter().map(String::as_str))
         .collect();
     let object = assemble("gfx90a", &(text(&named) + &descriptor("gfx90a", "f0")));
-    let program = Program::read(&object).unwrap_or_else(|error| panic!("{error}"));
+    let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
     let mut wanted = [0usize; 2];
     for (name, lines) in &functions {
