@@ -1,6 +1,5 @@
 //! The address that an instruction accesses, as an expression over raw inputs.
 
-use super::lower::registers;
 use super::{InputValue, Passing};
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Register, RegisterRange};
 
@@ -24,7 +23,7 @@ impl Sum {
     /// Adds registers, as an unsigned number.
     fn register(&mut self, range: Option<RegisterRange>) {
         if let Some(range) = range {
-            let name = self.input(registers(range));
+            let name = self.input(InputValue::registers(range));
             self.terms.push(format!("(unsigned long){name}"));
         }
     }
@@ -64,11 +63,11 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     sum.register(operand.vaddr);
     sum.register(operand.soffset);
     if let Some(resource) = operand.resource {
-        let name = sum.input(registers(RegisterRange::new(resource.first, 2)));
+        let name = sum.input(InputValue::registers(RegisterRange::new(resource.first, 2)));
         sum.terms.push(format!("({name} & 0xfffffffffffful)"));
     }
     if operand.in_m0 {
-        let name = sum.input(registers(RegisterRange::new(Register::M0, 1)));
+        let name = sum.input(InputValue::registers(RegisterRange::new(Register::M0, 1)));
         sum.terms.push(format!("({name} & 0xffff)"));
     }
     if operand.adds_lane {
@@ -84,10 +83,10 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
 
 /// Base, scalar offset, and where the record's byte lies, computed by [`BUFFER_ADDRESS`].
 fn buffer(operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
-    let resource = sum.input(registers(operand.resource?));
+    let resource = sum.input(InputValue::registers(operand.resource?));
     let word = |at| {
         let first = operand.vaddr?.first.offset(at)?;
-        Some(registers(RegisterRange::new(first, 1)))
+        Some(InputValue::registers(RegisterRange::new(first, 1)))
     };
     let index = if operand.idxen { sum.input(word(0)?) } else { "0".to_owned() };
     let mut within = Sum { terms: Vec::new(), inputs: std::mem::take(&mut sum.inputs) };

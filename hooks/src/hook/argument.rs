@@ -70,6 +70,13 @@ pub enum InputValue {
     },
 }
 
+impl InputValue {
+    /// Registers as an input, and what they are passed in.
+    pub(super) fn registers(range: RegisterRange) -> (Passing, InputValue) {
+        (Passing::of(range), InputValue::Registers(range))
+    }
+}
+
 /// How the compiled code of a parameter's value is made from raw inputs. Sites that differ only in
 /// which registers and numbers the inputs are share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! From the machine code of a wrapper to a [`Body`].
 
 use super::object::{SymbolReference, WrapperCode};
+use super::rename::is_renamed;
 use super::wrapper::{BEGIN, END, Pins};
 use super::wrapper_inst::{delivers, is_hint, is_return, is_wait, marker, refusal};
 use super::{Body, BodyInst, HookError, IndexedAccess, IndexedFile, flow, group};
@@ -60,11 +61,6 @@ pub(super) fn build(
         writes,
         reads,
     })
-}
-
-/// Whether bodies may be given other registers in place of this one.
-pub(super) fn is_renamed(register: Register) -> bool {
-    matches!(register, Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_))
 }
 
 impl BodyInst {

@@ -1,6 +1,6 @@
 //! Which registers of a body must stay neighbours.
 
-use super::body::is_renamed;
+use super::rename::is_renamed;
 use super::{BodyInst, RegisterGroup};
 use flipwave_isa::{Generation, Inst, Register, RegisterRange, Target, Value};
 

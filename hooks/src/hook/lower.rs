@@ -15,14 +15,6 @@ pub(super) struct Lowered {
     pub values: Vec<InputValue>,
 }
 
-/// What a range of registers is passed in.
-pub fn passing(range: RegisterRange) -> Passing {
-    match range.first.is_per_lane() {
-        true => Passing::Vector(range.words),
-        false => Passing::Scalar(range.words),
-    }
-}
-
 impl Signature {
     /// This function, called with `arguments` at `site`, its results bound to `results` for good.
     ///
@@ -62,7 +54,7 @@ impl Signature {
             shapes.push(lowered.shape);
             inputs.extend(lowered.values);
         }
-        let results = results.iter().copied().map(passing).collect();
+        let results = results.iter().copied().map(Passing::of).collect();
         let entry = EntryPoint { function: self.name.clone(), arguments: shapes, results };
         Ok(LoweredCall { entry, inputs })
     }
@@ -89,7 +81,11 @@ fn lower(
         Argument::Pc => constant(site.pc.0, kind),
         Argument::Exec => {
             let words = wave_size.div_ceil(32);
-            number(kind, "$0", vec![registers(RegisterRange::new(Register::ExecLo, words))])
+            number(
+                kind,
+                "$0",
+                vec![InputValue::registers(RegisterRange::new(Register::ExecLo, words))],
+            )
         }
         Argument::MemoryAddress => {
             let (expression, inputs) = address::of(site)?;
@@ -130,11 +126,6 @@ fn pointer(kind: TypeKind, space: u8) -> String {
     }
 }
 
-/// Registers as an input.
-pub(super) fn registers(range: RegisterRange) -> (Passing, InputValue) {
-    (passing(range), InputValue::Registers(range))
-}
-
 fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
     let fits = |bytes: u8| bytes.div_ceil(4) == range.words;
     let expected = match kind {
@@ -146,7 +137,7 @@ fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
         let given = 4 * u32::from(range.words);
         return Err(format!("takes {bytes} bytes, {range} has {given}"));
     }
-    let (passing, value) = registers(range);
+    let (passing, value) = InputValue::registers(range);
     Ok(Lowered {
         shape: ArgumentShape { inputs: vec![passing], form: Form::Bits },
         values: vec![value],

@@ -38,7 +38,6 @@ pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
 pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
 pub use instantiate::Assembler;
-pub use lower::passing;
 pub use rename::Renaming;
 pub use signature::{CType, Parameter, Signature, TypeKind};
 pub use variables::{VariableError, Variables};
@@ -55,6 +54,14 @@ pub enum Passing {
 }
 
 impl Passing {
+    /// What registers are passed in.
+    pub fn of(range: RegisterRange) -> Passing {
+        match range.first.is_per_lane() {
+            true => Passing::Vector(range.words),
+            false => Passing::Scalar(range.words),
+        }
+    }
+
     /// How many registers.
     pub fn words(self) -> u8 {
         match self {

@@ -3,6 +3,11 @@
 use super::{Body, HookError, IndexedAccess, RegisterGroup};
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Vgpr};
 
+/// Whether bodies may be given other registers in place of this one.
+pub(super) fn is_renamed(register: Register) -> bool {
+    matches!(register, Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_))
+}
+
 /// Other registers for those of a body's groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renaming {

@@ -1,10 +1,10 @@
 //! Plans as code.
 
-use super::call::{CallRefusal, SiteCall};
 use super::dialect::{self, Dialect};
 use super::homes::HomeWord;
 use super::indexed;
 use super::plan::{Refuge, RegisterPlan};
+use super::point::{CallRefusal, SiteCall};
 use super::value::InputSource;
 use crate::hook::{Assembler, Body, Mask, Renaming};
 use crate::layout::{InsertedCode, Piece, Reference};

@@ -7,8 +7,10 @@ mod emission;
 mod homes;
 mod indexed;
 mod plan;
+mod point;
 mod pool;
 mod value;
 
-pub use call::{CallCode, CallGenerator, InsertionPoint, SiteCall, asked};
+pub use call::{CallCode, CallGenerator, asked};
 pub use homes::{Home, HomeWord, Homes};
+pub use point::{InsertionPoint, SiteCall};

@@ -1,8 +1,8 @@
 //! Which registers a call uses, and for what.
 
-use super::call::{CallRefusal, InsertionPoint, SiteCall};
 use super::dialect::{Dialect, ScratchSlot};
 use super::indexed;
+use super::point::{CallRefusal, InsertionPoint, SiteCall};
 use super::pool::{OverwrittenLanes, RegisterPool};
 use super::value::InputSource;
 use crate::hook::{Body, BodyInst, Mask};

@@ -1,8 +1,8 @@
 //! What the inputs of a hook are made from.
 
-use super::call::{CallRefusal, InsertionPoint, SiteCall};
 use super::dialect::example;
 use super::homes::Home;
+use super::point::{CallRefusal, InsertionPoint, SiteCall};
 use crate::hook::InputValue;
 use flipwave_isa::{Pc, RegisterRange, RegisterSet};
 
