@@ -343,7 +343,12 @@ impl Asking<'_, '_, '_, '_> {
             let mut written = RegisterSet::EMPTY;
             inst.writes.iter().for_each(|range| written.insert_range(*range));
             let live = liveness.after(at);
-            let is_dead = written.intersection(live.any()).is_empty();
+            // Whoever has the address of one that is gone has, in lockstep, that of the next.
+            let before = at.0.checked_sub(1).and_then(|before| program.inst(InstIndex(before)));
+            let has_address = before.is_none_or(|own| {
+                own.flags.call || own.ends_wave() || own.operation.name() == "s_getpc_b64"
+            });
+            let is_dead = !has_address && written.intersection(live.any()).is_empty();
             if is_plain && is_dead && self.choices.chance(70) {
                 gone.push(at);
             } else if is_plain && is_alone && !is_indexed && self.choices.chance(5) {
