@@ -55,7 +55,6 @@ impl Kernel {
                 Generation::Gfx11 => 0x3100_4000,
                 _ => 0x0002_7000,
             },
-            has_flat_scratch: target.generation() == Generation::Gfx90a,
             has_plain_cmpx: matches!(target.generation(), Generation::Gfx10 | Generation::Gfx11),
             has_function,
             needs_full_waves: false,
@@ -119,8 +118,6 @@ struct Writer<'c, 'b> {
     acc_vgprs: u16,
     /// The last word of a buffer resource.
     buffer_format: u32,
-    /// Whether FLAT_SCRATCH is in SGPRs.
-    has_flat_scratch: bool,
     /// Whether `v_cmpx` writes EXEC alone.
     has_plain_cmpx: bool,
     has_function: bool,
@@ -162,9 +159,6 @@ impl Writer<'_, '_> {
         self.line("s_cmp_eq_u32 s0, s1");
         self.line("s_mov_b32 m0, 0x400");
         self.line("s_mov_b64 vcc, s[0:1]");
-        if self.has_flat_scratch {
-            self.line("s_mov_b64 flat_scratch, 0");
-        }
         let format = self.buffer_format;
         self.line("s_mov_b32 s40, s4");
         self.line("s_mov_b32 s41, s5");
@@ -248,7 +242,7 @@ impl Writer<'_, '_> {
         self.depth += 1;
         let most = 1 + self.choices.below(8);
         // Depth counts on from the kernel's to the function's.
-        let is_deepest = self.depth % DEPTH == 0;
+        let is_deepest = self.depth.is_multiple_of(DEPTH);
         for _ in 0..most {
             if self.budget == 0 || self.choices.is_over() {
                 break;
@@ -387,6 +381,8 @@ impl Writer<'_, '_> {
         self.line("s_getpc_b64 s[6:7]");
         self.line(&format!("s_add_u32 s6, s6, {DISTANCE:#x}"));
         self.line("s_addc_u32 s7, s7, 0");
+        // The carry depends on where code lies, which is nobody's business.
+        self.line("s_cmp_eq_u32 s0, s1");
         self.line("s_swappc_b64 s[30:31], s[6:7]");
     }
 

@@ -1,6 +1,6 @@
 //! The instructions that random kernels are made of, as text with places for registers.
 
-use flipwave_isa::Isa;
+use flipwave_isa::{Generation, Isa};
 use flipwave_tests::{Machine, Once};
 use std::sync::Arc;
 
@@ -204,9 +204,12 @@ pub fn of(machine: Machine, isa: &Isa) -> Arc<Vec<Pattern>> {
     FOUND.get(machine.to_string(), || {
         let is_wide = machine.lanes == 64;
         let has_scratch = super::frame::has_scratch(machine);
+        // They read FLAT_SCRATCH, which nobody sets where it is a pair of SGPRs.
+        let has_flat = machine.target().generation() != Generation::Gfx90a;
         let own = PATTERNS.iter().filter_map(|(delivery, names)| {
             let fits = |name: &&&str| {
                 (has_scratch || !name.starts_with("scratch"))
+                    && (has_flat || !name.contains("flat_"))
                     && isa.assemble(&example(name, is_wide)).is_ok()
             };
             let text = names.iter().find(fits)?;

@@ -327,26 +327,25 @@ impl Asking<'_, '_, '_, '_> {
         let liveness = Liveness::new(program);
         // Where what a caller has loaded may be on its way, new text may not stand.
         let is_alone = program.functions.len() == 1;
-        // Nor where vector instructions go to other registers than they name.
+        // Vector instructions may go to other registers than they name.
         let is_indexed = program.instructions.iter().any(|inst| inst.text.contains("gpr_idx"));
         let mut gone = Vec::new();
         let mut replaced = Vec::new();
         for at in self.sites.iter().copied() {
             let inst = program.inst(at).expect("a selected instruction");
-            let is_plain = matches!(inst.class(), Class::Valu | Class::Salu)
-                && !inst.writes.iter().any(|range| range.iter().any(is_special))
-                && inst.branch_target.is_none()
-                && !inst.operation.name().starts_with("v_movrel")
-                && !inst.flags.branch
-                && !inst.operation.name().contains("getpc")
-                && !inst.operation.name().contains("setreg");
+            let is_plain = is_plain(inst) && !(is_indexed && inst.class() == Class::Valu);
             let mut written = RegisterSet::EMPTY;
             inst.writes.iter().for_each(|range| written.insert_range(*range));
             let live = liveness.after(at);
-            let is_dead = written.intersection(live.any()).is_empty();
+            // Whoever has the address of one that is gone has, in lockstep, that of the next.
+            let before = at.0.checked_sub(1).and_then(|before| program.inst(InstIndex(before)));
+            let has_address = before.is_none_or(|own| {
+                own.flags.call || own.ends_wave() || own.operation.name() == "s_getpc_b64"
+            });
+            let is_dead = !has_address && written.intersection(live.any()).is_empty();
             if is_plain && is_dead && self.choices.chance(70) {
                 gone.push(at);
-            } else if is_plain && is_alone && !is_indexed && self.choices.chance(5) {
+            } else if is_plain && is_alone && self.choices.chance(5) {
                 replaced.push((at, inst.text.clone()));
             }
         }
@@ -375,6 +374,16 @@ enum Call {
     Kernarg,
     Places,
     Loaded,
+}
+
+/// Whether an instruction does nothing but give the registers that it names new values.
+fn is_plain(inst: &Inst) -> bool {
+    let name = inst.operation.name();
+    matches!(inst.class(), Class::Valu | Class::Salu)
+        && !inst.writes.iter().any(|range| range.iter().any(is_special))
+        && inst.branch_target.is_none()
+        && !inst.flags.branch
+        && !["v_movrel", "s_getpc", "s_setreg"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether a register decides how others are meant.

@@ -8,7 +8,7 @@ const BYTES: usize = 4096;
 fn random_kernels_with_random_hooks_are_rewritten_and_run_as_before() {
     let mut total = Outcome::default();
     let mut rewritten = 0;
-    drive("rewriter", 60, |number| {
+    drive("rewriter", 40, |number| {
         let found = rewriter(&random_bytes(number, BYTES))?;
         rewritten += u64::from(found.is_rewritten);
         total.placed += found.placed;

@@ -461,7 +461,7 @@ fn run(episode: u64) {
 }
 
 /// For as many seconds as FLIPWAVE_FUZZ_SECONDS says from episode FLIPWAVE_FUZZ_EPISODE on, or a
-/// few episodes; `make fuzz` runs it for an hour.
+/// few episodes; `make fuzz-queues` runs it for ten minutes.
 #[test]
 fn hostile_queues_neither_crash_the_engines_nor_make_them_write_elsewhere() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
