@@ -4,7 +4,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz fuzz-code-objects fuzz-queues
+# What is fuzzed; each is a target of its own, too.
+FUZZED := site campaign code_object metadata capture rewriter queues
+
+.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -29,11 +32,11 @@ test: lint
 	@sed -n 's/^test \(.*\) \.\.\. .*<\(.*\)s>$$/\2 \1/p' target/tests.txt | sort -rn | sed -n 1,10p
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
-# the math library at many points, every wrong rule on every family; hooks everywhere in code that
-# is not optimised. About an hour on two cores.
+# the math library at many points, every wrong rule on every family; examples and hooks everywhere in
+# code that is not optimised, on every machine. About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- hooks:: moved:: tools::
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check
@@ -52,13 +55,11 @@ bench: bench-dependencies
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
 
-# What nobody should be able to break: damaged code objects for ten minutes, which needs `cargo
-# install cargo-fuzz`, and queues that hostile GPU code has written to for an hour.
-fuzz: fuzz-code-objects fuzz-queues
+# What nobody should be able to break, each for FUZZ_SECONDS, ten minutes by default: files and
+# texts of any bytes, the rewriter with random kernels, and queues that hostile GPU code has written
+# to. Those of bytes need `cargo install cargo-fuzz`; `make fuzz-rewriter` and the like run one.
+fuzz: test-dependencies
+	fuzz/run.sh $(FUZZED)
 
-fuzz-code-objects: test-dependencies
-	hal/codeobj/fuzz/seed.sh
-	cd hal/codeobj && RUSTC_BOOTSTRAP=1 cargo fuzz run read -- -max_total_time=600 -max_len=65536
-
-fuzz-queues: test-dependencies
-	FLIPWAVE_FUZZ_SECONDS=3600 cargo test --package flipwave-kfd --lib hostile_queues_neither -- --nocapture
+$(FUZZED:%=fuzz-%): fuzz-%: test-dependencies
+	fuzz/run.sh $*

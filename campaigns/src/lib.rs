@@ -13,6 +13,7 @@ mod buffers;
 mod campaign;
 mod capture;
 mod check;
+mod check_launches;
 mod compare;
 mod compile;
 mod device;

@@ -250,7 +250,7 @@ mod tests {
     use crate::compare::Tolerance;
     use crate::element::ElementType;
     use flipwave_device::{
-        AccessKind, Address, DeviceFault, FaultCause, Place, Statistics, WaveId,
+        AccessKind, Address, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation,
     };
     use flipwave_isa::Pc;
 
@@ -346,7 +346,7 @@ mod tests {
         ];
         for cause in causes {
             let name = cause.name();
-            let place = Place { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
+            let place = WaveLocation { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
             let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault { cause, place } };
             let verdict = verdict(ending, STRUCK, Some(Fate::Dead));
             assert_eq!(verdict, Verdict::Due { cause: name });

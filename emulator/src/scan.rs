@@ -259,8 +259,8 @@ impl Places<'_> {
     }
 
     fn function(&self, pc: Pc) -> Option<String> {
-        let function = self.program.function_of(self.program.at(pc)?)?;
-        Some(self.program.function(function)?.name.to_string())
+        let function = self.program.function_of(self.program.at(pc)?);
+        Some(self.program.functions[function].name.to_string())
     }
 
     fn near(&self, inst: &Inst, reason: String) -> NearMiss {

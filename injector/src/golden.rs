@@ -1,6 +1,6 @@
 //! The fault-free run.
 
-use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Place, Statistics};
+use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation};
 
 /// The fault-free run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum GoldenError {
         /// Wave instructions executed.
         executed: u64,
         /// Where a wave was.
-        place: Place,
+        place: WaveLocation,
     },
     /// Runs were to stop.
     #[error(
@@ -54,7 +54,7 @@ pub enum GoldenError {
         /// Wave instructions executed.
         executed: u64,
         /// Where a wave was.
-        place: Place,
+        place: WaveLocation,
     },
     /// A packet in memory that is not what is known of it.
     #[error(

@@ -125,7 +125,7 @@ mod tests {
     fn what_is_not_decoded_is_an_illegal_instruction_once_a_fault_struck() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
         let site: Site = text.parse().unwrap();
-        let place = flipwave_device::Place { pc: Pc(0x200), wave: wave(0, 0) };
+        let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
         let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
         let struck = Struck { before: 0, after: 1, words: 1 };
         let ending = Ending::Faulted { dispatch: 0, fault };
@@ -145,7 +145,7 @@ mod tests {
 
         let fault = DeviceFault {
             cause: FaultCause::Watchdog { executed: 10 },
-            place: flipwave_device::Place { pc: Pc(0x104), wave: wave(0, 0) },
+            place: flipwave_device::WaveLocation { pc: Pc(0x104), wave: wave(0, 0) },
         };
         let stopped = Ending::Faulted { dispatch: 0, fault };
         let error = conclude(&site, None, stopped).unwrap_err().to_string();

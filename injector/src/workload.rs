@@ -11,7 +11,7 @@ use crate::run::run_from;
 use crate::site::Unit;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
-    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, Place,
+    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, WaveLocation,
 };
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
@@ -71,7 +71,7 @@ impl Workload {
             let (end, found) =
                 self.attendance.finish_within_lds(&dispatch.kernel, device, &mut execution)?;
             violations.extend(found.into_iter().map(|mut own| {
-                let place = Place { pc: own.place.pc, wave: own.wave };
+                let place = WaveLocation { pc: own.place.pc, wave: own.wave };
                 own.place.pc = self.original_place(dispatch, place).pc;
                 (index, own)
             }));
@@ -149,7 +149,7 @@ impl Workload {
     }
 
     /// A place in a dispatch's code, where it would be in the code as it was.
-    fn original_place(&self, dispatch: &Dispatch, place: Place) -> Place {
+    fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
         match self.guests.get(&dispatch.module.0) {
             Some(guest) => guest.place(place),
             None => place,

@@ -51,21 +51,20 @@ impl Addresses {
             biases: (new_bias, old_bias),
         };
         for inserted in &claims.inserted {
-            let at = inserted.at.and_then(|at| program.instructions.get(at.0 as usize));
-            if let Some(inst) = at {
-                addresses.moved.insert(inserted.range.start, inst.pc.0);
+            if let Some(at) = inserted.at {
+                addresses.moved.insert(inserted.range.start, program.instructions[at].pc.0);
             }
         }
-        for (index, inst) in (0..).map(InstIndex).zip(&program.instructions) {
+        for (index, inst) in program.insts() {
             // What was removed, replaced or dropped has nothing that it could be compared with.
-            if let Some(Some(pc)) = claims.instructions.get(index.0 as usize) {
+            if let Some(pc) = claims.instructions[index] {
                 addresses.originals.insert(inst.pc.0, index);
                 addresses.places.insert(pc.0, index);
                 addresses.moved.insert(pc.0, inst.pc.0);
                 // Where calls return to, and what s_getpc gives.
                 if inst.flags.call || inst.operation.opcode() == Opcode::SGetpc {
                     let behind = inst.pc.0.wrapping_add(inst.size.into());
-                    addresses.moved.insert(pc.0.wrapping_add(size(inst, *pc)), behind);
+                    addresses.moved.insert(pc.0.wrapping_add(size(inst, pc)), behind);
                 }
             }
         }

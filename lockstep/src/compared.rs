@@ -2,7 +2,7 @@
 
 use super::{Lockstep, LockstepError};
 use flipwave_hooks::dataflow::Live;
-use flipwave_hooks::flow::InstIndex;
+use flipwave_hooks::flow::{IndexRange, IndexVec, InstIndex};
 use flipwave_hooks::registers::Allocation;
 use flipwave_hooks::registers::components;
 use flipwave_isa::{Register, RegisterSet};
@@ -28,7 +28,7 @@ pub struct Compared<'a> {
     touched: RegisterSet,
     /// Second halves of address computations: the carry of the first depends on the address.
     carries: HashSet<InstIndex>,
-    known: Vec<OnceCell<Registers>>,
+    known: IndexVec<InstIndex, OnceCell<Registers>>,
     /// Lanes of a wave.
     pub wave_size: u8,
 }
@@ -44,11 +44,9 @@ impl<'a> Compared<'a> {
         let component = components.find(|own| kernel.is_some_and(|at| own.kernels.contains(&at)));
         let files = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS).union(RegisterSet::SGPRS);
         let allocated = kernel
-            .and_then(|at| kernels.get(at))
+            .map(|at| &kernels[at])
             .map_or(files, |kernel| Allocation::of(kernel, &program.target).registers());
         let missing = files.difference(allocated);
-        let mut known = Vec::new();
-        known.resize_with(program.instructions.len(), OnceCell::new);
         Ok(Compared {
             wanted: lockstep.wanted,
             changed: lockstep.changed,
@@ -56,17 +54,16 @@ impl<'a> Compared<'a> {
             carries: program
                 .addresses
                 .iter()
-                .flat_map(|chain| (chain.low.0 + 1..=chain.high.0).map(InstIndex))
+                .flat_map(|chain| IndexRange::new(chain.low.next(), chain.high.next()).iter())
                 .collect(),
-            known,
+            known: program.insts().map(|_| OnceCell::new()).collect(),
             wave_size: program.wave_size,
         })
     }
 
     /// What is compared before an instruction.
-    pub fn before(&self, index: InstIndex) -> Option<&Registers> {
-        let known = self.known.get(index.0 as usize)?;
-        Some(known.get_or_init(|| self.registers(index)))
+    pub fn before(&self, index: InstIndex) -> &Registers {
+        self.known[index].get_or_init(|| self.registers(index))
     }
 
     fn registers(&self, index: InstIndex) -> Registers {

@@ -172,7 +172,7 @@ impl Lockstep<'_> {
     }
 
     fn pc(&self, index: InstIndex) -> Pc {
-        self.program.instructions.get(index.0 as usize).map_or(Pc(0), |inst| inst.pc)
+        self.program.instructions[index].pc
     }
 
     /// Violations of the instrumented code at inserted instructions, and at original ones where

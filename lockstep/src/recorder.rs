@@ -101,7 +101,7 @@ impl<'a> Recorder<'a> {
             while rest != 0 {
                 let lane = rest.trailing_zeros() as u8;
                 rest &= rest - 1;
-                let bits = lanes.get(usize::from(lane)).copied().unwrap_or_default();
+                let bits = lanes[usize::from(lane)];
                 let bits = self.addresses.translate(bits);
                 visit(Value { register: *register, lane: Some(Lane(lane)), bits });
             }
@@ -119,7 +119,7 @@ impl Observer for Recorder<'_> {
             self.results.see(self.substituted, wave, inst.pc.0, state);
         }
         let Some(index) = self.instructions.get(&inst.pc.0).copied() else { return };
-        let Some(names) = self.compared.before(index) else { return };
+        let names = self.compared.before(index);
         let number = self
             .streams
             .get(&wave)

@@ -33,7 +33,9 @@ pub use example::{
 pub use faults::{plan_of, profile_of};
 pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
-pub use machine::{MACHINES, Machine, rewritten_levels, rewritten_machines, unified_machines};
+pub use machine::{
+    MACHINES, Machine, is_long_run, rewritten_levels, rewritten_machines, unified_machines,
+};
 pub use once::Once;
 pub use program::{TestProgram, clean, compile, compile_file, compile_for, gfx90a, scalar};
 pub use random::random_words;

@@ -24,9 +24,7 @@ pub const MACHINES: [Machine; 8] = [
 
 /// Machines that differ much, for which kernels are rewritten.
 pub fn rewritten_machines() -> impl Iterator<Item = Machine> {
-    MACHINES.into_iter().filter(|machine| {
-        machine.options().is_empty() && ["gfx90a", "gfx942", "gfx1100"].contains(&machine.processor)
-    })
+    MACHINES.into_iter().filter(|machine| machine.is_typical())
 }
 
 /// Machines whose VGPRs and AccVGPRs are one file: gfx90a and gfx942. They are also those that can
@@ -36,9 +34,14 @@ pub fn unified_machines() -> impl Iterator<Item = Machine> {
 }
 
 /// Levels of optimisation at which rewritten kernels are run: without any, code is many times as
-/// long, so that is left to the long tests (`FLIPWAVE_LONG`, see `make test-long`).
+/// long, so that is left to the long tests.
 pub fn rewritten_levels() -> &'static [&'static str] {
-    if std::env::var_os("FLIPWAVE_LONG").is_some() { &["-O0", "-O3"] } else { &["-O3"] }
+    if is_long_run() { &["-O0", "-O3"] } else { &["-O3"] }
+}
+
+/// Whether these are the long tests (`FLIPWAVE_LONG`, see `make test-long`).
+pub fn is_long_run() -> bool {
+    std::env::var_os("FLIPWAVE_LONG").is_some()
 }
 
 impl Machine {
@@ -56,6 +59,12 @@ impl Machine {
     /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
         !["gfx906", "gfx908"].contains(&self.processor)
+    }
+
+    /// Whether it is one of those that stand for the others where a test of all takes too long: a
+    /// unified register file of MI200, one of MI300, and waves of 32 lanes.
+    pub fn is_typical(self) -> bool {
+        self.options().is_empty() && ["gfx90a", "gfx942", "gfx1100"].contains(&self.processor)
     }
 
     /// Whether it runs HIP: where waves may have 32 lanes, HIP has no others.

@@ -3,7 +3,7 @@
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_hooks::dataflow::{Live, Liveness};
-use flipwave_hooks::flow::{BlockEnd, BlockIndex, InstIndex, Program};
+use flipwave_hooks::flow::{BlockEnd, InstIndex, Program};
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
@@ -71,7 +71,7 @@ struct Garbage {
 impl<'a> Scribbler<'a> {
     fn new(program: &'a Program, liveness: &Liveness<'a>, overwrites: Overwrites) -> Scribbler<'a> {
         let behind = program.insts().map(|(index, inst)| {
-            let mut live = behind(program, liveness, index);
+            let mut live = live_after(program, liveness, index);
             match overwrites {
                 Overwrites::Dead => {}
                 Overwrites::DeadIfActive => live.masked = live.active,
@@ -130,18 +130,16 @@ impl Observer for Scribbler<'_> {
     }
 }
 
-/// What is live where control is after an instruction: after a call, in the callee.
-fn behind(program: &Program, liveness: &Liveness<'_>, index: InstIndex) -> Live {
-    let block = program.block_of(index).and_then(|own| program.block(own)).expect("a block");
-    let is_last = index.0 + 1 == block.instructions.end;
-    if !is_last || !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
+/// What is live after an instruction: after a call, in the callee.
+fn live_after(program: &Program, liveness: &Liveness<'_>, index: InstIndex) -> Live {
+    let block = &program.blocks[program.block_of(index)];
+    if index != block.last() || !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
         return liveness.after(index);
     }
-    let function = program.function(block.function).expect("a function");
-    let call = function.calls.iter().find(|call| call.at == index).expect("the call");
-    let entries = program.callees(call).into_iter().map(|callee| {
-        liveness.entry(BlockIndex(program.function(callee).expect("a function").blocks.start))
-    });
+    let calls = &program.functions[block.function].calls;
+    let call = calls.iter().find(|call| call.at == index).expect("the call");
+    let callees = program.callees(call).into_iter();
+    let entries = callees.map(|callee| liveness.entry(program.functions[callee].blocks.start));
     entries.reduce(Live::union).expect("a callee")
 }
 

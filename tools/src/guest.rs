@@ -4,7 +4,7 @@
 //! taken, is shown as one instruction: it is executed when control has left the hooks.
 
 use crate::Substitutes;
-use flipwave_device::{Place, WaveId};
+use flipwave_device::{WaveId, WaveLocation};
 use flipwave_hooks::checker::Claims;
 use flipwave_hooks::flow::{InstIndex, Program};
 use flipwave_hooks::layout::Layout;
@@ -61,7 +61,7 @@ impl Guest {
     }
 
     /// A place in the new code, by the address that its instruction had before.
-    pub fn place(&self, place: Place) -> Place {
+    pub fn place(&self, place: WaveLocation) -> WaveLocation {
         self.layout.old_place(place)
     }
 

@@ -2,18 +2,17 @@
 
 use super::scope::{data, of, room};
 use super::{Asking, Observed, ObservedExecutions, Options, Per, Place, Scope, Tool, ToolError};
-use flipwave_hooks::flow::InstIndex;
+use flipwave_hooks::flow::{IndexRange, InstIndex};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::When;
 use serde::Serialize;
-use std::ops::Range;
 
 /// Counts the executions of each instruction by waves.
 #[derive(Clone, Debug)]
 pub struct InstructionCount {
     /// The instructions that each counter is for; it stands before the first.
-    counted: Vec<Range<u32>>,
+    counted: Vec<IndexRange<InstIndex>>,
 }
 
 /// How often waves execute an instruction.
@@ -32,8 +31,7 @@ impl InstructionCount {
     ) -> Result<Vec<(InstIndex, u64)>, ToolError> {
         let counters = of(variables, "counters")?;
         let counted = self.counted.iter().zip(counters);
-        let each = counted.flat_map(|(range, count)| range.clone().map(move |at| (at, count)));
-        let each = each.map(|(at, count)| (InstIndex(at), count));
+        let each = counted.flat_map(|(range, count)| range.iter().map(move |at| (at, count)));
         Ok(each.filter(|(at, _)| scope.contains(*at)).collect())
     }
 }
@@ -43,16 +41,18 @@ impl Tool for InstructionCount {
 
     fn ask(asking: &mut Asking<'_, '_>) -> Result<InstructionCount, ToolError> {
         let scope = asking.scope();
-        let counted: Vec<Range<u32>> = match asking.options().per {
+        let counted: Vec<IndexRange<InstIndex>> = match asking.options().per {
             Per::Block => {
-                let blocks = scope.program().blocks.iter().map(|block| block.instructions.clone());
-                blocks.filter(|range| scope.contains(InstIndex(range.start))).collect()
+                let blocks = scope.program().blocks.iter().map(|block| block.instructions);
+                blocks.filter(|range| scope.contains(range.start)).collect()
             }
-            Per::Instruction => scope.all().into_iter().map(|at| at.0..at.0 + 1).collect(),
+            Per::Instruction => {
+                scope.all().into_iter().map(|at| IndexRange::new(at, at.next())).collect()
+            }
         };
         let source = asking.source("count", &[("COUNTERS", room(counted.len()))])?;
         for (range, number) in counted.iter().zip(0u64..) {
-            let site = (InstIndex(range.start), When::Before);
+            let site = (range.start, When::Before);
             let arguments = vec![data("counters", 0), Argument::LaneConstant(8 * number)];
             asking.call(site, (source, "count"), Mask::Single, arguments);
         }

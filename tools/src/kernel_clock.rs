@@ -70,7 +70,7 @@ impl Tool for KernelClock {
         let scope = asking.scope();
         let program = scope.program();
         let kernels = program.functions.iter().filter(|function| function.kernel.is_some());
-        let begins = kernels.map(|function| InstIndex(function.instructions.start));
+        let begins = kernels.map(|function| function.instructions.start);
         let mut sites: Vec<(InstIndex, u64)> =
             begins.filter(|at| scope.contains(*at)).map(|at| (at, 0)).collect();
         sites.extend(scope.select(Inst::ends_wave).into_iter().map(|at| (at, 1)));

@@ -20,7 +20,7 @@ impl<'a> Scope<'a> {
     /// What may run in a kernel, or, of no kernel, everything. Of a kernel that the code object
     /// does not have: nothing.
     pub fn new(object: &CodeObject, program: &'a Program, kernel: Option<&str>) -> Scope<'a> {
-        let all = || (0..program.functions.len() as u32).map(FunctionIndex).collect();
+        let all = || program.functions.indices().iter().collect();
         let functions = kernel.map_or_else(all, |name| {
             let index = object.kernels().iter().position(|kernel| *kernel.name == *name);
             let function = index.and_then(|index| program.kernel(index));
@@ -46,8 +46,7 @@ impl<'a> Scope<'a> {
 
     /// Whether an instruction is in it.
     pub fn contains(&self, at: InstIndex) -> bool {
-        let function = self.program.function_of(at);
-        function.is_some_and(|function| self.functions.binary_search(&function).is_ok())
+        self.functions.binary_search(&self.program.function_of(at)).is_ok()
     }
 
     /// All its instructions, by ascending address.
@@ -71,9 +70,11 @@ impl<'a> Scope<'a> {
 
     /// An instruction as rows name it; nothing where it is not in the scope.
     pub fn place(&self, at: InstIndex) -> Option<Place> {
-        let function = self.program.function_of(at).filter(|_| self.contains(at))?;
-        let function = self.program.function(function)?.name.to_string();
-        let inst = self.program.inst(at)?;
+        if !self.contains(at) {
+            return None;
+        }
+        let function = self.program.functions[self.program.function_of(at)].name.to_string();
+        let inst = &self.program.instructions[at];
         let text = self.substitute(at).map_or(inst.text.trim(), |own| &own.text);
         let instruction = text.to_owned();
         Some(Place { function, pc: inst.pc, instruction })

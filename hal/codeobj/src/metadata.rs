@@ -148,7 +148,7 @@ pub(crate) fn decode(contents: &[u8], offset: u64) -> Result<Value, CodeObjectEr
 
 fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
     let document = decode(contents, offset)?;
-    let root = Node { value: &document, place: Place::default(), offset };
+    let root = Node { value: &document, place: KeyPath::default(), offset };
     let mut metadata = Metadata::default();
     for (key, node) in root.map()? {
         match key {
@@ -171,13 +171,13 @@ fn parse(contents: &[u8], offset: u64) -> Result<Metadata, CodeObjectError> {
 
 /// An entry of the document, for errors.
 #[derive(Clone, Copy, Default)]
-struct Place<'a> {
+struct KeyPath<'a> {
     kernel: Option<usize>,
     argument: Option<usize>,
     key: &'a str,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for KeyPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(kernel) = self.kernel {
             write!(f, "amdhsa.kernels[{kernel}]")?;
@@ -196,7 +196,7 @@ impl fmt::Display for Place<'_> {
 #[derive(Clone, Copy)]
 struct Node<'a> {
     value: &'a Value,
-    place: Place<'a>,
+    place: KeyPath<'a>,
     offset: u64,
 }
 
@@ -291,12 +291,12 @@ impl<'a> Node<'a> {
     }
 
     fn of_kernel(mut self, index: usize) -> Node<'a> {
-        self.place = Place { kernel: Some(index), argument: None, key: "" };
+        self.place = KeyPath { kernel: Some(index), argument: None, key: "" };
         self
     }
 
     fn of_argument(mut self, index: usize) -> Node<'a> {
-        self.place = Place { argument: Some(index), key: "", ..self.place };
+        self.place = KeyPath { argument: Some(index), key: "", ..self.place };
         self
     }
 
@@ -305,7 +305,7 @@ impl<'a> Node<'a> {
         // Keys that are no strings cannot be among those that are known.
         Ok(entries.iter().filter_map(move |(key, value)| {
             let key = key.as_str()?;
-            Some((key, Node { value, place: Place { key, ..self.place }, ..self }))
+            Some((key, Node { value, place: KeyPath { key, ..self.place }, ..self }))
         }))
     }
 

@@ -11,12 +11,12 @@ pub struct DeviceFault {
     /// What happened.
     pub cause: FaultCause,
     /// Where it happened.
-    pub place: Place,
+    pub place: WaveLocation,
 }
 
 /// The instruction that was being executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WaveLocation {
     /// Its address, as the code object's ELF virtual address where it lies in one, else as the
     /// device address.
     pub pc: Pc,
@@ -113,7 +113,7 @@ pub enum FaultClass {
 
 impl DeviceFault {
     /// The same fault with every place in it as `place` says that it is.
-    pub fn map_places(mut self, place: impl Fn(Place) -> Place) -> DeviceFault {
+    pub fn map_places(mut self, place: impl Fn(WaveLocation) -> WaveLocation) -> DeviceFault {
         if let FaultCause::Stalled(stall) = &mut self.cause {
             stall.map_places(&place);
         }

@@ -1,6 +1,6 @@
 //! A dispatch in which nothing can happen any more: which waves wait where, and why no other comes.
 
-use crate::{ModuleId, Place, WaveId};
+use crate::{ModuleId, WaveId, WaveLocation};
 use flipwave_codeobj::SourceLine;
 use flipwave_isa::{Pc, Residency};
 use std::fmt;
@@ -59,9 +59,9 @@ pub struct Waiting {
 
 impl Stall {
     /// The same with every place as `place` says that it is.
-    pub(crate) fn map_places(&mut self, place: impl Fn(Place) -> Place) {
+    pub(crate) fn map_places(&mut self, place: impl Fn(WaveLocation) -> WaveLocation) {
         for waiting in &mut self.waits {
-            waiting.pc = place(Place { pc: waiting.pc, wave: waiting.first }).pc;
+            waiting.pc = place(WaveLocation { pc: waiting.pc, wave: waiting.first }).pc;
         }
     }
 

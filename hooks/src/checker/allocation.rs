@@ -2,11 +2,10 @@
 //! that it uses.
 
 use super::Question;
-use super::code::Code;
+use super::code::{Code, ItemIndex};
 use super::entry::new_kernel;
 use super::finding::{Finding, Rule};
 use super::flow::Flow;
-use crate::flow::InstIndex;
 use crate::registers::Allocation;
 use flipwave_codeobj::Kernel;
 use flipwave_isa::{MemorySpace, Register, RegisterSet};
@@ -18,7 +17,7 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
     let mut kernels: Vec<usize> = kernels.into_iter().collect();
     kernels.sort_unstable();
     for index in kernels {
-        let Some(old) = question.original.kernels().get(index) else { continue };
+        let old = &question.original.kernels()[index];
         let Some(new) = new_kernel(question, old) else { continue };
         let reachable = reachable(question, code, flow, index);
         check_registers(question, code, old, new, &reachable, findings);
@@ -27,38 +26,35 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
 }
 
 /// Indices of the instructions that a kernel can come to.
-fn reachable(question: &Question<'_>, code: &Code, flow: &Flow, kernel: usize) -> Vec<u32> {
+fn reachable(question: &Question<'_>, code: &Code, flow: &Flow, kernel: usize) -> Vec<ItemIndex> {
     let starts = flow.kernels.iter().filter(|(own, _)| *own == kernel);
-    let mut waiting: Vec<u32> = starts.map(|(_, start)| *start).collect();
-    let mut seen: HashSet<u32> = waiting.iter().copied().collect();
+    let mut waiting: Vec<ItemIndex> = starts.map(|(_, start)| *start).collect();
+    let mut seen: HashSet<ItemIndex> = waiting.iter().copied().collect();
     while let Some(at) = waiting.pop() {
-        let Some(item) = code.items().get(at as usize) else { continue };
+        let item = &code.items()[at];
         let mut next = flow.successors(at).to_vec();
         if item.facts.inst.flags.call {
-            next.extend(code.index_at(item.end()).map(|index| index as u32));
+            next.extend(code.index_at(item.end()));
             next.extend(callees(question, code, flow, at));
         }
         waiting.extend(next.into_iter().filter(|next| seen.insert(*next)));
     }
-    let mut reachable: Vec<u32> = seen.into_iter().collect();
+    let mut reachable: Vec<ItemIndex> = seen.into_iter().collect();
     reachable.sort_unstable();
     reachable
 }
 
 /// Where a call may go: to the function that flow says, or to any that is no kernel.
-fn callees(question: &Question<'_>, code: &Code, flow: &Flow, at: u32) -> Vec<u32> {
+fn callees(question: &Question<'_>, code: &Code, flow: &Flow, at: ItemIndex) -> Vec<ItemIndex> {
     let program = question.program;
-    let own = super::flow::original(code, at);
+    let own = code.original(at);
     let call = program.functions.iter().flat_map(|function| &function.calls);
     let known = call.into_iter().find(|call| Some(call.at) == own).and_then(|call| call.callee);
-    let entry = |instructions: &std::ops::Range<u32>| {
-        let place = question.place(InstIndex(instructions.start))?;
-        code.index_at(place.0).map(|index| index as u32)
-    };
     match known {
         Some(callee) => {
-            let callee = program.functions.get(callee.0 as usize);
-            callee.and_then(|function| entry(&function.instructions)).into_iter().collect()
+            let place = question.place(program.functions[callee].instructions.start);
+            let first = place.and_then(|place| code.index_at(place.0));
+            first.into_iter().collect()
         }
         None => flow.entered_from_elsewhere().collect(),
     }
@@ -69,7 +65,7 @@ fn check_registers(
     code: &Code,
     old: &Kernel,
     new: &Kernel,
-    reachable: &[u32],
+    reachable: &[ItemIndex],
     findings: &mut Vec<Finding>,
 ) {
     let target = &question.program.target;
@@ -87,9 +83,10 @@ fn check_registers(
     // Of each register the first instruction that names it.
     let mut reported = RegisterSet::EMPTY;
     for at in reachable {
-        let Some(item) = code.items().get(*at as usize).filter(|item| item.is_inserted()) else {
+        let item = &code.items()[*at];
+        if !item.is_inserted() {
             continue;
-        };
+        }
         let named = Code::registers(item).difference(allocated).difference(reported);
         for register in named.iter().filter(numbered) {
             reported.insert(register);
@@ -104,15 +101,16 @@ fn check_scratch(
     code: &Code,
     old: &Kernel,
     new: &Kernel,
-    reachable: &[u32],
+    reachable: &[ItemIndex],
     findings: &mut Vec<Finding>,
 ) {
     let guest = i64::from(old.descriptor.private_segment_fixed_size);
     let size = i64::from(new.descriptor.private_segment_fixed_size);
     for at in reachable {
-        let Some(item) = code.items().get(*at as usize).filter(|item| item.is_inserted()) else {
+        let item = &code.items()[*at];
+        if !item.is_inserted() {
             continue;
-        };
+        }
         let Some(operand) = item.facts.inst.memory_operand() else { continue };
         if operand.access.space != MemorySpace::Scratch {
             continue;

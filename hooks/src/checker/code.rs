@@ -3,7 +3,7 @@
 use super::Question;
 use super::facts::{Decoder, Facts};
 use super::finding::{Finding, Rule};
-use crate::flow::InstIndex;
+use crate::flow::{IndexVec, InstIndex, Key, keys};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, RegisterSet};
 use std::ops::Range;
@@ -43,10 +43,15 @@ impl Item {
     }
 }
 
+keys! {
+    /// Index of an instruction of the new code.
+    ItemIndex;
+}
+
 /// The claimed code, by ascending address.
 #[derive(Debug)]
 pub struct Code {
-    items: Vec<Item>,
+    items: IndexVec<ItemIndex, Item>,
 }
 
 impl Code {
@@ -59,7 +64,7 @@ impl Code {
     ) -> Code {
         let claims = question.claims;
         let mut claimed: Vec<(Range<u64>, Owner)> = Vec::new();
-        for (index, inst) in (0..).map(InstIndex).zip(&question.program.instructions) {
+        for (index, inst) in question.program.insts() {
             if let Some(pc) = question.place(index) {
                 // Literals may have been added or taken away, so the end is not known yet.
                 claimed.push((pc.0..pc.0.saturating_add(inst.size.into()), Owner::Original(index)));
@@ -69,7 +74,7 @@ impl Code {
             claimed.push((inserted.range.clone(), Owner::Inserted(index)));
         }
         claimed.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut code = Code { items: Vec::with_capacity(claimed.len()) };
+        let mut code = Code { items: IndexVec::new() };
         for (range, owner) in claimed {
             code.read_range(question, decoder, range, owner, findings);
         }
@@ -124,34 +129,40 @@ impl Code {
         let targets: Vec<u64> =
             self.items.iter().filter_map(|item| item.facts.target(item.pc)).collect();
         for target in targets {
-            if let Some(index) = self.index_at(target)
-                && let Some(item) = self.items.get_mut(index)
-            {
-                item.is_target = true;
+            if let Some(index) = self.index_at(target) {
+                self.items[index].is_target = true;
             }
         }
     }
 
     /// All instructions, by ascending address.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &IndexVec<ItemIndex, Item> {
         &self.items
     }
 
     /// Index of the instruction at an address.
-    pub fn index_at(&self, pc: u64) -> Option<usize> {
-        self.items.binary_search_by_key(&pc, |item| item.pc).ok()
+    pub fn index_at(&self, pc: u64) -> Option<ItemIndex> {
+        self.items.binary_search_by_key(&pc, |item| item.pc).ok().map(ItemIndex::new)
     }
 
     /// The instruction at an address.
     pub fn at(&self, pc: u64) -> Option<&Item> {
-        self.items.get(self.index_at(pc)?)
+        self.index_at(pc).map(|index| &self.items[index])
+    }
+
+    /// The original instruction at an index, if it is one.
+    pub fn original(&self, at: ItemIndex) -> Option<InstIndex> {
+        match self.items[at].owner {
+            Owner::Original(index) => Some(index),
+            Owner::Inserted(_) => None,
+        }
     }
 
     /// Whether an address lies in inserted code.
     pub fn is_inserted(&self, pc: u64) -> bool {
-        let above = self.items.partition_point(|item| item.pc <= pc);
-        let item = above.checked_sub(1).and_then(|at| self.items.get(at));
-        item.is_some_and(|item| item.is_inserted() && pc < item.end())
+        let after = self.items.partition_point(|item| item.pc <= pc);
+        let (before, _) = self.items.split_at(after);
+        before.last().is_some_and(|item| item.is_inserted() && pc < item.end())
     }
 
     /// Registers that instructions name, whether they read or write them.

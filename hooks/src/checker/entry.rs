@@ -38,7 +38,7 @@ pub fn seams(question: &Question<'_>, seams: &mut BTreeSet<Seam>, findings: &mut
 
 /// Puts the values that a kernel starts with to where the new descriptor has them.
 pub fn initialize(question: &Question<'_>, kernel: usize, state: &mut State) {
-    let Some(old) = question.original.kernels().get(kernel) else { return };
+    let old = &question.original.kernels()[kernel];
     let Some(new) = new_kernel(question, old) else { return };
     let target = question.new.target();
     let (asked, given) =

@@ -3,18 +3,18 @@
 use super::Question;
 use super::code::{Code, Item};
 use super::finding::{Finding, Rule};
-use super::flow::original;
+use crate::flow::Key;
 use flipwave_isa::{Class, Opcode};
 
 /// Checks the groups of the new code, original and inserted.
 pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) {
-    for (at, item) in code.items().iter().enumerate() {
+    for (at, item) in code.items().enumerated() {
         let (length, what) = match item.facts.opcode() {
             Opcode::SClause => (clause_length(item), "a clause"),
             Opcode::SDelayAlu => (delay_length(item), "what a delay hint is about"),
             _ => continue,
         };
-        let members = code.items().iter().skip(at + 1).take(length);
+        let members = code.items().iter().skip(at.number() + 1).take(length);
         let mut end = item.end();
         let is_whole = members.clone().count() == length
             && members.clone().all(|member| {
@@ -27,7 +27,7 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
         if !is_whole {
             let what = format!("{what} of {length} instructions is not whole");
             let mut finding = Finding::at(Rule::Groups, item.pc, what);
-            finding.old = original(code, at as u32).map(|index| question.old(index));
+            finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         }
     }

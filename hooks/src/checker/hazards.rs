@@ -5,10 +5,11 @@
 //! instruction between them was removed; so a breach counts where it involves inserted code.
 
 use super::Question;
-use super::code::{Code, Item};
+use super::code::{Code, Item, ItemIndex};
 use super::facts::Facts;
 use super::finding::{Finding, Rule};
-use super::flow::{Flow, original};
+use super::flow::Flow;
+use crate::flow::IndexVec;
 use flipwave_isa::hazard::{MOST_WAIT_STATES, Preceding, Roles, Rows, breaches};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub fn check(
 ) -> usize {
     let mut rows = Rows::new(&question.rules);
     let mut known: FxHashMap<*const Facts, Roles> = FxHashMap::default();
-    let roles: Vec<Roles> = code
+    let roles: IndexVec<ItemIndex, Roles> = code
         .items()
         .iter()
         .map(|item| {
@@ -36,10 +37,13 @@ pub fn check(
         .collect();
     rows.narrow(&roles);
     let mut looked_at = 0;
-    for (at, item) in (0..).zip(code.items()) {
+    for (at, item) in code.items().enumerated() {
         let inst = &item.facts.inst;
-        let Some(own) = roles.get(at as usize).filter(|own| own.is_victim()) else { continue };
-        let mut search = Search { code, flow, rows: &rows, roles: &roles, victim: *own, paths: 0 };
+        let victim = roles[at];
+        if !victim.is_victim() {
+            continue;
+        }
+        let mut search = Search { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
         let mut path = Vec::new();
         let mut breach: Option<(String, u64)> = None;
         search.back(
@@ -50,7 +54,7 @@ pub fn check(
             &mut |before: &[Preceding<'_>], items: &[&Item]| {
                 let families = rows.families().iter();
                 for found in families.flat_map(|family| breaches(family, before, inst)) {
-                    let Some(trigger) = items.get(found.trigger) else { continue };
+                    let trigger = items[found.trigger];
                     if item.is_inserted() || trigger.is_inserted() {
                         let what = format!(
                             "`{inst}` too close to `{}` at {:#x}: {}",
@@ -64,7 +68,7 @@ pub fn check(
         looked_at += 1;
         if let Some((what, _)) = breach {
             let mut finding = Finding::at(Rule::Hazards, item.pc, what);
-            finding.old = original(code, at).map(|index| question.old(index));
+            finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         }
     }
@@ -76,7 +80,7 @@ struct Search<'a> {
     code: &'a Code,
     flow: &'a Flow,
     rows: &'a Rows,
-    roles: &'a [Roles],
+    roles: &'a IndexVec<ItemIndex, Roles>,
     /// What may happen to the instruction.
     victim: Roles,
     paths: usize,
@@ -87,7 +91,7 @@ impl<'a> Search<'a> {
     /// inserted may matter. `is_inserted`: the victim was, so that anything matters.
     fn back(
         &mut self,
-        at: u32,
+        at: ItemIndex,
         is_inserted: bool,
         distance: u8,
         path: &mut Vec<(&'a Item, u8, &'a Roles)>,
@@ -117,12 +121,11 @@ impl<'a> Search<'a> {
             return;
         }
         for previous in before {
-            let Some(item) = self.code.items().get(*previous as usize) else { continue };
             if self.paths >= MOST_PATHS {
                 return;
             }
-            let Some(own) = self.roles.get(*previous as usize) else { continue };
-            path.push((item, distance, own));
+            let item = &self.code.items()[*previous];
+            path.push((item, distance, &self.roles[*previous]));
             let further = distance.saturating_add(item.facts.wait_states);
             self.back(*previous, is_inserted, further, path, visit);
             path.pop();

@@ -46,7 +46,7 @@ mod waits;
 pub use finding::{Finding, Proof, Rule};
 
 use crate::dataflow::Live;
-use crate::flow::{Function, InstIndex, Program};
+use crate::flow::{Function, IndexVec, InstIndex, Program};
 use code::{Code, Owner};
 use facts::Decoder;
 use flipwave_codeobj::CodeObject;
@@ -60,7 +60,7 @@ use std::time::Instant;
 pub struct Claims {
     /// Where each original instruction is now, by its index in the original program; `None` where
     /// it was asked to be removed or replaced, or is a hint that was dropped.
-    pub instructions: Vec<Option<Pc>>,
+    pub instructions: IndexVec<InstIndex, Option<Pc>>,
     /// Inserted code, by ascending address.
     pub inserted: Vec<Inserted>,
 }
@@ -99,32 +99,25 @@ pub(crate) struct Question<'a> {
 impl Question<'_> {
     /// Where an original instruction is claimed to be.
     fn place(&self, index: InstIndex) -> Option<Pc> {
-        *self.claims.instructions.get(index.0 as usize)?
+        self.claims.instructions[index]
     }
 
     /// The original instruction at an original address.
     fn original_at(&self, pc: u64) -> Option<InstIndex> {
-        let instructions = &self.program.instructions;
-        let index = instructions.binary_search_by_key(&pc, |inst| inst.pc.0).ok()?;
-        Some(InstIndex(index as u32))
+        self.program.at(Pc(pc))
     }
 
     /// Whether a function is still where it was, in parts at least.
     fn stays(&self, function: &Function) -> bool {
-        let mut indices = function.instructions.clone().map(InstIndex);
-        let (Some(first), Some(last)) = (indices.clone().next(), indices.clone().next_back())
-        else {
-            return false;
-        };
-        let extent = self.old(first).0..=self.old(last).0;
-        indices.any(|index| self.place(index) == Some(self.old(index)))
+        let insts = &self.program.instructions[function.instructions];
+        let extent = insts[0].pc.0..=insts[insts.len() - 1].pc.0;
+        function.instructions.iter().any(|index| self.place(index) == Some(self.old(index)))
             || self.claims.inserted.iter().any(|own| extent.contains(&own.range.start))
     }
 
     /// The address of an original instruction in the original code object.
     fn old(&self, index: InstIndex) -> Pc {
-        let inst = self.program.instructions.get(index.0 as usize);
-        inst.map_or(Pc(0), |inst| inst.pc)
+        self.program.instructions[index].pc
     }
 }
 
@@ -142,6 +135,11 @@ pub fn check(
     claims: &Claims,
 ) -> Result<Proof, Vec<Finding>> {
     let start = Instant::now();
+    let (claimed, count) = (claims.instructions.len(), program.instructions.len());
+    if claimed != count {
+        let what = format!("{claimed} instructions are claimed of {count} original ones");
+        return Err(vec![Finding::at(Rule::Original, 0, what)]);
+    }
     let question = Question { rules, original, program, wanted, new, claims };
     let isa =
         program.isa().map_err(|error| vec![Finding::at(Rule::Original, 0, error.to_string())])?;

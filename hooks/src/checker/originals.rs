@@ -41,7 +41,7 @@ pub fn check(question: &Question<'_>, code: &Code, findings: &mut Vec<Finding>) 
         .collect();
     for item in code.items() {
         let Owner::Original(index) = item.owner else { continue };
-        let Some(inst) = question.program.instructions.get(index.0 as usize) else { continue };
+        let inst = &question.program.instructions[index];
         if !is_same(question, item, inst, chains.contains_key(&index)) {
             let what = format!("`{}` instead of `{}`", item.facts.inst, inst);
             findings.push(Finding::at(Rule::Original, item.pc, what).of(inst.pc));
@@ -155,9 +155,8 @@ fn check_chain(
 fn old_addresses(question: &Question<'_>, seams: &mut BTreeSet<Seam>) {
     for function in question.program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
         if question.stays(function) {
-            let instructions = function.instructions.clone().map(InstIndex);
             let seam = |to| Seam { start: question.old(to).0, to, from: Origin::Old };
-            seams.extend(instructions.map(seam));
+            seams.extend(function.instructions.iter().map(seam));
         }
     }
 }

@@ -8,9 +8,9 @@
 //! that somebody else began, until each counter was waited down to 0.
 
 use super::Question;
-use super::code::{Code, Item};
+use super::code::{Code, Item, ItemIndex};
 use super::finding::{Finding, Rule};
-use super::flow::{Flow, original};
+use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
     /// Operations by the index of the instruction in the new code.
-    operations: BTreeMap<u32, Vec<Count>>,
+    operations: BTreeMap<ItemIndex, Vec<Count>>,
     /// Counters in which anything may be under way.
     anything: Vec<Counter>,
 }
@@ -39,8 +39,8 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
     let items = code.items();
     let anything = Pending { anything: counters.all().collect(), ..Pending::default() };
     // What is known where paths meet; elsewhere it follows from the instruction before.
-    let mut known: BTreeMap<u32, Pending> = BTreeMap::new();
-    let mut waiting: Vec<u32> = flow.kernels.iter().map(|(_, first)| *first).collect();
+    let mut known: BTreeMap<ItemIndex, Pending> = BTreeMap::new();
+    let mut waiting: Vec<ItemIndex> = flow.kernels.iter().map(|(_, first)| *first).collect();
     known.extend(waiting.iter().map(|first| (*first, Pending::default())));
     for at in flow.entered_from_elsewhere() {
         known.insert(at, anything.clone());
@@ -48,10 +48,10 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
     }
     waiting.sort_unstable();
     while let Some(start) = waiting.pop() {
-        let Some(mut pending) = known.get(&start).cloned() else { continue };
+        let mut pending = known[&start].clone();
         let mut at = start;
-        while let Some(item) = items.get(at as usize) {
-            pending.execute(counters, at, item);
+        loop {
+            pending.execute(counters, at, &items[at]);
             let next = match flow.successors(at) {
                 [next] if flow.predecessors(*next).len() == 1 && !known.contains_key(next) => *next,
                 successors => {
@@ -68,10 +68,10 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
         }
     }
     let deliverable = deliverable(question, code);
-    for start in known.keys() {
-        let Some(mut pending) = known.get(start).cloned() else { continue };
-        let mut at = *start;
-        while let Some(item) = items.get(at as usize) {
+    for (start, pending) in &known {
+        let (mut at, mut pending) = (*start, pending.clone());
+        loop {
+            let item = &items[at];
             pending.check(question, code, at, item, deliverable, findings);
             pending.execute(counters, at, item);
             match flow.successors(at) {
@@ -83,7 +83,7 @@ pub fn check(question: &Question<'_>, code: &Code, flow: &Flow, findings: &mut V
 }
 
 impl Pending {
-    fn execute(&mut self, counters: Counters, at: u32, item: &Item) {
+    fn execute(&mut self, counters: Counters, at: ItemIndex, item: &Item) {
         let facts = &item.facts;
         if let Some(counts) = facts.waits {
             for counter in counters.all() {
@@ -160,14 +160,14 @@ impl Pending {
         &self,
         question: &Question<'_>,
         code: &Code,
-        at: u32,
+        at: ItemIndex,
         item: &Item,
         deliverable: RegisterSet,
         findings: &mut Vec<Finding>,
     ) {
         let mut report = |register: Register, what: String| {
             let mut finding = Finding::at(Rule::Waits, item.pc, what).on(register);
-            finding.old = original(code, at).map(|index| question.old(index));
+            finding.old = code.original(at).map(|index| question.old(index));
             findings.push(finding);
         };
         let touched = item.facts.reads.union(item.facts.writes);
@@ -182,7 +182,7 @@ impl Pending {
             report(register, what);
         }
         for (operation, counts) in &self.operations {
-            let Some(other) = code.items().get(*operation as usize) else { continue };
+            let other = &code.items()[*operation];
             if !item.is_inserted() && !other.is_inserted() {
                 continue;
             }

@@ -1,67 +1,86 @@
 //! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
 //! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
 
-use crate::flow::{Function, Program};
+use crate::flow::{BlockIndex, Function, IndexVec, InstIndex, Program};
 use flipwave_isa::{Generation, Inst, Opcode};
 
-/// By instruction: whether the mode may be on when it runs. It is off where functions begin; in
-/// those that are not understood it may be on anywhere.
-pub fn index_mode(program: &Program) -> Vec<bool> {
-    let mut on = vec![false; program.instructions.len()];
+/// The mode where an instruction is to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IndexMode {
+    /// It is off.
+    #[default]
+    Off,
+    /// It is on.
+    On,
+    /// It may be either.
+    Unknown,
+}
+
+impl IndexMode {
+    fn join(self, other: IndexMode) -> IndexMode {
+        if self == other { self } else { IndexMode::Unknown }
+    }
+
+    /// The mode after an instruction.
+    fn after(self, inst: &Inst) -> IndexMode {
+        /// `hwreg` of MODE, and the bit of it that is the mode.
+        const MODE: i64 = 1;
+        const ENABLE: i64 = 27;
+        match (inst.operation.opcode(), inst.immediate) {
+            (Opcode::SSetGprIdxOn, _) => IndexMode::On,
+            (Opcode::SSetGprIdxOff, _) => IndexMode::Off,
+            (Opcode::SSetGprIdxMode, Some(bits)) if bits & 0xf != 0 => self.join(IndexMode::On),
+            (Opcode::SSetreg | Opcode::SSetregImm32, Some(field)) => {
+                let (register, offset, size) =
+                    (field & 63, field >> 6 & 31, (field >> 11 & 31) + 1);
+                let covers = register == MODE && (offset..offset + size).contains(&ENABLE);
+                if covers { IndexMode::Unknown } else { self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// By instruction: the mode when it runs. It is off where functions begin; in those that are not
+/// understood it may be on anywhere.
+pub fn index_mode(program: &Program) -> IndexVec<InstIndex, IndexMode> {
+    let mut modes = IndexVec::filled(IndexMode::Off, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
-    if !has_mode || !program.instructions.iter().any(|inst| switch(inst) == Some(true)) {
-        return on;
+    let switches_on = |inst: &Inst| IndexMode::Off.after(inst) != IndexMode::Off;
+    if !has_mode || !program.instructions.iter().any(switches_on) {
+        return modes;
     }
+    let mut entries = IndexVec::filled(None, program.blocks.len());
     for function in &program.functions {
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        match on.get_mut(range).filter(|_| !function.unresolved.is_empty()) {
-            Some(own) => own.fill(true),
-            None => mark(program, function, &mut on),
+        match function.unresolved.is_empty() {
+            true => mark(program, function, &mut entries, &mut modes),
+            false => modes[function.instructions].fill(IndexMode::Unknown),
         }
     }
-    on
+    modes
 }
 
-fn mark(program: &Program, function: &Function, on: &mut [bool]) {
-    let first = function.blocks.start;
-    let mut entries = vec![false; function.blocks.len()];
-    let mut open: Vec<u32> = function.blocks.clone().rev().collect();
-    while let Some(at) = open.pop() {
-        let local = (at - first) as usize;
-        let Some((block, entry)) = program.blocks.get(at as usize).zip(entries.get(local)) else {
-            continue;
-        };
-        let mut state = *entry;
-        for (index, inst) in program.insts_of(&block.instructions) {
-            if let Some(own) = on.get_mut(index.0 as usize) {
-                *own |= state;
+fn mark(
+    program: &Program,
+    function: &Function,
+    entries: &mut IndexVec<BlockIndex, Option<IndexMode>>,
+    modes: &mut IndexVec<InstIndex, IndexMode>,
+) {
+    let mut open: Vec<BlockIndex> = Vec::new();
+    // The first block, and whatever no way leads to.
+    let mut starts = function.blocks.iter();
+    while let Some(at) = open.pop().or_else(|| starts.next()) {
+        let mut mode = *entries[at].get_or_insert(IndexMode::Off);
+        let block = &program.blocks[at];
+        for (index, inst) in program.insts_of(block.instructions) {
+            modes[index] = mode;
+            mode = mode.after(inst);
+        }
+        for edge in block.successors.iter().filter(|edge| function.blocks.contains(edge.to)) {
+            let joined = entries[edge.to].map_or(mode, |own| own.join(mode));
+            if entries[edge.to].replace(joined) != Some(joined) {
+                open.push(edge.to);
             }
-            state = switch(inst).unwrap_or(state);
         }
-        for edge in &block.successors {
-            let next = edge.to.0.checked_sub(first).and_then(|at| entries.get_mut(at as usize));
-            if let Some(next) = next.filter(|next| state && !**next) {
-                *next = true;
-                open.push(edge.to.0);
-            }
-        }
-    }
-}
-
-/// Whether an instruction may switch the mode on, or switches it off.
-fn switch(inst: &Inst) -> Option<bool> {
-    /// `hwreg` of MODE, and the bit of it that is the mode.
-    const MODE: i64 = 1;
-    const ENABLE: i64 = 27;
-    match (inst.operation.opcode(), inst.immediate) {
-        (Opcode::SSetGprIdxOn, _) => Some(true),
-        (Opcode::SSetGprIdxOff, _) => Some(false),
-        (Opcode::SSetGprIdxMode, Some(bits)) => Some(bits & 0xf != 0),
-        (Opcode::SSetreg | Opcode::SSetregImm32, Some(field)) => {
-            let (register, offset, size) = (field & 63, field >> 6 & 31, (field >> 11 & 31) + 1);
-            let covers = register == MODE && (offset..offset + size).contains(&ENABLE);
-            covers.then_some(true)
-        }
-        _ => None,
     }
 }

@@ -4,6 +4,6 @@ mod index_mode;
 pub(crate) mod liveness;
 mod outstanding;
 
-pub(crate) use index_mode::index_mode;
+pub(crate) use index_mode::{IndexMode, index_mode};
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
 pub use outstanding::{Outstanding, OutstandingLoads};

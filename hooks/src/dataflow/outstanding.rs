@@ -8,7 +8,7 @@
 //! counter make the program's own waits stricter, never weaker: such a wait then proves that more
 //! of the older operations have come back.
 
-use crate::flow::{BlockIndex, EdgeKind, InstIndex, Program};
+use crate::flow::{BlockIndex, EdgeKind, IndexVec, InstIndex, Program};
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Inst, RegisterSet};
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ impl Outstanding {
 #[derive(Clone, Debug)]
 pub struct OutstandingLoads {
     counters: Counters,
-    entries: Vec<Outstanding>,
+    entries: IndexVec<BlockIndex, Outstanding>,
 }
 
 impl OutstandingLoads {
@@ -158,22 +158,19 @@ impl OutstandingLoads {
     /// in functions that are not understood, anything may be under way.
     pub fn new(program: &Program, counters: Counters) -> OutstandingLoads {
         let anything = Outstanding::anything(counters);
-        let entries = vec![Outstanding::default(); program.blocks.len()];
+        let entries = IndexVec::filled(Outstanding::default(), program.blocks.len());
         let mut loads = OutstandingLoads { counters, entries };
         for function in program.functions.iter().filter(|function| function.kernel.is_none()) {
-            if let Some(entry) = loads.entries.get_mut(function.blocks.start as usize) {
-                *entry = anything.clone();
-            }
+            loads.entries[function.blocks.start] = anything.clone();
         }
-        let mut waiting: Vec<BlockIndex> =
-            (0..program.blocks.len() as u32).rev().map(BlockIndex).collect();
-        let mut queued = vec![true; program.blocks.len()];
+        let mut waiting: Vec<BlockIndex> = program.blocks.indices().iter().rev().collect();
+        let mut queued = IndexVec::filled(true, program.blocks.len());
         while let Some(index) = waiting.pop() {
-            queued[index.0 as usize] = false;
+            queued[index] = false;
             let end = loads.walk(program, index, |_, _| {});
-            for edge in &program.blocks[index.0 as usize].successors {
-                let grown = loads.entries[edge.to.0 as usize].join(&end);
-                if grown && !std::mem::replace(&mut queued[edge.to.0 as usize], true) {
+            for edge in &program.blocks[index].successors {
+                let grown = loads.entries[edge.to].join(&end);
+                if grown && !std::mem::replace(&mut queued[edge.to], true) {
                     waiting.push(edge.to);
                 }
             }
@@ -189,20 +186,18 @@ impl OutstandingLoads {
         block: BlockIndex,
         mut visit: impl FnMut(InstIndex, &Outstanding),
     ) -> Outstanding {
-        let mut state = self.entries[block.0 as usize].clone();
+        let mut state = self.entries[block].clone();
+        let block = &program.blocks[block];
         // Of a function that is not understood, control may come to any instruction.
-        let function = program.function(program.blocks[block.0 as usize].function);
-        let is_understood = function.is_none_or(|function| function.unresolved.is_empty());
-        for index in program.blocks[block.0 as usize].instructions.clone() {
-            let index = InstIndex(index);
+        let is_understood = program.functions[block.function].unresolved.is_empty();
+        for (index, inst) in program.insts_of(block.instructions) {
             if !is_understood {
                 state = Outstanding::anything(self.counters);
             }
             visit(index, &state);
-            state.execute(self.counters, index, &program.instructions[index.0 as usize]);
+            state.execute(self.counters, index, inst);
         }
-        let successors = &program.blocks[block.0 as usize].successors;
-        if successors.iter().any(|edge| edge.kind == EdgeKind::Return) {
+        if block.successors.iter().any(|edge| edge.kind == EdgeKind::Return) {
             return Outstanding::anything(self.counters);
         }
         state

@@ -1,13 +1,20 @@
 //! Questions to a program.
 
 use super::{
-    Block, BlockIndex, Call, Function, FunctionIndex, InstIndex, NoRules, Program, Unresolved,
+    Block, BlockIndex, Call, Function, FunctionIndex, IndexRange, InstIndex, Key, NoRules, Program,
+    Unresolved,
 };
 use flipwave_isa::{
     Class, Control, Family, Generation, Inst, Isa, IsaError, Pc, RegisterSet, Rules,
 };
 use std::collections::BTreeSet;
-use std::ops::Range;
+
+impl Block {
+    /// Its last instruction.
+    pub fn last(&self) -> InstIndex {
+        InstIndex(self.instructions.end.0 - 1)
+    }
+}
 
 impl Program {
     /// Decodes and assembles code beside the program's: registers have the names that they have
@@ -30,12 +37,12 @@ impl Program {
         Rules::of(target, *wave_size).ok_or_else(missing)
     }
 
-    /// An instruction.
+    /// The instruction of an index that may be none of this program's.
     pub fn inst(&self, index: InstIndex) -> Option<&Inst> {
-        self.instructions.get(index.0 as usize)
+        self.instructions.get(index)
     }
 
-    /// Where control goes behind an instruction of the program.
+    /// Where control goes after an instruction of the program.
     pub fn control(&self, inst: &Inst) -> Control {
         inst.control(self.target.generation())
     }
@@ -43,61 +50,48 @@ impl Program {
     /// The instruction that begins at an address.
     pub fn at(&self, pc: Pc) -> Option<InstIndex> {
         let index = self.instructions.binary_search_by_key(&pc, |inst| inst.pc).ok()?;
-        Some(InstIndex(index as u32))
+        Some(InstIndex::new(index))
     }
 
-    /// A block.
-    pub fn block(&self, index: BlockIndex) -> Option<&Block> {
-        self.blocks.get(index.0 as usize)
+    /// The block that an instruction of the program belongs to.
+    pub fn block_of(&self, index: InstIndex) -> BlockIndex {
+        let after = self.blocks.partition_point(|block| block.instructions.start <= index);
+        BlockIndex::new(after - 1)
     }
 
-    /// The block that an instruction belongs to.
-    pub fn block_of(&self, index: InstIndex) -> Option<BlockIndex> {
-        let above = self.blocks.partition_point(|block| block.instructions.start <= index.0);
-        let at = above.checked_sub(1)?;
-        self.blocks.get(at)?.instructions.contains(&index.0).then_some(BlockIndex(at as u32))
-    }
-
-    /// A function.
-    pub fn function(&self, index: FunctionIndex) -> Option<&Function> {
-        self.functions.get(index.0 as usize)
-    }
-
-    /// The function that an instruction belongs to.
-    pub fn function_of(&self, index: InstIndex) -> Option<FunctionIndex> {
-        Some(self.block(self.block_of(index)?)?.function)
+    /// The function that an instruction of the program belongs to.
+    pub fn function_of(&self, index: InstIndex) -> FunctionIndex {
+        let after = self.functions.partition_point(|own| own.instructions.start <= index);
+        FunctionIndex::new(after - 1)
     }
 
     /// The function that begins at an address.
     pub fn function_at(&self, pc: Pc) -> Option<FunctionIndex> {
-        let index = self.functions.binary_search_by_key(&Some(pc), |own| self.entry(own)).ok()?;
-        Some(FunctionIndex(index as u32))
+        let index = self.functions.binary_search_by_key(&pc, |own| self.entry(own)).ok()?;
+        Some(FunctionIndex::new(index))
     }
 
     /// The function of a kernel, by its index in the code object.
     pub fn kernel(&self, kernel: usize) -> Option<FunctionIndex> {
-        let index = self.functions.iter().position(|own| own.kernel == Some(kernel))?;
-        Some(FunctionIndex(index as u32))
+        self.functions.iter().position(|own| own.kernel == Some(kernel)).map(FunctionIndex::new)
     }
 
     /// Where a function begins.
-    pub fn entry(&self, function: &Function) -> Option<Pc> {
-        self.instructions.get(function.instructions.start as usize).map(|inst| inst.pc)
+    pub fn entry(&self, function: &Function) -> Pc {
+        self.instructions[function.instructions.start].pc
     }
 
     /// All instructions with their indices.
     pub fn insts(&self) -> impl Iterator<Item = (InstIndex, &Inst)> {
-        (0..).map(InstIndex).zip(&self.instructions)
+        self.instructions.enumerated()
     }
 
     /// A range of instructions with their indices: that of a block or of a function.
     pub fn insts_of(
         &self,
-        range: &Range<u32>,
+        range: IndexRange<InstIndex>,
     ) -> impl DoubleEndedIterator<Item = (InstIndex, &Inst)> {
-        let insts = self.instructions.get(range.start as usize..range.end as usize);
-        let indices = range.clone().map(InstIndex);
-        indices.zip(insts.unwrap_or_default())
+        range.iter().zip(&self.instructions[range])
     }
 
     /// The functions that a call may reach: the callee, or, of an unknown pointer, all whose
@@ -105,12 +99,10 @@ impl Program {
     pub fn callees(&self, call: &Call) -> Vec<FunctionIndex> {
         match call.callee {
             Some(callee) => vec![callee],
-            None => (0..)
-                .map(FunctionIndex)
-                .zip(&self.functions)
-                .filter(|(_, own)| own.address_taken)
-                .map(|(index, _)| index)
-                .collect(),
+            None => {
+                let taken = self.functions.enumerated().filter(|(_, own)| own.address_taken);
+                taken.map(|(index, _)| index).collect()
+            }
         }
     }
 
@@ -120,7 +112,7 @@ impl Program {
         let mut seen = BTreeSet::from([from]);
         let mut open = vec![from];
         while let Some(index) = open.pop() {
-            let calls = self.function(index).map(|own| own.calls.as_slice()).unwrap_or_default();
+            let calls = &self.functions[index].calls;
             for callee in calls.iter().flat_map(|call| self.callees(call)) {
                 if seen.insert(callee) {
                     open.push(callee);
@@ -130,35 +122,11 @@ impl Program {
         seen.into_iter().collect()
     }
 
-    /// The functions that are connected with one by calls, in whatever direction, by ascending
-    /// index.
-    pub fn component(&self, of: FunctionIndex) -> Vec<FunctionIndex> {
-        let reached: Vec<Vec<FunctionIndex>> = (0..self.functions.len() as u32)
-            .map(|index| {
-                let calls = self.function(FunctionIndex(index)).map(|own| own.calls.as_slice());
-                calls.unwrap_or_default().iter().flat_map(|call| self.callees(call)).collect()
-            })
-            .collect();
-        let mut seen = BTreeSet::from([of]);
-        loop {
-            let before = seen.len();
-            for (caller, callees) in (0..).map(FunctionIndex).zip(&reached) {
-                if seen.contains(&caller) || callees.iter().any(|callee| seen.contains(callee)) {
-                    seen.insert(caller);
-                    seen.extend(callees);
-                }
-            }
-            if seen.len() == before {
-                return seen.into_iter().collect();
-            }
-        }
-    }
-
     /// Registers that instructions of these functions name.
     pub fn registers_named(&self, functions: &[FunctionIndex]) -> RegisterSet {
-        let functions = functions.iter().filter_map(|own| self.function(*own));
-        let insts = functions.flat_map(|own| self.insts_of(&own.instructions));
-        insts.flat_map(|(_, inst)| inst.reads.iter().chain(&inst.writes)).copied().collect()
+        let functions = functions.iter().map(|own| &self.functions[*own]);
+        let insts = functions.flat_map(|own| &self.instructions[own.instructions]);
+        insts.flat_map(|inst| inst.reads.iter().chain(&inst.writes)).copied().collect()
     }
 
     /// Registers that are reached although no instruction names them: all VGPRs where any

@@ -47,9 +47,7 @@ impl Blocks {
         let controls: Vec<Control> =
             draft.insts.iter().map(|inst| inst.control(generation)).collect();
         let target = |index: usize, control: Control| match (control, jumps.get(&index)) {
-            (Control::Branch | Control::Conditional, _) => {
-                draft.insts.get(index).and_then(|inst| inst.branch_target)
-            }
+            (Control::Branch | Control::Conditional, _) => draft.insts[index].branch_target,
             (Control::Jump, Some(Jump::To(target))) => Some(*target),
             _ => None,
         };
@@ -68,7 +66,7 @@ impl Blocks {
         let mut result = Blocks::default();
         for (start, end) in starts.iter().copied().zip(ends) {
             let last = end - 1;
-            let control = controls.get(last).copied().unwrap_or(Control::End);
+            let control = controls[last];
             let next = block_at(end).filter(|_| !draft.gaps.contains(&last));
             let mut successors = Vec::new();
             let mut unresolved = None;

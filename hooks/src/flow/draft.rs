@@ -58,7 +58,7 @@ impl Draft {
         let padding = self.insts.iter().rev().take_while(|inst| is_padding(inst)).count();
         let kept = self.insts.len() - padding;
         let may_end = |inst: &Inst| !may_run_on(inst.control(generation));
-        if kept.checked_sub(1).and_then(|last| self.insts.get(last)).is_some_and(may_end) {
+        if self.insts[..kept].last().is_some_and(may_end) {
             self.insts.truncate(kept);
             let end = self.insts.last().map_or(self.extent.start, |i| i.pc.0 + u64::from(i.size));
             let length = usize::try_from(self.extent.end.saturating_sub(end)).unwrap_or_default();

@@ -5,6 +5,7 @@ mod block;
 mod draft;
 mod error;
 mod extent;
+mod index;
 mod loops;
 mod read;
 mod shared;
@@ -16,22 +17,11 @@ mod value;
 pub(crate) mod tests;
 
 pub use error::{FlowError, NoRules};
+pub(crate) use index::keys;
+pub use index::{BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 
 use flipwave_isa::{Inst, Pc, Register, Target};
-use std::ops::Range;
 use std::sync::Arc;
-
-/// Index of an instruction of a [`Program`]; ascending with the address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstIndex(pub u32);
-
-/// Index of a basic block of a [`Program`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BlockIndex(pub u32);
-
-/// Index of a function of a [`Program`]; kernels are functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FunctionIndex(pub u32);
 
 /// The code of a code object.
 #[derive(Clone, Debug)]
@@ -44,11 +34,11 @@ pub struct Program {
     /// own names then, see [`Program::isa`].
     pub accum_offset: Option<u16>,
     /// All instructions of all functions, by ascending address.
-    pub instructions: Vec<Inst>,
+    pub instructions: IndexVec<InstIndex, Inst>,
     /// All blocks; those of one function together, by ascending address.
-    pub blocks: Vec<Block>,
+    pub blocks: IndexVec<BlockIndex, Block>,
     /// All functions, by ascending address.
-    pub functions: Vec<Function>,
+    pub functions: IndexVec<FunctionIndex, Function>,
     /// Addresses that the code computes from its PC, by ascending address of the `s_getpc`.
     pub addresses: Vec<AddressChain>,
 }
@@ -59,8 +49,8 @@ pub struct Program {
 pub struct Block {
     /// The function it belongs to.
     pub function: FunctionIndex,
-    /// Its instructions.
-    pub instructions: Range<u32>,
+    /// Its instructions; never none.
+    pub instructions: IndexRange<InstIndex>,
     /// Where control goes next, within the function. Behind a call: where it comes back.
     pub successors: Vec<Edge>,
     /// Blocks of the function that have an edge to this one.
@@ -115,10 +105,10 @@ pub struct Function {
     pub name: Arc<str>,
     /// Index into [`flipwave_codeobj::CodeObject::kernels`] where it is a kernel.
     pub kernel: Option<usize>,
-    /// Its instructions.
-    pub instructions: Range<u32>,
+    /// Its instructions; never none.
+    pub instructions: IndexRange<InstIndex>,
     /// Its blocks; the first is the entry.
-    pub blocks: Range<u32>,
+    pub blocks: IndexRange<BlockIndex>,
     /// Calls in it, by ascending address; tail calls too.
     pub calls: Vec<Call>,
     /// Whether code or data hold its address for other uses than the calls that are known: a call

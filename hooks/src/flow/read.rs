@@ -6,8 +6,8 @@ use super::extent::Extents;
 use super::loops::loops;
 use super::track::{Findings, Surroundings, track};
 use super::{
-    AddressChain, Block, BlockIndex, Call, Edge, FlowError, Function, FunctionIndex, InstIndex,
-    Loop, Program, Unresolved,
+    AddressChain, Block, BlockIndex, Call, Edge, FlowError, Function, FunctionIndex, IndexRange,
+    IndexVec, InstIndex, Key, Loop, Program, Unresolved,
 };
 use flipwave_codeobj::{CodeObject, Definition, RelocationKind};
 use flipwave_isa::{Isa, Opcode, Pc, RegisterSet, Sgpr};
@@ -81,7 +81,7 @@ fn refuse_empty_kernels(object: &CodeObject, drafts: &[Draft]) -> Result<(), Flo
         let begins = draft.insts.first().is_some_and(|inst| inst.pc.0 == draft.extent.start);
         if let Some(kernel) = draft.extent.kernel.filter(|_| !begins) {
             return Err(FlowError::NoInstruction {
-                kernel: object.kernels().get(kernel).map_or("?".into(), |own| own.name.to_string()),
+                kernel: object.kernels()[kernel].name.to_string(),
                 start: Pc(draft.extent.start),
                 target: object.target().to_string(),
             });
@@ -246,21 +246,21 @@ impl<'a> Reader<'a> {
             target: self.object.target().clone(),
             wave_size,
             accum_offset: None,
-            instructions: Vec::new(),
-            blocks: Vec::new(),
-            functions: Vec::new(),
+            instructions: IndexVec::new(),
+            blocks: IndexVec::new(),
+            functions: IndexVec::new(),
             addresses: Vec::new(),
         };
         let entries = &self.entries;
         for (draft, part) in self.drafts.into_iter().zip(parts) {
-            let first = program.instructions.len() as u32;
-            let first_block = program.blocks.len() as u32;
-            let inst = |local: usize| InstIndex(first + local as u32);
-            let block = |local: usize| BlockIndex(first_block + local as u32);
-            let index = FunctionIndex(program.functions.len() as u32);
+            let first = program.instructions.len();
+            let first_block = program.blocks.len();
+            let inst = |local: usize| InstIndex::new(first + local);
+            let block = |local: usize| BlockIndex::new(first_block + local);
+            let index = program.functions.next_index();
             let callee = |target: Option<Pc>| {
                 let callee = entries.get(&target?)?;
-                Some(FunctionIndex(*callee as u32))
+                Some(FunctionIndex::new(*callee))
             };
             let mut calls: Vec<Call> = part
                 .findings
@@ -283,8 +283,8 @@ impl<'a> Reader<'a> {
             program.functions.push(Function {
                 name: draft.extent.name.clone(),
                 kernel: draft.extent.kernel,
-                instructions: first..first + draft.insts.len() as u32,
-                blocks: first_block..first_block + part.blocks.blocks.len() as u32,
+                instructions: IndexRange::new(inst(0), inst(draft.insts.len())),
+                blocks: IndexRange::new(block(0), block(part.blocks.blocks.len())),
                 calls,
                 address_taken: taken.contains(&draft.extent.start),
                 loops: loops.collect(),
@@ -306,7 +306,10 @@ impl<'a> Reader<'a> {
                 .iter()
                 .map(|own| Block {
                     function: index,
-                    instructions: inst(own.instructions.start).0..inst(own.instructions.end).0,
+                    instructions: IndexRange::new(
+                        inst(own.instructions.start),
+                        inst(own.instructions.end),
+                    ),
                     successors: own
                         .successors
                         .iter()
@@ -318,10 +321,9 @@ impl<'a> Reader<'a> {
                 .collect();
             for (from, own) in part.blocks.blocks.iter().enumerate() {
                 for (to, _) in &own.successors {
-                    if let Some(to) = blocks.get_mut(*to)
-                        && to.predecessors.last() != Some(&block(from))
-                    {
-                        to.predecessors.push(block(from));
+                    let predecessors = &mut blocks[*to].predecessors;
+                    if predecessors.last() != Some(&block(from)) {
+                        predecessors.push(block(from));
                     }
                 }
             }
@@ -391,41 +393,33 @@ fn unresolved(
 /// that is not known.
 fn mark_taken_labels(program: &mut Program, relocated: &BTreeMap<u64, u64>) {
     let entries: BTreeSet<Pc> =
-        program.functions.iter().filter_map(|function| program.entry(function)).collect();
+        program.functions.iter().map(|function| program.entry(function)).collect();
     let chains = program.addresses.iter().map(|chain| (chain.target, Some(chain.getpc)));
     let data = relocated.values().map(|address| (Pc(*address), None));
     let mut labels: Vec<(InstIndex, String)> = Vec::new();
     for (target, getpc) in chains.chain(data).filter(|(target, _)| !entries.contains(target)) {
         let Some(at) = program.at(target) else { continue };
         let is_jump = |block: &Block| {
-            let last = InstIndex(block.instructions.end.saturating_sub(1));
-            let opcode = program.inst(last).map(|inst| inst.operation.opcode());
-            opcode == Some(Opcode::SSetpc)
-                && block.successors.iter().any(|edge| {
-                    program.block(edge.to).is_some_and(|to| to.instructions.start == at.0)
-                })
+            program.instructions[block.last()].operation.opcode() == Opcode::SSetpc
+                && block
+                    .successors
+                    .iter()
+                    .any(|edge| program.blocks[edge.to].instructions.start == at)
         };
-        let same = getpc.and_then(|own| program.function_of(own)) == program.function_of(at);
-        let is_known = same
-            && program
-                .function_of(at)
-                .and_then(|own| program.function(own))
-                .and_then(|own| {
-                    program.blocks.get(own.blocks.start as usize..own.blocks.end as usize)
-                })
-                .is_some_and(|blocks| blocks.iter().any(is_jump));
+        let function = program.function_of(at);
+        let is_known = getpc.map(|own| program.function_of(own)) == Some(function)
+            && program.blocks[program.functions[function].blocks].iter().any(is_jump);
         if !is_known {
             labels
                 .push((at, "its address is taken, and it is not known who goes there".to_owned()));
         }
     }
     for (at, reason) in labels {
-        let Some(function) = program.function_of(at) else { continue };
-        if let Some(function) = program.functions.get_mut(function.0 as usize)
-            && !function.unresolved.iter().any(|own| own.at == at)
-        {
-            function.unresolved.push(Unresolved { at, reason });
-            function.unresolved.sort_by_key(|own| own.at);
+        let function = program.function_of(at);
+        let unresolved = &mut program.functions[function].unresolved;
+        if !unresolved.iter().any(|own| own.at == at) {
+            unresolved.push(Unresolved { at, reason });
+            unresolved.sort_by_key(|own| own.at);
         }
     }
 }

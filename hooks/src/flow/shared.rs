@@ -37,8 +37,8 @@ impl Program {
     /// The first instruction that a kernel may execute and that names a VGPR from `offset` on.
     fn first_shared(&self, kernel: usize, offset: u16) -> Option<Pc> {
         let functions = self.reachable(self.kernel(kernel)?);
-        let functions = functions.into_iter().filter_map(|own| self.function(own));
-        let mut insts = functions.flat_map(|own| self.insts_of(&own.instructions));
-        insts.find(|(_, inst)| inst.names_shared_vgprs(offset)).map(|(_, inst)| inst.pc)
+        let functions = functions.into_iter().map(|own| &self.functions[own]);
+        let mut insts = functions.flat_map(|own| &self.instructions[own.instructions]);
+        insts.find(|inst| inst.names_shared_vgprs(offset)).map(|inst| inst.pc)
     }
 }

@@ -73,15 +73,12 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
     let mut visited = 0;
     loop {
         while let Some(at) = open.pop_first() {
-            let Some((block, Some(entry))) = blocks.blocks.get(at).zip(entries.get(at)) else {
-                continue;
-            };
-            let state = tracker.run(block, entry.clone());
-            if let Some(own) = found.get_mut(at) {
-                *own = std::mem::take(&mut tracker.found);
-            }
+            let block = &blocks.blocks[at];
+            let entry = entries[at].clone().unwrap_or_else(State::unknown);
+            let state = tracker.run(block, entry);
+            found[at] = std::mem::take(&mut tracker.found);
             for (next, _) in &block.successors {
-                let Some(known) = entries.get_mut(*next) else { continue };
+                let known = &mut entries[*next];
                 let changed = match known {
                     Some(known) => known.meet(&state, &mut tracker.lost),
                     None => {
@@ -95,19 +92,16 @@ pub fn track(draft: &Draft, blocks: &Blocks, around: &Surroundings) -> Findings 
             }
         }
         // Code that nothing leads to, such as what stands behind a trap: as if control ran on.
-        let Some(at) = (visited..count).find(|at| entries.get(*at).is_some_and(Option::is_none))
-        else {
+        let Some(at) = (visited..count).find(|at| entries[*at].is_none()) else {
             break;
         };
         visited = at;
-        let before = at.checked_sub(1).and_then(|before| {
-            blocks.blocks.get(before).zip(entries.get(before).cloned().flatten())
-        });
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| Some((&blocks.blocks[before], entries[before].clone()?)));
         let state = before.map_or_else(State::unknown, |(block, entry)| tracker.run(block, entry));
         tracker.found = Found::default();
-        if let Some(entry) = entries.get_mut(at) {
-            *entry = Some(state);
-        }
+        entries[at] = Some(state);
         open.insert(at);
     }
     found.into_iter().for_each(|own| tracker.found.add(own));
@@ -179,10 +173,7 @@ impl Tracker<'_> {
 
     /// Carries what is known over an instruction.
     fn step(&mut self, state: &mut State, index: usize) {
-        let (Some(inst), Some(own)) = (self.draft.insts.get(index), self.steps.get(index).copied())
-        else {
-            return;
-        };
+        let (inst, own) = (&self.draft.insts[index], self.steps[index]);
         let carry = state.carry.filter(|_| !own.writes_scc);
         match own.followed {
             Followed::GetPc(pair) => {
@@ -316,7 +307,7 @@ impl Tracker<'_> {
     }
 
     fn chain(&mut self, getpc: u32, low: u32, high: u32, offset: u64) {
-        let Some(add_low) = self.draft.insts.get(low as usize) else { return };
+        let add_low = &self.draft.insts[low as usize];
         let Some((to, number)) = destination(add_low)
             .zip([0, 1].into_iter().find_map(|at| add_low.source(at).and_then(constant)))
         else {
@@ -333,7 +324,7 @@ impl Tracker<'_> {
         match origin {
             Origin::Loaded(address) => Some(address),
             Origin::Pc(getpc) | Origin::Sum { getpc, .. } => {
-                let inst = self.draft.insts.get(getpc as usize)?;
+                let inst = &self.draft.insts[getpc as usize];
                 Some(inst.pc.0 + u64::from(inst.size))
             }
         }

@@ -121,13 +121,13 @@ impl State {
 
     /// What a register holds.
     pub fn get(&self, register: Register) -> Half {
-        place(register).and_then(|at| self.scalars.get(at)).copied().unwrap_or(Half::Unknown)
+        place(register).map_or(Half::Unknown, |at| self.scalars[at])
     }
 
     /// Changes what a register holds.
     pub fn set(&mut self, register: Register, half: Half) {
-        if let Some(own) = place(register).and_then(|at| self.scalars.get_mut(at)) {
-            *own = half;
+        if let Some(at) = place(register) {
+            self.scalars[at] = half;
         }
         if register.is_per_lane() {
             self.lanes.remove(&Vector::Register(register));
@@ -271,7 +271,7 @@ pub fn constant(value: &Value) -> Option<u32> {
 
 fn place(register: Register) -> Option<usize> {
     match register {
-        Register::Sgpr(Sgpr(n)) => Some(n.into()),
+        Register::Sgpr(Sgpr(n)) => Some(n.into()).filter(|at| *at < 106),
         Register::VccLo => Some(106),
         Register::VccHi => Some(107),
         _ => None,

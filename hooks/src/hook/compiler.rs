@@ -6,14 +6,16 @@ use super::object::Object;
 use super::signature::{Declarations, Signature};
 use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
 use flipwave_isa::{Isa, Target};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The header that hooks are written with.
 pub const HEADER: &str = include_str!("../../include/flipwave.h");
 
 /// A source of hooks as its author wrote it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Source {
     /// Its name in messages.
     pub name: String,
@@ -99,7 +101,12 @@ pub struct CompiledHooks {
 pub struct HookCompiler {
     clang: Clang,
     cache: Cache,
+    /// What was read so far, by source, target and lanes of a wave; clones share it. To read a source
+    /// takes clang as long as to compile it.
+    read: Arc<Mutex<ReadSources>>,
 }
+
+type ReadSources = HashMap<(Source, String, u8), HookSource>;
 
 impl HookCompiler {
     /// Finds clang (`FLIPWAVE_CLANG`, or `clang-19` in PATH) and the folder of what was compiled
@@ -108,16 +115,33 @@ impl HookCompiler {
     /// # Errors
     /// [`HookError::Clang`].
     pub fn find() -> Result<HookCompiler, HookError> {
-        Ok(HookCompiler { clang: Clang::find()?, cache: Cache::find() })
+        Ok(HookCompiler { clang: Clang::find()?, cache: Cache::find(), read: Arc::default() })
     }
 
     /// Reads a source for waves of `wave_size` lanes of `target`: its functions and their
-    /// parameters.
+    /// parameters. One that was read before is the same, whatever has become of files that it includes.
     ///
     /// # Errors
     /// [`HookError::Rejected`] where it does not compile, [`HookError::Unsupported`] where it has
     /// variables in LDS, [`HookError::Clang`] and [`HookError::Cache`].
     pub fn read(
+        &self,
+        source: &Source,
+        target: &Target,
+        wave_size: u8,
+    ) -> Result<HookSource, HookError> {
+        let all = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (source.clone(), target.to_string(), wave_size);
+        let known = all().get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let read = self.read_anew(source, target, wave_size)?;
+        all().insert(key, read.clone());
+        Ok(read)
+    }
+
+    fn read_anew(
         &self,
         source: &Source,
         target: &Target,

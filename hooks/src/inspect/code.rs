@@ -3,7 +3,7 @@
 use super::Wanted;
 use super::registers::LiveFacts;
 use crate::dataflow::Liveness;
-use crate::flow::{Block, BlockEnd, BlockIndex, EdgeKind, Function, InstIndex, Program};
+use crate::flow::{BlockEnd, BlockIndex, EdgeKind, Function, FunctionIndex, InstIndex, Program};
 use crate::registers::Allocation;
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Inst, MemoryKind, MemorySpace, RegisterRange};
@@ -147,13 +147,13 @@ pub(super) fn function(
     allocations: [Allocation; 2],
 ) -> FunctionFacts {
     let (program, wanted) = (context.program, context.wanted);
-    let entry = program.entry(own).map_or(0, |pc| pc.0);
-    let last = program.inst(InstIndex(own.instructions.end.saturating_sub(1)));
+    let entry = program.entry(own).0;
+    let last = program.instructions[own.instructions].last();
     let end = last.map_or(entry, |inst| inst.pc.0 + u64::from(inst.size));
-    let pc = |at| program.inst(at).map_or_else(String::new, |inst| inst.pc.to_string());
-    let text = |at| program.inst(at).map_or_else(String::new, |inst| inst.text.clone());
-    let name = |index| program.function(index).map_or_else(String::new, |own| own.name.to_string());
-    let local = |block: BlockIndex| block.0.saturating_sub(own.blocks.start);
+    let pc = |at: InstIndex| program.instructions[at].pc.to_string();
+    let text = |at: InstIndex| program.instructions[at].text.clone();
+    let name = |index: FunctionIndex| program.functions[index].name.to_string();
+    let local = |block: BlockIndex| block.0 - own.blocks.start.0;
     let lists_code = wanted.cfg || wanted.registers || wanted.lines;
     FunctionFacts {
         name: own.name.to_string(),
@@ -190,14 +190,8 @@ pub(super) fn function(
                 reason: own.reason.clone(),
             })
             .collect(),
-        code: lists_code.then(|| {
-            own.blocks
-                .clone()
-                .map(BlockIndex)
-                .filter_map(|at| Some((at, program.block(at)?)))
-                .map(|(at, facts)| block(context, own, at, facts, allocations))
-                .collect()
-        }),
+        code: lists_code
+            .then(|| own.blocks.iter().map(|at| block(context, own, at, allocations)).collect()),
     }
 }
 
@@ -205,10 +199,10 @@ fn block(
     context: &Context<'_>,
     function: &Function,
     index: BlockIndex,
-    own: &Block,
     allocations: [Allocation; 2],
 ) -> BlockFacts {
-    let local = |block: BlockIndex| block.0.saturating_sub(function.blocks.start);
+    let own = &context.program.blocks[index];
+    let local = |block: BlockIndex| block.0 - function.blocks.start.0;
     let around = function.loops.iter().filter(|own| own.blocks.contains(&index));
     BlockFacts {
         index: local(index),
@@ -236,7 +230,7 @@ fn block(
         },
         instructions: context
             .program
-            .insts_of(&own.instructions)
+            .insts_of(own.instructions)
             .map(|(index, inst)| InstFacts {
                 pc: inst.pc.to_string(),
                 text: inst.text.replace('\t', " "),

@@ -117,9 +117,9 @@ pub fn inspect(object: &CodeObject, wanted: &Wanted) -> Result<Inspection, Inspe
         .collect();
     let context =
         code::Context { program: &program, liveness: liveness.as_ref(), lines: &lines, wanted };
-    let functions = (0..)
-        .map(FunctionIndex)
-        .zip(&program.functions)
+    let functions = program
+        .functions
+        .enumerated()
         .filter(|(index, _)| is_selected(*index))
         .map(|(index, own)| {
             let default = common_allocation(object, &program, index);
@@ -181,7 +181,7 @@ fn kernel(
 ) -> Option<KernelFacts> {
     let function = program.kernel(index)?;
     let reachable = program.reachable(function);
-    let functions = || reachable.iter().filter_map(|own| program.function(*own));
+    let functions = || reachable.iter().map(|own| &program.functions[*own]);
     let called = functions().filter(|own| own.kernel != Some(index));
     Some(KernelFacts {
         name: kernel.name.to_string(),

@@ -108,10 +108,10 @@ fn free(liveness: &Liveness<'_>, function: FunctionIndex, allocation: Allocation
     let program = liveness.program();
     let used = RegisterUse::of(liveness, function, allocation);
     let reachable = program.reachable(function);
-    let ranges = reachable.iter().filter_map(|own| program.function(*own));
-    let local: Vec<Counts> = ranges
-        .flat_map(|own| program.insts_of(&own.instructions))
-        .map(|(index, _)| Allocation::count(used.locally_free(&liveness.before(index))).into())
+    let functions = reachable.iter().map(|own| &program.functions[*own]);
+    let local: Vec<Counts> = functions
+        .flat_map(|own| own.instructions.iter())
+        .map(|index| Allocation::count(used.locally_free(&liveness.before(index))).into())
         .collect();
     FreeFacts {
         allocated: allocation.into(),

@@ -4,10 +4,9 @@
 use super::LayoutError;
 use super::lookup::Lookup;
 use super::stream::Label;
-use crate::flow::{AddressChain, FunctionIndex, InstIndex, Program};
+use crate::flow::{AddressChain, IndexRange, InstIndex, Program};
 use flipwave_isa::{Encoding, Inst, Opcode, Operand, Value};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The chains of a program.
 pub(super) struct Chains {
@@ -37,7 +36,7 @@ impl Chains {
         for chain in &program.addresses {
             let wrong = |reason: &str| error(program, chain, reason);
             let constant = |index: InstIndex, opcodes: [Opcode; 2]| {
-                let inst = program.instructions.get(index.0 as usize)?;
+                let inst = &program.instructions[index];
                 let opcode = inst.operation.opcode();
                 let subtracts = opcodes.iter().position(|own| opcode == *own)? == 1;
                 let (source, value) = constant_source(inst)?;
@@ -69,10 +68,9 @@ impl Chains {
     }
 
     /// Those that begin within some instructions.
-    pub fn within(&self, range: &Range<u32>) -> impl Iterator<Item = &Chain> {
-        let start = self.chains.partition_point(|known| known.chain.getpc.0 < range.start);
-        let end = range.end;
-        self.chains.iter().skip(start).take_while(move |known| known.chain.getpc.0 < end)
+    pub fn within(&self, range: IndexRange<InstIndex>) -> impl Iterator<Item = &Chain> {
+        let start = self.chains.partition_point(|known| known.chain.getpc < range.start);
+        self.chains.iter().skip(start).take_while(move |known| known.chain.getpc < range.end)
     }
 
     /// Which source of an instruction is the constant of a chain.
@@ -92,9 +90,8 @@ impl Chains {
 impl Chain {
     /// Its additions that have an inline constant: where the `s_getpc_b64` moves, they must grow.
     pub fn without_literal(&self, program: &Program) -> impl Iterator<Item = InstIndex> {
-        [self.chain.low, self.chain.high].into_iter().filter(|member| {
-            program.instructions.get(member.0 as usize).is_some_and(|inst| inst.size == 4)
-        })
+        let members = [self.chain.low, self.chain.high].into_iter();
+        members.filter(|member| program.instructions[*member].size == 4)
     }
 
     /// The constants when `s_getpc_b64` and the target have moved by so many bytes: low, high.
@@ -106,9 +103,8 @@ impl Chain {
 }
 
 pub(super) fn error(program: &Program, chain: &AddressChain, reason: &str) -> LayoutError {
-    let getpc = program.instructions.get(chain.getpc.0 as usize);
     LayoutError::Chain {
-        pc: getpc.map_or(chain.target, |inst| inst.pc),
+        pc: program.instructions[chain.getpc].pc,
         target: chain.target,
         register: chain.register,
         reason: reason.to_owned(),
@@ -132,8 +128,6 @@ fn constant_source(inst: &Inst) -> Option<(usize, u32)> {
 /// within itself is that of a loop.
 fn label(program: &Program, lookup: &Lookup<'_>, chain: &AddressChain) -> Label {
     let Some(index) = lookup.at(chain.target) else { return Label::address(chain.target.0) };
-    let FunctionIndex(function) = lookup.function_of(index);
-    let is_kernel =
-        program.functions.get(function as usize).is_some_and(|function| function.kernel.is_some());
+    let is_kernel = program.functions[lookup.function_of(index)].kernel.is_some();
     if is_kernel { lookup.way(chain.getpc, index) } else { lookup.code_label(index) }
 }

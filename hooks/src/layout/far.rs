@@ -32,8 +32,7 @@ pub(crate) fn is_far(
     function: &Function,
     address: Pc,
 ) -> bool {
-    let first = program.instructions.get(function.instructions.start as usize);
-    let segment = first.and_then(|first| object.segment_at(first.pc));
+    let segment = object.segment_at(program.entry(function));
     segment.is_some_and(|segment| address.0.saturating_sub(segment.end()) > REACH - 2 * MARGIN)
 }
 

@@ -8,10 +8,9 @@
 //!   "S_SENDMSG"); code behind it has none.
 
 use super::{Edits, Placement};
-use crate::flow::{InstIndex, Program};
+use crate::flow::{FunctionIndex, IndexRange, IndexVec, InstIndex, Program};
 use flipwave_isa::{Encoding, Generation, Inst, Opcode};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// MSG_DEALLOC_VGPRS among the messages of gfx11 (LLVM's `SIDefines.h`, `SendMsg`).
 const DEALLOC_VGPRS: i64 = 3;
@@ -39,14 +38,15 @@ pub(super) fn group(inst: &Inst) -> u32 {
 /// the place before an instruction.
 pub(super) fn splits(
     program: &Program,
-    function: &Range<u32>,
+    function: IndexRange<InstIndex>,
     dropped: &BTreeSet<InstIndex>,
-    at: u32,
+    at: InstIndex,
 ) -> bool {
     // The longest group: 64 members of a clause.
-    let near = at.saturating_sub(64).max(function.start)..at;
-    let mut hints = program.insts_of(&near).filter(|(hint, _)| !dropped.contains(hint));
-    hints.any(|(InstIndex(hint), inst)| at - hint <= group(inst))
+    let near = InstIndex(at.0.saturating_sub(64)).max(function.start);
+    let near = IndexRange::new(near, at);
+    let mut hints = program.insts_of(near).filter(|(hint, _)| !dropped.contains(hint));
+    hints.any(|(hint, inst)| at.0 - hint.0 <= group(inst))
 }
 
 /// The hints that do not hold any more. Where a function stays, one that is displaced leaves its
@@ -54,31 +54,30 @@ pub(super) fn splits(
 pub(super) fn dropped(
     program: &Program,
     edits: &Edits,
-    placements: &[Placement],
+    placements: &IndexVec<FunctionIndex, Placement>,
 ) -> BTreeSet<InstIndex> {
     let mut dropped = BTreeSet::new();
     for (function, placement) in program.functions.iter().zip(placements) {
         let stays = *placement == Placement::Trampoline;
-        for index in function.instructions.clone() {
-            let Some(inst) = program.instructions.get(index as usize) else { continue };
-            if edits.replaced.contains_key(&InstIndex(index)) {
+        let end = function.instructions.end;
+        for (index, inst) in program.insts_of(function.instructions) {
+            if edits.replaced.contains_key(&index) {
                 continue;
             }
-            let behind = index + 1..function.instructions.end;
-            let members = index + 1..index.saturating_add(1).saturating_add(group(inst));
             let is_broken = match group(inst) {
                 0 if gives_registers_back(inst, program) => {
-                    is_edited_before_end(program, edits, index, behind.end)
+                    is_edited_before_end(program, edits, index, end)
                 }
                 0 => false,
-                _ => {
-                    edits.after.contains_key(&InstIndex(index))
-                        || stays && edits.touches(InstIndex(index))
-                        || edits.touches_any(members.start..members.end.min(behind.end))
+                count => {
+                    let members = InstIndex(index.0.saturating_add(1).saturating_add(count));
+                    edits.after.contains_key(&index)
+                        || stays && edits.touches(index)
+                        || edits.touches_any(IndexRange::new(index.next(), members.min(end)))
                 }
             };
             if is_broken {
-                dropped.insert(InstIndex(index));
+                dropped.insert(index);
             }
         }
     }
@@ -94,14 +93,18 @@ fn gives_registers_back(inst: &Inst, program: &Program) -> bool {
 
 /// Whether code is inserted between an instruction and the end of the wave, which follows without
 /// a branch wherever a compiler gives registers back.
-fn is_edited_before_end(program: &Program, edits: &Edits, index: u32, end: u32) -> bool {
+fn is_edited_before_end(
+    program: &Program,
+    edits: &Edits,
+    index: InstIndex,
+    end: InstIndex,
+) -> bool {
     let goes_on = |inst: &Inst| program.control(inst).may_go_on();
-    let rest = program.instructions.get(index as usize + 1..end as usize).unwrap_or_default();
-    let last = rest.iter().position(|inst| inst.flags.branch || !goes_on(inst));
-    match last.and_then(|last| Some((last, rest.get(last)?))) {
+    let mut rest = program.insts_of(IndexRange::new(index.next(), end));
+    match rest.find(|(_, inst)| inst.flags.branch || !goes_on(inst)) {
         Some((last, inst)) if inst.ends_wave() => {
-            edits.after.contains_key(&InstIndex(index))
-                || edits.touches_any(index + 1..index + 2 + last as u32)
+            edits.after.contains_key(&index)
+                || edits.touches_any(IndexRange::new(index.next(), last.next()))
         }
         // A compiler does not do this; be careful.
         _ => true,

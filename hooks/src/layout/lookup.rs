@@ -1,14 +1,14 @@
 //! What belongs to what in a program.
 
 use super::stream::Label;
-use crate::flow::{FunctionIndex, InstIndex, Program};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex, Key, Program};
 use flipwave_isa::Pc;
 
 /// The program's instructions and functions by address.
 pub(super) struct Lookup<'a> {
     program: &'a Program,
     /// Old addresses of the instructions.
-    pub addresses: Vec<Pc>,
+    pub addresses: IndexVec<InstIndex, Pc>,
 }
 
 impl<'a> Lookup<'a> {
@@ -18,23 +18,21 @@ impl<'a> Lookup<'a> {
 
     /// The instruction at an address.
     pub fn at(&self, pc: Pc) -> Option<InstIndex> {
-        self.addresses.binary_search(&pc).ok().map(|index| InstIndex(index as u32))
+        self.addresses.binary_search(&pc).ok().map(InstIndex::new)
     }
 
     /// The function that an instruction belongs to.
     pub fn function_of(&self, index: InstIndex) -> FunctionIndex {
-        let functions = &self.program.functions;
-        let above = functions.partition_point(|function| function.instructions.start <= index.0);
-        FunctionIndex(above.saturating_sub(1) as u32)
+        self.program.function_of(index)
     }
 
     /// What an address of code stands for, seen from anywhere: the entry of a function where one
     /// begins.
     pub fn code_label(&self, index: InstIndex) -> Label {
         let function = self.function_of(index);
-        match self.program.functions.get(function.0 as usize) {
-            Some(found) if found.instructions.start == index.0 => Label::Entry(function),
-            _ => Label::Inst(index),
+        match self.program.functions[function].instructions.start == index {
+            true => Label::Entry(function),
+            false => Label::Inst(index),
         }
     }
 

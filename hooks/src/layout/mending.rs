@@ -10,7 +10,7 @@ use super::finish::Text;
 use super::lookup::Lookup;
 use super::reach::{At, Hop, Reach};
 use super::stream::{Label, Labels, Spot, distance};
-use crate::flow::{InstIndex, Program};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex, Key, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +22,9 @@ pub(super) struct Mending<'a> {
     pub program: &'a Program,
     pub lookup: &'a Lookup<'a>,
     pub labels: &'a Labels<'a>,
-    /// By function.
-    pub placements: &'a [Placement],
-    /// By function: whether trampolines are out of a branch's reach.
-    pub is_far: &'a [bool],
+    pub placements: &'a IndexVec<FunctionIndex, Placement>,
+    /// Whether trampolines are out of a branch's reach.
+    pub is_far: &'a IndexVec<FunctionIndex, bool>,
     /// Displaced instructions that control comes to by their old addresses.
     pub awaited: &'a BTreeSet<InstIndex>,
 }
@@ -36,8 +35,7 @@ impl Mending<'_> {
         let functions = self.program.functions.iter().zip(self.placements);
         functions
             .filter(|(_, placement)| **placement == Placement::Trampoline)
-            .flat_map(|(function, _)| function.instructions.clone())
-            .map(InstIndex)
+            .flat_map(|(function, _)| function.instructions.iter())
     }
 
     /// The branches in old text that lead to instructions that were displaced, and the jumps that
@@ -54,14 +52,11 @@ impl Mending<'_> {
         let mut hops = Vec::new();
         let mut room = Room::new(slots);
         for index in self.staying() {
-            let at = index.0 as usize;
-            let (Some(Some(unit)), Some(pc)) = (self.labels.units.get(at), self.labels.old.get(at))
+            let Some(unit) = self.labels.units[index].filter(|_| self.awaited.contains(&index))
             else {
                 continue;
             };
-            if !self.awaited.contains(&index) {
-                continue;
-            }
+            let pc = self.labels.old[index];
             let hop = Hop {
                 at: At::Spot(Spot::Address(pc.0)),
                 word: branch,
@@ -69,8 +64,8 @@ impl Mending<'_> {
                 via: None,
                 site: Some(index),
             };
-            if self.is_far.get(self.lookup.function_of(index).0 as usize) == Some(&true) {
-                hops.extend(room.way_in(hop, *pc, index, free_pairs, slots));
+            if self.is_far[self.lookup.function_of(index)] {
+                hops.extend(room.way_in(hop, pc, index, free_pairs, slots));
             } else {
                 hops.push(hop);
             }
@@ -91,21 +86,20 @@ impl Mending<'_> {
             return slots;
         }
         for index in self.staying().filter(|index| self.is_understood(*index)) {
-            let at = index.0 as usize;
-            if let (Some(Some(_)), Some(inst)) =
-                (self.labels.units.get(at), self.program.instructions.get(at))
-            {
+            if self.labels.units[index].is_some() {
+                let inst = &self.program.instructions[index];
                 let words = (inst.pc.0..inst.pc.0.saturating_add(inst.size.into())).step_by(4);
                 slots.extend(words.skip(usize::from(self.awaited.contains(&index))));
             }
         }
         let padding = [encoding.nop, encoding.end.word];
         for function in &self.program.functions {
-            let last = function.instructions.end.checked_sub(1);
-            let last = last.and_then(|last| self.program.instructions.get(last as usize));
-            let Some(last) = last.filter(|last| !self.program.control(last).may_go_on()) else {
+            let Some(last) = self.program.instructions[function.instructions].last() else {
                 continue;
             };
+            if self.program.control(last).may_go_on() {
+                continue;
+            }
             let mut pc = last.pc.0.saturating_add(last.size.into());
             let is_padding = |pc| {
                 let word = self.object.bytes_at(Pc(pc), 4).and_then(encoding::first_word);
@@ -123,11 +117,11 @@ impl Mending<'_> {
     pub fn overwritten(&self, dropped: &BTreeSet<InstIndex>, text: &Text) -> Vec<Range<u64>> {
         let is_original = |address: u64| {
             let above = self.lookup.addresses.partition_point(|pc| pc.0 <= address);
-            above.checked_sub(1).is_some_and(|at| {
-                let inst = self.program.instructions.get(at);
-                matches!(self.labels.units.get(at), Some(None))
-                    && !dropped.contains(&InstIndex(at as u32))
-                    && inst.is_some_and(|inst| address - inst.pc.0 < inst.size.into())
+            above.checked_sub(1).map(InstIndex::new).is_some_and(|at| {
+                let inst = &self.program.instructions[at];
+                self.labels.units[at].is_none()
+                    && !dropped.contains(&at)
+                    && address - inst.pc.0 < inst.size.into()
             })
         };
         let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -141,8 +135,7 @@ impl Mending<'_> {
     }
 
     fn is_understood(&self, index: InstIndex) -> bool {
-        let function = self.lookup.function_of(index).0 as usize;
-        self.program.functions.get(function).is_some_and(|own| own.unresolved.is_empty())
+        self.program.functions[self.lookup.function_of(index)].unresolved.is_empty()
     }
 
     /// Calls and branches of old text that stay where they are and lead into other functions.
@@ -150,12 +143,10 @@ impl Mending<'_> {
     pub fn ways_out(&self, reach: &Reach, text: &mut Text) -> Result<Vec<InstIndex>, LayoutError> {
         let mut stale = Vec::new();
         for index in self.staying() {
-            let at = index.0 as usize;
-            let (Some(None), Some(inst)) =
-                (self.labels.units.get(at), self.program.instructions.get(at))
-            else {
+            if self.labels.units[index].is_some() {
                 continue;
-            };
+            }
+            let inst = &self.program.instructions[index];
             let Some(to) = inst.branch_target.and_then(|target| self.lookup.at(target)) else {
                 continue;
             };
@@ -181,9 +172,8 @@ impl Mending<'_> {
     /// Hints of old text that do not hold any more.
     pub fn hints(&self, dropped: &BTreeSet<InstIndex>, nop: u32, text: &mut Text) {
         for index in dropped {
-            let at = index.0 as usize;
-            if let (Some(None), Some(pc)) = (self.labels.units.get(at), self.labels.old.get(at)) {
-                text.put(pc.0, nop);
+            if self.labels.units[*index].is_none() {
+                text.put(self.labels.old[*index].0, nop);
             }
         }
     }
@@ -235,15 +225,13 @@ impl Mending<'_> {
     /// Whether an addition has a literal: all that were emitted, and those of old text that are
     /// two words long.
     fn has_room(&self, index: InstIndex) -> bool {
-        let at = index.0 as usize;
-        self.labels.units.get(at).is_some_and(Option::is_some)
-            || self.program.instructions.get(at).is_some_and(|inst| inst.size == 8)
+        self.labels.units[index].is_some() || self.program.instructions[index].size == 8
     }
 
     /// Old and new address of an instruction; nothing where it is not there any more.
     fn moved(&self, index: InstIndex, reach: &Reach) -> Option<(u64, u64)> {
-        let old = self.labels.old.get(index.0 as usize)?.0;
-        match self.labels.units.get(index.0 as usize)? {
+        let old = self.labels.old[index].0;
+        match self.labels.units[index] {
             Some(unit) => Some((old, reach.addresses.label(unit.inst?))),
             None => Some((old, old)),
         }
@@ -271,7 +259,6 @@ impl Mending<'_> {
     }
 
     fn stays(&self, index: InstIndex) -> bool {
-        let function = self.lookup.function_of(index);
-        self.placements.get(function.0 as usize) == Some(&Placement::Trampoline)
+        self.placements[self.lookup.function_of(index)] == Placement::Trampoline
     }
 }

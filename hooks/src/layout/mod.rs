@@ -22,7 +22,7 @@ pub use error::LayoutError;
 pub(crate) use far::is_far;
 pub use relayout::relayout;
 
-use crate::flow::{FunctionIndex, InstIndex};
+use crate::flow::{FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 use flipwave_codeobj::MovedCode;
 use flipwave_isa::{Pc, Sgpr};
 use serde::{Deserialize, Serialize};
@@ -137,9 +137,9 @@ impl Edits {
     }
 
     /// Of the edited instructions in a range, the nearest to an instruction.
-    pub fn nearest(&self, index: InstIndex, within: Range<u32>) -> Option<InstIndex> {
-        let below = InstIndex(within.start.min(index.0))..index;
-        let above = index..InstIndex(within.end.max(index.0));
+    pub fn nearest(&self, index: InstIndex, within: IndexRange<InstIndex>) -> Option<InstIndex> {
+        let below = within.start.min(index)..index;
+        let above = index..within.end.max(index);
         let edits = [&self.before, &self.after, &self.replaced];
         let below = |edits: &BTreeMap<InstIndex, Code>| {
             edits.range(below.clone()).next_back().map(|(at, _)| *at)
@@ -153,9 +153,9 @@ impl Edits {
     }
 
     /// Whether one of some instructions is edited.
-    fn touches_any(&self, indices: Range<u32>) -> bool {
-        indices.start < indices.end && {
-            let indices = InstIndex(indices.start)..InstIndex(indices.end);
+    fn touches_any(&self, indices: IndexRange<InstIndex>) -> bool {
+        !indices.is_empty() && {
+            let indices = indices.start..indices.end;
             self.before.range(indices.clone()).next().is_some()
                 || self.after.range(indices.clone()).next().is_some()
                 || self.replaced.range(indices).next().is_some()
@@ -210,20 +210,20 @@ pub struct Layout {
     pub address: u64,
     /// The code.
     pub bytes: Vec<u8>,
-    /// Where each original instruction is now, by its index.
-    pub places: Vec<Place>,
+    /// Where each original instruction is now.
+    pub places: IndexVec<InstIndex, Place>,
     /// All code that is not original, by ascending address; that in old text, too.
     pub inserted: Vec<(Range<u64>, Purpose)>,
     /// Where each function begins now.
-    pub entries: BTreeMap<FunctionIndex, Pc>,
+    pub entries: IndexVec<FunctionIndex, Pc>,
     /// The instruction that code of each range belongs to, inserted code included, by ascending
     /// address. A range that begins runs has code of its first instruction.
     pub spans: Vec<(Range<u64>, InstIndex)>,
     /// Hints that were left out, because they say something of code that was edited: `s_clause`,
     /// `s_delay_alu`, and messages that give VGPRs back.
     pub dropped: Vec<InstIndex>,
-    /// Where the code of each function went, by its index.
-    pub placements: Vec<Placement>,
+    /// Where the code of each function went.
+    pub placements: IndexVec<FunctionIndex, Placement>,
     /// What changes in the old text, by ascending address. Where no function stays, the old text
     /// can go.
     pub patches: Vec<Patch>,
@@ -231,11 +231,11 @@ pub struct Layout {
     /// leads to the original.
     pub stale: Vec<InstIndex>,
     /// Old addresses of the instructions.
-    old: Vec<Pc>,
+    old: IndexVec<InstIndex, Pc>,
     /// New address for the old address of each function.
     functions: BTreeMap<Pc, Pc>,
     /// Instructions of the functions that moved in whole.
-    relaid: Vec<Range<u32>>,
+    relaid: Vec<IndexRange<InstIndex>>,
 }
 
 impl Layout {
@@ -247,7 +247,7 @@ impl Layout {
             return Some(*entry);
         }
         let index = self.old.binary_search(&old).ok()?;
-        self.places.get(index).map(|place| place.start)
+        Some(self.places[InstIndex::new(index)].start)
     }
 
     /// Old address of the instruction that code at a new address belongs to, be it inserted or
@@ -255,27 +255,26 @@ impl Layout {
     pub fn old_of(&self, new: Pc) -> Option<Pc> {
         if let Ok(at) = self.old.binary_search(&new) {
             // Old text, where only what stays belongs to somebody.
-            return self.places.get(at)?.inst.filter(|place| *place == new);
+            return self.places[InstIndex::new(at)].inst.filter(|place| *place == new);
         }
         let above = self.spans.partition_point(|(range, _)| range.start <= new.0);
-        let (range, index) = self.spans.get(above.checked_sub(1)?)?;
-        self.old.get(index.0 as usize).filter(|_| range.contains(&new.0)).copied()
+        let (range, index) = &self.spans[above.checked_sub(1)?];
+        range.contains(&new.0).then(|| self.old[*index])
     }
 
     /// A place in the new code, by the address that its instruction had before.
-    pub fn old_place(&self, place: flipwave_device::Place) -> flipwave_device::Place {
-        flipwave_device::Place { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
+    pub fn old_place(&self, place: flipwave_device::WaveLocation) -> flipwave_device::WaveLocation {
+        flipwave_device::WaveLocation { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
     }
 
     /// What symbols, descriptors, relocations and line tables follow: where functions and the
     /// instructions of those that moved in whole are now, and what new code belongs to.
     pub fn moved(&self) -> MovedCode {
-        let old = |at: u32| self.old.get(at as usize).copied();
-        let relaid = self.relaid.iter().flat_map(Range::clone);
-        let places = relaid.filter_map(|at| Some((old(at)?, self.new_of(old(at)?)?)));
+        let relaid = self.relaid.iter().flat_map(|range| range.iter());
+        let places = relaid.filter_map(|at| Some((self.old[at], self.new_of(self.old[at])?)));
         let entries = self.functions.iter().map(|(old, new)| (*old, *new));
         let places = places.chain(entries.filter(|(old, new)| old != new)).collect();
-        let runs = self.spans.iter().filter_map(|(run, at)| Some((run.clone(), old(at.0)?)));
+        let runs = self.spans.iter().map(|(run, at)| (run.clone(), self.old[*at]));
         MovedCode { places, runs: runs.collect() }
     }
 

@@ -9,9 +9,9 @@ use flipwave_isa::{Control, Isa, Opcode, Pc};
 
 /// The address that stands for a function in symbols and descriptors: of a kernel its entry, of
 /// another its first instruction.
-pub(super) fn entry(object: &CodeObject, program: &Program, function: &Function) -> Option<Pc> {
-    match function.kernel.and_then(|kernel| object.kernels().get(kernel)) {
-        Some(kernel) => Some(kernel.entry()),
+pub(super) fn entry(object: &CodeObject, program: &Program, function: &Function) -> Pc {
+    match function.kernel {
+        Some(kernel) => object.kernels()[kernel].entry(),
         None => program.entry(function),
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn prologue<'a>(
     isa: &Isa,
     function: &Function,
 ) -> Result<Option<&'a [u8]>, LayoutError> {
-    let kernel = function.kernel.and_then(|kernel| object.kernels().get(kernel));
+    let kernel = function.kernel.map(|kernel| &object.kernels()[kernel]);
     let Some(kernel) = kernel.filter(|own| !own.descriptor.kernarg_preload.is_none()) else {
         return Ok(None);
     };

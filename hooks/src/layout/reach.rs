@@ -10,7 +10,7 @@
 use super::LayoutError;
 use super::addresses::Addresses;
 use super::stream::{Seam, Spot, Stream, distance};
-use crate::flow::InstIndex;
+use crate::flow::{IndexVec, InstIndex};
 use flipwave_isa::Pc;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,7 @@ pub(super) fn reach(
     hops: Vec<Hop>,
     slots: BTreeSet<u64>,
     branches: Branches,
-    pcs: &[Pc],
+    pcs: &IndexVec<InstIndex, Pc>,
 ) -> Result<Reach, LayoutError> {
     let mut reach = Reach { hops, slots, ..Reach::default() };
     let quiet: Vec<Seam> = stream.seams.iter().filter(|seam| !seam.falls).copied().collect();
@@ -123,13 +123,13 @@ pub(super) fn reach(
     Err(LayoutError::Unsettled { rounds: ROUNDS })
 }
 
-fn refusal(stops: Vec<Stop>, pcs: &[Pc]) -> LayoutError {
+fn refusal(stops: Vec<Stop>, pcs: &IndexVec<InstIndex, Pc>) -> LayoutError {
     let mut sites = BTreeMap::new();
     for Stop { site, from, to } in stops {
-        let Some(pc) = site.and_then(|site| pcs.get(site.0 as usize)) else {
+        let Some(pc) = site.map(|site| pcs[site]) else {
             return LayoutError::OutOfReach { from: Pc(from), to: Pc(to) };
         };
-        sites.entry(*pc).or_insert_with(|| {
+        sites.entry(pc).or_insert_with(|| {
             format!("a branch at {from:#x} does not reach {to:#x}, and nothing stands between")
         });
     }
@@ -173,9 +173,7 @@ impl Reach {
                     if via.is_none() {
                         stops.push(Stop { site: hop.site, from, to });
                     }
-                    if let Some(hop) = self.hops.get_mut(index) {
-                        hop.via = via;
-                    }
+                    self.hops[index].via = via;
                 }
             }
             index += 1;
@@ -197,8 +195,8 @@ impl Reach {
 
     /// Where a branch goes next.
     pub fn destination(&self, hop: &Hop) -> u64 {
-        match hop.via.and_then(|island| self.hops.get(island)) {
-            Some(island) => self.address(island.at),
+        match hop.via {
+            Some(island) => self.address(self.hops[island].at),
             None => self.addresses.of(hop.to),
         }
     }
@@ -215,7 +213,7 @@ impl Reach {
         let known = self.leading_to.get(&hop.to).into_iter().flatten().copied();
         let nearest = known
             .filter_map(|index| {
-                let at = self.address(self.hops.get(index)?.at);
+                let at = self.address(self.hops[index].at);
                 is_on_way(at).then_some((at.abs_diff(to), at, index))
             })
             .min();

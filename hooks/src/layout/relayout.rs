@@ -10,11 +10,10 @@ use super::mending::Mending;
 use super::reach::{self, Branches};
 use super::stream::Labels;
 use super::{Edits, Layout, LayoutError, Place, Placement, Purpose, far, hints, preload, ways};
-use crate::flow::{Function, FunctionIndex, InstIndex, Program};
+use crate::flow::{Function, FunctionIndex, IndexRange, IndexVec, InstIndex, Key, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Pc};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// Puts the edited code of a program to a new `address` of the code object, a multiple of 256:
 /// branches, calls, and addresses computed from the PC are mended.
@@ -41,7 +40,7 @@ pub fn relayout(
     let is_far = placed.map(|(function, placement)| {
         *placement == Placement::Trampoline && far::is_far(object, program, function, address)
     });
-    let is_far: Vec<bool> = is_far.collect();
+    let is_far: IndexVec<FunctionIndex, bool> = is_far.collect();
     let joined = match is_far.contains(&true) {
         true => ways::joined(program, &lookup, |_| true),
         false => BTreeSet::new(),
@@ -109,7 +108,7 @@ pub fn relayout(
         inserted,
         functions: functions(object, program, entries.clone()),
         relaid: relaid(program, &placements),
-        entries: entries.enumerate().map(|(at, pc)| (FunctionIndex(at as u32), pc)).collect(),
+        entries: entries.collect(),
         spans: spans.map(|(range, index)| (finish::addresses(range, &reach), *index)).collect(),
         dropped: dropped.into_iter().collect(),
         placements,
@@ -126,16 +125,12 @@ fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
         .into_iter()
         .filter_map(|edits| edits.keys().next_back())
         .max();
-    if let Some(InstIndex(last)) = last
-        && *last as usize >= program.instructions.len()
-    {
-        return Err(LayoutError::Unknown { what: format!("instruction {last}") });
+    if let Some(last) = last.filter(|last| last.number() >= program.instructions.len()) {
+        return Err(LayoutError::Unknown { what: format!("instruction {}", last.number()) });
     }
     let last = edits.entries.keys().chain(edits.placements.keys()).max();
-    if let Some(FunctionIndex(last)) = last
-        && *last as usize >= program.functions.len()
-    {
-        return Err(LayoutError::Unknown { what: format!("function {last}") });
+    if let Some(last) = last.filter(|last| last.number() >= program.functions.len()) {
+        return Err(LayoutError::Unknown { what: format!("function {}", last.number()) });
     }
     Ok(())
 }
@@ -145,10 +140,10 @@ fn check(program: &Program, edits: &Edits) -> Result<(), LayoutError> {
 fn awaited(
     program: &Program,
     lookup: &Lookup<'_>,
-    placements: &[Placement],
+    placements: &IndexVec<FunctionIndex, Placement>,
     emitted: &Emitted,
 ) -> BTreeSet<InstIndex> {
-    let stays = |index: InstIndex| matches!(emitted.units.get(index.0 as usize), Some(None));
+    let stays = |index: InstIndex| emitted.units[index].is_none();
     let functions = program.functions.iter().zip(placements);
     let staying = functions.filter(|(_, placement)| **placement == Placement::Trampoline);
     let mut awaited = BTreeSet::new();
@@ -156,7 +151,7 @@ fn awaited(
     for (function, _) in staying {
         let joined = joined.get_or_insert_with(|| ways::joined(program, lookup, stays));
         let mut is_before_there = true;
-        for index in function.instructions.clone().map(InstIndex) {
+        for index in function.instructions.iter() {
             let is_there = stays(index);
             if !is_there
                 && (is_before_there || joined.contains(&index) || !function.unresolved.is_empty())
@@ -180,11 +175,10 @@ fn blamed(
     let LayoutError::Sites(sites) = error else { return error };
     let edited = |(pc, reason): (Pc, String)| {
         let nearest = lookup.at(pc).and_then(|index| {
-            let function = program.functions.get(lookup.function_of(index).0 as usize)?;
-            edits.nearest(index, function.instructions.clone())
+            let function = &program.functions[lookup.function_of(index)];
+            edits.nearest(index, function.instructions)
         });
-        let pc = nearest.and_then(|index| lookup.addresses.get(index.0 as usize).copied());
-        Some((pc?, reason))
+        Some((lookup.addresses[nearest?], reason))
     };
     let edited: BTreeMap<Pc, String> = sites.iter().cloned().filter_map(edited).collect();
     if edited.is_empty() {
@@ -193,24 +187,24 @@ fn blamed(
     LayoutError::Sites(edited.into_iter().collect())
 }
 
-fn placements(program: &Program, edits: &Edits) -> Result<Vec<Placement>, LayoutError> {
-    let placement = |(index, function): (usize, &Function)| {
-        let asked = edits.placements.get(&FunctionIndex(index as u32));
+fn placements(
+    program: &Program,
+    edits: &Edits,
+) -> Result<IndexVec<FunctionIndex, Placement>, LayoutError> {
+    let placement = |(index, function): (FunctionIndex, &Function)| {
+        let asked = edits.placements.get(&index);
         match (asked, function.unresolved.first()) {
-            (Some(Placement::Inline), Some(unresolved)) => {
-                let inst = program.instructions.get(unresolved.at.0 as usize);
-                Err(LayoutError::Unmovable {
-                    function: function.name.clone(),
-                    pc: inst.map_or(Pc(0), |inst| inst.pc),
-                    reason: unresolved.reason.clone(),
-                })
-            }
+            (Some(Placement::Inline), Some(unresolved)) => Err(LayoutError::Unmovable {
+                function: function.name.clone(),
+                pc: program.instructions[unresolved.at].pc,
+                reason: unresolved.reason.clone(),
+            }),
             (Some(placement), _) => Ok(*placement),
             (None, Some(_)) => Ok(Placement::Trampoline),
             (None, None) => Ok(Placement::Inline),
         }
     };
-    program.functions.iter().enumerate().map(placement).collect()
+    program.functions.enumerated().map(placement).collect()
 }
 
 fn places(
@@ -218,27 +212,30 @@ fn places(
     emitted: &Emitted,
     addresses: &Addresses,
     dropped: &BTreeSet<InstIndex>,
-) -> Vec<Place> {
-    let place = |(index, inst): (usize, &Inst)| match emitted.units.get(index) {
-        Some(Some(unit)) => Place {
+) -> IndexVec<InstIndex, Place> {
+    let place = |(index, inst): (InstIndex, &Inst)| match &emitted.units[index] {
+        Some(unit) => Place {
             start: Pc(addresses.label(unit.start)),
             inst: unit.inst.map(|at| Pc(addresses.label(at))),
             end: Pc(addresses.end(unit.end)),
         },
-        _ => Place {
+        None => Place {
             start: inst.pc,
-            inst: Some(inst.pc).filter(|_| !dropped.contains(&InstIndex(index as u32))),
+            inst: Some(inst.pc).filter(|_| !dropped.contains(&index)),
             end: Pc(inst.pc.0.saturating_add(inst.size.into())),
         },
     };
-    program.instructions.iter().enumerate().map(place).collect()
+    program.insts().map(place).collect()
 }
 
 /// Instructions of the functions that move in whole.
-fn relaid(program: &Program, placements: &[Placement]) -> Vec<Range<u32>> {
+fn relaid(
+    program: &Program,
+    placements: &IndexVec<FunctionIndex, Placement>,
+) -> Vec<IndexRange<InstIndex>> {
     let functions = program.functions.iter().zip(placements);
     let inline = functions.filter(|(_, placement)| **placement == Placement::Inline);
-    inline.map(|(function, _)| function.instructions.clone()).collect()
+    inline.map(|(function, _)| function.instructions).collect()
 }
 
 /// New addresses of functions by the old ones.
@@ -249,5 +246,5 @@ fn functions(
 ) -> BTreeMap<Pc, Pc> {
     let old = |function| preload::entry(object, program, function);
     let pairs = program.functions.iter().zip(entries);
-    pairs.filter_map(|(function, new)| Some((old(function)?, new))).collect()
+    pairs.map(|(function, new)| (old(function), new)).collect()
 }

@@ -2,6 +2,7 @@
 //! islands, alignment and other padding.
 
 use super::{FunctionIndex, InstIndex, LayoutError, Purpose, encoding::with_distance};
+use crate::flow::IndexVec;
 use flipwave_isa::Pc;
 use std::ops::Range;
 
@@ -140,11 +141,11 @@ pub(super) fn distance(from: u64, to: u64) -> Option<i16> {
 
 /// The position of a label, once everything is there.
 pub(super) struct Labels<'a> {
-    pub units: &'a [Option<Unit>],
-    pub entries: &'a [Spot],
+    pub units: &'a IndexVec<InstIndex, Option<Unit>>,
+    pub entries: &'a IndexVec<FunctionIndex, Spot>,
     pub routines: &'a [usize],
     /// Old addresses of the instructions.
-    pub old: &'a [Pc],
+    pub old: &'a IndexVec<InstIndex, Pc>,
 }
 
 impl Labels<'_> {
@@ -153,14 +154,12 @@ impl Labels<'_> {
     pub fn spot(&self, label: Label) -> Result<Spot, LayoutError> {
         let found = match label {
             Label::Spot(spot) => Some(spot),
-            Label::Inst(index) => {
-                let at = index.0 as usize;
-                match self.units.get(at) {
-                    Some(Some(unit)) => Some(Spot::Position(unit.start)),
-                    _ => self.old.get(at).map(|pc| Spot::Address(pc.0)),
-                }
-            }
-            Label::Entry(function) => self.entries.get(function.0 as usize).copied(),
+            Label::Inst(index) => match self.units.get(index) {
+                Some(Some(unit)) => Some(Spot::Position(unit.start)),
+                Some(None) => Some(Spot::Address(self.old[index].0)),
+                None => None,
+            },
+            Label::Entry(function) => self.entries.get(function).copied(),
             Label::Routine(routine) => self.routines.get(routine).copied().map(Spot::Position),
         };
         found.ok_or_else(|| LayoutError::Unknown { what: format!("{label:?}") })

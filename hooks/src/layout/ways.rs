@@ -15,6 +15,6 @@ pub(super) fn joined(
     let targets = branches.filter_map(|(_, inst)| inst.branch_target);
     let targets = targets.chain(program.addresses.iter().map(|chain| chain.target));
     let mut joined: BTreeSet<InstIndex> = targets.filter_map(|target| lookup.at(target)).collect();
-    joined.extend(program.functions.iter().map(|own| InstIndex(own.instructions.start)));
+    joined.extend(program.functions.iter().map(|own| own.instructions.start));
     joined
 }

@@ -5,7 +5,7 @@
 //! together, since any of them may be on its way in a shared function.
 
 use super::Allocation;
-use crate::flow::{FunctionIndex, Program};
+use crate::flow::{FunctionIndex, Key, Program};
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_isa::{AccVgprs, FlatScratch, Register, RegisterSet, Target, Vgpr};
 use petgraph::unionfind::UnionFind;
@@ -39,16 +39,16 @@ impl Component {
 
 /// The components of a program, by the lowest function of each.
 pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
-    let mut classes = UnionFind::new(program.functions.len());
-    for (caller, function) in program.functions.iter().enumerate() {
+    let mut classes: UnionFind<usize> = UnionFind::new(program.functions.len());
+    for (caller, function) in program.functions.enumerated() {
         for call in &function.calls {
             match call.callee {
-                Some(callee) => _ = classes.union(caller, callee.0 as usize),
+                Some(callee) => _ = classes.union(caller.number(), callee.number()),
                 // It may call whatever is not a kernel.
                 None => {
-                    for (other, callee) in program.functions.iter().enumerate() {
+                    for (other, callee) in program.functions.enumerated() {
                         if callee.kernel.is_none() {
-                            classes.union(caller, other);
+                            classes.union(caller.number(), other.number());
                         }
                     }
                 }
@@ -56,18 +56,16 @@ pub fn components(object: &CodeObject, program: &Program) -> Vec<Component> {
         }
     }
     let mut components: Vec<(usize, Component)> = Vec::new();
-    for (index, function) in program.functions.iter().enumerate() {
-        let own = classes.find_mut(index);
+    for (index, function) in program.functions.enumerated() {
+        let own = classes.find_mut(index.number());
         let at = components.iter().position(|(leader, _)| *leader == own).unwrap_or_else(|| {
             components.push((own, Component::new(&program.target)));
             components.len() - 1
         });
-        let Some((_, component)) = components.get_mut(at) else { continue };
-        component.functions.push(FunctionIndex(index as u32));
-        if let Some(kernel) = function.kernel
-            && let Some(kernel_object) = object.kernels().get(kernel)
-        {
-            component.add_kernel(kernel, kernel_object, &program.target);
+        let (_, component) = &mut components[at];
+        component.functions.push(index);
+        if let Some(kernel) = function.kernel {
+            component.add_kernel(kernel, &object.kernels()[kernel], &program.target);
         }
     }
     let mut components: Vec<Component> =

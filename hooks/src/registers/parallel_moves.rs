@@ -39,7 +39,7 @@ impl Move {
                     (first, sgprs(stops).next()?)
                 }
             };
-            let own = places.get_mut(word)?;
+            let own = &mut places[word];
             moves.push(Move { from: *own, to });
             *own = to;
         }

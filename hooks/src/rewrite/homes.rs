@@ -4,7 +4,7 @@ use super::slide::{Ground, Moves, Slide};
 use super::{When, prologue};
 use crate::dataflow::Liveness;
 use crate::dataflow::OutstandingLoads;
-use crate::flow::{FunctionIndex, InstIndex, Program};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
 use crate::hook::{Body, BodyInst, EntryValue, InputValue};
 use crate::layout::Placement;
 use crate::registers::Component;
@@ -53,7 +53,7 @@ pub struct Wants {
 
 impl Wants {
     /// Adds what a call asks for.
-    pub fn add(&mut self, inputs: &[InputValue], body: Option<&Body>) {
+    pub fn add(&mut self, inputs: &[InputValue], body: &Body) {
         for input in inputs {
             match input {
                 InputValue::Entry(value) => _ = self.entry.insert(*value),
@@ -62,7 +62,7 @@ impl Wants {
             }
         }
         let addresses = |inst: &BodyInst| matches!(inst, BodyInst::Address { .. });
-        self.data |= body.is_some_and(|body| body.instructions.iter().any(addresses));
+        self.data |= body.instructions.iter().any(addresses);
     }
 }
 
@@ -80,7 +80,7 @@ pub struct Search<'a> {
     /// What is under way.
     pub loads: &'a OutstandingLoads,
     /// Where the code of each function goes.
-    pub placements: &'a BTreeMap<FunctionIndex, Placement>,
+    pub placements: &'a IndexVec<FunctionIndex, Placement>,
     /// Registers that hooks ask for where the program is done with them: they are left alone.
     pub asked: &'a dyn Fn() -> RegisterSet,
     /// The ways that may be tried, in this order.
@@ -141,8 +141,7 @@ impl Search<'_> {
     /// anywhere. What is missing in the end are values that no home was found for.
     pub fn homes(&self, wants: &Wants) -> Kept {
         let target = &self.program.target;
-        let kernels =
-            || self.component.kernels.iter().filter_map(|at| self.object.kernels().get(*at));
+        let kernels = || self.component.kernels.iter().map(|at| &self.object.kernels()[*at]);
         // Inputs that hardware sets at the start are overwritten by none of the homes.
         let inputs = kernels().map(|kernel| with_inputs(&kernel.descriptor, target, wants)).max();
         let inputs: RegisterSet = (0..inputs.unwrap_or(0))
@@ -190,7 +189,7 @@ impl Search<'_> {
     fn slide(&self, words: usize, asked: RegisterSet) -> Option<Slide> {
         let kernels = || self.component.kernels.iter().copied();
         // Moves have to go in.
-        let moves = |own: &FunctionIndex| self.placements.get(own) == Some(&Placement::Inline);
+        let moves = |own: &FunctionIndex| self.placements[*own] == Placement::Inline;
         let is_movable = self.component.functions.iter().all(moves);
         if words == 0 || !is_movable {
             return None;

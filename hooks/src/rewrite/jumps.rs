@@ -3,7 +3,7 @@
 use super::homes;
 use crate::dataflow::Liveness;
 use crate::dataflow::OutstandingLoads;
-use crate::flow::{BlockIndex, FunctionIndex, InstIndex, Program};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
 use crate::layout::{self, Placement};
 use crate::registers::Component;
 use flipwave_codeobj::CodeObject;
@@ -14,16 +14,14 @@ use std::collections::BTreeMap;
 pub fn far(
     object: &CodeObject,
     program: &Program,
-    placements: &BTreeMap<FunctionIndex, Placement>,
+    placements: &IndexVec<FunctionIndex, Placement>,
     address: Pc,
 ) -> Vec<FunctionIndex> {
-    let stay = placements.iter().filter(|(_, placement)| **placement == Placement::Trampoline);
+    let stay = placements.enumerated().filter(|(_, own)| **own == Placement::Trampoline);
     let is_far = |index: &FunctionIndex| {
-        program
-            .function(*index)
-            .is_some_and(|function| layout::is_far(object, program, function, address))
+        layout::is_far(object, program, &program.functions[*index], address)
     };
-    stay.map(|(index, _)| *index).filter(is_far).collect()
+    stay.map(|(index, _)| index).filter(is_far).collect()
 }
 
 /// Where jumps find a pair.
@@ -55,9 +53,8 @@ impl<'a> Search<'a> {
     /// pair that is not wanted either.
     pub fn pairs(&self, function: FunctionIndex) -> BTreeMap<InstIndex, Sgpr> {
         let mut pairs = BTreeMap::new();
-        let Some(function) = self.program.function(function) else { return pairs };
-        for block in function.blocks.clone() {
-            self.loads.walk(self.program, BlockIndex(block), |at, under_way| {
+        for block in self.program.functions[function].blocks.iter() {
+            self.loads.walk(self.program, block, |at, under_way| {
                 let wanted = self.liveness.before(at).active;
                 if wanted.contains(Register::Scc) {
                     return;

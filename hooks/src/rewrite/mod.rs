@@ -158,20 +158,22 @@ impl<'a> Instrumentation<'a> {
     /// [`RewriteError::NoFunction`]. Whether a function can be moved shows in
     /// [`Instrumentation::rewrite`].
     pub fn place(&mut self, function: &str, placement: Placement) -> Result<(), RewriteError> {
-        let functions = || (0..).map(FunctionIndex).zip(&self.program.functions);
-        let found = functions().find(|(_, own)| *own.name == *function).map(|(index, _)| index);
-        let index = found.ok_or_else(|| RewriteError::NoFunction {
-            wanted: function.to_owned(),
-            present: functions().map(|(_, own)| own.name.to_string()).collect(),
-        })?;
+        let functions = &self.program.functions;
+        let (index, _) = functions
+            .enumerated()
+            .find(|(_, own)| *own.name == *function)
+            .ok_or_else(|| RewriteError::NoFunction {
+                wanted: function.to_owned(),
+                present: functions.iter().map(|own| own.name.to_string()).collect(),
+            })?;
         self.placements.insert(index, placement);
         Ok(())
     }
 
     /// Says where the code of all functions goes.
     pub fn place_all(&mut self, placement: Placement) {
-        let functions = (0..self.program.functions.len() as u32).map(FunctionIndex);
-        self.placements = functions.map(|index| (index, placement)).collect();
+        let functions = self.program.functions.indices();
+        self.placements = functions.iter().map(|index| (index, placement)).collect();
     }
 
     /// How values that hooks ask for all through a kernel may be kept, the best way first; by

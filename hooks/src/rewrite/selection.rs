@@ -52,24 +52,22 @@ impl Selection {
     pub fn of(&self, program: &Program, lines: &LineTable) -> Vec<InstIndex> {
         let mut sites = Vec::new();
         for block in &program.blocks {
-            let function = program.functions.get(block.function.0 as usize);
-            let Some(function) = function else { continue };
+            let function = &program.functions[block.function];
             if self.function.as_ref().is_some_and(|name| **name != *function.name) {
                 continue;
             }
-            for index in block.instructions.clone() {
-                let Some(inst) = program.instructions.get(index as usize) else { continue };
+            for (index, inst) in program.insts_of(block.instructions) {
                 let stands = match self.position {
                     Position::Anywhere => true,
                     Position::BlockEntry => index == block.instructions.start,
-                    Position::BlockExit => index + 1 == block.instructions.end,
+                    Position::BlockExit => index == block.last(),
                     Position::KernelEntry => {
                         function.kernel.is_some() && index == function.instructions.start
                     }
                     Position::KernelExit => function.kernel.is_some() && inst.ends_wave(),
                 };
                 if stands && self.fits(inst, lines) {
-                    sites.push(InstIndex(index));
+                    sites.push(index);
                 }
             }
         }

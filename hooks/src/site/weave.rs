@@ -11,8 +11,7 @@ use super::homes::Homes;
 use super::plan::{Plan, Reached};
 use super::pool::Pool;
 use super::value::{Value, resolve};
-use crate::dataflow::Live;
-use crate::dataflow::Outstanding;
+use crate::dataflow::{IndexMode, Live, Outstanding};
 use crate::flow::Program;
 use crate::hook::{Assembler, Body, HookData, HookError, InputValue, Mask, Renaming};
 use crate::layout::Code;
@@ -47,7 +46,7 @@ pub struct Site<'a> {
     /// Loads that may be under way.
     pub under_way: &'a Outstanding,
     /// Whether vector instructions index registers by M0 (gfx8 and gfx9).
-    pub in_index_mode: bool,
+    pub index_mode: IndexMode,
     /// Where values are kept.
     pub homes: &'a Homes,
     /// Registers that hooks at any site ask for though the program is done with them.
@@ -78,6 +77,9 @@ pub enum Refusal {
     /// A value that cannot be had.
     #[error("{0}")]
     Value(String),
+    /// Vector instructions there may index registers by M0, or not.
+    #[error("whether GPR-index mode is on there is not known")]
+    IndexMode,
     /// The hook.
     #[error(transparent)]
     Hook(#[from] HookError),
@@ -117,6 +119,9 @@ impl<'a> Weaver<'a> {
     /// # Errors
     /// [`Refusal`] where it cannot be done; nothing is lost but this site.
     pub fn call(&mut self, site: &Site<'_>, call: &Call<'_>) -> Result<Woven, Refusal> {
+        if site.index_mode == IndexMode::Unknown {
+            return Err(Refusal::IndexMode);
+        }
         let values: Vec<Value> =
             call.inputs.iter().map(|value| resolve(value, site, call)).collect::<Result<_, _>>()?;
         let read = values.iter().fold(RegisterSet::EMPTY, |all, own| all.union(own.registers()));
@@ -134,7 +139,7 @@ impl<'a> Weaver<'a> {
             results: call.results.to_vec(),
             mask: call.mask,
             waits: site.under_way.needed(touched.union(pool.taken())),
-            in_index_mode: site.in_index_mode,
+            in_index_mode: site.index_mode == IndexMode::On,
             plan,
         };
         let code = self.code(pattern, call)?.fill(&values);

@@ -157,6 +157,9 @@ impl Site {
             (When::At(_), Place::Destination(_)) => return Err(SiteError::TransientDestination),
             (When::At(_), _) => {}
         }
+        if let Place::ProgramCounter(word @ 2..) = self.place {
+            return Err(SiteError::NoSuchHalf { word });
+        }
         let offset = match self.place {
             Place::Lds(offset) | Place::Scratch(offset) => offset.into(),
             Place::Memory { offset, .. } => offset,
@@ -353,6 +356,12 @@ pub enum SiteError {
         /// The offset.
         offset: u64,
     },
+    /// A word of the program counter that is not there.
+    #[error("word {word} of the program counter does not exist: it has 0 and 1")]
+    NoSuchHalf {
+        /// The word.
+        word: u8,
+    },
     /// A compute unit that is not there.
     #[error("unit {unit} does not exist: there are {units}, counted from 0")]
     NoSuchUnit {
@@ -391,6 +400,16 @@ mod tests {
         let again = Event { intermittent, ..event };
         assert_eq!((0..10).filter(|n| again.strikes(*n)).collect::<Vec<_>>(), [5, 6, 7]);
         assert_eq!(again.last(), 7);
+    }
+
+    #[test]
+    fn a_site_that_is_sound_is_one_that_can_be_read() {
+        let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 program_counter=1 \
+                    flip=0x00000001";
+        let high: Site = text.parse().unwrap();
+        assert_eq!(high.check(), Ok(()));
+        let none = Site { place: Place::ProgramCounter(2), ..high };
+        assert_eq!(none.check(), Err(SiteError::NoSuchHalf { word: 2 }));
     }
 
     #[test]

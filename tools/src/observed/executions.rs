@@ -14,11 +14,11 @@ pub struct ObservedExecutions(HashMap<Pc, u64>);
 impl ObservedExecutions {
     /// The count of each instruction of a scope.
     pub(crate) fn counts(&self, scope: &Scope<'_>) -> Vec<(InstIndex, u64)> {
-        let count = |at| {
-            let inst = scope.program().inst(at)?;
-            Some((at, self.0.get(&inst.pc).copied().unwrap_or(0)))
+        let count = |at: InstIndex| {
+            let pc = scope.program().instructions[at].pc;
+            (at, self.0.get(&pc).copied().unwrap_or(0))
         };
-        scope.all().into_iter().filter_map(count).collect()
+        scope.all().into_iter().map(count).collect()
     }
 }
 

@@ -11,8 +11,8 @@ pub(crate) use agent::processors;
 use agent::{Agent, Pool};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, KernelPacket, ModuleId, Place,
-    Statistics, WaveId,
+    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, KernelPacket, ModuleId,
+    Statistics, WaveId, WaveLocation,
 };
 use flipwave_isa::Target;
 use hsa_sys::{Functions, Library, LibraryError};
@@ -253,6 +253,6 @@ impl Device for RocrDevice {
             Waited::Faulted(cause) => cause,
         };
         let wave = WaveId { workgroup: [0; 3], wave: 0 };
-        Ok(Completion::Faulted(DeviceFault { cause, place: Place { pc: entry, wave } }))
+        Ok(Completion::Faulted(DeviceFault { cause, place: WaveLocation { pc: entry, wave } }))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
-use crate::op::Op;
+use crate::instruction::Op;
 use crate::wave::Wave;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Value, Vgpr};
 

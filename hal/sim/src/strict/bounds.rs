@@ -3,11 +3,12 @@
 use super::footprint::{self, Footprint};
 use super::shadow::Shadow;
 use super::violation::Finding;
-use crate::lds::{LdsAccess, two_offsets};
+use crate::execute::lds::two_offsets;
+use crate::execute::operand::scalar_word;
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
+use crate::instruction::{Op, Run};
 use crate::memory::Memory;
-use crate::op::{Op, Run};
-use crate::scalar_memory::{ScalarAccess, Space, Transfer};
-use crate::vector::scalar_word;
 use crate::wave::Wave;
 use flipwave_device::Address;
 use flipwave_isa::LaneMask;
@@ -47,7 +48,8 @@ fn stays_in_lds(wave: &Wave, op: &Op, access: LdsAccess) -> bool {
         }
         _ => return false,
     };
-    let addresses = crate::lds::addresses(wave, op, 0).0.into_iter().zip(wave.exec_row().0);
+    let addresses =
+        crate::execute::lds::addresses(wave, op, 0).0.into_iter().zip(wave.exec_row().0);
     let highest = addresses.map(|(address, active)| address & active).max().unwrap_or(0);
     highest.checked_add(reach).is_some_and(|end| end <= wave.lds_size)
 }

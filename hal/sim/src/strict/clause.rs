@@ -1,4 +1,4 @@
-//! Clauses: the instructions behind an `s_clause` must be of one kind.
+//! Clauses: the instructions after an `s_clause` must be of one kind.
 
 use super::facts::Facts;
 use super::violation::Finding;

@@ -1,8 +1,8 @@
-//! What the rules need to know of an instruction, worked out once.
+//! What the rules need of an instruction, worked out once.
 
 use super::slot::Slots;
 use super::violation::Instruction;
-use crate::machine::Machine;
+use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
@@ -10,7 +10,7 @@ use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
 use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Rules, Target, Vgpr};
 
-/// What the rules need to know of an instruction.
+/// What the rules need of an instruction.
 #[derive(Debug)]
 pub struct Facts {
     /// The instruction.

@@ -1,10 +1,13 @@
 //! Where a memory instruction goes.
 
-use crate::aperture::{self, Window};
-use crate::buffer::Buffer;
-use crate::lds::{self, LdsAccess};
-use crate::op::{Op, Word};
-use crate::vector_memory::{Addresses, Space, Transfer, VectorAccess, lds_place};
+use crate::execute::buffer::Buffer;
+use crate::execute::lds;
+use crate::execute::vector_memory::{Addresses, lds_place};
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
+use crate::instruction::{Op, Word};
+use crate::memory::aperture;
+use crate::memory::aperture::Window;
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_isa::Lane;
 

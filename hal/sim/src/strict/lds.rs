@@ -5,10 +5,10 @@ use super::facts::Facts;
 use super::footprint::Footprint;
 use super::shadow::Shadow;
 use super::violation::Finding;
-use crate::element::Element;
-use crate::lds::{self, LdsAccess};
-use crate::op::{Op, Word};
-use crate::vector_memory::Transfer;
+use crate::execute::lds;
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::vector_memory::Transfer;
+use crate::instruction::{Element, Op, Word};
 use crate::wave::{Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::WaveId;
 use flipwave_isa::{Lane, LaneMask, Value};
@@ -54,7 +54,7 @@ impl LdsState {
         self.undefined.fill(0);
     }
 
-    /// Notes the accesses that are under way behind a barrier.
+    /// Notes the accesses that are under way after a barrier.
     pub fn pass_barrier(&mut self, unfinished: Vec<Unfinished>) {
         self.unfinished = unfinished;
     }

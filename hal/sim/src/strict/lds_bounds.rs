@@ -3,12 +3,12 @@
 
 use super::bounds;
 use super::violation::{Instruction, Report, Violation};
-use crate::checker::Checker;
-use crate::launch::Launch;
+use crate::dispatch::checker::Checker;
+use crate::dispatch::launch::Launch;
+use crate::execute::step::is_vector;
+use crate::instruction::{Op, Run};
 use crate::memory::Memory;
-use crate::op::{Op, Run};
-use crate::program::Program;
-use crate::step::is_vector;
+use crate::translate::program::Program;
 use crate::wave::Wave;
 use flipwave_device::{FaultCause, ModuleId};
 use std::sync::Arc;

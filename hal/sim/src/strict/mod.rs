@@ -20,16 +20,15 @@ pub(crate) use lds_bounds::LdsBounds;
 pub use rule::Rule;
 pub use violation::{Finding, Instruction, Purpose, Violation};
 
-use crate::checker::Checker;
-use crate::control::Control;
-use crate::launch::Launch;
-use crate::machine::Machine;
+use crate::dispatch::checker::Checker;
+use crate::dispatch::launch::Launch;
+use crate::execute::step::is_vector;
+use crate::instruction::control::Control;
+use crate::instruction::vector_memory::Transfer;
+use crate::instruction::{Op, Run};
 use crate::memory::Memory;
-use crate::op::{Op, Run};
-use crate::program::Program;
-use crate::step::is_vector;
-use crate::vector_memory::Transfer;
-use crate::wave::{RowIndex, ScalarIndex, Status, Wave};
+use crate::translate::program::Program;
+use crate::wave::{Machine, RowIndex, ScalarIndex, Status, Wave};
 use clause::Clause;
 use facts::Facts;
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
@@ -86,7 +85,7 @@ impl Strict {
         machine: Machine,
         programs: Vec<Arc<Program>>,
     ) -> Strict {
-        let level = programs.first().map_or_else(crate::vector::Level::detect, |p| p.level());
+        let level = programs.first().map_or_else(crate::wave::Level::detect, |p| p.level());
         Strict {
             target: target.clone(),
             programs,
@@ -290,7 +289,7 @@ impl Strict {
 
 /// What vector memory delivers is defined.
 fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) {
-    use crate::element::{Element, Half};
+    use crate::instruction::{Element, Half};
     let (words, bits) = match transfer {
         Transfer::Load(Element::Part { half: Half::Low, .. }) => (1, 0xffff),
         Transfer::Load(Element::Part { half: Half::High, .. }) => (1, 0xffff_0000),

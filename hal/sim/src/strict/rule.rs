@@ -20,7 +20,7 @@ pub enum Rule {
     Alignment,
     /// A register that the wave does not have.
     RegisterAllocation,
-    /// LDS is accessed behind a barrier while an access from before it is under way.
+    /// LDS is accessed after a barrier while an access from before it is under way.
     LdsAtBarrier,
     /// Waves of a workgroup wait at different barriers, and pass.
     DifferentBarriers,

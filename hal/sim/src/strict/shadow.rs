@@ -1,16 +1,16 @@
 //! Which bits of a wave's registers something has written.
 //!
 //! What undefined bits do to a result is not written down operation by operation. The operation
-//! itself tells: it is executed again on registers whose undefined bits are filled with several
+//! itself shows: it is executed again on registers whose undefined bits are filled with several
 //! patterns, and a bit of the result is undefined if it is not always the same. Copies, masks,
 //! shifts, selects, packed halves, moves between lanes and matrix operations are thus exact, and
 //! `x ^ x` is zero whatever `x` is. A dependence that none of the patterns shows is missed; one
 //! that is not there is never reported.
 
 use super::facts::Facts;
+use crate::execute::step::step;
+use crate::instruction::{Op, Run, Word};
 use crate::memory::{Memory, Region, RegionMut};
-use crate::op::{Op, Run, Word};
-use crate::step::step;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 

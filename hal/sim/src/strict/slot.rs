@@ -1,7 +1,6 @@
 //! Registers as numbers, so that ranges of them are compared quickly.
 
-use crate::machine::Machine;
-use crate::wave::{RowIndex, ScalarIndex};
+use crate::wave::{Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Register, RegisterRange};
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ impl Slots {
     pub fn of(range: RegisterRange, machine: Machine) -> Option<Slots> {
         let first = match range.first {
             Register::Scc => SCC,
-            own => match RowIndex::of(own, machine) {
+            own => match machine.row(own) {
                 Some(row) => row.0,
                 None => FIRST_SCALAR + u16::from(ScalarIndex::of(own)?.0),
             },

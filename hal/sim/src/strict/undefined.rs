@@ -3,13 +3,12 @@
 
 use super::shadow::Shadow;
 use super::violation::{Finding, Purpose};
-use crate::control::{Condition, Control};
-use crate::lds::LdsAccess;
-use crate::machine::Machine;
-use crate::op::{Op, Run, Word};
-use crate::scalar_memory;
-use crate::vector_memory::Space;
-use crate::wave::{RowIndex, ScalarIndex, Wave};
+use crate::instruction::control::{Condition, Control};
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::scalar_memory;
+use crate::instruction::vector_memory::Space;
+use crate::instruction::{Op, Run, Word};
+use crate::wave::{Machine, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{AccVgpr, Generation, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
 
 /// What an instruction decides by undefined values, and in which lanes.

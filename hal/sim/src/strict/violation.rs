@@ -113,7 +113,7 @@ pub enum Finding {
         /// How many the wave has of this file.
         allocated: u16,
     },
-    /// The amount of a shift in a register behind which none is allocated.
+    /// The amount of a shift in a register after which none is allocated.
     NextNotAllocated {
         /// The register.
         amount: Vgpr,

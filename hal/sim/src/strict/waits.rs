@@ -3,7 +3,7 @@
 //! Nothing is ever assumed to have arrived by itself: an operation is under way until an
 //! `s_waitcnt` proves that it is not. `counter(n)` proves that of an operation whose queue is
 //! ordered if at least n later ones of the same queue were issued, since all of those come back
-//! behind it; of the others only if n is 0.
+//! after it; of the others only if n is 0.
 
 use super::facts::Facts;
 use super::slot::Slots;

@@ -9,7 +9,7 @@ use flipwave_isa::{Class, LanesWritten, Opcode, Register};
 /// Executes an instruction at `pc`; gives what must not be inserted here.
 pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Result<(), &'static str> {
     let is_vector = matches!(facts.inst.class(), Class::Valu | Class::Matrix);
-    if is_vector && state.indexing == Indexing::Guest {
+    if is_vector && state.indexing() == Indexing::Guest {
         return Err("a vector instruction where the guest may be in GPR-index mode");
     }
     match facts.opcode() {

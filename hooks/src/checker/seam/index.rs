@@ -1,44 +1,54 @@
 //! Where the guest may be in GPR-index mode (gfx8 and gfx9): vector instructions that are inserted
 //! there would go to other registers than they name.
 
-use crate::flow::Program;
+use crate::flow::{BlockIndex, IndexVec, InstIndex, Program};
 use flipwave_isa::{Family, Inst, Opcode};
 
-/// For each instruction, whether the mode may be on before it.
-pub fn may_be_indexed(program: &Program) -> Vec<bool> {
-    let mut before = vec![false; program.instructions.len()];
+/// What is known of the mode before an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is off.
+    #[default]
+    Off,
+    /// It is on.
+    On,
+    /// It may be on.
+    Either,
+}
+
+/// For each instruction, the mode before it.
+pub fn modes(program: &Program) -> IndexVec<InstIndex, Mode> {
+    let mut before = IndexVec::filled(Mode::Off, program.instructions.len());
     if !program.instructions.iter().any(switches_on) {
         return before;
     }
+    let mut entries: IndexVec<BlockIndex, Option<Mode>> =
+        IndexVec::filled(None, program.blocks.len());
     for function in program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        before.get_mut(range).into_iter().flatten().for_each(|own| *own = true);
+        entries[function.blocks].fill(Some(Mode::Either));
     }
-    let mut waiting: Vec<usize> = (0..program.blocks.len()).collect();
-    while let Some(block) = waiting.pop() {
-        let Some(block) = program.blocks.get(block) else { continue };
-        let mut on = before.get(block.instructions.start as usize).copied().unwrap_or_default();
-        for index in block.instructions.clone() {
-            let index = index as usize;
-            let (Some(known), Some(inst)) =
-                (before.get_mut(index), program.instructions.get(index))
-            else {
-                continue;
-            };
-            *known |= on;
-            on = match inst.operation.opcode() {
-                Opcode::SSetGprIdxOff => false,
-                _ => *known || switches_on(inst),
+    let mut waiting: Vec<BlockIndex> = Vec::new();
+    let mut starts = program.blocks.indices().iter();
+    // The first block of a function, and whatever no way leads to.
+    while let Some(at) = waiting.pop().or_else(|| starts.next()) {
+        let mut mode = *entries[at].get_or_insert(Mode::Off);
+        let block = &program.blocks[at];
+        for (index, inst) in program.insts_of(block.instructions) {
+            before[index] = mode;
+            mode = match inst.operation.opcode() {
+                Opcode::SSetGprIdxOff => Mode::Off,
+                Opcode::SSetGprIdxOn => Mode::On,
+                _ if switches_on(inst) => Mode::Either,
+                _ => mode,
             };
         }
         for edge in &block.successors {
-            let Some(next) = program.blocks.get(edge.to.0 as usize) else { continue };
-            if let Some(known) = before.get_mut(next.instructions.start as usize)
-                && on
-                && !*known
-            {
-                *known = true;
-                waiting.push(edge.to.0 as usize);
+            let joined = match entries[edge.to] {
+                Some(known) if known != mode => Mode::Either,
+                _ => mode,
+            };
+            if entries[edge.to].replace(joined) != Some(joined) {
+                waiting.push(edge.to);
             }
         }
     }

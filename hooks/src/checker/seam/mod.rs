@@ -18,7 +18,7 @@ use super::entry;
 use super::finding::{Finding, Proof, Rule};
 use super::originals::{Origin, Seam};
 use crate::dataflow::initialised;
-use crate::flow::InstIndex;
+use crate::flow::{FunctionIndex, InstIndex};
 use flipwave_isa::{Register, RegisterSet};
 use state::{Location, Plane};
 use std::collections::{BTreeSet, HashMap};
@@ -30,7 +30,7 @@ pub fn check(
     seams: &BTreeSet<Seam>,
     findings: &mut Vec<Finding>,
 ) -> (Proof, Vec<Jump>) {
-    let indexed = index::may_be_indexed(question.program);
+    let modes = index::modes(question.program);
     let mut proof = Proof::default();
     let mut copies = Copies::default();
     let mut jumps = BTreeSet::new();
@@ -44,11 +44,7 @@ pub fn check(
             continue;
         }
         proof.seams += 1;
-        let indexing = match indexed.get(seam.to.0 as usize) {
-            Some(true) => state::Indexing::Guest,
-            _ => state::Indexing::Off,
-        };
-        let mut state = State::new(question.program.wave_size, indexing);
+        let mut state = State::new(question.program.wave_size, modes[seam.to]);
         if let Origin::Kernel(kernel) = seam.from {
             entry::initialize(question, kernel, &mut state);
         }
@@ -95,7 +91,7 @@ fn ends(question: &Question<'_>, to: InstIndex) -> Vec<End> {
             ends.push(End { index, pc: pc.0, not_written });
             continue;
         }
-        let Some(inst) = question.program.instructions.get(index.0 as usize) else { continue };
+        let inst = &question.program.instructions[index];
         let not_written = not_written.union(inst.writes.iter().copied().collect());
         let behind = inst.pc.0.wrapping_add(inst.size.into());
         let next = [Some(behind), inst.branch_target.map(|target| target.0)];
@@ -117,10 +113,9 @@ fn compare(
     let live = (question.wanted)(end.index);
     let mut active = live.active;
     let mut masked = live.masked;
-    if let Origin::Kernel(index) = seam.from
-        && let Some(kernel) = question.original.kernels().get(index)
-    {
+    if let Origin::Kernel(index) = seam.from {
         // What the hardware does not set holds nothing yet, whatever may be read of it.
+        let kernel = &question.original.kernels()[index];
         let set = initialised(kernel, question.original.target());
         active = active.intersection(set);
         masked = masked.intersection(set);
@@ -167,7 +162,7 @@ fn compare(
 /// to them.
 #[derive(Default)]
 struct Copies {
-    known: HashMap<usize, bool>,
+    known: HashMap<FunctionIndex, bool>,
 }
 
 impl Copies {
@@ -178,29 +173,25 @@ impl Copies {
     }
 
     fn function_of(&mut self, question: &Question<'_>, code: &Code, index: InstIndex) -> bool {
-        let functions = &question.program.functions;
-        let above = functions.partition_point(|own| own.instructions.start <= index.0);
-        let Some(number) = above.checked_sub(1) else { return false };
-        if let Some(known) = self.known.get(&number) {
+        let function = question.program.function_of(index);
+        if let Some(known) = self.known.get(&function) {
             return *known;
         }
         // Functions that call each other are untouched unless one of them is not.
-        self.known.insert(number, true);
-        let is_untouched = self.is_same(question, code, number);
-        self.known.insert(number, is_untouched);
+        self.known.insert(function, true);
+        let is_untouched = self.is_same(question, code, function);
+        self.known.insert(function, is_untouched);
         is_untouched
     }
 
-    fn is_same(&mut self, question: &Question<'_>, code: &Code, function: usize) -> bool {
-        let Some(function) = question.program.functions.get(function) else { return false };
-        let range = function.instructions.start as usize..function.instructions.end as usize;
-        let Some(instructions) = question.program.instructions.get(range) else { return false };
-        let is_same = instructions.iter().all(|inst| {
+    fn is_same(&mut self, question: &Question<'_>, code: &Code, function: FunctionIndex) -> bool {
+        let range = question.program.functions[function].instructions;
+        let is_same = question.program.instructions[range].iter().all(|inst| {
             let size = inst.size.into();
             code.at(inst.pc.0).is_none()
                 && question.original.bytes_at(inst.pc, size) == question.new.bytes_at(inst.pc, size)
         });
-        let own = |index: InstIndex| function.instructions.contains(&index.0);
+        let own = |index: InstIndex| range.contains(index);
         let chains = question.program.addresses.iter().filter(|chain| own(chain.getpc));
         let mut targets = chains.filter_map(|chain| question.original_at(chain.target.0));
         is_same && targets.all(|target| own(target) || self.function_of(question, code, target))

@@ -1,7 +1,7 @@
 //! Scalar instructions, as far as inserted code moves values with them.
 
 use super::content::Content;
-use super::state::State;
+use super::state::{INDEX_MODE, State};
 use crate::checker::facts::Facts;
 use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
 
@@ -42,6 +42,17 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut State) -> Option<()> {
         Opcode::SAddc => add_high(inst, state),
         Opcode::SGetreg => read_mode(inst, state),
         Opcode::SSetreg | Opcode::SSetregImm32 => write_mode(inst, state),
+        // What is indexed and by how much is in M0, which this one leaves.
+        Opcode::SSetGprIdxOff => {
+            state.set_indexing(Some(false));
+            Some(())
+        }
+        Opcode::SSetGprIdxOn | Opcode::SSetGprIdxMode => {
+            let is_on = facts.opcode() == Opcode::SSetGprIdxOn;
+            state.set_indexing(is_on.then_some(true));
+            state.set_scalar(Register::M0, Content::Unknown);
+            Some(())
+        }
         Opcode::SRoundMode => {
             state.mode_changed |= 0xf;
             Some(())
@@ -254,6 +265,15 @@ fn write_mode(inst: &Inst, state: &mut State) -> Option<()> {
         state.mode_changed &= !bits(field);
     } else {
         state.mode_changed |= bits(field);
+    }
+    if bits(field) & INDEX_MODE != 0 {
+        match value {
+            Content::ModeField { .. } => state.set_indexing_of_guest(),
+            Content::Constant(value) => {
+                state.set_indexing(Some(value << offset & INDEX_MODE != 0));
+            }
+            _ => state.set_indexing(None),
+        }
     }
     Some(())
 }

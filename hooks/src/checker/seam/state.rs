@@ -1,6 +1,7 @@
 //! What is known of all registers at a point of a seam.
 
 use super::content::{Content, ONES};
+use super::index::Mode;
 use flipwave_isa::{Register, RegisterSet};
 use std::collections::BTreeMap;
 
@@ -62,11 +63,20 @@ pub enum Indexing {
     /// Nothing.
     #[default]
     Off,
-    /// It is as the guest left it, which may be on.
+    /// It may be on for the guest, and may be as the guest left it.
     Guest,
     /// Inserted code switched it on.
     On,
 }
+
+impl Indexing {
+    fn of(guest: Mode) -> Indexing {
+        if guest == Mode::Off { Indexing::Off } else { Indexing::Guest }
+    }
+}
+
+/// The bit of MODE that is GPR-index mode (Vega ISA, "MODE register", GPR_IDX_EN).
+pub const INDEX_MODE: u32 = 1 << 27;
 
 /// Arguments in memory that the original kernel had in registers when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +111,9 @@ pub struct State {
     /// Bits of MODE that may have changed.
     pub mode_changed: u32,
     /// GPR-index mode.
-    pub indexing: Indexing,
+    indexing: Indexing,
+    /// The same at the beginning.
+    guest: Mode,
     /// What the kernel's start may load instead of finding it in registers.
     pub arguments: Option<Arguments>,
     /// Whether EXEC was changed for good: the lanes of the two planes are then those of the new
@@ -119,10 +131,40 @@ fn initial(location: Location) -> Content {
 
 impl State {
     /// The beginning of a seam.
-    pub fn new(wave_size: u8, indexing: Indexing) -> State {
+    pub fn new(wave_size: u8, guest: Mode) -> State {
         let contents = BTreeMap::new();
         let arguments = None;
-        State { contents, mode_changed: 0, indexing, arguments, exec_changed: false, wave_size }
+        let indexing = Indexing::of(guest);
+        let (mode_changed, exec_changed) = (0, false);
+        State { contents, mode_changed, indexing, guest, arguments, exec_changed, wave_size }
+    }
+
+    /// What GPR-index mode does to vector instructions here.
+    pub fn indexing(&self) -> Indexing {
+        self.indexing
+    }
+
+    /// GPR-index mode is switched on or off, or either. Where it is known what it was for the
+    /// guest, it may be that again.
+    pub fn set_indexing(&mut self, is_on: Option<bool>) {
+        self.indexing = match is_on {
+            Some(false) => Indexing::Off,
+            Some(true) if self.guest == Mode::On => Indexing::Guest,
+            _ => Indexing::On,
+        };
+        let is_own =
+            is_on.is_some_and(|is_on| self.guest == if is_on { Mode::On } else { Mode::Off });
+        if is_own {
+            self.mode_changed &= !INDEX_MODE;
+        } else {
+            self.mode_changed |= INDEX_MODE;
+        }
+    }
+
+    /// GPR-index mode is as it was at the beginning.
+    pub fn set_indexing_of_guest(&mut self) {
+        self.mode_changed &= !INDEX_MODE;
+        self.indexing = Indexing::of(self.guest);
     }
 
     /// How many registers a lane mask takes.

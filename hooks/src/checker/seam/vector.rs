@@ -18,7 +18,7 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
         | Opcode::VAccvgprRead
         | Opcode::VAccvgprWrite
         | Opcode::VAccvgprMov
-            if moves(inst) && state.indexing == Indexing::Off =>
+            if moves(inst) && state.indexing() == Indexing::Off =>
         {
             let to = destination(inst)?;
             let contents: Vec<_> = (0..to.words).map(|word| source(inst, word, state)).collect();
@@ -27,7 +27,7 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
             }
             Some(())
         }
-        Opcode::VSwap if state.indexing == Indexing::Off => {
+        Opcode::VSwap if state.indexing() == Indexing::Off => {
             let mut registers = inst.destinations().filter_map(|operand| range(&operand.value));
             let (one, two) = (registers.next()?.first, registers.next()?.first);
             let (first, second) = (state.vector(one), state.vector(two));
@@ -35,7 +35,7 @@ pub fn execute(facts: &Facts, state: &mut State) -> Option<()> {
             state.write_vector(two, first);
             Some(())
         }
-        Opcode::VAnd if moves(inst) && state.indexing == Indexing::Off => {
+        Opcode::VAnd if moves(inst) && state.indexing() == Indexing::Off => {
             let mask = scalar::source(inst, 0, 0, state);
             let from = range(&inst.sources().nth(1)?.value)?.first;
             let contents = state.vector(from).map(|content| content.masked(mask));
@@ -209,13 +209,8 @@ impl Slot {
 /// What an instruction changes besides the registers it names: through an index in M0.
 pub fn indexed_writes(facts: &Facts, state: &mut State) {
     let operation = facts.inst.operation;
-    match operation.opcode() {
-        Opcode::SSetGprIdxOn | Opcode::SSetGprIdxMode => state.indexing = Indexing::On,
-        Opcode::SSetGprIdxOff => state.indexing = Indexing::Off,
-        _ => {}
-    }
     let moves_vectors = operation.is(Family::VectorMovrel)
-        || (state.indexing == Indexing::On && facts.inst.class() == Class::Valu);
+        || (state.indexing() == Indexing::On && facts.inst.class() == Class::Valu);
     let written = if moves_vectors {
         RegisterSet::VGPRS
     } else if operation.is(Family::ScalarMovrelDestination) {

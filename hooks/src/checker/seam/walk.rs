@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
     /// Goes on from an instruction. Outside the range, what the range was asked to change is what
     /// is to be kept.
     fn go(&self, from: &Item, to: Vec<u64>, returns: Vec<u64>, state: State) -> Vec<(Node, State)> {
-        let range = range_of(from.owner).and_then(|range| self.question.claims.inserted.get(range));
+        let range = range_of(from.owner).map(|range| &self.question.claims.inserted[range]);
         let leaves =
             |target: u64| range.filter(|own| returns.is_empty() && !own.range.contains(&target));
         let last = to.len().saturating_sub(1);
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
     /// What the instruction wrote that inserted code stands for.
     fn asked(&self, at: Option<crate::flow::InstIndex>) -> RegisterSet {
         let replaced = at.filter(|at| self.question.place(*at).is_none());
-        let inst = replaced.and_then(|at| self.question.program.instructions.get(at.0 as usize));
+        let inst = replaced.map(|at| &self.question.program.instructions[at]);
         inst.map(|inst| inst.writes.iter().copied().collect()).unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::checker::{Claims, Inserted, Proof, Rule, check};
 use crate::dataflow::Live;
-use crate::flow::{InstIndex, Program};
+use crate::flow::Program;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::process::Command;
@@ -89,9 +89,9 @@ impl Pair {
         let mut claims = Claims::default();
         let mut news = new_pcs.into_iter();
         for (mark, _) in self.marked().chain([(' ', "s_endpgm")]) {
-            let next = InstIndex(claims.instructions.len() as u32);
+            let next = claims.instructions.next_index();
             match mark {
-                '-' => claims.instructions.push(None),
+                '-' => _ = claims.instructions.push(None),
                 '+' => {
                     let (start, end) = news.next().expect("an instruction for each line");
                     let changes = self.changes;

@@ -292,6 +292,27 @@ fn vector_code_in_gpr_index_mode_is_refused() {
 }
 
 #[test]
+fn gpr_index_mode_is_left_and_entered_again() {
+    let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)
+        + s_set_gpr_idx_off
+        + v_mov_b32 v20, 1
+        + s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1
+        v_mov_b32 v0, v1
+        s_set_gpr_idx_off
+        v_mov_b32 v0, v1";
+    Pair::new(text).holds();
+    without(text, "+ s_setreg_imm32_b32").breaks(Rule::Registers, "mode");
+    let behind = "+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1\n+ v_mov_b32 v20, 1\n";
+    let on = text.replace("+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1", behind);
+    Pair::new(&on).breaks(Rule::Control, "GPR-index mode");
+    // Where it was off it must not be on, and where it is not known it cannot be restored.
+    Pair::new(&text.replace("gpr_idx(SRC0)\n", "gpr_idx(SRC0)\n s_set_gpr_idx_off\n"))
+        .breaks(Rule::Registers, "mode");
+    Pair::new(&format!("s_cbranch_scc0 L\n{}", text.replacen("+", "L:\n+", 1)))
+        .breaks(Rule::Registers, "mode");
+}
+
+#[test]
 fn registers_that_a_kernel_starts_with_may_be_moved() {
     let text = "+ s_mov_b64 s[0:1], s[2:3]
         v_add_u32 v0, v0, v1";

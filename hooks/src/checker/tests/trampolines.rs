@@ -2,7 +2,7 @@
 
 use crate::checker::{Claims, Finding, Inserted, Rule, check};
 use crate::dataflow::Liveness;
-use crate::flow::{FunctionIndex, InstIndex, Program};
+use crate::flow::{FunctionIndex, InstIndex, Key, Program};
 use crate::layout::tests::sample::Sample;
 use crate::layout::{Code, Edits, Layout, Piece, Placement, relayout};
 use flipwave_codeobj::{CodeObject, Editor};
@@ -54,7 +54,7 @@ impl Stay {
     }
 
     fn pc(&self, index: usize) -> u64 {
-        self.program.instructions[index].pc.0
+        self.program.instructions[InstIndex::new(index)].pc.0
     }
 
     /// Puts other words into the new code object.
@@ -113,7 +113,7 @@ fn a_way_to_a_trampoline_that_is_missing_or_leads_elsewhere_is_found() {
 #[test]
 fn a_way_back_that_skips_an_instruction_is_found() {
     let mut stay = Stay::new(LOOP, &[3]);
-    let back = stay.layout.places[3].end.0;
+    let back = stay.layout.places[InstIndex(3)].end.0;
     let distance = (stay.pc(5) as i64 - back as i64 - 4) / 4;
     stay.put(back, &format!("s_branch {}", distance as u16));
     stay.breaks_control("instead");
@@ -147,7 +147,7 @@ fn a_branch_into_an_instruction_finds_there_what_it_found() {
     // The literal is an instruction, too; nobody understands this.
     let body = "s_mov_b32 s4, 3\ns_cbranch_scc0 1\ns_mov_b32 s5, 0xbf800001\ns_nop 2\ns_endpgm\n";
     let mut stay = Stay::new(body, &[2]);
-    assert!(!stay.program.functions[0].unresolved.is_empty());
+    assert!(!stay.program.functions[FunctionIndex(0)].unresolved.is_empty());
     assert_eq!(stay.check(), []);
     stay.claim(stay.pc(2) + 4, 4);
     stay.breaks_control("where no instruction begins");
@@ -157,7 +157,7 @@ fn a_branch_into_an_instruction_finds_there_what_it_found() {
 fn every_old_address_of_a_function_that_is_not_understood_leads_to_its_instruction() {
     let body = LOOP.replace("s_endpgm", "s_setpc_b64 s[10:11]");
     let mut stay = Stay::new(&body, &[2, 3]);
-    assert!(!stay.program.functions[0].unresolved.is_empty());
+    assert!(!stay.program.functions[FunctionIndex(0)].unresolved.is_empty());
     assert_eq!(stay.check(), []);
     // Of one that is understood, nothing leads to the second of two neighbours.
     stay.put(stay.pc(3), "s_nop 5");

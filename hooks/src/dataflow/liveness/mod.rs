@@ -16,7 +16,7 @@ pub(crate) mod tests;
 pub use entry::initialised;
 pub use usage::RegisterUse;
 
-use crate::flow::{BlockEnd, BlockIndex, InstIndex, Program};
+use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Program};
 use flipwave_isa::{Register, RegisterSet};
 use transfer::Transfers;
 
@@ -56,9 +56,9 @@ pub struct Liveness<'a> {
     program: &'a Program,
     transfers: Transfers,
     /// By block: before its first instruction.
-    entries: Vec<Live>,
+    entries: IndexVec<BlockIndex, Live>,
     /// By function: behind its returns.
-    exits: Vec<Live>,
+    exits: IndexVec<FunctionIndex, Live>,
     /// Before every [`STRIDE`]th instruction.
     kept: Vec<Live>,
 }
@@ -78,18 +78,15 @@ impl<'a> Liveness<'a> {
 
     /// What is wanted before an instruction, from wherever control comes.
     pub fn before(&self, inst: InstIndex) -> Live {
-        let Some(block) = self.program.block_of(inst).and_then(|own| self.program.block(own))
-        else {
-            return self.transfers.everything();
+        let at = self.program.block_of(inst);
+        let next = InstIndex(inst.0.next_multiple_of(STRIDE));
+        let end = self.program.blocks[at].instructions.end;
+        let (end, mut live) = match next < end {
+            true => (next, self.kept[(next.0 / STRIDE) as usize]),
+            false => (end, self.leaving(at)),
         };
-        let next = inst.0.next_multiple_of(STRIDE);
-        let (end, mut live) = if next < block.instructions.end {
-            (next, self.kept(next))
-        } else {
-            (block.instructions.end, self.leaving(inst))
-        };
-        for index in (inst.0..end).rev() {
-            self.transfers.step(self.program, InstIndex(index), &mut live);
+        for index in IndexRange::new(inst, end).iter().rev() {
+            self.transfers.step(self.program, index, &mut live);
         }
         live
     }
@@ -98,11 +95,9 @@ impl<'a> Liveness<'a> {
     /// back.
     pub fn after(&self, inst: InstIndex) -> Live {
         let at = self.program.block_of(inst);
-        let Some(block) = at.and_then(|own| self.program.block(own)) else {
-            return self.transfers.everything();
-        };
-        if inst.0 + 1 < block.instructions.end {
-            return self.before(InstIndex(inst.0 + 1));
+        let block = &self.program.blocks[at];
+        if inst.next() < block.instructions.end {
+            return self.before(inst.next());
         }
         match block.end {
             BlockEnd::Call => block
@@ -110,7 +105,7 @@ impl<'a> Liveness<'a> {
                 .iter()
                 .map(|edge| self.entry(edge.to))
                 .fold(self.transfers.nothing(), Live::union),
-            _ => self.leaving(inst),
+            _ => self.leaving(at),
         }
     }
 
@@ -121,36 +116,23 @@ impl<'a> Liveness<'a> {
 
     /// What is wanted where control enters a block.
     pub fn entry(&self, block: BlockIndex) -> Live {
-        self.entries.get(block.0 as usize).copied().unwrap_or_else(|| self.transfers.everything())
+        self.entries[block]
     }
 
-    fn kept(&self, inst: u32) -> Live {
-        let kept = self.kept.get((inst / STRIDE) as usize).copied();
-        kept.unwrap_or_else(|| self.transfers.everything())
-    }
-
-    /// What is wanted behind the last instruction of the block of `inst`.
-    fn leaving(&self, inst: InstIndex) -> Live {
-        match self.program.block_of(inst) {
-            Some(block) => {
-                solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, block)
-            }
-            None => self.transfers.everything(),
-        }
+    /// What is wanted after the last instruction of a block.
+    fn leaving(&self, block: BlockIndex) -> Live {
+        solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, block)
     }
 
     fn keep(&mut self) {
         let count = self.program.instructions.len().div_ceil(STRIDE as usize);
         let mut kept = vec![Live::default(); count];
-        for (at, block) in (0..).map(BlockIndex).zip(&self.program.blocks) {
-            let mut live =
-                solve::leaving(self.program, &self.transfers, &self.entries, &self.exits, at);
-            for index in block.instructions.clone().rev() {
-                self.transfers.step(self.program, InstIndex(index), &mut live);
-                if index % STRIDE == 0
-                    && let Some(own) = kept.get_mut((index / STRIDE) as usize)
-                {
-                    *own = live;
+        for (at, block) in self.program.blocks.enumerated() {
+            let mut live = self.leaving(at);
+            for index in block.instructions.iter().rev() {
+                self.transfers.step(self.program, index, &mut live);
+                if index.0.is_multiple_of(STRIDE) {
+                    kept[(index.0 / STRIDE) as usize] = live;
                 }
             }
         }

@@ -2,17 +2,20 @@
 
 use super::Live;
 use super::transfer::Transfers;
-use crate::flow::{BlockEnd, BlockIndex, Call, FunctionIndex, InstIndex, Program};
+use crate::flow::{Block, BlockEnd, BlockIndex, FunctionIndex, IndexVec, Program};
 use std::collections::BTreeMap;
 
 /// What is wanted before the first instruction of each block, and behind the returns of each
 /// function.
-pub fn solve(program: &Program, transfers: &Transfers) -> (Vec<Live>, Vec<Live>) {
-    let mut entries = vec![transfers.nothing(); program.blocks.len()];
+pub fn solve(
+    program: &Program,
+    transfers: &Transfers,
+) -> (IndexVec<BlockIndex, Live>, IndexVec<FunctionIndex, Live>) {
+    let mut entries = IndexVec::filled(transfers.nothing(), program.blocks.len());
     let callers = Callers::of(program);
-    let mut exits: Vec<Live> = (0..)
-        .map(FunctionIndex)
-        .zip(&program.functions)
+    let mut exits: IndexVec<FunctionIndex, Live> = program
+        .functions
+        .enumerated()
         .map(|(index, function)| {
             let is_known = function.kernel.is_none()
                 && !function.address_taken
@@ -21,33 +24,27 @@ pub fn solve(program: &Program, transfers: &Transfers) -> (Vec<Live>, Vec<Live>)
         })
         .collect();
     // Last in, first out: blocks near the end first.
-    let mut open: Vec<BlockIndex> = (0..program.blocks.len() as u32).map(BlockIndex).collect();
-    let mut is_open = vec![true; open.len()];
+    let mut open: Vec<BlockIndex> = program.blocks.indices().iter().collect();
+    let mut is_open = IndexVec::filled(true, open.len());
     while let Some(at) = open.pop() {
-        let index = at.0 as usize;
-        let Some(block) = program.blocks.get(index) else { continue };
-        if let Some(own) = is_open.get_mut(index) {
-            *own = false;
-        }
+        let block = &program.blocks[at];
+        is_open[at] = false;
         let mut live = leaving(program, transfers, &entries, &exits, at);
-        for inst in block.instructions.clone().rev() {
-            transfers.step(program, InstIndex(inst), &mut live);
+        for inst in block.instructions.iter().rev() {
+            transfers.step(program, inst, &mut live);
         }
-        let Some(entry) = entries.get_mut(index) else { continue };
-        if *entry == live {
+        if entries[at] == live {
             continue;
         }
-        *entry = live;
+        entries[at] = live;
         let mut push = |block: BlockIndex| {
-            if let Some(own) = is_open.get_mut(block.0 as usize).filter(|own| !**own) {
-                *own = true;
+            if !std::mem::replace(&mut is_open[block], true) {
                 open.push(block);
             }
         };
         block.predecessors.iter().copied().for_each(&mut push);
         // What is wanted at a function's entry is wanted where it is called.
-        let function = program.function(block.function);
-        if function.is_some_and(|own| own.blocks.start == at.0) {
+        if program.functions[block.function].blocks.start == at {
             callers.callers.get(&block.function).into_iter().flatten().copied().for_each(&mut push);
         }
         // What is wanted where a call comes back is wanted at the callee's returns.
@@ -63,22 +60,20 @@ pub fn solve(program: &Program, transfers: &Transfers) -> (Vec<Live>, Vec<Live>)
 fn spread(
     program: &Program,
     callers: &Callers,
-    exits: &mut [Live],
+    exits: &mut IndexVec<FunctionIndex, Live>,
     function: FunctionIndex,
     live: Live,
     push: &mut impl FnMut(BlockIndex),
 ) {
-    let Some(exit) = exits.get_mut(function.0 as usize) else { return };
-    let more = exit.union(live);
-    if more == *exit {
+    let more = exits[function].union(live);
+    if more == exits[function] {
         return;
     }
-    *exit = more;
-    let Some(blocks) = program.function(function).map(|own| own.blocks.clone()) else { return };
-    for at in blocks.map(BlockIndex) {
-        match program.block(at).map(|block| block.end) {
-            Some(BlockEnd::Return) => push(at),
-            Some(BlockEnd::TailCall) => {
+    exits[function] = more;
+    for at in program.functions[function].blocks.iter() {
+        match program.blocks[at].end {
+            BlockEnd::Return => push(at),
+            BlockEnd::TailCall => {
                 if let Some(callee) = callers.callees.get(&at) {
                     spread(program, callers, exits, *callee, more, push);
                 }
@@ -100,7 +95,8 @@ impl Callers {
     fn of(program: &Program) -> Callers {
         let mut result = Callers { callers: BTreeMap::new(), callees: BTreeMap::new() };
         for call in program.functions.iter().flat_map(|function| &function.calls) {
-            if let Some((block, callee)) = program.block_of(call.at).zip(call.callee) {
+            if let Some(callee) = call.callee {
+                let block = program.block_of(call.at);
                 result.callers.entry(callee).or_default().push(block);
                 result.callees.insert(block, callee);
             }
@@ -113,38 +109,30 @@ impl Callers {
 pub fn leaving(
     program: &Program,
     transfers: &Transfers,
-    entries: &[Live],
-    exits: &[Live],
+    entries: &IndexVec<BlockIndex, Live>,
+    exits: &IndexVec<FunctionIndex, Live>,
     at: BlockIndex,
 ) -> Live {
-    let Some(block) = program.block(at) else { return transfers.everything() };
-    let entry = |block: BlockIndex| {
-        entries.get(block.0 as usize).copied().unwrap_or_else(|| transfers.everything())
-    };
+    let block = &program.blocks[at];
     match block.end {
         BlockEnd::Edges => block
             .successors
             .iter()
-            .map(|edge| entry(edge.to))
+            .map(|edge| entries[edge.to])
             .fold(transfers.nothing(), Live::union),
         BlockEnd::EndOfProgram => transfers.nothing(),
         BlockEnd::Unknown => transfers.everything(),
-        BlockEnd::Return => {
-            let exit = exits.get(block.function.0 as usize).copied();
-            exit.unwrap_or_else(|| transfers.everything())
-        }
-        BlockEnd::Call | BlockEnd::TailCall => {
-            let last = InstIndex(block.instructions.end.saturating_sub(1));
-            let callee = call_at(program, block.function, last).and_then(|call| call.callee);
-            match callee.and_then(|callee| program.function(callee)) {
-                Some(callee) => entry(BlockIndex(callee.blocks.start)),
-                None => transfers.everything(),
-            }
-        }
+        BlockEnd::Return => exits[block.function],
+        BlockEnd::Call | BlockEnd::TailCall => match callee(program, block) {
+            Some(callee) => entries[program.functions[callee].blocks.start],
+            None => transfers.everything(),
+        },
     }
 }
 
-fn call_at(program: &Program, function: FunctionIndex, at: InstIndex) -> Option<&Call> {
-    let calls = &program.function(function)?.calls;
-    calls.binary_search_by_key(&at, |call| call.at).ok().and_then(|index| calls.get(index))
+/// The function that a block ends with a call of, if that is known.
+fn callee(program: &Program, block: &Block) -> Option<FunctionIndex> {
+    let calls = &program.functions[block.function].calls;
+    let index = calls.binary_search_by_key(&block.last(), |call| call.at).ok()?;
+    calls[index].callee
 }

@@ -1,8 +1,8 @@
 //! What one instruction makes of what is wanted behind it.
 
 use super::{Live, always};
-use crate::dataflow::index_mode::index_mode;
-use crate::flow::{FunctionIndex, InstIndex, Program};
+use crate::dataflow::index_mode::{IndexMode, index_mode};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex, Program};
 use flipwave_isa::{
     Class, ExecChange, Family, Inst, LanesWritten, Opcode, Operand, Register, RegisterRange,
     RegisterSet, Value,
@@ -29,7 +29,7 @@ enum Indexed {
 /// The transfers of a program's instructions.
 #[derive(Clone, Debug)]
 pub struct Transfers {
-    transfers: Vec<Transfer>,
+    transfers: IndexVec<InstIndex, Transfer>,
     lanes: u8,
     always: RegisterSet,
     /// Registers that anything of the code object can want.
@@ -44,7 +44,7 @@ fn numbered() -> RegisterSet {
 impl Transfers {
     /// The transfers of all instructions.
     pub fn of(program: &Program) -> Transfers {
-        let indexed = index_mode(program);
+        let modes = index_mode(program);
         let skips = program.instructions.iter().any(|i| i.operation.opcode() == Opcode::SSetvskip);
         let transfer = |inst: &Inst, in_index_mode: bool| {
             let class = inst.class();
@@ -67,13 +67,13 @@ impl Transfers {
         };
         let mut everywhere = RegisterSet::EMPTY;
         always(&mut everywhere);
-        let transfers: Vec<Transfer> = program
+        let transfers: IndexVec<InstIndex, Transfer> = program
             .instructions
             .iter()
-            .zip(indexed)
-            .map(|(inst, in_index_mode)| transfer(inst, in_index_mode))
+            .zip(&modes)
+            .map(|(inst, mode)| transfer(inst, *mode != IndexMode::Off))
             .collect();
-        let all: Vec<_> = (0..program.functions.len() as u32).map(FunctionIndex).collect();
+        let all: Vec<FunctionIndex> = program.functions.indices().iter().collect();
         let knows_all = program.unresolved().next().is_none()
             && transfers.iter().all(|transfer| transfer.indexes.is_none());
         Transfers {
@@ -111,12 +111,7 @@ impl Transfers {
 
     /// From what is wanted behind an instruction to what is wanted before it.
     pub fn step(&self, program: &Program, index: InstIndex, live: &mut Live) {
-        let at = index.0 as usize;
-        let Some((inst, transfer)) = program.instructions.get(at).zip(self.transfers.get(at))
-        else {
-            *live = self.everything();
-            return;
-        };
+        let (inst, transfer) = (&program.instructions[index], &self.transfers[index]);
         // First the lanes, since those behind the instruction are told apart by its new EXEC, and
         // it writes and reads under the old one.
         if let Some(lanes) = transfer.lanes {

@@ -30,8 +30,7 @@ impl RegisterUse {
         let touched = program.registers_named(&reachable).union(program.registers_indexed());
         let mut persistent = allocated;
         for function in reachable {
-            let Some(function) = program.function(function) else { continue };
-            for (index, _) in program.insts_of(&function.instructions) {
+            for index in program.functions[function].instructions.iter() {
                 let live = liveness.before(index).any().intersection(allocated);
                 if !live.is_empty() {
                     persistent = persistent.intersection(live);

@@ -64,10 +64,10 @@ impl Program {
     /// ends.
     pub fn drawn(&self, name: &str) -> String {
         let function = self.named(name);
-        let local = |index: BlockIndex| index.0 - function.blocks.start;
-        let blocks = function.blocks.clone().map(|index| {
-            let block = &self.blocks[index as usize];
-            let mut text = local(BlockIndex(index)).to_string();
+        let local = |index: BlockIndex| index.0 - function.blocks.start.0;
+        let blocks = function.blocks.iter().map(|index| {
+            let block = &self.blocks[index];
+            let mut text = local(index).to_string();
             for edge in &block.successors {
                 let arrow = match edge.kind {
                     EdgeKind::FallThrough => ">",
@@ -87,9 +87,7 @@ impl Program {
     /// Who is called, in order; `?` where that is not known.
     pub fn called(&self, name: &str) -> Vec<&str> {
         let calls = self.named(name).calls.iter();
-        calls
-            .map(|call| call.callee.map_or("?", |own| &*self.functions[own.0 as usize].name))
-            .collect()
+        calls.map(|call| call.callee.map_or("?", |own| &*self.functions[own].name)).collect()
     }
 
     /// The first instruction that is printed like this.

@@ -2,7 +2,7 @@
 
 pub(crate) mod assembled;
 
-use super::{BlockEnd, BlockIndex, FlowError, Program};
+use super::{BlockEnd, BlockIndex, FlowError, FunctionIndex, Program};
 use assembled::{assemble, descriptor, program, text};
 use flipwave_isa::Pc;
 
@@ -35,9 +35,9 @@ fn blocks_end_at_branches_and_begin_at_their_targets() {
     assert!(function.unresolved.is_empty(), "{:?}", function.unresolved);
     assert_eq!(function.loops.len(), 1);
     assert_eq!(function.loops[0].header, BlockIndex(1));
-    let predecessors = |block: usize| program.blocks[block].predecessors.clone();
+    let predecessors = |block: u32| program.blocks[BlockIndex(block)].predecessors.clone();
     assert_eq!(predecessors(2), [BlockIndex(0), BlockIndex(1)]);
-    assert_eq!(program.block_of(program.find("s_nop")), Some(BlockIndex(3)));
+    assert_eq!(program.block_of(program.find("s_nop")), BlockIndex(3));
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn a_call_through_a_computed_address_has_its_callee() {
         assert!(!program.named("second").address_taken);
         let [chain] = program.addresses.as_slice() else { panic!("{:?}", program.addresses) };
         let second = program.kernel(0).map(|own| own.0 + 1).expect("the kernel is first");
-        let entry = program.entry(&program.functions[second as usize]);
-        assert_eq!(Some(chain.target), entry);
+        let entry = program.entry(&program.functions[FunctionIndex(second)]);
+        assert_eq!(chain.target, entry);
         assert_eq!(program.inst(chain.low).expect("the sum").operation.name(), "s_add_u32");
         assert_eq!(program.inst(chain.high).expect("the sum").operation.name(), "s_addc_u32");
     }
@@ -159,7 +159,6 @@ fn a_jump_into_another_function_is_a_tail_call() {
     assert_eq!(program.drawn("third"), "0 Return");
     let kernel = program.kernel(0).expect("the kernel");
     assert_eq!(program.reachable(kernel).len(), 3);
-    assert_eq!(program.component(super::FunctionIndex(2)).len(), 3);
 }
 
 /// Of a pointer in memory nobody knows where it leads; it is one of the functions whose address
@@ -178,7 +177,7 @@ fn a_pointer_may_be_any_function_whose_address_is_taken() {
     let call = program.named("kernel").calls[0];
     let callees = program.callees(&call);
     assert_eq!(callees.len(), 1);
-    assert_eq!(&*program.functions[callees[0].0 as usize].name, "second");
+    assert_eq!(&*program.functions[callees[0]].name, "second");
 }
 
 #[test]
@@ -252,7 +251,7 @@ fn functions_without_symbols_are_found_by_their_calls() {
     let program =
         Program::read(&assemble("gfx90a", &text)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(program.functions.len(), 2);
-    assert_eq!(program.called("kernel"), [&*program.functions[1].name]);
+    assert_eq!(program.called("kernel"), [&*program.functions[FunctionIndex(1)].name]);
     assert_eq!(program.blocks.last().map(|block| block.end), Some(BlockEnd::Return));
 }
 

@@ -9,7 +9,7 @@ use super::encoding::Encoding;
 use super::lookup::Lookup;
 use super::stream::{Label, Spot, Stream, Unit};
 use super::{Edits, LayoutError, Placement, Purpose, preload};
-use crate::flow::{Function, FunctionIndex, InstIndex, Program};
+use crate::flow::{Function, FunctionIndex, IndexVec, InstIndex, Program};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 use std::collections::BTreeSet;
@@ -22,9 +22,8 @@ pub(super) const KERNEL_ALIGNMENT: u64 = 256;
 pub(super) struct Emitted {
     pub stream: Stream,
     /// By instruction; `None` where it stays at its old place.
-    pub units: Vec<Option<Unit>>,
-    /// By function.
-    pub entries: Vec<Spot>,
+    pub units: IndexVec<InstIndex, Option<Unit>>,
+    pub entries: IndexVec<FunctionIndex, Spot>,
     pub routines: Vec<usize>,
     /// Sites that cannot be displaced, and why.
     pub refused: Vec<(Pc, String)>,
@@ -38,8 +37,8 @@ pub(super) struct Source<'a> {
     pub edits: &'a Edits,
     pub lookup: &'a Lookup<'a>,
     pub chains: &'a Chains,
-    /// By function: whether trampolines are out of a branch's reach.
-    pub is_far: &'a [bool],
+    /// Whether trampolines are out of a branch's reach.
+    pub is_far: &'a IndexVec<FunctionIndex, bool>,
     /// What control may come to from elsewhere than the instruction before, where functions are
     /// far.
     pub joined: &'a BTreeSet<InstIndex>,
@@ -51,7 +50,7 @@ pub(super) fn emit(
     source: Source<'_>,
     encoding: &mut Encoding,
     dropped: &BTreeSet<InstIndex>,
-    placements: &[Placement],
+    placements: &IndexVec<FunctionIndex, Placement>,
 ) -> Result<Emitted, LayoutError> {
     let Source { program, edits, .. } = source;
     let mut emitter = Emitter {
@@ -59,19 +58,18 @@ pub(super) fn emit(
         encoding,
         dropped,
         stream: Stream::default(),
-        units: vec![None; program.instructions.len()],
+        units: IndexVec::filled(None, program.instructions.len()),
         falls: false,
-        whole_until: 0,
+        whole_until: InstIndex(0),
         stubs: Vec::new(),
         far: None,
         refused: Vec::new(),
     };
-    let mut entries = Vec::with_capacity(program.functions.len());
-    for (index, function) in program.functions.iter().enumerate() {
-        let index = FunctionIndex(index as u32);
-        entries.push(match placements.get(index.0 as usize) {
-            Some(Placement::Trampoline) => emitter.trampolines(index, function)?,
-            _ => emitter.function(index, function)?,
+    let mut entries = IndexVec::new();
+    for (index, function) in program.functions.enumerated() {
+        entries.push(match placements[index] {
+            Placement::Trampoline => emitter.trampolines(index, function)?,
+            Placement::Inline => emitter.function(index, function)?,
         });
     }
     let mut routines = Vec::with_capacity(edits.routines.len());
@@ -90,15 +88,15 @@ struct Emitter<'a> {
     encoding: &'a mut Encoding,
     dropped: &'a BTreeSet<InstIndex>,
     stream: Stream,
-    units: Vec<Option<Unit>>,
+    units: IndexVec<InstIndex, Option<Unit>>,
     /// Whether control comes to the end of the stream from what stands before it.
     falls: bool,
     /// The first instruction behind a group that must stay together.
-    whole_until: u32,
+    whole_until: InstIndex,
     /// Where branches that are taken lead first, to be put behind the function.
     stubs: Vec<Stub>,
     /// Of the function at hand, if it stays out of a branch's reach: what of it does not stay.
-    far: Option<BTreeSet<u32>>,
+    far: Option<BTreeSet<InstIndex>>,
     refused: Vec<(Pc, String)>,
 }
 
@@ -118,7 +116,7 @@ impl<'a> Emitter<'a> {
     fn function(&mut self, index: FunctionIndex, function: &Function) -> Result<Spot, LayoutError> {
         let entry = self.entry(index, function)?;
         self.far = None;
-        self.units(function.instructions.clone(), false)?;
+        self.units(function.instructions, false)?;
         self.stubs()?;
         Ok(Spot::Position(entry))
     }
@@ -126,7 +124,7 @@ impl<'a> Emitter<'a> {
     /// The beginning of a function: what runs once, or the code at the entry of a kernel that
     /// preloads arguments.
     fn entry(&mut self, index: FunctionIndex, function: &Function) -> Result<usize, LayoutError> {
-        let first = InstIndex(function.instructions.start);
+        let first = function.instructions.start;
         self.stream.seam(self.falls);
         self.falls = false;
         if function.kernel.is_some() {
@@ -142,7 +140,7 @@ impl<'a> Emitter<'a> {
             self.stream.bytes.extend_from_slice(code);
             self.stream.close_inserted(entry, Purpose::Island);
             // The start keeps its distance from the entry: nothing comes between.
-            self.whole_until = first.0 + 1;
+            self.whole_until = first.next();
         }
         Ok(entry)
     }

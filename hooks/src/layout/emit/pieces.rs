@@ -1,11 +1,9 @@
 //! Inserted code.
 
 use super::Emitter;
-use crate::flow::{FunctionIndex, InstIndex};
 use crate::layout::encoding::ADDRESS_CHAIN_SIZE;
 use crate::layout::stream::{Address, Label};
 use crate::layout::{Code, LayoutError, Piece, Purpose, Reference};
-use flipwave_isa::Pc;
 use std::cell::LazyCell;
 
 impl<'a> Emitter<'a> {
@@ -20,8 +18,7 @@ impl<'a> Emitter<'a> {
             match piece {
                 Piece::Bytes(bytes) => self.stream.bytes.extend_from_slice(bytes),
                 Piece::Branch { word, to } => {
-                    let to = positions.get(*to).copied().unwrap_or(start);
-                    self.stream.branch(*word, Label::position(to), None);
+                    self.stream.branch(*word, Label::position(positions[*to]), None);
                 }
                 Piece::Address { destination, of } => {
                     let of = match of {
@@ -42,15 +39,11 @@ impl<'a> Emitter<'a> {
 
     pub(super) fn name(&self, purpose: Purpose) -> String {
         match purpose {
-            Purpose::Before(InstIndex(at))
-            | Purpose::After(InstIndex(at))
-            | Purpose::Instead(InstIndex(at)) => {
-                let pc = self.source.program.instructions.get(at as usize).map(|inst| inst.pc);
-                format!("instruction at {}", pc.unwrap_or(Pc(0)))
+            Purpose::Before(at) | Purpose::After(at) | Purpose::Instead(at) => {
+                format!("instruction at {}", self.source.program.instructions[at].pc)
             }
-            Purpose::Entry(FunctionIndex(at)) => {
-                let function = self.source.program.functions.get(at as usize);
-                format!("entry of {}", function.map_or("?", |function| &function.name))
+            Purpose::Entry(at) => {
+                format!("entry of {}", self.source.program.functions[at].name)
             }
             Purpose::Routine(at) => format!("routine {at}"),
             Purpose::Island => "island".to_owned(),

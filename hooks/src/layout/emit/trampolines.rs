@@ -1,12 +1,11 @@
 //! Functions that stay: their edited instructions, and the ways back.
 
 use super::{Emitter, Source};
-use crate::flow::{Function, FunctionIndex, InstIndex};
+use crate::flow::{Function, FunctionIndex, IndexRange, InstIndex};
 use crate::layout::stream::{Address, Label, Spot};
 use crate::layout::{LayoutError, Purpose, far, hints, preload};
 use flipwave_isa::{Inst, Pc};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 impl<'a> Emitter<'a> {
     /// The instructions of a function that are edited; the others stay where they are.
@@ -15,39 +14,37 @@ impl<'a> Emitter<'a> {
         index: FunctionIndex,
         function: &Function,
     ) -> Result<Spot, LayoutError> {
-        let range = function.instructions.clone();
-        let mut displaced: BTreeSet<u32> =
-            range.clone().filter(|at| self.source.edits.touches(InstIndex(*at))).collect();
-        for chain in self.source.chains.within(&range) {
-            if displaced.contains(&chain.chain.getpc.0) {
-                displaced.extend(chain.without_literal(self.source.program).map(|at| at.0));
+        let range = function.instructions;
+        let mut displaced: BTreeSet<InstIndex> =
+            range.iter().filter(|at| self.source.edits.touches(*at)).collect();
+        for chain in self.source.chains.within(range) {
+            if displaced.contains(&chain.chain.getpc) {
+                displaced.extend(chain.without_literal(self.source.program));
             }
         }
-        let is_far = self.source.is_far.get(index.0 as usize) == Some(&true);
+        let is_far = self.source.is_far[index];
         if is_far && function.unresolved.is_empty() {
-            self.widen(&range, &mut displaced);
+            self.widen(range, &mut displaced);
         }
         self.far = is_far.then(|| displaced.clone());
         let Source { object, program, edits, .. } = self.source;
         let entry = if edits.entries.contains_key(&index) {
             let entry = self.entry(index, function)?;
-            let first = InstIndex(range.start);
-            self.leave(Label::Inst(first), Some(first))?;
+            self.leave(Label::Inst(range.start), Some(range.start))?;
             Spot::Position(entry)
         } else {
-            Spot::Address(preload::entry(object, program, function).map_or(0, |pc| pc.0))
+            Spot::Address(preload::entry(object, program, function).0)
         };
         for run in runs(displaced) {
-            let last = run.end - 1;
             self.units(run, true)?;
-            if self.falls {
-                let inst = self.inst(last)?;
+            if let Some(last) = run.last().filter(|_| self.falls) {
+                let inst = &program.instructions[last];
                 let next = Pc(inst.pc.0.saturating_add(inst.size.into()));
                 let to = match self.source.lookup.at(next) {
-                    Some(next) => self.source.lookup.way(InstIndex(last), next),
+                    Some(next) => self.source.lookup.way(last, next),
                     None => Label::address(next.0),
                 };
-                self.leave(to, Some(InstIndex(last)))?;
+                self.leave(to, Some(last))?;
             }
             self.stubs()?;
         }
@@ -56,44 +53,41 @@ impl<'a> Emitter<'a> {
 
     /// Displaces instructions beside those that are displaced: where no pair is free for a jump,
     /// up to where one is, and enough of them for a jump to stand where they stood.
-    fn widen(&self, range: &Range<u32>, displaced: &mut BTreeSet<u32>) {
+    fn widen(&self, range: IndexRange<InstIndex>, displaced: &mut BTreeSet<InstIndex>) {
         let Source { program, edits, chains, joined, .. } = self.source;
-        let is_joined = |at: u32| joined.contains(&InstIndex(at));
+        let is_joined = |at: InstIndex| joined.contains(&at);
         let may_go_on = |inst: &Inst| program.control(inst).may_go_on();
-        let has_pair = |at: u32| edits.free_pairs.contains_key(&InstIndex(at));
-        let goes_along = |at: u32| {
-            range.contains(&at)
-                && program.inst(InstIndex(at)).is_some_and(|inst| {
-                    let is_plain = may_go_on(inst) && inst.branch_target.is_none();
-                    is_plain
-                        && !inst.flags.call
-                        && self.tie(InstIndex(at), inst).is_none()
-                        && !chains.has(InstIndex(at))
-                })
-        };
-        let size = |run: &Range<u32>| -> usize {
-            program.insts_of(run).map(|(_, inst)| usize::from(inst.size)).sum()
-        };
-        let splits = |at: u32| hints::splits(program, range, self.dropped, at);
-        for edited in runs(displaced.clone()) {
-            let mut run = edited.clone();
-            while (!has_pair(run.start) || splits(run.start))
-                && !is_joined(run.start)
-                && run.start.checked_sub(1).is_some_and(goes_along)
-            {
-                run.start -= 1;
+        let has_pair = |at: InstIndex| edits.free_pairs.contains_key(&at);
+        let goes_along = |at: &InstIndex| {
+            range.contains(*at) && {
+                let inst = &program.instructions[*at];
+                let is_plain = may_go_on(inst) && inst.branch_target.is_none();
+                is_plain && !inst.flags.call && self.tie(*at, inst).is_none() && !chains.has(*at)
             }
-            let falls = run.end.checked_sub(1).and_then(|last| program.inst(InstIndex(last)));
-            while falls.is_some_and(may_go_on)
-                && (!has_pair(run.end) || splits(run.end) || size(&run) < far::ROOM)
-                && !is_joined(run.end)
-                && goes_along(run.end)
+        };
+        let size = |run: IndexRange<InstIndex>| -> usize {
+            program.instructions[run].iter().map(|inst| usize::from(inst.size)).sum()
+        };
+        let splits = |at: InstIndex| hints::splits(program, range, self.dropped, at);
+        for edited in runs(displaced.clone()) {
+            let mut run = edited;
+            while let Some(before) = run.start.previous().filter(goes_along)
+                && (!has_pair(run.start) || splits(run.start))
+                && !is_joined(run.start)
             {
-                run.end += 1;
+                run.start = before;
+            }
+            let falls = edited.last().is_some_and(|last| may_go_on(&program.instructions[last]));
+            while falls
+                && (!has_pair(run.end) || splits(run.end) || size(run) < far::ROOM)
+                && !is_joined(run.end)
+                && goes_along(&run.end)
+            {
+                run.end = run.end.next();
             }
             let start = if splits(run.start) { edited.start } else { run.start };
             let end = if splits(run.end) { edited.end } else { run.end };
-            displaced.extend(start..end);
+            displaced.extend(IndexRange::new(start, end).iter());
         }
     }
 
@@ -119,24 +113,23 @@ impl<'a> Emitter<'a> {
     pub(super) fn far_way(&self, to: Label) -> Option<InstIndex> {
         let displaced = self.far.as_ref()?;
         match to {
-            Label::Inst(index) if !displaced.contains(&index.0) => Some(index),
+            Label::Inst(index) if !displaced.contains(&index) => Some(index),
             _ => None,
         }
     }
 
     pub(super) fn refuse(&mut self, site: InstIndex, reason: &str) {
-        let pc = self.source.program.instructions.get(site.0 as usize).map(|inst| inst.pc);
-        self.refused.extend(pc.map(|pc| (pc, reason.to_owned())));
+        self.refused.push((self.source.program.instructions[site].pc, reason.to_owned()));
     }
 }
 
 /// Runs of neighbours.
-fn runs(indices: BTreeSet<u32>) -> Vec<Range<u32>> {
-    let mut runs: Vec<Range<u32>> = Vec::new();
+fn runs(indices: BTreeSet<InstIndex>) -> Vec<IndexRange<InstIndex>> {
+    let mut runs: Vec<IndexRange<InstIndex>> = Vec::new();
     for index in indices {
         match runs.last_mut().filter(|run| run.end == index) {
-            Some(run) => run.end += 1,
-            None => runs.push(index..index + 1),
+            Some(run) => run.end = index.next(),
+            None => runs.push(IndexRange::new(index, index.next())),
         }
     }
     runs

@@ -1,26 +1,28 @@
 //! Instructions with what runs before, after, and instead of them.
 
 use super::{Emitter, Stub};
-use crate::flow::InstIndex;
+use crate::flow::{IndexRange, InstIndex};
 use crate::layout::encoding::{first_word, with_literal_source};
 use crate::layout::stream::{Label, Unit};
 use crate::layout::{LayoutError, Purpose, hints};
 use flipwave_isa::{Inst, Opcode, Pc};
-use std::ops::Range;
 
 impl<'a> Emitter<'a> {
     /// Instructions one after the other. `stays` says that the rest of their function stays where
     /// it is.
-    pub(super) fn units(&mut self, range: Range<u32>, stays: bool) -> Result<(), LayoutError> {
+    pub(super) fn units(
+        &mut self,
+        range: IndexRange<InstIndex>,
+        stays: bool,
+    ) -> Result<(), LayoutError> {
         let mut behind = None;
-        for index in range {
-            let inst = self.inst(index)?;
+        for (index, inst) in self.source.program.insts_of(range) {
             if self.falls && behind.is_some_and(|behind| behind != inst.pc) {
                 let pc = behind.unwrap_or(inst.pc);
                 let reason = format!("no instruction is known here, up to {}", inst.pc);
-                return Err(self.unmovable(InstIndex(index), pc, reason));
+                return Err(self.unmovable(index, pc, reason));
             }
-            self.unit(InstIndex(index), inst, stays.then_some(InstIndex(index)))?;
+            self.unit(index, inst, stays.then_some(index))?;
             behind = Some(Pc(inst.pc.0.saturating_add(inst.size.into())));
         }
         Ok(())
@@ -33,7 +35,7 @@ impl<'a> Emitter<'a> {
         site: Option<InstIndex>,
     ) -> Result<(), LayoutError> {
         let edits = self.source.edits;
-        if index.0 >= self.whole_until {
+        if index >= self.whole_until {
             self.stream.seam(self.falls);
         }
         let start = self.stream.position();
@@ -52,7 +54,8 @@ impl<'a> Emitter<'a> {
             place = Some(self.stream.position());
             taken = self.original(index, inst, site)?;
             self.falls = control.may_go_on();
-            self.whole_until = self.whole_until.max(index.0 + 1 + hints::group(inst));
+            let whole_until = InstIndex(index.0 + 1 + hints::group(inst));
+            self.whole_until = self.whole_until.max(whole_until);
         }
         let has_code = edits.after.contains_key(&index);
         if let Some(to) = taken.filter(|_| !inst.flags.call)
@@ -71,9 +74,7 @@ impl<'a> Emitter<'a> {
         }
         let end = self.stream.position();
         self.stream.close_span(start, index);
-        if let Some(unit) = self.units.get_mut(index.0 as usize) {
-            *unit = Some(Unit { start, inst: place, end });
-        }
+        self.units[index] = Some(Unit { start, inst: place, end });
         Ok(())
     }
 
@@ -143,29 +144,19 @@ impl<'a> Emitter<'a> {
             }
             self.leave(to, site)?;
             self.stream.close_span(start, at);
-            if let Some(branch) = self.stream.branches.get_mut(branch) {
-                branch.to = Label::position(start);
-            }
+            self.stream.branches[branch].to = Label::position(start);
         }
         let behind = self.stream.position();
-        if let Some(around) = around
-            && let Some(branch) = self.stream.branches.get_mut(around)
-        {
-            branch.to = Label::position(behind);
+        if let Some(around) = around {
+            self.stream.branches[around].to = Label::position(behind);
             self.falls = true;
         }
         Ok(())
     }
 
-    pub(super) fn inst(&self, index: u32) -> Result<&'a Inst, LayoutError> {
-        let unknown = || LayoutError::Unknown { what: format!("instruction {index}") };
-        self.source.program.instructions.get(index as usize).ok_or_else(unknown)
-    }
-
     pub(super) fn unmovable(&self, index: InstIndex, pc: Pc, reason: String) -> LayoutError {
-        let function =
-            self.source.program.functions.get(self.source.lookup.function_of(index).0 as usize);
-        let function = function.map_or("?".into(), |function| function.name.clone());
+        let function = self.source.lookup.function_of(index);
+        let function = self.source.program.functions[function].name.clone();
         LayoutError::Unmovable { function, pc, reason }
     }
 

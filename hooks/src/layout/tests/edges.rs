@@ -3,7 +3,7 @@
 use super::random::check_shape;
 use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
-use crate::flow::{FunctionIndex, InstIndex};
+use crate::flow::{FunctionIndex, InstIndex, Key};
 use crate::layout::{
     Code, Edits, Layout, LayoutError, Piece, Placement, Purpose, Reference, relayout,
 };
@@ -69,7 +69,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
                     edits.entries.insert(k, entry.clone());
                 }
                 let layout = laid_out(&sample, &edits);
-                let new = layout.entries[&k].0;
+                let new = layout.entries[k].0;
                 assert_eq!(layout.new_of(kernel.entry()), Some(Pc(new)));
                 let start = if has_entry { new } else { new + 256 };
                 if let (false, Placement::Inline) = (has_entry, placement) {
@@ -121,7 +121,7 @@ fn a_clause_goes_where_it_would_be_split_and_only_there() {
             Edits { replaced: [(InstIndex(3), Code::default())].into(), ..Edits::default() };
         assert_eq!(dropped(&removal), [InstIndex(1)]);
         let layout = laid_out(&sample, &before(&sample, &[2]));
-        assert_eq!(layout.places[1].inst, None);
+        assert_eq!(layout.places[InstIndex(1)].inst, None);
         assert!((0..layout.bytes.len() / 4).all(|word| {
             !text(&sample, &layout, layout.address + 4 * word as u64).starts_with("s_clause")
         }));
@@ -182,14 +182,14 @@ fn no_branch_of_gfx1010_goes_over_63_words() {
         let sample = sample(processor, &body);
         let edits = before(&sample, &[10]);
         let layout = laid_out(&sample, &edits);
-        let branch = layout.places[1].inst.expect("a branch").0;
+        let branch = layout.places[InstIndex(1)].inst.expect("a branch").0;
         let inst = sample
             .isa
             .decode(&layout.bytes[(branch - layout.address) as usize..], Pc(branch))
             .expect("a branch");
         let target = inst.branch_target.expect("a target").0;
         assert_eq!((target - branch - 4) / 4, distance, "{processor}");
-        let (start, new) = (sample.pc(0), layout.entries[&FunctionIndex(0)]);
+        let (start, new) = (sample.pc(0), layout.entries[FunctionIndex(0)]);
         for seed in 0..4 {
             let wanted = expected(&sample, &edits, &layout, start, seed, 100);
             assert_eq!(executed(&sample, &layout, new, seed, 100), wanted);
@@ -221,11 +221,11 @@ fn inserted_code_finds_data_instructions_and_routines() {
         ..Edits::default()
     };
     let layout = laid_out(&sample, &edits);
-    let events = executed(&sample, &layout, layout.entries[&FunctionIndex(0)], 0, 100);
+    let events = executed(&sample, &layout, layout.entries[FunctionIndex(0)], 0, 100);
     use Event::{End, Inst, Marker};
     assert_eq!(events, [Inst(0), Marker(8), Marker(7), Inst(1), Inst(2), End]);
     let sum = |index: usize| {
-        let start = layout.places[index].start.0;
+        let start = layout.places[InstIndex::new(index)].start.0;
         let at = (start - layout.address) as usize;
         let literal = |at: usize| {
             let word = layout.bytes[at..at + 4].try_into().expect("a word");
@@ -234,7 +234,7 @@ fn inserted_code_finds_data_instructions_and_routines() {
         (start + 4).wrapping_add(literal(at + 16) << 32 | literal(at + 8))
     };
     assert_eq!(sum(0), data.0);
-    assert_eq!(sum(2), layout.places[1].start.0);
+    assert_eq!(sum(2), layout.places[InstIndex(1)].start.0);
 }
 
 #[test]
@@ -253,10 +253,12 @@ fn an_address_by_subtraction_is_mended() {
     });
     let layout = laid_out(&sample, &Edits::default());
     let literal = |index: usize| {
-        let at = (layout.places[index].inst.expect("there").0 - layout.address) as usize + 4;
+        let at = (layout.places[InstIndex::new(index)].inst.expect("there").0 - layout.address)
+            as usize
+            + 4;
         u32::from_le_bytes(layout.bytes[at..at + 4].try_into().expect("a word"))
     };
-    let pc = layout.places[0].inst.expect("there").0 + 4;
+    let pc = layout.places[InstIndex(0)].inst.expect("there").0 + 4;
     let difference = u64::from(literal(2)) << 32 | u64::from(literal(1));
     assert_eq!(pc.wrapping_sub(difference), target.0);
 }
@@ -269,7 +271,7 @@ fn unknown_uses_of_the_pc_keep_a_function_where_it_is() {
     let mut edits = before(&sample, &[0, 2]);
     edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
     let layout = laid_out(&sample, &edits);
-    assert_eq!(layout.places[1].inst, Some(sample.pc(1)));
+    assert_eq!(layout.places[InstIndex(1)].inst, Some(sample.pc(1)));
     let mut edits = before(&sample, &[1, 2]);
     edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
     let error = refused(&sample, &edits, sample.free_address(0));
@@ -302,16 +304,16 @@ fn addresses_are_found_in_both_directions() {
     let mut edits = before(&sample, &[0, 1]);
     edits.entries.insert(FunctionIndex(0), marking(&sample, 0, 8));
     let layout = laid_out(&sample, &edits);
-    assert_eq!(layout.new_of(sample.pc(0)), Some(layout.entries[&FunctionIndex(0)]));
-    assert_eq!(layout.new_of(sample.pc(1)), Some(layout.places[1].start));
+    assert_eq!(layout.new_of(sample.pc(0)), Some(layout.entries[FunctionIndex(0)]));
+    assert_eq!(layout.new_of(sample.pc(1)), Some(layout.places[InstIndex(1)].start));
     assert_eq!(layout.new_of(Pc(sample.pc(1).0 + 2)), None);
-    let place = layout.places[1];
+    let place = layout.places[InstIndex(1)];
     let inst = place.inst.expect("an instruction");
     assert!(place.start < inst);
     for pc in [place.start, inst] {
         assert_eq!(layout.old_of(pc), Some(sample.pc(1)));
     }
-    assert_eq!(layout.old_of(layout.entries[&FunctionIndex(0)]), Some(sample.pc(0)));
+    assert_eq!(layout.old_of(layout.entries[FunctionIndex(0)]), Some(sample.pc(0)));
     let end = layout.address + layout.bytes.len() as u64;
     assert_eq!(layout.old_of(Pc(end - 4)), None);
     assert_eq!(layout.old_of(Pc(0)), None);

@@ -2,7 +2,7 @@
 
 use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
-use crate::flow::{FunctionIndex, InstIndex};
+use crate::flow::{FunctionIndex, InstIndex, Key};
 use crate::layout::{Edits, Layout, LayoutError, Placement, Purpose, relayout};
 use flipwave_isa::{Pc, Sgpr};
 use rand_chacha::ChaCha8Rng;
@@ -158,7 +158,7 @@ pub fn check_shape(sample: &Sample, layout: &Layout) {
         at = range.end;
     }
     assert_eq!(at, end);
-    for (function, entry) in sample.program.functions.iter().zip(layout.entries.values()) {
+    for (function, entry) in sample.program.functions.iter().zip(layout.entries.iter()) {
         assert!(function.kernel.is_none() || entry.0.is_multiple_of(256));
     }
 }
@@ -189,9 +189,9 @@ fn check_old_text(sample: &Sample, layout: &Layout) {
 
 fn check(sample: &Sample, edits: &Edits, layout: &Layout, seed: u64, length: usize) -> Vec<Event> {
     check_shape(sample, layout);
-    let start = sample.program.instructions[0].pc;
+    let start = sample.program.instructions[InstIndex(0)].pc;
     let wanted = expected(sample, edits, layout, start, seed, length);
-    let found = executed(sample, layout, layout.entries[&FunctionIndex(0)], seed, length);
+    let found = executed(sample, layout, layout.entries[FunctionIndex(0)], seed, length);
     if let Some(at) =
         (0..length.min(wanted.len().max(found.len()))).find(|at| wanted.get(*at) != found.get(*at))
     {
@@ -255,10 +255,9 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
     let functions = 0..sample.program.functions.len() as u32;
     edits.placements =
         functions.map(|index| (FunctionIndex(index), Placement::Trampoline)).collect();
-    let function = &sample.program.functions[0];
-    for index in function.instructions.clone() {
-        let inst = &sample.program.instructions[index as usize];
-        let index = InstIndex(index);
+    let function = &sample.program.functions[FunctionIndex(0)];
+    for index in function.instructions.iter() {
+        let inst = &sample.program.instructions[index];
         edits.free_pairs.insert(index, Sgpr(60));
         let name = inst.operation.name();
         let is_chained = ["s_getpc_b64", "s_add_u32", "s_addc_u32", "s_call_b64"].contains(&name);
@@ -324,8 +323,8 @@ fn a_wrong_byte_is_noticed() {
     let edits = edits(&mut dice, &sample, &dose);
     let address = sample.free_address(0);
     let layout = relayout(&sample.object, &sample.program, &edits, address).expect("a layout");
-    let start = sample.program.instructions[0].pc;
-    let entry = layout.entries[&FunctionIndex(0)];
+    let start = sample.program.instructions[InstIndex(0)].pc;
+    let entry = layout.entries[FunctionIndex(0)];
     let wanted = expected(&sample, &edits, &layout, start, 1, 3000);
     assert_eq!(wanted, executed(&sample, &layout, entry, 1, 3000));
     // Each branch that is executed, led one instruction further.
@@ -342,7 +341,7 @@ fn a_wrong_byte_is_noticed() {
     let mut noticed = 0;
     for index in &branches {
         let mut wrong = layout.clone();
-        let pc = layout.places[*index].inst.expect("an instruction");
+        let pc = layout.places[InstIndex::new(*index)].inst.expect("an instruction");
         wrong.bytes[(pc.0 - layout.address) as usize] ^= 1;
         let found = std::panic::catch_unwind(|| executed(&sample, &wrong, entry, 1, 3000));
         noticed += usize::from(found.map_or(true, |found| found != wanted));

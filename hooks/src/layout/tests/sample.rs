@@ -1,9 +1,11 @@
 //! Programs whose flow is known because they are written for the test.
 
-use crate::flow::{AddressChain, Function, InstIndex, Program};
+use crate::flow::{AddressChain, BlockIndex, Function, IndexRange, IndexVec, InstIndex, Program};
 use flipwave_codeobj::{CodeObject, SymbolKind};
 use flipwave_isa::{Inst, Isa, Pc, Role, Sgpr, Value};
+use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A code object and its program.
 pub struct Sample {
@@ -49,11 +51,24 @@ impl Sample {
     }
 
     pub fn pc(&self, index: u32) -> Pc {
-        self.program.instructions[index as usize].pc
+        self.program.instructions[InstIndex(index)].pc
     }
 }
 
+/// The code object of a text, assembled once.
 fn assemble(processor: &str, text: &str) -> Vec<u8> {
+    static MADE: Mutex<BTreeMap<(String, String), Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let all = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (processor.to_owned(), text.to_owned());
+    let known = all().get(&key).cloned();
+    known.unwrap_or_else(|| {
+        let made = assembled(processor, text);
+        all().insert(key, made.clone());
+        made
+    })
+}
+
+fn assembled(processor: &str, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let [source, object] = ["sample.s", "sample.co"].map(|name| folder.path().join(name));
     std::fs::write(&source, text).expect("the source");
@@ -72,10 +87,10 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
     let mut symbols: Vec<_> =
         object.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function).collect();
     symbols.sort_by_key(|symbol| symbol.address);
-    let mut instructions: Vec<Inst> = Vec::new();
-    let mut functions = Vec::new();
+    let mut instructions: IndexVec<InstIndex, Inst> = IndexVec::new();
+    let mut functions = IndexVec::new();
     for symbol in symbols {
-        let start = instructions.len() as u32;
+        let start = instructions.next_index();
         let bytes = object.bytes_at(Pc(symbol.address), symbol.size as usize).expect("code");
         let kernel = object.kernels().iter().find(|own| own.entry().0 == symbol.address);
         let mut at = kernel.map_or(0, |own| (own.start().0 - own.entry().0) as usize);
@@ -89,8 +104,8 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
         functions.push(Function {
             name: symbol.name.clone(),
             kernel: kernels.clone().position(|kernel| kernel.entry().0 == symbol.address),
-            instructions: start..instructions.len() as u32,
-            blocks: 0..0,
+            instructions: IndexRange::new(start, instructions.next_index()),
+            blocks: IndexRange::new(BlockIndex(0), BlockIndex(0)),
             calls: Vec::new(),
             loops: Vec::new(),
             address_taken: false,
@@ -103,7 +118,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Program {
         accum_offset: None,
         addresses: chains(&instructions),
         instructions,
-        blocks: Vec::new(),
+        blocks: IndexVec::new(),
         functions,
     }
 }

@@ -144,14 +144,8 @@ pub fn expected(
     length: usize,
 ) -> Vec<Event> {
     let program = &sample.program;
-    let at = |pc: u64| {
-        let found = program.instructions.binary_search_by_key(&Pc(pc), |inst| inst.pc);
-        found.ok().map(|index| InstIndex(index as u32))
-    };
-    let function_of = |index: InstIndex| {
-        let above = program.functions.partition_point(|f| f.instructions.start <= index.0);
-        FunctionIndex(above as u32 - 1)
-    };
+    let at = |pc: u64| program.at(Pc(pc));
+    let function_of = |index: InstIndex| program.function_of(index);
     let highs: BTreeMap<InstIndex, u8> = program
         .addresses
         .iter()
@@ -169,14 +163,14 @@ pub fn expected(
             events.push(Event::Lost(pc));
             break;
         };
-        let inst = &program.instructions[index.0 as usize];
+        let inst = &program.instructions[index];
         let function = function_of(index);
-        let first = program.functions[function.0 as usize].instructions.start;
+        let first = program.functions[function].instructions.start;
         let runs_once = match from {
-            None => index.0 == first,
+            None => index == first,
             Some(from) => {
-                let before = &program.instructions[from.0 as usize];
-                index.0 == first
+                let before = &program.instructions[from];
+                index == first
                     && (function_of(from) != function
                         || ["s_call_b64", "s_swappc_b64"].contains(&before.operation.name()))
             }
@@ -200,8 +194,8 @@ pub fn expected(
             let old = wave.pair(*pair);
             let stays = at(old).is_some_and(|index| {
                 let function = function_of(index);
-                layout.placements[function.0 as usize] == Placement::Trampoline
-                    && program.functions[function.0 as usize].instructions.start != index.0
+                layout.placements[function] == Placement::Trampoline
+                    && program.functions[function].instructions.start != index
             });
             let new = layout.new_of(Pc(old)).filter(|_| !stays);
             events.push(Event::Address(new.map_or(old, |new| new.0)));

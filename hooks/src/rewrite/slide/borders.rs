@@ -2,7 +2,7 @@
 //! where it was left.
 
 use super::Ground;
-use crate::flow::{BlockEnd, BlockIndex, EdgeKind, FunctionIndex, InstIndex, Program};
+use crate::flow::{BlockEnd, BlockIndex, EdgeKind, FunctionIndex, Key, Program};
 use petgraph::unionfind::UnionFind;
 
 /// The ends of blocks, in classes that control connects.
@@ -26,22 +26,22 @@ impl Borders {
 
     /// The class of a block's beginning.
     pub fn arrival(&mut self, block: BlockIndex) -> usize {
-        self.classes.find_mut(2 * block.0 as usize)
+        self.classes.find_mut(beginning(block))
     }
 
     /// The class of a block's end; nothing where the program ends.
     pub fn departure(&mut self, program: &Program, block: BlockIndex) -> Option<usize> {
-        let goes_on = program.block(block)?.end != BlockEnd::EndOfProgram;
-        goes_on.then(|| self.classes.find_mut(2 * block.0 as usize + 1))
+        let goes_on = program.blocks[block].end != BlockEnd::EndOfProgram;
+        goes_on.then(|| self.classes.find_mut(end(block)))
     }
 
     fn connect(&mut self, program: &Program, at: BlockIndex) {
-        let Some(block) = program.block(at) else { return };
-        let end = 2 * at.0 as usize + 1;
+        let block = &program.blocks[at];
+        let end = end(at);
         let behind_returns = self.returns(block.function);
         for edge in &block.successors {
             if edge.kind != EdgeKind::Return {
-                self.classes.union(end, 2 * edge.to.0 as usize);
+                self.classes.union(end, beginning(edge.to));
             }
         }
         if block.end == BlockEnd::Return {
@@ -50,17 +50,14 @@ impl Borders {
         if !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
             return;
         }
-        let last = InstIndex(block.instructions.end.saturating_sub(1));
-        let calls = program.function(block.function).into_iter().flat_map(|own| &own.calls);
+        let last = block.last();
+        let calls = program.functions[block.function].calls.iter();
         let callees = calls.filter(|call| call.at == last).flat_map(|call| program.callees(call));
         for callee in callees {
-            let Some(entry) = program.function(callee).map(|own| own.blocks.start) else {
-                continue;
-            };
-            self.classes.union(end, 2 * entry as usize);
+            self.classes.union(end, beginning(program.functions[callee].blocks.start));
             let back = self.returns(callee);
             for edge in &block.successors {
-                self.classes.union(back, 2 * edge.to.0 as usize);
+                self.classes.union(back, beginning(edge.to));
             }
             if block.end == BlockEnd::TailCall {
                 self.classes.union(back, behind_returns);
@@ -70,6 +67,16 @@ impl Borders {
 
     /// Where a function returns.
     fn returns(&self, function: FunctionIndex) -> usize {
-        2 * self.blocks + function.0 as usize
+        2 * self.blocks + function.number()
     }
+}
+
+/// The beginning of a block.
+fn beginning(block: BlockIndex) -> usize {
+    2 * block.number()
+}
+
+/// The end of a block.
+fn end(block: BlockIndex) -> usize {
+    2 * block.number() + 1
 }

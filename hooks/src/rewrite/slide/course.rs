@@ -31,9 +31,9 @@ impl Course<'_> {
             if next == places {
                 continue;
             }
-            let spare = *self.openings.before.get(at)?;
+            let spare = self.openings.before[at];
             let moves = Move::all_at_once(&places, &next, spare)?;
-            let waits = self.openings.waits.get(at)?.clone();
+            let waits = self.openings.waits[at].clone();
             all.push((at as u32, Moves { waits, moves }));
             places = next;
         }
@@ -42,16 +42,15 @@ impl Course<'_> {
 
     /// Where words are across an instruction: where they were, if they can stay.
     fn next(&self, at: usize, places: &[Sgpr]) -> Option<Vec<Sgpr>> {
-        let across = *self.openings.across.get(at)?;
+        let across = self.openings.across[at];
         let mut next = places.to_vec();
         for word in 0..next.len() {
-            let own = next.get_mut(word)?;
-            if across.contains(Register::Sgpr(*own)) {
+            if across.contains(Register::Sgpr(next[word])) {
                 continue;
             }
             let open = across.difference(set(&next));
-            let goal = self.end.and_then(|end| end.get(word)).copied();
-            *next.get_mut(word)? = self.longest(at, open, goal)?;
+            let goal = self.end.map(|end| end[word]);
+            next[word] = self.longest(at, open, goal)?;
         }
         Some(next)
     }
@@ -61,7 +60,7 @@ impl Course<'_> {
     /// the one that is open at most places.
     fn longest(&self, at: usize, open: RegisterSet, goal: Option<Sgpr>) -> Option<Sgpr> {
         let mut longest = open;
-        for across in self.openings.across.get(at..)? {
+        for across in &self.openings.across[at..] {
             let longer = longest.intersection(*across);
             if longer.is_empty() {
                 break;
@@ -76,7 +75,7 @@ impl Course<'_> {
 /// them.
 pub fn most_open(of: RegisterSet, openness: &Openness, wanted: Option<Sgpr>) -> Option<Sgpr> {
     let rank = |sgpr: &Sgpr| {
-        let count = openness.get(usize::from(sgpr.0)).copied().unwrap_or_default();
+        let count = openness[usize::from(sgpr.0)];
         (Some(*sgpr) == wanted, count, std::cmp::Reverse(sgpr.0))
     };
     sgprs(of).max_by_key(rank)

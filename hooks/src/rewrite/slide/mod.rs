@@ -47,8 +47,8 @@ pub struct Ground<'a> {
 
 impl Ground<'_> {
     fn blocks(&self) -> impl Iterator<Item = BlockIndex> {
-        let functions = self.functions.iter().filter_map(|own| self.program.function(*own));
-        functions.flat_map(|function| function.blocks.clone()).map(BlockIndex)
+        let functions = self.functions.iter().map(|own| &self.program.functions[*own]);
+        functions.flat_map(|function| function.blocks.iter())
     }
 }
 
@@ -87,9 +87,7 @@ impl Slide {
                 *open = open.intersection(own);
             }
             for sgpr in openings.across.iter().flat_map(|across| sgprs(*across)) {
-                if let Some(count) = openness.get_mut(usize::from(sgpr.0)) {
-                    *count += 1;
-                }
+                openness[usize::from(sgpr.0)] += 1;
             }
         }
         let meet = |open: RegisterSet| {
@@ -104,13 +102,13 @@ impl Slide {
         let mut slide = Slide::default();
         for at in ground.blocks() {
             let openings = Openings::of(ground, at);
-            let arrival = meetings.get(&borders.arrival(at))?;
+            let arrival = &meetings[&borders.arrival(at)];
             let departure = borders.departure(ground.program, at);
-            let end = departure.and_then(|class| meetings.get(&class)).map(Vec::as_slice);
+            let end = departure.map(|class| meetings[&class].as_slice());
             let course = Course { openings: &openings, openness: &openness, end };
-            let first = ground.program.block(at)?.instructions.start;
+            let first = ground.program.blocks[at].instructions.start;
             let moves = course.moves(arrival)?.into_iter();
-            slide.moves.extend(moves.map(|(behind, moves)| (InstIndex(first + behind), moves)));
+            slide.moves.extend(moves.map(|(behind, moves)| (InstIndex(first.0 + behind), moves)));
             slide.arrivals.insert(at, arrival.clone());
         }
         Some(slide)
@@ -123,18 +121,18 @@ impl Slide {
 
     /// Where each word is for a hook at an instruction; `None` where state does not come.
     pub fn places(&self, program: &Program, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
-        let index = program.block_of(at)?;
-        let block = program.block(index)?;
+        let index = program.block_of(at);
+        let block = &program.blocks[index];
         let end = match when {
-            When::Before => at.0,
+            When::Before => at,
             // Where the call has come back.
-            When::After if block.end == BlockEnd::Call && at.0 + 1 == block.instructions.end => {
+            When::After if block.end == BlockEnd::Call && at == block.last() => {
                 return self.arrivals.get(&block.successors.first()?.to).cloned();
             }
-            When::After | When::Instead => at.0 + 1,
+            When::After | When::Instead => at.next(),
         };
         let mut places = self.arrivals.get(&index)?.clone();
-        let passed = self.moves.range(InstIndex(block.instructions.start)..InstIndex(end));
+        let passed = self.moves.range(block.instructions.start..end);
         for step in passed.flat_map(|(_, moves)| &moves.moves) {
             places.iter_mut().filter(|own| **own == step.from).for_each(|own| *own = step.to);
         }

@@ -24,8 +24,8 @@ impl Openings {
         ground.loads.walk(ground.program, block, |at, under_way| {
             let closed = ground.liveness.before(at).active.union(under_way.registers());
             let open = ground.registers.difference(closed);
-            let inst = ground.program.inst(at);
-            let named = inst.into_iter().flat_map(|inst| inst.reads.iter().chain(&inst.writes));
+            let inst = &ground.program.instructions[at];
+            let named = inst.reads.iter().chain(&inst.writes);
             openings.before.push(open);
             openings.across.push(open.difference(named.copied().collect()));
             openings.waits.push(under_way.needed(open));

@@ -6,7 +6,7 @@ use crate::dataflow::Liveness;
 use crate::dataflow::OutstandingLoads;
 use crate::dataflow::liveness::tests::search::{Random, random_function};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
-use crate::flow::{BlockEnd, BlockIndex, FunctionIndex, InstIndex, Program};
+use crate::flow::{BlockEnd, FunctionIndex, InstIndex, Program};
 use crate::rewrite::When;
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
@@ -100,35 +100,31 @@ impl Run<'_> {
     /// Follows one way of at most so many instructions.
     fn walk(&mut self, random: &mut Random, steps: usize) -> Result<(), String> {
         let first =
-            self.places(InstIndex(self.program.functions[0].instructions.start), When::Before);
+            self.places(self.program.functions[FunctionIndex(0)].instructions.start, When::Before);
         let first = first.ok_or("no state at the beginning")?;
         for (word, sgpr) in first.into_iter().enumerate() {
             self.values.0.insert(Register::Sgpr(sgpr), Run::state(word));
         }
-        let mut block = BlockIndex(self.program.functions[0].blocks.start);
+        let mut block = self.program.functions[FunctionIndex(0)].blocks.start;
         let mut calls = Vec::new();
         let mut left = steps;
         loop {
-            let own = self.program.block(block).expect("a block");
-            for at in own.instructions.clone().map(InstIndex) {
-                self.step(
-                    random,
-                    at,
-                    own.end == BlockEnd::Call && at.0 + 1 == own.instructions.end,
-                )?;
+            let own = &self.program.blocks[block];
+            for at in own.instructions.iter() {
+                self.step(random, at, own.end == BlockEnd::Call && at == own.last())?;
             }
             left = left.saturating_sub(own.instructions.len());
-            let last = InstIndex(own.instructions.end - 1);
+            let last = own.last();
             block = match own.end {
                 _ if left == 0 => return Ok(()),
                 BlockEnd::EndOfProgram => return Ok(()),
                 BlockEnd::Edges => own.successors[random.below(own.successors.len())].to,
                 BlockEnd::Call | BlockEnd::TailCall => {
                     calls.extend(own.successors.first().map(|edge| (last, edge.to)));
-                    let function = self.program.function(own.function).expect("a function");
+                    let function = &self.program.functions[own.function];
                     let call = function.calls.iter().find(|call| call.at == last);
                     let callee = call.and_then(|call| call.callee).expect("a callee");
-                    BlockIndex(self.program.function(callee).expect("a function").blocks.start)
+                    self.program.functions[callee].blocks.start
                 }
                 BlockEnd::Return => {
                     let Some((call, back)) = calls.pop() else { return Ok(()) };

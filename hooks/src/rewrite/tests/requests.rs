@@ -169,3 +169,53 @@ fn placements_are_those_asked_for() {
         assert_eq!(new.layout.keeps_old_text(), expected == Placement::Trampoline);
     }
 }
+
+#[test]
+fn hooks_are_placed_where_gpr_index_mode_is_on_and_refused_where_that_is_not_known() {
+    let indexed = "s_mov_b32 s4, 1\ns_set_gpr_idx_on s4, gpr_idx(SRC0)\n{}v_mov_b32 v1, v2\n\
+                   s_set_gpr_idx_off\nv_add_f32 v1, v1, v3\ns_endpgm\n";
+    for (between, placed) in [("", 6), ("s_cbranch_scc0 L\ns_set_gpr_idx_off\nL: ", 6)] {
+        let object = sample("gfx90a", &indexed.replace("{}", between));
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let source =
+            add(&mut instrumentation, "void f(uint32_t a) { asm volatile(\"\" ::\"v\"(a)); }");
+        let count = instrumentation.program().instructions.len() as u32;
+        for at in (0..count).map(InstIndex) {
+            let arguments = vec![Argument::Constant(1)];
+            instrumentation.call(at, When::Before, call(source, "f", arguments, vec![]));
+        }
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(new.report.placed, placed, "{between}");
+        for refused in &new.report.refused {
+            assert_eq!(refused.reason, "whether GPR-index mode is on there is not known");
+        }
+        assert_eq!(new.report.refused.len() as u32, count - placed as u32);
+    }
+}
+
+/// What is wanted in masked lanes alone is wanted in all: those of the hook before were others.
+#[test]
+fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
+    let masked = "v_mov_b32 v1, 7\ns_mov_b64 s[4:5], exec\ns_mov_b64 exec, 3\ns_nop 0\n\
+                  v_mov_b32 v1, 9\ns_mov_b64 exec, s[4:5]\nv_readlane_b32 s6, v1, 5\n\
+                  s_store_dword s6, s[0:1], 0x0\ns_endpgm\n";
+    for order in [["spread", "same"], ["same", "spread"]] {
+        let object = sample("gfx90a", masked);
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let text = "uint32_t same(uint32_t a) { return a; }\n\
+                    void spread(uint32_t a) { asm volatile(\"\" :: \"v\"(a), \"v\"(a + 1), \"v\"(a + 2)); }";
+        let source = add(&mut instrumentation, text);
+        for function in order {
+            let call = match function {
+                "same" => {
+                    let exec = register("exec_lo");
+                    call(source, "same", vec![Argument::Register(exec)], vec![exec])
+                }
+                _ => call(source, "spread", vec![Argument::Constant(3)], vec![]),
+            };
+            instrumentation.call(InstIndex(3), When::Before, call);
+        }
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((new.report.placed, new.report.refused), (2, vec![]));
+    }
+}

@@ -200,7 +200,7 @@ fn liveness_is_what_a_search_finds() {
         let first = program.named(name).instructions.start;
         assert_eq!(program.named(name).instructions.len(), lines.len());
         for at in 0..lines.len() {
-            let live = liveness.before(InstIndex(first + at as u32));
+            let live = liveness.before(InstIndex(first.0 + at as u32));
             for register in REGISTERS {
                 let own: Register = register.parse().expect("a register");
                 let planes = [(true, live.active), (false, live.masked)];

@@ -1,0 +1,45 @@
+#!/bin/bash
+# Runs fuzzers one after the other, each for as long as FUZZ_SECONDS says (ten minutes), and says
+# at the end how many inputs each had and whether it found something.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-600}
+folder=target/fuzz
+mkdir -p "$folder"
+
+run() {
+  case $1 in
+  rewriter)
+    FLIPWAVE_FUZZ_SECONDS=$seconds cargo test --package flipwave-fuzz --lib random_kernels -- \
+      --nocapture
+    ;;
+  queues)
+    FLIPWAVE_FUZZ_SECONDS=$seconds cargo test --package flipwave-kfd --lib \
+      hostile_queues_neither -- --nocapture
+    ;;
+  *)
+    # Its flags are the compiler's own business otherwise (RUSTC_BOOTSTRAP). What is called is safe
+    # Rust or not instrumented, so that a sanitizer would find nothing more.
+    fuzz/seed.sh "$1" && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir fuzz/libfuzzer \
+      --sanitizer none "$1" -- -max_total_time="$seconds" -max_len=65536 -print_final_stats=1
+    ;;
+  esac
+}
+
+failed=0
+for target in "$@"; do
+  if run "$target" 2>&1 | tee "$folder/$target.txt"; then
+    echo "nothing found" > "$folder/$target.end"
+  else
+    echo "FOUND SOMETHING: see $folder/$target.txt" > "$folder/$target.end"
+    failed=1
+  fi
+done
+
+echo
+for target in "$@"; do
+  count=$(tr '\r' '\n' < "$folder/$target.txt" |
+    grep -aE '^Done [0-9]+ runs|^rewriter: |episodes, |^stat::number_of_executed_units' | tail -1)
+  echo "$target: ${count:-no count}; $(cat "$folder/$target.end")"
+done
+exit $failed

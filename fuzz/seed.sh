@@ -1,0 +1,65 @@
+#!/bin/sh
+# Makes the first inputs of a fuzzer of bytes in libfuzzer/corpus, from what the tests and the
+# examples have. `capture` needs none: its first byte after a first good one makes a capture.
+set -eu
+target=$1
+cd "$(dirname "$0")"
+corpus=libfuzzer/corpus/$target
+sources=../hal/codeobj/tests/sources
+mkdir -p "$corpus"
+
+opencl() {
+  clang-19 -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -O2 -nogpulib \
+    -target amdgcn-amd-amdhsa "$@"
+}
+
+code_objects() {
+  opencl -mcpu=gfx90a -gdwarf-4 $sources/kernels.cl -o "$1/dwarf4.co"
+  opencl -mcpu=gfx1100 -gdwarf-5 $sources/kernels.cl -o "$1/dwarf5.co"
+  opencl -mcpu=gfx906 -gline-tables-only -gz=zlib -mcode-object-version=4 $sources/kernels.cl \
+    -o "$1/zlib.co"
+  opencl -mcpu=gfx1030 -g -gz=zstd -mcode-object-version=6 $sources/kernels.cl -o "$1/zstd.co"
+  clang-19 -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx90a \
+    -Wl,--unresolved-symbols=ignore-all $sources/relocations.s -o "$1/relocations.co"
+}
+
+bundle() {
+  clang-offload-bundler-19 -type=o \
+    -targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx90a \
+    -input=/dev/null -input="$corpus/relocations.co" "$@"
+}
+
+site() {
+  at='dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0'
+  window='window=100 rate=0x80000000 key=0x00001234'
+  printf '%s' "$at lane=17 register=v4 flip=0x00000400" > "$corpus/register"
+  printf '%s' "$at $window register=m0 set=0x00000001" > "$corpus/intermittent"
+  printf '%s' "$at lanes=active register=a0 relative_f64=-0.25" > "$corpus/relative"
+  printf '%s' "$at buffer=3 offset=0x100000000 stuck_at_zero=0x00000001" > "$corpus/memory"
+  printf '%s' 'opcode=v_fma_f32 units=104 unit=103 simd=3 slot=15 destination=1' \
+    ' stuck_at_one=0x00000001' > "$corpus/permanent"
+}
+
+case $target in
+site) site ;;
+campaign) cp ../campaigns/examples/*.yaml ../emulator/examples/*.yaml "$corpus" ;;
+code_object)
+  code_objects "$corpus"
+  bundle -output="$corpus/plain.bundle"
+  bundle -compress -output="$corpus/compressed.bundle"
+  host=$(mktemp)
+  printf '.section .hip_fatbin,"a",@progbits\n.incbin "%s"\n' "$corpus/plain.bundle" > "$host"
+  clang-19 -target x86_64-linux-gnu -c -x assembler "$host" -o "$corpus/host.o"
+  rm "$host"
+  ;;
+metadata)
+  files=$(mktemp -d)
+  code_objects "$files"
+  for file in "$files"/*.co; do
+    llvm-objcopy-19 --dump-section .note="$files/note" "$file" 2>/dev/null || continue
+    # What stands before: the sizes, the type and the owner of the note.
+    tail -c +21 "$files/note" > "$corpus/$(basename "$file")"
+  done
+  rm -r "$files"
+  ;;
+esac

@@ -1,0 +1,134 @@
+//! Captures.
+
+use crate::choices::Choices;
+use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
+use flipwave_device::{Address, Change, KernelPacket, Patch, QueuedPacket};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::path::Path;
+
+/// Reads bytes as a capture, or makes them into changes of one; what is read is read completely.
+pub fn capture(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("fuzz.capture");
+    let Some((way, rest)) = bytes.split_first() else { return };
+    if way.is_multiple_of(4) {
+        std::fs::write(&file, rest).expect("written");
+    } else {
+        std::fs::write(&file, seed()).expect("written");
+        damage(&file, &mut Choices::new(rest));
+    }
+    if let Err(error) = read(&file) {
+        let text = error.to_string();
+        assert!(text.starts_with(file.to_str().expect("a name")), "{text}");
+    }
+}
+
+fn read(file: &Path) -> Result<(), CaptureError> {
+    let capture = Capture::open(file)?;
+    capture.gpu()?;
+    capture.command()?;
+    capture.is_complete()?;
+    let dispatches = capture.dispatches().map(|all| all.len());
+    let code = capture.code_objects();
+    let steps = capture.steps()?;
+    let run = steps.iter().filter(|step| matches!(step, Step::Dispatch(_))).count();
+    assert!(run <= dispatches?);
+    code.map(|_| ())
+}
+
+/// The columns of a capture.
+const COLUMNS: [(&str, &str); 22] = [
+    ("about", "name"),
+    ("about", "value"),
+    ("data", "digest"),
+    ("data", "bytes"),
+    ("data", "compressed"),
+    ("code_object", "bias"),
+    ("code_object", "digest"),
+    ("step", "kind"),
+    ("step", "address"),
+    ("step", "other"),
+    ("step", "bytes"),
+    ("step", "runs"),
+    ("step", "digest"),
+    ("dispatch", "number"),
+    ("dispatch", "stream"),
+    ("dispatch", "kernel"),
+    ("dispatch", "code_object"),
+    ("dispatch", "packet"),
+    ("dispatch", "packet_address"),
+    ("dispatch", "queue_address"),
+    ("dispatch", "instructions"),
+    ("dispatch", "written"),
+];
+
+/// Puts other values into some places.
+fn damage(file: &Path, choices: &mut Choices<'_>) {
+    let database = Connection::open(file).expect("a capture");
+    for _ in 0..1 + choices.below(4) {
+        let (table, column) = choices.pick(&COLUMNS);
+        let blob = |choices: &mut Choices<'_>, unit: usize| {
+            let count = unit * choices.below(9);
+            Value::Blob((0..count).map(|_| choices.below(256) as u8).collect())
+        };
+        let value = match choices.below(8) {
+            0 => Value::Null,
+            1 => Value::Integer(choices.wide() as i64),
+            2 => Value::Integer(choices.below(64) as i64),
+            3 => Value::Text(choices.pick(&["map", "unmap", "write", "read", "", "gfx90a"]).into()),
+            4 => Value::Real(f64::from_bits(choices.wide())),
+            5 => blob(choices, 1),
+            _ => blob(choices, 16),
+        };
+        let row = choices.below(8);
+        let statement = format!(
+            "UPDATE OR IGNORE {table} SET {column} = ?1 WHERE rowid = \
+             (SELECT rowid FROM {table} LIMIT 1 OFFSET {row})"
+        );
+        // `about` has no row numbers, and some values are forbidden.
+        let by_name = format!("UPDATE OR IGNORE {table} SET {column} = ?1");
+        let statement = if table == "about" || table == "data" { by_name } else { statement };
+        let _ = database.execute(&statement, [value]);
+    }
+}
+
+/// A capture of everything that there may be in one.
+pub fn seed() -> Vec<u8> {
+    static SEED: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    SEED.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("seed.capture");
+        let writer = Writer::create(&file, "gfx90a", "./a 1").expect("a new capture");
+        let added = writer.add_code_object(b"\x7fELF", 0x2000).expect("a code object");
+        steps(added).iter().for_each(|step| writer.add(step).expect("a step"));
+        writer.save().expect("saved");
+        writer.finish().expect("finished");
+        std::fs::read(file).expect("a capture")
+    })
+    .clone()
+}
+
+fn steps(code_object: CodeObjectId) -> Vec<Step> {
+    let mut patch = Patch::default();
+    patch.add(Address(0x1000), &[1, 2, 3]);
+    patch.add(Address(0x7fff_0000_0000), &[9; 500]);
+    let dispatch = RecordedDispatch {
+        number: 0,
+        stream: 1,
+        kernel: "scale(float*, float)".into(),
+        code_object,
+        packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
+        queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },
+        instructions: 12,
+        written: vec![(Address(0x1000), 4)],
+    };
+    vec![
+        Step::Change(Change::Map { address: Address(0x1000), bytes: 4096 }),
+        Step::Change(Change::Write(patch)),
+        Step::Dispatch(Box::new(dispatch)),
+        Step::Change(Change::Copy { from: Address(0x1000), to: Address(0x1800), bytes: 16 }),
+        Step::Read { address: Address(0x1800), bytes: vec![5; 16] },
+        Step::Change(Change::Unmap { address: Address(0x1000) }),
+    ]
+}

@@ -1,0 +1,44 @@
+//! Code objects, and the programs in them.
+
+use flipwave_codeobj::{CodeObject, open_all};
+use flipwave_hooks::dataflow::Liveness;
+use flipwave_hooks::flow::Program;
+use flipwave_isa::Pc;
+
+/// Code of more bytes is not decoded, which only slows the search down.
+const MOST_CODE: u64 = 1 << 14;
+
+/// Memory of more bytes is not laid out: allowed sizes go to gigabytes.
+const MOST_MEMORY: u64 = 1 << 24;
+
+/// Reads bytes in every way in which code objects are read.
+pub fn code_object(bytes: &[u8]) {
+    if let Ok(objects) = open_all(bytes, None) {
+        objects.iter().for_each(read);
+    }
+}
+
+fn read(object: &CodeObject) {
+    if let Ok(lines) = object.lines() {
+        for (code, line) in lines.ranges() {
+            assert!(lines.lookup(code.start).is_some(), "{code:?} {line:?}");
+        }
+    }
+    for kernel in object.kernels() {
+        let size = usize::try_from(kernel.code_size).expect("code lies in the file");
+        assert!(object.bytes_at(kernel.entry(), size).is_some());
+    }
+    for symbol in object.symbols() {
+        let _ = object.function_at(Pc(symbol.address));
+    }
+    let span = object.segments().last().map_or(0, |segment| segment.end());
+    if span < MOST_MEMORY {
+        let _ = object.load_image_with(0x7000_0000_0000, |_| Some(0x1234));
+    }
+    let code: u64 = object.text().map(|section| section.bytes().len() as u64).sum();
+    if code < MOST_CODE
+        && let Ok(program) = Program::read(object)
+    {
+        let _ = Liveness::new(&program);
+    }
+}

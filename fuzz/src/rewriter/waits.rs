@@ -1,0 +1,130 @@
+//! Waits for what memory operations still have to deliver, as a compiler puts them.
+
+use super::operations::Delivery;
+use crate::choices::Choices;
+
+/// A register: its file and its number.
+pub type Name = (char, u16);
+
+/// The VGPRs and SGPRs that a text names.
+pub fn named(text: &str) -> Vec<Name> {
+    let mut names = Vec::new();
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let mut before = ' ';
+    for (at, character) in text.char_indices() {
+        let rest = &text[at + 1..];
+        if ['v', 's'].contains(&character) && !is_word(before) {
+            let digits = |text: &str| {
+                let end = text.find(|own: char| !own.is_ascii_digit()).unwrap_or(text.len());
+                text[..end].parse::<u16>().ok().map(|number| (number, end))
+            };
+            if let Some(inside) = rest.strip_prefix('[') {
+                let first = digits(inside);
+                let last = first.and_then(|(_, end)| digits(inside.get(end + 1..)?));
+                if let (Some((first, _)), Some((last, _))) = (first, last) {
+                    names.extend((first..=last).map(|number| (character, number)));
+                }
+            } else if let Some((number, end)) = digits(rest)
+                && !rest[end..].starts_with(is_word)
+            {
+                names.push((character, number));
+            }
+        }
+        before = character;
+    }
+    names
+}
+
+/// What has not been waited for.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    pending: Vec<Pending>,
+    /// Loads of vector memory so far.
+    loads: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    registers: Vec<Name>,
+    counter: Counter,
+    /// Its number among the loads of vector memory, where it is known how many came behind it.
+    number: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counter {
+    Vector,
+    Scalar,
+}
+
+impl Waits {
+    /// An operation was issued that delivers these registers.
+    pub fn add(&mut self, delivery: Delivery, registers: &[String]) {
+        let registers: Vec<Name> = registers.iter().flat_map(|own| named(own)).collect();
+        let is_vector = matches!(delivery, Delivery::Vector | Delivery::Both);
+        let is_scalar = matches!(delivery, Delivery::Scalar | Delivery::Both);
+        if delivery == Delivery::Both {
+            // It comes back when it likes, and the counter then tells nothing of the others.
+            self.blur();
+        }
+        if is_vector {
+            self.loads += 1;
+            let number = (delivery == Delivery::Vector).then_some(self.loads);
+            let counter = Counter::Vector;
+            self.pending.push(Pending { registers: registers.clone(), counter, number });
+        }
+        if is_scalar {
+            self.pending.push(Pending { registers, counter: Counter::Scalar, number: None });
+        }
+    }
+
+    /// The waits that a line needs before it.
+    pub fn before(&mut self, line: &str, choices: &mut Choices<'_>) -> Vec<String> {
+        let names = named(line);
+        let is_met = |own: &&Pending| own.registers.iter().any(|name| names.contains(name));
+        let mut waits = Vec::new();
+        let met = || self.pending.iter().filter(is_met);
+        let scalar = met().any(|own| own.counter == Counter::Scalar);
+        let vector: Vec<Option<u32>> =
+            met().filter(|own| own.counter == Counter::Vector).map(|own| own.number).collect();
+        if scalar {
+            waits.push("s_waitcnt lgkmcnt(0)".to_owned());
+            self.pending.retain(|own| own.counter != Counter::Scalar);
+        }
+        if !vector.is_empty() {
+            let youngest = vector.iter().copied().collect::<Option<Vec<u32>>>();
+            let youngest = youngest.and_then(|all| all.into_iter().max());
+            match youngest.filter(|_| choices.chance(60)) {
+                Some(number) => {
+                    waits.push(format!("s_waitcnt vmcnt({})", (self.loads - number).min(60)));
+                    self.pending.retain(|own| {
+                        own.counter != Counter::Vector || own.number.is_none_or(|own| own > number)
+                    });
+                }
+                None => {
+                    waits.push("s_waitcnt vmcnt(0)".to_owned());
+                    self.pending.retain(|own| own.counter != Counter::Vector);
+                }
+            }
+        }
+        waits
+    }
+
+    /// Waits for everything.
+    pub fn all(&mut self) -> Vec<String> {
+        let was_pending = !std::mem::take(&mut self.pending).is_empty();
+        was_pending.then(|| "s_waitcnt vmcnt(0) lgkmcnt(0)".to_owned()).into_iter().collect()
+    }
+
+    /// From here on it is not known how many operations came behind those so far.
+    pub fn blur(&mut self) {
+        self.pending.iter_mut().for_each(|own| own.number = None);
+    }
+
+    /// Control comes from here or from where `other` is pending.
+    pub fn join(&mut self, other: Waits) {
+        self.pending.extend(other.pending);
+        self.loads = self.loads.max(other.loads);
+        self.blur();
+    }
+}

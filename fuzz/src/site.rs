@@ -1,0 +1,118 @@
+//! Fault sites as text.
+
+use crate::choices::Choices;
+use flipwave_injector::{
+    Action, Event, FloatFormat, Intermittent, Lanes, Place, RelativeError, Site, Unit, When,
+};
+use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// Reads bytes as a site, and makes a site of them. What is read is written in one form, which is
+/// read as the same again.
+pub fn site(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        match text.parse::<Site>() {
+            Ok(site) => survives(&site),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    let made = made(&mut Choices::new(bytes));
+    if let Some(site) = made.filter(|site| site.check().is_ok()) {
+        survives(&site);
+    }
+}
+
+fn survives(site: &Site) {
+    let text = site.to_string();
+    let read: Site = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(read, *site, "{text}");
+    assert_eq!(read.to_string(), text);
+    assert!(!text.contains('\n'));
+}
+
+/// A site, if the bytes make one.
+fn made(choices: &mut Choices<'_>) -> Option<Site> {
+    let when =
+        if choices.chance(70) { When::At(event(choices)?) } else { When::Always(unit(choices)?) };
+    let lanes = match choices.below(5) {
+        0 => None,
+        1 => Some(Lanes::One(Lane(choices.below(256) as u8))),
+        2 => Some(Lanes::Mask(LaneMask(choices.wide()))),
+        3 => Some(Lanes::Active),
+        _ => Some(Lanes::All),
+    };
+    let place = match choices.below(9) {
+        0 => Place::Register(register(choices)?),
+        1 => Place::Source(register(choices)?),
+        2 => Place::Lds(choices.word()),
+        3 => Place::Scratch(choices.word()),
+        4 => Place::Memory { buffer: choices.word(), offset: choices.wide() },
+        5 => Place::Encoding(choices.below(256) as u8),
+        6 => Place::Branch,
+        7 => Place::ProgramCounter(choices.below(256) as u8),
+        _ => Place::Destination(choices.below(256) as u8),
+    };
+    Some(Site { when, place, lanes, action: action(choices)? })
+}
+
+fn event(choices: &mut Choices<'_>) -> Option<Event> {
+    let intermittent = match choices.below(2) {
+        0 => None,
+        _ => {
+            let window = NonZeroU64::new(choices.wide())?;
+            Some((Intermittent { window, rate: choices.word() }, choices.word()))
+        }
+    };
+    Some(Event {
+        dispatch: choices.word(),
+        workgroup: [choices.word(), choices.word(), choices.word()],
+        wave: choices.chance(70).then(|| choices.word()),
+        pc: Pc(choices.wide()),
+        occurrence: choices.wide(),
+        intermittent,
+    })
+}
+
+fn unit(choices: &mut Choices<'_>) -> Option<Unit> {
+    Some(Unit {
+        opcode: Operation::named(choices.pick(&["v_add_f32", "s_add_u32", "global_load_dword"])),
+        units: NonZeroU32::new(choices.word())?,
+        unit: choices.word(),
+        simd: choices.below(256) as u8,
+        slot: choices.chance(50).then(|| choices.below(256) as u8),
+    })
+}
+
+fn register(choices: &mut Choices<'_>) -> Option<Register> {
+    let number = choices.below(256);
+    let special =
+        ["vcc_lo", "vcc_hi", "exec_lo", "exec_hi", "scc", "m0", "mode", "flat_scratch_lo"];
+    let name = match choices.below(4) {
+        0 => format!("v{number}"),
+        1 => format!("s{number}"),
+        2 => format!("a{number}"),
+        _ => choices.pick(&special).to_owned(),
+    };
+    name.parse().ok()
+}
+
+fn action(choices: &mut Choices<'_>) -> Option<Action> {
+    let word = choices.word();
+    Some(match choices.below(5) {
+        0 => Action::Flip(word),
+        1 => Action::Set(word),
+        2 => Action::StuckAtZero(word),
+        3 => Action::StuckAtOne(word),
+        _ => {
+            let format = choices.pick(&[
+                FloatFormat::F16,
+                FloatFormat::F16High,
+                FloatFormat::Bf16,
+                FloatFormat::Bf16High,
+                FloatFormat::F32,
+                FloatFormat::F64,
+            ]);
+            Action::Relative(format, RelativeError::new(f64::from_bits(choices.wide()))?)
+        }
+    })
+}

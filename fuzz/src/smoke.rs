@@ -1,0 +1,99 @@
+//! Each function on good bytes and on some damaged ones, so that the fuzzers are known to work.
+
+use crate::choices::{Choices, random_bytes};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Bytes with some damage, the same for the same number: bits flipped, parts left out, doubled,
+/// or put in the place of others.
+fn damaged(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
+    let random = random_bytes(number, 256);
+    let mut choices = Choices::new(&random);
+    let mut bytes = seeds[choices.below(seeds.len())].clone();
+    for _ in 0..1 + choices.below(4) {
+        if bytes.is_empty() {
+            break;
+        }
+        let start = choices.below(bytes.len());
+        let end = (start + 1 + choices.below(24)).min(bytes.len());
+        match choices.below(6) {
+            0 => bytes[start] ^= 1 << choices.below(8),
+            1 => bytes[start] = choices.pick(b"\0\x01\xff\x7f:-[]{}'\"9 \n"),
+            2 => drop(bytes.drain(start..end)),
+            3 => {
+                let part = bytes[start..end].to_vec();
+                let at = choices.below(bytes.len());
+                bytes.splice(at..at, part);
+            }
+            4 => bytes.truncate(start),
+            _ => {
+                let other = &seeds[choices.below(seeds.len())];
+                let from = choices.below(other.len().max(1)).min(other.len());
+                let to = (from + end - start).min(other.len());
+                bytes.splice(start..end, other[from..to].iter().copied());
+            }
+        }
+    }
+    bytes
+}
+
+/// Calls `target` with seeds, damaged ones, and bytes without a pattern.
+fn smoke(seeds: &[Vec<u8>], count: u64, target: impl Fn(&[u8])) {
+    seeds.iter().for_each(|seed| target(seed));
+    for number in 0..count {
+        for bytes in [damaged(seeds, number), random_bytes(number, 64)] {
+            let result = catch_unwind(AssertUnwindSafe(|| target(&bytes)));
+            assert!(result.is_ok(), "{number}: {:?}", String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
+#[test]
+fn sites() {
+    let at = "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0";
+    let seeds = [
+        format!("{at} lane=17 register=v4 flip=0x00000400"),
+        format!("{at} window=100 rate=0x80000000 key=0x00001234 register=m0 set=0x00000001"),
+        format!("{at} lanes=active register=a0 relative_f64=-0.25"),
+        format!("{at} buffer=3 offset=0x100000000 stuck_at_zero=0x00000001"),
+        "opcode=v_fma_f32 units=104 unit=103 simd=3 slot=15 destination=1 \
+         stuck_at_one=0x00000001"
+            .to_owned(),
+    ];
+    smoke(&seeds.map(String::into_bytes), 2000, crate::site);
+}
+
+#[test]
+fn campaigns() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaigns/examples");
+    let files = std::fs::read_dir(folder).expect("the examples");
+    let mut paths: Vec<_> = files.map(|file| file.expect("an example").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
+    paths.sort();
+    let seeds: Vec<Vec<u8>> =
+        paths.iter().map(|path| std::fs::read(path).expect("an example")).collect();
+    smoke(&seeds, 1000, crate::campaign);
+}
+
+#[test]
+fn code_objects() {
+    let kernel = |number| {
+        let bytes = random_bytes(number, 400);
+        let machine = flipwave_tests::MACHINES[number as usize];
+        let kernel = crate::rewriter::Kernel::new(machine, 20, &mut Choices::new(&bytes));
+        kernel.object.bytes().to_vec()
+    };
+    smoke(&[kernel(0), kernel(3), kernel(6)], 300, crate::code_object);
+}
+
+#[test]
+fn notes() {
+    smoke(&[crate::metadata::note()], 500, crate::metadata);
+}
+
+#[test]
+fn captures() {
+    let mut raw = vec![0];
+    raw.extend(crate::capture::seed());
+    smoke(&[raw, random_bytes(7, 200)], 100, crate::capture);
+}

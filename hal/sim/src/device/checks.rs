@@ -1,0 +1,101 @@
+//! Dispatches with what breaks the rules of the hardware besides.
+
+use super::EmbeddedGpu;
+use super::Notes;
+use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::observer::Unobserved;
+use crate::strict::{self, LdsBounds, Strict, Violation};
+use flipwave_device::{Completion, DeviceError, Dispatch};
+use flipwave_isa::Rules;
+
+/// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
+pub struct StrictCheck(Strict);
+
+/// What is recorded of accesses to LDS of a dispatch under way, see [`EmbeddedGpu::begin_lds_check`].
+pub struct LdsCheck(LdsBounds);
+
+impl EmbeddedGpu {
+    /// Like [`EmbeddedGpu::dispatch_observed`], with what breaks the rules of the hardware in the place
+    /// of an observer. Execution is the same, and much slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::dispatch_observed`]; [`DeviceError::NoStrictLevel`] for a processor whose
+    /// rules are not known here.
+    pub fn dispatch_strict(
+        &mut self,
+        dispatch: &Dispatch,
+    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
+        let mut execution = self.begin(dispatch)?;
+        let mut check = self.begin_check(&execution)?;
+        let end = self.finish(&mut execution, &mut Unobserved, &mut check.0)?;
+        Ok((end, self.violations(check)))
+    }
+
+    /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoStrictLevel`] for a processor whose rules are not known here.
+    pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
+        let machine = execution.launch.machine;
+        let is_known = strict::PROCESSORS.contains(&self.target.processor());
+        let rules = Rules::of(&self.target, machine.lanes).filter(|_| is_known);
+        let rules = rules.ok_or_else(|| DeviceError::NoStrictLevel {
+            target: self.target.to_string(),
+            known: strict::PROCESSORS.to_vec(),
+        })?;
+        let programs = self.programs_of(execution);
+        Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs)))
+    }
+
+    /// Like [`EmbeddedGpu::advance`], checked; and much slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_checked(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut StrictCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+    }
+
+    /// What was found.
+    pub fn violations(&self, check: StrictCheck) -> Vec<Violation> {
+        self.with_lines(check.0.into_violations())
+    }
+
+    /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup.
+    pub fn begin_lds_check(&self, execution: &Execution) -> LdsCheck {
+        LdsCheck(LdsBounds::new(self.programs_of(execution)))
+    }
+
+    /// Like [`EmbeddedGpu::advance`], with the accesses beyond the LDS of a workgroup besides:
+    /// hardware reads zero there, and drops what is written. Execution is the same, and hardly
+    /// slower.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_within_lds(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut LdsCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+    }
+
+    /// The accesses beyond the LDS of a workgroup that were found.
+    pub fn outside_lds(&self, check: LdsCheck) -> Vec<Violation> {
+        self.with_lines(check.0.into_violations())
+    }
+
+    /// Violations with the source lines of where they are.
+    fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
+        for violation in &mut violations {
+            let module = self.modules.get(violation.place.module.0 as usize);
+            violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));
+        }
+        violations
+    }
+}

@@ -1,0 +1,101 @@
+//! Loaded code.
+
+use super::EmbeddedGpu;
+use crate::translate::program::Program;
+use flipwave_codeobj::{CodeObject, LineTable};
+use flipwave_device::{Address, DeviceError, ModuleId};
+use flipwave_isa::{Isa, Pc};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A loaded code object.
+#[derive(Debug)]
+pub struct Module {
+    /// Nothing for code that came without.
+    pub code_object: Option<CodeObject>,
+    /// What is added to an ELF virtual address.
+    pub bias: u64,
+    /// The ELF virtual addresses it has.
+    pub image: Range<u64>,
+    pub lines: LineTable,
+}
+
+impl Module {
+    /// A code object that was loaded so that `bias` is added to the ELF virtual addresses `image`.
+    pub fn of(code_object: &CodeObject, bias: u64, image: Range<u64>) -> Module {
+        // Code runs as well where its line table cannot be read.
+        let lines = code_object.lines().unwrap_or_default();
+        Module { code_object: Some(code_object.clone()), bias, image, lines }
+    }
+
+    /// Code that came without a code object, at these addresses.
+    pub fn bare(image: Range<u64>) -> Module {
+        Module { code_object: None, bias: 0, image, lines: LineTable::default() }
+    }
+}
+
+impl EmbeddedGpu {
+    /// Places a code object in memory, and adds its code as a module.
+    pub(super) fn add_code_object(
+        &mut self,
+        code_object: &CodeObject,
+    ) -> Result<ModuleId, DeviceError> {
+        if code_object.target().processor() != self.target.processor() {
+            return Err(DeviceError::WrongTarget {
+                code_object: code_object.target().to_string(),
+                device: self.target.to_string(),
+            });
+        }
+        let failed = |reason: String| DeviceError::Load(reason);
+        let (start, end) = EmbeddedGpu::code(code_object)
+            .ok_or_else(|| failed("it has no executable section".into()))?;
+        let span = code_object.load_image(0).map_err(|error| failed(error.to_string()))?;
+        let place = self.space.allocate(span.bytes.len() as u64)?;
+        let bias = place.0.wrapping_sub(span.address);
+        let image = code_object.load_image(bias).map_err(|error| failed(error.to_string()))?;
+        self.space.write(place, &image.bytes)?;
+        let code_place = Address(bias.wrapping_add(start.0));
+        let length = end.0 - start.0;
+        let mut code = vec![0; length as usize];
+        self.space.read(code_place, &mut code)?;
+        // What lies between sections of code may be data.
+        let mut text: Vec<_> =
+            code_object.text().map(|text| text.address..text.address + text.size).collect();
+        text.sort_by_key(|text| text.start);
+        for text in text {
+            let [start, end] = [text.start, text.end].map(|at| Address(bias.wrapping_add(at)));
+            self.space.protect(start..end);
+        }
+        let image = span.address..span.address + span.bytes.len() as u64;
+        self.add_module(Module::of(code_object, bias, image), code_place, Pc(start.0), code)
+    }
+
+    /// Adds a module whose code lies at a device address, and at an ELF virtual address.
+    pub(super) fn add_module(
+        &mut self,
+        module: Module,
+        place: Address,
+        virtual_place: Pc,
+        code: Vec<u8>,
+    ) -> Result<ModuleId, DeviceError> {
+        let mut decoded = Vec::new();
+        for size in self.target.wave_sizes() {
+            let isa = Isa::with_wave_size(&self.target, *size)
+                .map_err(|error| DeviceError::Load(error.to_string()))?;
+            decoded.push(Program::new(isa, self.level, place.0, virtual_place.0, code.clone()));
+        }
+        for (programs, program) in self.programs.iter_mut().zip(decoded) {
+            programs.push(Arc::new(program));
+        }
+        self.modules.push(Arc::new(module));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// The executable bytes of a code object with their ELF virtual address: all executable
+    /// sections, and what lies between them.
+    pub(super) fn code(code_object: &CodeObject) -> Option<(Pc, Pc)> {
+        let start = code_object.text().map(|section| section.address).min()?;
+        let end = code_object.text().map(|section| section.address + section.size).max()?;
+        Some((Pc(start), Pc(end)))
+    }
+}

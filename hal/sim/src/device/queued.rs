@@ -1,0 +1,175 @@
+//! Code and dispatches that a runtime has put into the device's memory by itself: the device finds
+//! them there, as hardware does.
+
+use super::EmbeddedGpu;
+use super::module::Module;
+use crate::dispatch::execution::Execution;
+use crate::dispatch::launch::{Launch, Places};
+use crate::translate::program::Program;
+use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor};
+use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};
+use flipwave_isa::{Isa, Pc};
+use std::ops::Range;
+use std::sync::Arc;
+
+impl EmbeddedGpu {
+    /// Lets the GPU access memory of this process, which has it at address `host`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`] if part of the range is mapped already.
+    ///
+    /// # Safety
+    /// As many bytes are mapped there in this process, readable and writable, until
+    /// [`EmbeddedGpu::unmap`] or until the device and its clones are gone. The rest of the process
+    /// may access them at the same time.
+    pub unsafe fn map_host(&mut self, range: Range<Address>, host: u64) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { self.space.map_host(range, host) }
+    }
+
+    /// Takes away what [`EmbeddedGpu::map_host`] gave.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`].
+    pub fn unmap(&mut self, start: Address) -> Result<(), DeviceError> {
+        self.space.free(start)
+    }
+
+    /// Reserves zeroed memory at an address.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`], [`DeviceError::OutOfMemory`].
+    pub fn allocate_at(&mut self, address: Address, bytes: u64) -> Result<(), DeviceError> {
+        self.space.allocate_at(address, bytes)
+    }
+
+    /// The allocation that contains an address.
+    pub fn allocation_around(&self, address: Address) -> Option<Range<Address>> {
+        let end = |(start, size): (Address, u64)| start..Address(start.0 + size);
+        self.space.allocations().map(end).find(|range| range.contains(&address))
+    }
+
+    /// Makes a code object known that a loader puts into memory, its ELF virtual address 0 at `bias`.
+    /// It is executed as it is in the file: nothing changes code in memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Load`].
+    pub fn adopt(&mut self, code_object: &CodeObject, bias: u64) -> Result<ModuleId, DeviceError> {
+        let (start, end) = EmbeddedGpu::code(code_object)
+            .ok_or_else(|| DeviceError::Load("it has no executable section".into()))?;
+        // Symbols of other code objects are data.
+        let image = code_object
+            .load_image_with(bias, |_| Some(0))
+            .map_err(|error| DeviceError::Load(error.to_string()))?;
+        let place = bias.wrapping_add(start.0);
+        let offset = place.wrapping_sub(image.address) as usize;
+        let code = image.bytes.get(offset..offset + (end.0 - start.0) as usize);
+        let code = code.ok_or_else(|| DeviceError::Load("its code is in no segment".into()))?;
+        let first = image.address.wrapping_sub(bias);
+        let addresses = first..first + image.bytes.len() as u64;
+        let module = Module::of(code_object, bias, addresses);
+        self.add_module(module, Address(place), start, code.to_vec())
+    }
+
+    /// Makes code known that lies in memory without a code object. Its virtual addresses are those
+    /// of the device.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::adopt`].
+    pub fn adopt_bare(&mut self, code: Range<Address>) -> Result<ModuleId, DeviceError> {
+        let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
+        self.space.read(code.start, &mut bytes)?;
+        let module = Module::bare(code.start.0..code.end.0);
+        self.add_module(module, code.start, Pc(code.start.0), bytes)
+    }
+
+    /// Forgets the code of a module: what lies there from now on is other code, or none. Its number
+    /// is not used again.
+    ///
+    /// # Errors
+    /// [`DeviceError::Internal`] if the module is not this device's.
+    pub fn forget(&mut self, module: ModuleId) -> Result<(), DeviceError> {
+        self.module(module)?;
+        let index = module.0 as usize;
+        self.modules[index] = Arc::new(Module::bare(0..0));
+        for (size, programs) in self.target.wave_sizes().iter().zip(&mut self.programs) {
+            let isa = Isa::with_wave_size(&self.target, *size)
+                .map_err(|error| DeviceError::Load(error.to_string()))?;
+            programs[index] = Arc::new(Program::new(isa, self.level, 0, 0, Vec::new()));
+        }
+        Ok(())
+    }
+
+    /// The module whose code a device address is in.
+    pub fn module_around(&self, pc: Address) -> Option<ModuleId> {
+        let programs = self.programs.first()?;
+        let index = programs.iter().position(|program| program.contains(pc.0))?;
+        Some(ModuleId(index as u32))
+    }
+
+    /// Reads the packet of a dispatch and the descriptor that it names.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`] if one of them is not in the device's memory.
+    pub fn packet(&self, packet: Address) -> Result<(KernelPacket, Descriptor), DeviceError> {
+        let packet = self.packet_at(packet)?;
+        let mut descriptor = [0; DESCRIPTOR_SIZE];
+        self.space.read(packet.kernel, &mut descriptor)?;
+        let generation = self.target.generation();
+        Ok((packet, Descriptor::decode(&descriptor, packet.kernel.0, generation)))
+    }
+
+    pub(crate) fn packet_at(&self, packet: Address) -> Result<KernelPacket, DeviceError> {
+        let mut bytes = [0; KernelPacket::SIZE];
+        self.space.read(packet, &mut bytes)?;
+        Ok(KernelPacket::from_bytes(&bytes))
+    }
+
+    /// Like [`EmbeddedGpu::begin`], for the dispatch of a packet in a queue. The kernel sees packet,
+    /// queue and arguments where they are; scratch is the device's own.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`] if the packet, the descriptor or arguments to be preloaded are
+    /// not in the device's memory, [`DeviceError::NoCode`] if the kernel's code is not known, [`DeviceError::BadLaunch`],
+    /// [`DeviceError::OutOfMemory`].
+    pub fn begin_queued(
+        &mut self,
+        queued: QueuedPacket,
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
+        let (packet, descriptor) = self.packet(queued.packet)?;
+        let entry = Address(descriptor.entry.0);
+        let home = self.module_around(entry).ok_or(DeviceError::NoCode { kernel: entry })?;
+        self.begin_packet(queued, &packet, descriptor, home, instruction_limit)
+    }
+
+    /// The same with a kernel of module `home`, whichever kernel the packet names.
+    pub(crate) fn begin_packet(
+        &mut self,
+        queued: QueuedPacket,
+        packet: &KernelPacket,
+        descriptor: Descriptor,
+        home: ModuleId,
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
+        let places = Places {
+            kernarg: packet.kernarg,
+            packet: queued.packet,
+            queue: queued.queue,
+            dispatch_id: queued.number,
+        };
+        let (policy, target, space) = (self.policy, &self.target, &mut self.space);
+        let launch = Launch::of_packet(packet, places, descriptor, target, policy, space)?;
+        let mut execution = Execution::new(home.0 as usize, launch, self.policy, instruction_limit);
+        execution.sync = self.sync.clone();
+        Ok(execution)
+    }
+
+    /// Gives up an execution that has not ended.
+    ///
+    /// # Errors
+    /// None for an execution of this device.
+    pub fn abandon(&mut self, execution: Execution) -> Result<(), DeviceError> {
+        execution.release(&mut self.space)
+    }
+}

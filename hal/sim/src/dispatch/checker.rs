@@ -1,0 +1,40 @@
+//! What looks over the waves' shoulders. The scheduler is generic over it, and the one that looks
+//! at nothing compiles to nothing.
+
+use crate::dispatch::launch::Launch;
+use crate::instruction::Op;
+use crate::memory::Memory;
+use crate::wave::Wave;
+use flipwave_device::FaultCause;
+
+/// Sees every instruction before it is executed. It changes nothing.
+pub trait Checker {
+    /// A wave has been set up.
+    fn starts(&mut self, wave: &Wave, launch: &Launch);
+
+    /// A wave is about to execute the instruction at its PC.
+    fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory);
+
+    /// The waves of a workgroup that wait at a barrier are about to go on.
+    fn passes_barrier(&mut self, waves: &[Wave]);
+
+    /// The device stops the dispatch while one of these waves, all of one workgroup, executes.
+    fn faults(&mut self, cause: &FaultCause, waves: &[Wave]);
+}
+
+/// The checker that looks at nothing.
+pub struct Unchecked;
+
+impl Checker for Unchecked {
+    #[inline(always)]
+    fn starts(&mut self, _: &Wave, _: &Launch) {}
+
+    #[inline(always)]
+    fn before(&mut self, _: &Wave, _: &Op, _: &mut dyn Memory) {}
+
+    #[inline(always)]
+    fn passes_barrier(&mut self, _: &[Wave]) {}
+
+    #[inline(always)]
+    fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
+}

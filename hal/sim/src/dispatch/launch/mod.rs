@@ -1,0 +1,362 @@
+//! A dispatch made ready: where its memory lies, and the state its waves start in.
+
+mod shape;
+mod start;
+
+use crate::dispatch::policy::Policy;
+use crate::memory::AddressSpace;
+use crate::wave::{Machine, RowIndex};
+use flipwave_codeobj::{Descriptor, InitialValue, Kernel};
+use flipwave_device::{Address, DeviceError, Dim3, Dispatch, KernelPacket};
+use flipwave_isa::{Allocation, Residency, ResidencyLimit, Target};
+use shape::{LARGEST_WORKGROUP, check_extent, check_shape};
+use std::ops::Range;
+
+/// Private memory per lane of kernels whose stack has no static bound, in bytes.
+const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
+/// Private memory of all resident workgroups together, in bytes: as much as AMD's runtime gives to all
+/// waves of a device (`GpuAgent::InitScratchPool` of ROCr), and offsets of waves have 32 bits.
+const PRIVATE_MEMORY: u64 = 4 << 30;
+
+/// A dispatch made ready.
+#[derive(Debug)]
+pub struct Launch {
+    /// What its waves execute by.
+    pub machine: Machine,
+    target: Target,
+    descriptor: Descriptor,
+    /// Device address of the first instruction that waves execute.
+    start: u64,
+    /// Arguments that waves find in user SGPRs.
+    preloaded: Vec<u32>,
+    grid: Dim3,
+    workgroup: Dim3,
+    /// LDS of a workgroup, in bytes.
+    pub lds_bytes: u32,
+    places: Places,
+    /// What of its memory is the launch's own.
+    owned: Vec<Address>,
+    scratch: Scratch,
+    /// How many of its workgroups the device keeps resident.
+    pub residency: Residency,
+}
+
+/// A launch whose kernel is known and whose shape is possible.
+struct Checked {
+    descriptor: Descriptor,
+    /// Device address of the first instruction that waves execute.
+    start: u64,
+    grid: Dim3,
+    workgroup: Dim3,
+    lds_bytes: u32,
+    /// Least private memory of a work-item.
+    private_bytes: u32,
+    /// Workgroups that are resident at least.
+    least_resident: u32,
+}
+
+/// Where in memory lies what a kernel gets the addresses of.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Its arguments.
+    pub kernarg: Address,
+    /// Its packet.
+    pub packet: Address,
+    /// Its queue, `amd_queue_t`.
+    pub queue: Address,
+    /// Number of the packet in its queue.
+    pub dispatch_id: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Scratch {
+    base: Address,
+    bytes: u64,
+    bytes_per_lane: u32,
+    bytes_per_wave: u64,
+}
+
+impl Launch {
+    /// Checks a dispatch against its kernel and places what it needs in memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
+    pub fn prepare(
+        dispatch: &Dispatch,
+        kernel: &Kernel,
+        start: u64,
+        target: &Target,
+        policy: Policy,
+        space: &mut AddressSpace,
+    ) -> Result<Launch, DeviceError> {
+        let refuse =
+            |reason: String| DeviceError::BadLaunch { kernel: kernel.name.to_string(), reason };
+        check_shape(dispatch, kernel).map_err(refuse)?;
+        let descriptor = kernel.descriptor.clone();
+        let needed = u64::from(descriptor.kernarg_size).max(descriptor.kernarg_preload.end_bytes());
+        if (dispatch.kernarg.len() as u64) < needed {
+            return Err(refuse(format!(
+                "its arguments take {needed} bytes, {} are given",
+                dispatch.kernarg.len()
+            )));
+        }
+        let checked = Checked {
+            start,
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+            lds_bytes: descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds),
+            private_bytes: policy.private_bytes,
+            least_resident: policy.resident_workgroups,
+            descriptor,
+        };
+        let places = Places {
+            kernarg: space.allocate(dispatch.kernarg.len().max(1) as u64)?,
+            packet: space.allocate(KernelPacket::SIZE as u64)?,
+            queue: space.allocate(256)?,
+            dispatch_id: 0,
+        };
+        space.write(places.kernarg, &dispatch.kernarg)?;
+        let own = [places.kernarg, places.packet, places.queue];
+        let placed = Launch::place(checked, target, places, space, refuse);
+        if placed.is_err() {
+            own.into_iter().try_for_each(|address| space.free(address))?;
+        }
+        let mut launch = placed?;
+        launch.owned.extend(own);
+        space.write(places.packet, &launch.packet().to_bytes())?;
+        space.write(Address(places.queue.0 + 0x40), &aperture_bytes())?;
+        Ok(launch)
+    }
+
+    /// Makes a dispatch ready whose memory is there already but for scratch: that of a packet.
+    ///
+    /// # Errors
+    /// [`DeviceError::BadLaunch`], [`DeviceError::OutOfMemory`].
+    pub fn of_packet(
+        packet: &KernelPacket,
+        places: Places,
+        descriptor: Descriptor,
+        target: &Target,
+        policy: Policy,
+        space: &mut AddressSpace,
+    ) -> Result<Launch, DeviceError> {
+        let kernel = packet.kernel;
+        let refuse = |reason: String| DeviceError::BadLaunch { kernel: kernel.to_string(), reason };
+        let KernelPacket { grid, workgroup, lds_bytes, .. } = *packet;
+        check_extent(grid, workgroup, LARGEST_WORKGROUP).map_err(refuse)?;
+        let checked = Checked {
+            start: descriptor.start().0,
+            grid,
+            workgroup,
+            lds_bytes,
+            private_bytes: policy.private_bytes.max(packet.private_bytes),
+            least_resident: policy.resident_workgroups,
+            descriptor,
+        };
+        Launch::place(checked, target, places, space, refuse)
+    }
+
+    /// Checks what a device of this target can run, and places scratch.
+    fn place(
+        checked: Checked,
+        target: &Target,
+        places: Places,
+        space: &mut AddressSpace,
+        refuse: impl Fn(String) -> DeviceError,
+    ) -> Result<Launch, DeviceError> {
+        let Checked { descriptor, start, grid, workgroup, lds_bytes, .. } = checked;
+        let wave_size = descriptor.wavefront_size() as u8;
+        if !target.wave_sizes().contains(&wave_size) {
+            return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
+        }
+        let most = target.lds_bytes();
+        if lds_bytes > most {
+            return Err(refuse(format!(
+                "it needs {lds_bytes} bytes of LDS, a workgroup can have {most}"
+            )));
+        }
+        let mut launch = Launch {
+            machine: machine(&descriptor, target),
+            target: target.clone(),
+            start,
+            preloaded: Vec::new(),
+            grid,
+            workgroup,
+            lds_bytes,
+            places,
+            owned: Vec::new(),
+            scratch: Scratch::default(),
+            residency: Residency { workgroups: 1, limit: ResidencyLimit::Waves },
+            descriptor,
+        };
+        launch.preloaded = launch.preload(space)?;
+        launch.residency = launch.residency_of_registers(checked.least_resident)?;
+        launch.place_scratch(checked.private_bytes, space)?;
+        if launch.scratch.bytes > 0 {
+            launch.owned.push(launch.scratch.base);
+        }
+        Ok(launch)
+    }
+
+    /// How many workgroups are resident by their registers and LDS: one and `least` at least,
+    /// whatever the descriptor says.
+    fn residency_of_registers(&self, least: u32) -> Result<Residency, DeviceError> {
+        let rsrc1 = &self.descriptor.rsrc1;
+        let allocation = Allocation {
+            waves: self.waves_of(self.workgroup),
+            wave_size: self.machine.lanes,
+            vgprs: rsrc1.vgprs,
+            sgprs: rsrc1.sgprs,
+            lds_bytes: self.lds_bytes,
+            workgroup_processor_mode: rsrc1.workgroup_processor_mode,
+        };
+        let residency = self.target.residency(&allocation).ok_or_else(|| {
+            DeviceError::Internal(format!("{} has no compute units", self.target))
+        })?;
+        Ok(Residency { workgroups: residency.workgroups.max(least).max(1), ..residency })
+    }
+
+    /// Places for workgroups that are resident.
+    pub fn slots(&self) -> usize {
+        u64::from(self.residency.workgroups).min(self.workgroup_count()) as usize
+    }
+
+    /// Gives the launch's memory back.
+    ///
+    /// # Errors
+    /// None that a correct caller sees.
+    pub fn release(&self, space: &mut AddressSpace) -> Result<(), DeviceError> {
+        self.owned.iter().try_for_each(|address| space.free(*address))
+    }
+
+    /// The arguments that are in user SGPRs when waves start, read once for the whole dispatch
+    /// (AMDGPUUsage, "Preloaded Kernel Arguments").
+    fn preload(&self, space: &AddressSpace) -> Result<Vec<u32>, DeviceError> {
+        let initial = self.descriptor.initial_sgprs(&self.target);
+        let Some(own) = initial.iter().find(|own| own.value == InitialValue::Arguments) else {
+            return Ok(Vec::new());
+        };
+        let offset = self.descriptor.kernarg_preload.start_bytes();
+        let mut bytes = vec![0; 4 * usize::from(own.words)];
+        space.read(Address(self.places.kernarg.0.wrapping_add(offset)), &mut bytes)?;
+        let (words, _) = bytes.as_chunks();
+        Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
+    /// Gives private memory to as many workgroups as there is enough for.
+    fn place_scratch(
+        &mut self,
+        private_bytes: u32,
+        space: &mut AddressSpace,
+    ) -> Result<(), DeviceError> {
+        let mut bytes_per_lane = self.descriptor.private_segment_fixed_size.max(private_bytes);
+        if self.descriptor.properties.uses_dynamic_stack {
+            bytes_per_lane = bytes_per_lane.saturating_add(DYNAMIC_STACK_BYTES);
+        }
+        // Waves start at multiples of 1 KiB (AMDGPUUsage, "COMPUTE_TMPRING_SIZE").
+        let wave =
+            (u64::from(bytes_per_lane) * u64::from(self.machine.lanes)).next_multiple_of(1024);
+        let workgroup = wave * u64::from(self.waves_of(self.workgroup));
+        let most = PRIVATE_MEMORY.checked_div(workgroup).unwrap_or(u64::MAX);
+        if most == 0 {
+            return Err(DeviceError::OutOfMemory {
+                bytes: workgroup,
+                reason: "the private memory of a workgroup is limited to 4 GiB".into(),
+            });
+        }
+        if most < u64::from(self.residency.workgroups) {
+            let limit = ResidencyLimit::PrivateMemory(bytes_per_lane);
+            self.residency = Residency { workgroups: most as u32, limit };
+        }
+        let bytes = workgroup * self.slots() as u64;
+        let base = if bytes > 0 { space.reserve(bytes)? } else { Address(0) };
+        self.scratch = Scratch { base, bytes, bytes_per_lane, bytes_per_wave: wave };
+        Ok(())
+    }
+
+    fn packet(&self) -> KernelPacket {
+        KernelPacket {
+            workgroup: self.workgroup,
+            grid: self.grid,
+            private_bytes: self.scratch.bytes_per_lane,
+            lds_bytes: self.lds_bytes,
+            kernarg: self.places.kernarg,
+            ..KernelPacket::default()
+        }
+    }
+
+    /// Workgroups per dimension; the last one of a dimension may be partial.
+    fn workgroups(&self) -> Dim3 {
+        std::array::from_fn(|dimension| self.grid[dimension].div_ceil(self.workgroup[dimension]))
+    }
+
+    /// Number of workgroups.
+    pub fn workgroup_count(&self) -> u64 {
+        self.workgroups().iter().map(|count| u64::from(*count)).product()
+    }
+
+    /// Position of the `index`-th workgroup, x fastest.
+    pub fn position(&self, index: u64) -> Dim3 {
+        let [x, y, _] = self.workgroups().map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
+    }
+
+    /// The order of the workgroup at a position, if the grid has one there.
+    pub fn index(&self, position: Dim3) -> Option<u64> {
+        let workgroups = self.workgroups();
+        let exists = position.iter().zip(workgroups).all(|(place, count)| *place < count);
+        let [x, y, z] = position.map(u64::from);
+        let [columns, rows, _] = workgroups.map(u64::from);
+        exists.then(|| x + columns * (y + rows * z))
+    }
+
+    /// Work-items of a workgroup per dimension, less than asked for at the grid's edge.
+    fn extent(&self, position: Dim3) -> Dim3 {
+        std::array::from_fn(|dimension| {
+            let start = position[dimension] * self.workgroup[dimension];
+            self.workgroup[dimension].min(self.grid[dimension] - start)
+        })
+    }
+
+    fn waves_of(&self, extent: Dim3) -> u32 {
+        extent.iter().product::<u32>().div_ceil(self.machine.lanes.into())
+    }
+
+    /// Waves of a workgroup.
+    pub fn waves(&self, position: Dim3) -> u32 {
+        self.waves_of(self.extent(position))
+    }
+
+    /// The private memory of a workgroup under way.
+    pub fn private_memory(&self, slot: usize) -> Range<u64> {
+        let base = self.scratch.base.0.wrapping_add(self.scratch_offset(slot, 0).into());
+        let waves = u64::from(self.waves_of(self.workgroup));
+        base..base + waves * self.scratch.bytes_per_wave
+    }
+
+    /// Where the private memory of a wave begins in that of the launch, in bytes.
+    fn scratch_offset(&self, slot: usize, index: u32) -> u32 {
+        let waves = u64::from(self.waves_of(self.workgroup));
+        // Less than all private memory.
+        ((slot as u64 * waves + u64::from(index)) * self.scratch.bytes_per_wave) as u32
+    }
+}
+
+/// `group_segment_aperture_base_hi` and `private_segment_aperture_base_hi` of `amd_queue_t`.
+fn aperture_bytes() -> [u8; 8] {
+    let [shared, private] = [crate::memory::aperture::SHARED, crate::memory::aperture::PRIVATE]
+        .map(|base| ((base >> 32) as u32).to_le_bytes());
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&shared);
+    bytes[4..].copy_from_slice(&private);
+    bytes
+}
+
+/// What waves of a kernel execute by.
+fn machine(descriptor: &Descriptor, target: &Target) -> Machine {
+    let machine = Machine::new(target, descriptor.wavefront_size() as u8);
+    match descriptor.shared_vgprs_from() {
+        Some(offset) => machine.with_accumulation(RowIndex(offset)),
+        None => machine,
+    }
+}

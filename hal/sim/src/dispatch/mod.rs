@@ -1,0 +1,15 @@
+//! Dispatches under way: how one starts, the order in which its waves execute, and what watches
+//! them.
+
+pub mod checker;
+pub mod execution;
+pub mod global_sync;
+pub mod launch;
+pub mod observer;
+pub mod policy;
+pub mod schedule;
+mod slots;
+pub mod spare_waves;
+mod stall;
+pub mod wave_state;
+mod workgroup;

@@ -1,0 +1,56 @@
+//! Watching execution: profiles, traces and flips are observers of waves.
+
+use crate::dispatch::wave_state::WaveState;
+use flipwave_device::WaveId;
+use flipwave_isa::{Inst, LaneMask};
+
+/// Sees the instructions that waves execute, and may change the state of the wave between them.
+///
+/// A wave that is not watched runs at full speed, as if there were no observer at all. For one that
+/// is, each call goes through the trait object, so that the interpreter is compiled once for all
+/// observers.
+pub trait Observer {
+    /// Whether this wave is to be watched from its first instruction on.
+    fn watches(&mut self, wave: WaveId) -> bool;
+
+    /// Called before each instruction of a watched wave.
+    fn before(&mut self, _inst: &Inst, _wave: WaveId, _state: &mut WaveState<'_>) {}
+
+    /// Called after each instruction of a watched wave that did not fault.
+    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch;
+}
+
+/// Whether a wave stays watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Call again after the next instruction.
+    On,
+    /// This wave need not be watched any more.
+    Off,
+}
+
+/// One executed instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed<'a> {
+    /// The instruction that was executed, which need not be the one in memory (see
+    /// [`WaveState::replace_instruction`]); its `pc` is the code object's ELF virtual address.
+    pub inst: &'a Inst,
+    /// The wave that executed it.
+    pub wave: WaveId,
+    /// Lanes whose per-lane destinations were written: EXEC as it was before the instruction,
+    /// except for instructions that choose their lanes themselves.
+    pub lanes: LaneMask,
+}
+
+/// The observer that watches nothing.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn watches(&mut self, _: WaveId) -> bool {
+        false
+    }
+
+    fn after(&mut self, _: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
+        Watch::Off
+    }
+}

@@ -1,0 +1,41 @@
+//! What a runtime decides about dispatches.
+
+/// What a runtime may do one way or another, none of which a correct program depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Private memory that every work-item has at least, in bytes; more if its kernel asks for it.
+    pub private_bytes: u32,
+    /// Instructions that a wave executes before the next wave of its workgroup has its turn.
+    pub wave_turn: u64,
+    /// Rounds of turns that a workgroup has before the next one's turn, where few are resident.
+    pub workgroup_turn: u32,
+    /// Workgroups that are resident at least, whatever the kernel allocates.
+    pub resident_workgroups: u32,
+    /// What is done where nothing can happen any more because waves go round in loops.
+    pub stalls: Stalls,
+}
+
+/// What is done about waves that all wait, some of them in loops in which nothing changes. Waves that
+/// only wait at barriers or have halted end the dispatch whatever this says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stalls {
+    /// They are left to the watchdog, whose count does not depend on how workgroups are executed.
+    #[default]
+    Ignore,
+    /// The dispatch ends: nobody else can change memory meanwhile.
+    End,
+    /// They are reported, and the dispatch continues: see [`Execution::take_stall`](super::execution::Execution::take_stall).
+    Report,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            private_bytes: 0,
+            wave_turn: 1024,
+            workgroup_turn: 64,
+            resident_workgroups: 0,
+            stalls: Stalls::Ignore,
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! The order in which waves execute. One thread runs a dispatch, always in the same order:
+//! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end
+//! for long shares the device with the ones after it, so that workgroups may wait for each
+//! other as far as hardware would keep them resident at once.
+//!
+//! The first few are started one by one, each when all others have had long turns, so that
+//! workgroups that do not wait run one after the other. When none of them has ended after that, they
+//! wait, or are long themselves: from then on the resident ones double from round to round, and have
+//! the shorter turns the more they are.
+
+use crate::dispatch::checker::Checker;
+use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
+use crate::dispatch::observer::{Executed, Observer, Watch};
+use crate::dispatch::policy::Stalls;
+use crate::dispatch::stall::{LoopFinder, Watching, explain};
+use crate::dispatch::wave_state::WaveState;
+use crate::dispatch::workgroup::Workgroup;
+use crate::execute::control::Step;
+use crate::execute::step::step;
+use crate::memory::{Footprints, Memory, Recording};
+use crate::translate::program::Program;
+use crate::wave::{Level, Status, Wave};
+use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
+use std::sync::Arc;
+
+/// Workgroups that are started one by one, and have whole turns beside each other.
+const FEW: usize = 8;
+/// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
+const SHORTEST_TURN: u32 = 4;
+
+/// Advances a dispatch. Compiled once for each checker, and called through the trait for each
+/// observer: observers are many, and the interpreter is long.
+pub struct Scheduler<'a, C> {
+    programs: &'a [Arc<Program>],
+    observer: &'a mut dyn Observer,
+    checker: &'a mut C,
+    /// Wave instructions of the dispatch at which it pauses.
+    pause: u64,
+    /// Waves of workgroups that have ended, to be used again.
+    spare: Vec<Wave>,
+}
+
+/// How a workgroup's turn ended.
+enum Turn {
+    /// The dispatch pauses.
+    Paused,
+    /// It is the next workgroup's turn.
+    Over,
+    /// All its waves have ended.
+    Ended,
+}
+
+impl<'a, C: Checker> Scheduler<'a, C> {
+    /// A scheduler that pauses when the dispatch has executed `pause` wave instructions in all.
+    pub fn new(
+        programs: &'a [Arc<Program>],
+        observer: &'a mut dyn Observer,
+        checker: &'a mut C,
+        pause: u64,
+        spare: Vec<Wave>,
+    ) -> Scheduler<'a, C> {
+        Scheduler { programs, observer, checker, pause, spare }
+    }
+
+    /// A wave to be set up.
+    fn wave(spare: &mut Vec<Wave>, level: Level) -> Wave {
+        spare.pop().unwrap_or_else(|| Wave::new(level))
+    }
+
+    /// The waves of a workgroup can be used again.
+    fn put_back(&mut self, mut workgroup: Workgroup) {
+        for program in self.programs {
+            let used = program.rows_used();
+            for wave in &mut workgroup.waves {
+                wave.rows_used = [0, 1].map(|file| wave.rows_used[file].max(used[file]));
+            }
+        }
+        self.spare.append(&mut workgroup.waves);
+    }
+
+    /// Advances a dispatch until it pauses or ends; notes what its workgroups touch if there are
+    /// footprints to add to. Gives back the waves that are not used any more.
+    pub fn run(
+        mut self,
+        execution: &mut Execution,
+        memory: &mut dyn Memory,
+        footprints: Option<&mut Footprints>,
+    ) -> (Progress, Vec<Wave>) {
+        let progress = self.advance(execution, memory, footprints);
+        if matches!(progress, Progress::Ended(_)) {
+            std::mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
+        }
+        (progress, self.spare)
+    }
+
+    fn advance(
+        &mut self,
+        execution: &mut Execution,
+        memory: &mut dyn Memory,
+        mut footprints: Option<&mut Footprints>,
+    ) -> Progress {
+        for state in std::mem::take(&mut execution.put_away) {
+            let level = self.programs[execution.home].level();
+            let spare = &mut self.spare;
+            let workgroup = state.restore(|| Scheduler::<C>::wave(spare, level));
+            execution.resident.push_back(workgroup);
+        }
+        for workgroup in &mut execution.resident {
+            for (wave, watched) in workgroup.waves.iter().zip(&mut workgroup.watched) {
+                *watched = self.observer.watches(wave.id);
+            }
+        }
+        loop {
+            if execution.position.workgroups == 0
+                && let Some(fault) = self.next_round(execution)
+            {
+                for workgroup in &execution.resident {
+                    self.checker.faults(&fault.cause, &workgroup.waves);
+                }
+                return Progress::Ended(Completion::Faulted(fault));
+            }
+            let Some(mut workgroup) = execution.resident.pop_front() else {
+                return Progress::Ended(Completion::Completed(execution.statistics));
+            };
+            let turn = match &mut footprints {
+                None => self.turn(execution, &mut workgroup, memory),
+                Some(footprints) => {
+                    self.recorded_turn(execution, &mut workgroup, memory, footprints)
+                }
+            };
+            match turn {
+                Err(fault) => {
+                    self.checker.faults(&fault.cause, &workgroup.waves);
+                    self.put_back(workgroup);
+                    return Progress::Ended(Completion::Faulted(fault));
+                }
+                Ok(Turn::Paused) => {
+                    execution.resident.push_front(workgroup);
+                    return Progress::Paused;
+                }
+                Ok(Turn::Over) => {
+                    execution.search.look_at(&workgroup);
+                    execution.resident.push_back(workgroup);
+                }
+                Ok(Turn::Ended) => {
+                    execution.search.give_up();
+                    execution.ended += 1;
+                    execution.free.give_back(workgroup.slot);
+                    self.put_back(workgroup);
+                }
+            }
+            let workgroups = execution.position.workgroups - 1;
+            execution.position = Position { workgroups, ..Position::default() };
+        }
+    }
+
+    /// Begins a round: starts workgroups, unless it is certain that nothing can happen any more.
+    fn next_round(&mut self, execution: &mut Execution) -> Option<DeviceFault> {
+        let count = match execution.resident.len() {
+            resident if resident < FEW => 1,
+            resident if execution.ended == 0 => resident,
+            _ => execution.ended,
+        };
+        let started = (0..count).take_while(|_| self.start_next(execution)).count();
+        let has_moved = started + std::mem::take(&mut execution.ended) > 0;
+        execution.position.workgroups = execution.resident.len();
+        if execution.search.is_still(execution.statistics.wave_instructions) {
+            return explain(execution, self.programs);
+        }
+        let stalls = execution.policy.stalls;
+        if execution.search.all_wait()
+            && !has_moved
+            && let Some(fault) = explain(execution, self.programs)
+        {
+            if stalls == Stalls::End {
+                return Some(fault);
+            }
+            let pages = execution.search.take_pages();
+            execution.stall = Some(StallReport { fault, pages });
+        }
+        execution.search.begin_round(has_moved, stalls != Stalls::Ignore);
+        None
+    }
+
+    /// Starts the next workgroup; whether there is one and a place for it.
+    fn start_next(&mut self, execution: &mut Execution) -> bool {
+        if execution.waiting.is_empty() {
+            return false;
+        }
+        let Some(slot) = execution.free.take() else { return false };
+        let Some(index) = execution.waiting.next() else { return false };
+        let launch = &execution.launch;
+        let position = launch.position(index);
+        let level = self.programs[execution.home].level();
+        let mut workgroup = Workgroup {
+            position,
+            slot,
+            waves: Vec::new(),
+            watched: Vec::new(),
+            lds: vec![0; launch.lds_bytes as usize],
+            statistics: Statistics::default(),
+        };
+        for index in 0..launch.waves(position) {
+            let mut wave = Scheduler::<C>::wave(&mut self.spare, level);
+            launch.start(&mut wave, position, index, slot);
+            self.checker.starts(&wave, launch);
+            workgroup.watched.push(self.observer.watches(wave.id));
+            workgroup.waves.push(wave);
+            workgroup.statistics.waves += 1;
+            execution.statistics.waves += 1;
+        }
+        execution.resident.push_back(workgroup);
+        true
+    }
+
+    /// The same as [`Scheduler::turn`], and what the workgroup does goes to its footprint.
+    fn recorded_turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
+        footprints: &mut Footprints,
+    ) -> Result<Turn, DeviceFault> {
+        let footprint = footprints.entry(workgroup.position, workgroup.slot);
+        let private = execution.launch.private_memory(workgroup.slot);
+        let turn = self.turn(execution, workgroup, &mut Recording::new(memory, footprint, private));
+        footprint.statistics = workgroup.statistics;
+        footprint.uses_global_sync = execution.sync.is_used_by(workgroup.position);
+        turn
+    }
+
+    /// Gives each wave of a workgroup its turns.
+    fn turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
+    ) -> Result<Turn, DeviceFault> {
+        let rounds = turn(execution.policy.workgroup_turn, execution.resident.len() + 1);
+        while execution.position.round < rounds {
+            while execution.position.wave < workgroup.waves.len() {
+                self.wave_turn(execution, workgroup, memory)?;
+                if execution.statistics.wave_instructions >= self.pause {
+                    return Ok(Turn::Paused);
+                }
+                execution.position.wave += 1;
+                execution.position.until = None;
+            }
+            if workgroup.waves.iter().all(|wave| wave.status == Status::Ended) {
+                return Ok(Turn::Ended);
+            }
+            workgroup.pass_barrier(self.checker);
+            execution.position.wave = 0;
+            execution.position.round += 1;
+        }
+        Ok(Turn::Over)
+    }
+
+    /// Executes what is left of the turn of the wave whose turn it is.
+    fn wave_turn(
+        &mut self,
+        execution: &mut Execution,
+        workgroup: &mut Workgroup,
+        memory: &mut dyn Memory,
+    ) -> Result<(), DeviceFault> {
+        let index = execution.position.wave;
+        let Workgroup { waves, watched, lds, statistics, .. } = workgroup;
+        let (wave, watched) = (&mut waves[index], &mut watched[index]);
+        if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
+            wave.status = Status::Ready;
+        }
+        if wave.status != Status::Ready {
+            return Ok(());
+        }
+        let turn = wave.executed.saturating_add(execution.policy.wave_turn);
+        let until = *execution.position.until.get_or_insert(turn);
+        let left =
+            self.pause.min(execution.limit).saturating_sub(execution.statistics.wave_instructions);
+        let until = until.min(wave.executed.saturating_add(left));
+        if *watched {
+            execution.search.give_up();
+            let watch = self.run_wave::<true>(execution, statistics, wave, lds, memory, until)?;
+            *watched = watch == Watch::On;
+        } else if execution.search.looks_at(wave.id) {
+            self.look_for_loop(execution, statistics, wave, lds, memory, until)?;
+        }
+        // A wave that is not watched any more has the rest of its turn, so that watching does not
+        // change the order of execution.
+        if !*watched && wave.status == Status::Ready {
+            self.run_wave::<false>(execution, statistics, wave, lds, memory, until)?;
+        }
+        Ok(())
+    }
+
+    /// Executes a wave as [`Scheduler::run_wave`] does, until it is seen whether it goes round in a
+    /// loop.
+    #[cold]
+    #[inline(never)]
+    fn look_for_loop(
+        &mut self,
+        execution: &mut Execution,
+        statistics: &mut Statistics,
+        wave: &mut Wave,
+        lds: &mut [u8],
+        memory: &mut dyn Memory,
+        until: u64,
+    ) -> Result<(), DeviceFault> {
+        let mut pages = execution.search.take_pages();
+        let mut finder = LoopFinder::new(wave, lds);
+        let mut memory = Watching::new(memory, &mut pages);
+        let mut scheduler = Scheduler {
+            programs: self.programs,
+            observer: &mut finder,
+            checker: &mut *self.checker,
+            pause: self.pause,
+            spare: Vec::new(),
+        };
+        scheduler.run_wave::<true>(execution, statistics, wave, lds, &mut memory, until)?;
+        execution.search.note(wave, finder.verdict(), pages);
+        Ok(())
+    }
+
+    /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
+    /// the observer wants to see more of it. What is executed is counted for the dispatch, and for
+    /// the workgroup whose `statistics` these are.
+    #[inline(never)]
+    fn run_wave<const WATCHED: bool>(
+        &mut self,
+        execution: &mut Execution,
+        statistics: &mut Statistics,
+        wave: &mut Wave,
+        lds: &mut [u8],
+        memory: &mut dyn Memory,
+        until: u64,
+    ) -> Result<Watch, DeviceFault> {
+        let programs = self.programs;
+        let mut program = &*programs[execution.home];
+        let before = wave.executed;
+        let mut lane_operations = 0;
+        let mut watch = Watch::On;
+        let mut fault = None;
+        // Outlives the turns of the loop, so that it is dropped only where there is one.
+        let mut replacement = None;
+        while wave.executed < until {
+            let pc = wave.pc;
+            let op = match program.fetch(pc) {
+                Ok(op) => op,
+                Err(cause) => match programs.iter().find(|other| other.contains(pc)) {
+                    Some(other) if !program.contains(pc) => {
+                        program = other;
+                        continue;
+                    }
+                    _ => {
+                        fault = Some((pc, cause));
+                        break;
+                    }
+                },
+            };
+            self.checker.before(wave, op, memory);
+            if WATCHED {
+                let id = wave.id;
+                let state = WaveState::new(wave, memory, lds, program);
+                self.observer.before(&op.inst, id, &mut state.replaceable(&mut replacement));
+                if wave.pc != pc {
+                    replacement = None;
+                    continue;
+                }
+                wave.written_lanes = None;
+            }
+            let op = match &replacement {
+                None => op,
+                Some(Ok(other)) => other,
+                Some(Err(cause)) => {
+                    fault = Some((pc, cause.clone()));
+                    break;
+                }
+            };
+            let exec = wave.exec();
+            wave.pc = pc.wrapping_add(op.size.into());
+            wave.executed += 1;
+            lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
+            match step(wave, op, memory, lds) {
+                Step::Next => {}
+                Step::Barrier => wave.wait(Status::AtBarrier, pc),
+                Step::Sync(request) => {
+                    if !execution.sync.request(wave.id, request) {
+                        wave.wait(Status::AtGlobalSync, pc);
+                    }
+                }
+                Step::Halted => wave.wait(Status::Halted, pc),
+                Step::Ended => wave.status = Status::Ended,
+                Step::Fault(cause) => {
+                    fault = Some((pc, cause));
+                    break;
+                }
+            }
+            if WATCHED {
+                let lanes = wave.written_lanes.unwrap_or(exec);
+                let event = Executed { inst: &op.inst, wave: wave.id, lanes };
+                let mut state = WaveState::new(wave, memory, lds, program);
+                watch = self.observer.after(&event, &mut state);
+                if replacement.is_some() {
+                    replacement = None;
+                }
+                if watch == Watch::Off {
+                    break;
+                }
+            }
+            if wave.status != Status::Ready {
+                break;
+            }
+        }
+        for statistics in [&mut execution.statistics, statistics] {
+            statistics.wave_instructions += wave.executed - before;
+            statistics.lane_operations += lane_operations;
+        }
+        if let Some((pc, cause)) = fault {
+            return Err(fault_at(program, pc, wave.id, cause));
+        }
+        if execution.statistics.wave_instructions >= execution.limit && wave.status == Status::Ready
+        {
+            let executed = execution.statistics.wave_instructions;
+            return Err(fault_at(program, wave.pc, wave.id, FaultCause::Watchdog { executed }));
+        }
+        Ok(watch)
+    }
+}
+
+/// Rounds of a workgroup's turn beside so many others, where `whole` are those of a whole turn.
+fn turn(whole: u32, resident: usize) -> u32 {
+    if resident <= FEW {
+        return whole;
+    }
+    let share = u64::from(whole) * FEW as u64 / resident as u64;
+    whole.min(SHORTEST_TURN.max(share as u32))
+}
+
+fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {
+    let pc = if program.contains(pc) { program.virtual_address(pc) } else { flipwave_isa::Pc(pc) };
+    DeviceFault { cause, place: WaveLocation { pc, wave } }
+}

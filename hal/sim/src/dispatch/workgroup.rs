@@ -1,0 +1,91 @@
+//! A workgroup under way.
+
+use crate::dispatch::checker::Checker;
+use crate::wave::copy::WaveCopy;
+use crate::wave::{Status, Wave};
+use flipwave_device::{Dim3, Statistics};
+
+/// A workgroup under way.
+#[derive(Clone, Debug)]
+pub struct Workgroup {
+    /// Its position in the grid.
+    pub position: Dim3,
+    /// Its place among the workgroups under way.
+    pub slot: usize,
+    /// Its waves.
+    pub waves: Vec<Wave>,
+    /// Which waves the observer watches.
+    pub watched: Vec<bool>,
+    /// Its LDS.
+    pub lds: Vec<u8>,
+    /// What it has executed.
+    pub statistics: Statistics,
+}
+
+impl Workgroup {
+    /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
+    /// that have ended do not count (ISA manual, "S_BARRIER").
+    pub fn pass_barrier(&mut self, checker: &mut impl Checker) {
+        if self.waves.iter().any(|wave| !matches!(wave.status, Status::AtBarrier | Status::Ended)) {
+            return;
+        }
+        checker.passes_barrier(&self.waves);
+        for wave in &mut self.waves {
+            if wave.status == Status::AtBarrier {
+                wave.status = Status::Ready;
+            }
+        }
+    }
+}
+
+/// A workgroup put away: no more memory than its state takes.
+#[derive(Clone, Debug)]
+pub struct WorkgroupCopy {
+    /// Its position in the grid.
+    pub position: Dim3,
+    slot: usize,
+    waves: Vec<WaveCopy>,
+    lds: Vec<u8>,
+    /// What it has executed.
+    pub statistics: Statistics,
+}
+
+impl WorkgroupCopy {
+    /// The state of a workgroup.
+    pub fn of(workgroup: &Workgroup) -> WorkgroupCopy {
+        WorkgroupCopy {
+            position: workgroup.position,
+            slot: workgroup.slot,
+            waves: workgroup.waves.iter().map(WaveCopy::of).collect(),
+            lds: workgroup.lds.clone(),
+            statistics: workgroup.statistics,
+        }
+    }
+
+    /// Bytes of registers and LDS.
+    pub fn state_bytes(&self) -> u64 {
+        self.waves.iter().map(WaveCopy::state_bytes).sum::<u64>() + self.lds.len() as u64
+    }
+
+    /// Instructions that one of its waves has executed.
+    pub fn executed(&self, wave: u32) -> Option<u64> {
+        self.waves.get(wave as usize).map(WaveCopy::executed)
+    }
+
+    /// The workgroup, none of whose waves is watched, in waves that `wave` gives.
+    pub fn restore(&self, mut wave: impl FnMut() -> Wave) -> Workgroup {
+        let restore = |copy: &WaveCopy| {
+            let mut wave = wave();
+            copy.restore(&mut wave);
+            wave
+        };
+        Workgroup {
+            position: self.position,
+            slot: self.slot,
+            watched: vec![false; self.waves.len()],
+            waves: self.waves.iter().map(restore).collect(),
+            lds: self.lds.clone(),
+            statistics: self.statistics,
+        }
+    }
+}

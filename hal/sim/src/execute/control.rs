@@ -1,0 +1,162 @@
+//! What changes the course of a wave: branches, calls, barriers, traps, the end.
+
+use crate::execute::hardware_register;
+use crate::execute::operand::scalar_word;
+use crate::instruction::Op;
+use crate::instruction::control::{Condition, Control};
+use crate::instruction::sync::{SyncOperation, SyncRequest};
+use crate::wave::{Mode, ScalarIndex, Wave};
+use flipwave_device::FaultCause;
+use flipwave_isa::LaneMask;
+
+/// What comes after an instruction.
+#[derive(Debug)]
+pub enum Step {
+    /// The instruction at the wave's PC.
+    Next,
+    /// The wave waits at a barrier.
+    Barrier,
+    /// The wave asks for a resource of global wave sync.
+    Sync(SyncRequest),
+    /// The wave has halted itself.
+    Halted,
+    /// The wave has ended.
+    Ended,
+    /// The device stops the dispatch.
+    Fault(FaultCause),
+}
+
+/// The encoding of `s_code_end`.
+const CODE_END: u32 = 0xbf9f_0000;
+
+/// Executes a control operation. The wave's PC is that of the next instruction already.
+#[inline(always)]
+pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
+    let target = wave.pc.wrapping_add_signed(op.immediate.wrapping_mul(4));
+    match control {
+        Control::Nothing => {}
+        Control::Branch(condition) => {
+            let taken = match condition {
+                Condition::Always => true,
+                Condition::Scc(set) => wave.scc == set,
+                Condition::VccZero(zero) => (wave.vcc() == 0) == zero,
+                Condition::ExecZero(zero) => (wave.exec() == LaneMask::EMPTY) == zero,
+            };
+            if taken {
+                wave.pc = target;
+            }
+        }
+        Control::EndProgram => return Step::Ended,
+        Control::Barrier => return Step::Barrier,
+        Control::Trap => return Step::Fault(FaultCause::Trap { id: op.immediate as u8 }),
+        Control::GetPc => wave.write_scalar_pair(op.scalar_destination, wave.pc),
+        Control::SetPc => wave.pc = register_target(wave, op),
+        Control::SwapPc => {
+            let target = register_target(wave, op);
+            wave.write_scalar_pair(op.scalar_destination, wave.pc);
+            wave.pc = target;
+        }
+        Control::Call => {
+            wave.write_scalar_pair(op.scalar_destination, wave.pc);
+            wave.pc = target;
+        }
+        Control::SetRegister => set_register(wave, op),
+        Control::Fork => fork(wave, op, target),
+        Control::ForkToRegister => {
+            let [low, high] = op.sources[1].words;
+            let target =
+                u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+            fork(wave, op, target & !3);
+        }
+        Control::Join => join(wave, op),
+        Control::SkipVectors => {
+            let bit = scalar_word(wave, op.sources[1].words[0]) & 31;
+            let skip = scalar_word(wave, op.sources[0].words[0]) >> bit & 1;
+            wave.mode = Mode(wave.mode.0 & !Mode::SKIP_VECTORS | (skip * Mode::SKIP_VECTORS));
+        }
+        Control::Kill if op.immediate & 1 != 0 => return Step::Ended,
+        Control::Halt if op.immediate & 1 != 0 => return Step::Halted,
+        Control::HaltAlways => return Step::Halted,
+        Control::Kill | Control::Halt => {}
+        Control::Sync(operation) => return Step::Sync(sync_request(wave, op, operation)),
+        Control::CodeEnd => {
+            return Step::Fault(FaultCause::IllegalInstruction { word: CODE_END });
+        }
+    }
+    Step::Next
+}
+
+/// Takes both ways of a branch: the one that fewer lanes take now, the other when they join (ISA
+/// manual, "S_CBRANCH_G_FORK"). What is left to do lies in SGPRs, four for each entry of the
+/// stack: the lanes, then the address.
+#[cold]
+#[inline(never)]
+fn fork(wave: &mut Wave, op: &Op, target: u64) {
+    let [low, high] = op.sources[0].words;
+    let mask = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+    let exec = wave.exec().0;
+    let (taken, not_taken) = (mask & exec, !mask & exec);
+    if taken == exec {
+        wave.pc = target;
+    } else if not_taken != exec {
+        let (now, pc, later, later_pc) = if not_taken.count_ones() < taken.count_ones() {
+            (not_taken, wave.pc, taken, target)
+        } else {
+            (taken, target, not_taken, wave.pc)
+        };
+        let depth = wave.mode.branch_depth();
+        let entry = ScalarIndex(depth as u8 * 4);
+        wave.write_scalar_pair(entry, later);
+        wave.write_scalar_pair(ScalarIndex(entry.0 + 2), later_pc);
+        wave.mode = wave.mode.with_branch_depth(depth + 1);
+        wave.set_exec(LaneMask(now));
+        wave.pc = pc;
+    }
+}
+
+/// Continues after the join if the stack is as deep as before the fork, else takes the way that
+/// was left (ISA manual, "S_CBRANCH_JOIN"). The stack's depth has three bits. EXEC stays that of
+/// the way that was taken last: programs save it before a fork and restore it after the join.
+#[cold]
+#[inline(never)]
+fn join(wave: &mut Wave, op: &Op) {
+    let depth = wave.mode.branch_depth();
+    if depth == scalar_word(wave, op.sources[0].words[0]) {
+        return;
+    }
+    let depth = depth.wrapping_sub(1) & 7;
+    wave.mode = wave.mode.with_branch_depth(depth);
+    let entry = ScalarIndex(depth as u8 * 4);
+    wave.set_exec(LaneMask(wave.scalar_pair(entry)));
+    wave.pc = wave.scalar_pair(ScalarIndex(entry.0 + 2)) & !3;
+}
+
+/// The resource is named by M0[21:16] and the offset; the number comes from the first active lane,
+/// lane 0 where none is active.
+#[cold]
+#[inline(never)]
+fn sync_request(wave: &Wave, op: &Op, operation: SyncOperation) -> SyncRequest {
+    let lane = wave.exec().nth(0).map_or(0, |lane| usize::from(lane.0));
+    let value = match op.sources[0].row() {
+        Some(row) => wave.row(row).0[lane],
+        None => scalar_word(wave, op.sources[0].words[0]),
+    };
+    let base = wave.scalar(ScalarIndex::M0) >> 16 & 63;
+    SyncRequest { operation, resource: base.wrapping_add(op.immediate as u32), value }
+}
+
+/// The address in a register pair; its two lowest bits are ignored.
+fn register_target(wave: &Wave, op: &Op) -> u64 {
+    let [low, high] = op.sources[0].words;
+    (u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32) & !3
+}
+
+fn set_register(wave: &mut Wave, op: &Op) {
+    let value = scalar_word(wave, op.sources[0].words[0]);
+    hardware_register::write(wave, u32::from(op.immediate as u16), value);
+}
+
+/// The lowest register that a relative move reads or writes.
+pub fn relative(index: ScalarIndex, wave: &Wave) -> ScalarIndex {
+    ScalarIndex((u32::from(index.0).wrapping_add(wave.scalar(ScalarIndex::M0)) & 127) as u8)
+}

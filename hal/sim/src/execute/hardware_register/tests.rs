@@ -1,0 +1,25 @@
+use super::*;
+use crate::wave::Level;
+
+/// `hwreg(id, offset, width)` as the assembler encodes it.
+fn hwreg(id: u32, offset: u32, width: u32) -> u32 {
+    id | offset << 6 | (width - 1) << 11
+}
+
+#[test]
+fn fields_of_mode_are_written_alone() {
+    let mut wave = Wave::new(Level::Plain);
+    wave.mode = Mode(0x3f0);
+    write(&mut wave, hwreg(1, 4, 2), 0);
+    assert_eq!(wave.mode.0, 0x3c0);
+    assert_eq!(read(&wave, hwreg(1, 6, 2)), 3);
+    write(&mut wave, hwreg(1, 0, 32), 0xffff_ffff);
+    assert_eq!(wave.mode.0, 0xffff_ffff);
+}
+
+#[test]
+fn other_registers_are_not_written() {
+    let mut wave = Wave::new(Level::Plain);
+    write(&mut wave, hwreg(2, 0, 32), 0xffff_ffff);
+    assert_eq!(wave.mode.0, 0);
+}

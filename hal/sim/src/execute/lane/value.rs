@@ -1,0 +1,210 @@
+//! What one lane computes with, and how it is read from rows of words.
+
+use crate::wave::Row;
+use half::f16;
+
+/// How a source is to be understood where a modifier changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One word of bits, an integer or a single-precision number.
+    Word,
+    /// Single precision, whose denormals may be flushed.
+    F32,
+    /// The low half word, half precision.
+    F16,
+    /// The low half word, integer.
+    Half,
+    /// Two words.
+    Wide,
+    /// Double precision.
+    F64,
+    /// Single precision, or half precision in the half word that the source selects; read as
+    /// single precision (`v_fma_mix`).
+    Mixed,
+    /// Two halves of a word, each with its own selects and signs.
+    Packed,
+    /// Two words, each with its own selects and signs.
+    PackedWords,
+    /// One bit per lane from a scalar register pair.
+    Mask,
+}
+
+impl Kind {
+    /// 32-bit words of a register operand of this kind.
+    pub fn words(self) -> u8 {
+        match self {
+            Kind::Wide | Kind::F64 | Kind::PackedWords | Kind::Mask => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// The rows of one source: the second is used by two-word kinds.
+pub type SourceRows<'a> = [&'a Row; 2];
+
+/// A value that one lane reads.
+pub trait LaneValue: Copy {
+    /// How it lies in registers.
+    const KIND: Kind;
+
+    /// The lane's value.
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self;
+
+    /// The value's bits if it is a NaN, quieted.
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        None
+    }
+}
+
+/// Two elements of a packed operation, the low one first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair<T>(pub T, pub T);
+
+/// A source of a mixed-precision operation, already single precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixed(pub f32);
+
+/// A 16-bit result that goes to the low half of its register and leaves the high half as it is.
+/// Most 16-bit operations of gfx9 clear the high half instead; the ones that came with gfx9
+/// (and `v_mac_f16` and its forms with a literal) keep it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LowHalf<T>(pub T);
+
+/// A 16-bit result that goes to the high half of its register and leaves the low half as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HighHalf<T>(pub T);
+
+macro_rules! word_value {
+    ($($type:ty, $kind:ident, $word:ident => $load:expr;)*) => {$(
+        impl LaneValue for $type {
+            const KIND: Kind = Kind::$kind;
+            #[inline(always)]
+            fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+                let $word = rows[0].0[lane];
+                $load
+            }
+        }
+    )*};
+}
+
+word_value! {
+    u32, Word, word => word;
+    i32, Word, word => word as i32;
+    u16, Half, word => word as u16;
+    i16, Half, word => word as i16;
+    Pair<u16>, Packed, word => Pair(word as u16, (word >> 16) as u16);
+    Pair<i16>, Packed, word => Pair(word as i16, (word >> 16) as i16);
+    Pair<f16>, Packed, word =>
+        Pair(f16::from_bits(word as u16), f16::from_bits((word >> 16) as u16));
+    bool, Mask, word => word != 0;
+}
+
+/// Two words of a lane.
+#[inline(always)]
+pub fn wide(rows: SourceRows<'_>, lane: usize) -> u64 {
+    u64::from(rows[0].0[lane]) | (u64::from(rows[1].0[lane]) << 32)
+}
+
+macro_rules! wide_value {
+    ($($type:ty, $kind:ident, $bits:ident => $load:expr;)*) => {$(
+        impl LaneValue for $type {
+            const KIND: Kind = Kind::$kind;
+            #[inline(always)]
+            fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+                let $bits = wide(rows, lane);
+                $load
+            }
+        }
+    )*};
+}
+
+wide_value! {
+    u64, Wide, bits => bits;
+    i64, Wide, bits => bits as i64;
+    Pair<f32>, PackedWords, bits =>
+        Pair(f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32));
+    Pair<u32>, PackedWords, bits => Pair(bits as u32, (bits >> 32) as u32);
+}
+
+impl LaneValue for f32 {
+    const KIND: Kind = Kind::F32;
+    #[inline(always)]
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+        f32::from_bits(rows[0].0[lane])
+    }
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        self.is_nan().then_some(u64::from(self.to_bits() | 1 << 22))
+    }
+}
+
+impl LaneValue for Mixed {
+    const KIND: Kind = Kind::Mixed;
+    #[inline(always)]
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+        Mixed(f32::from_bits(rows[0].0[lane]))
+    }
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        self.0.quiet_nan()
+    }
+}
+
+impl LaneValue for f16 {
+    const KIND: Kind = Kind::F16;
+    #[inline(always)]
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+        f16::from_bits(rows[0].0[lane] as u16)
+    }
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        self.is_nan().then_some(u64::from(self.to_bits() | 1 << 9))
+    }
+}
+
+impl LaneValue for f64 {
+    const KIND: Kind = Kind::F64;
+    #[inline(always)]
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+        f64::from_bits(wide(rows, lane))
+    }
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        self.is_nan().then_some(self.to_bits() | 1 << 51)
+    }
+}
+
+/// The sources of an operation.
+pub trait Arguments: Copy {
+    /// The kind of each.
+    const KINDS: &'static [Kind];
+
+    /// One lane's values.
+    fn load(rows: &[SourceRows<'_>; 4], lane: usize) -> Self;
+
+    /// The NaN that a floating-point result takes over: the first source that is one, quieted.
+    fn first_nan(self) -> Option<u64>;
+}
+
+macro_rules! arguments {
+    ($($type:ident $value:ident $index:literal),*) => {
+        impl<$($type: LaneValue),*> Arguments for ($($type,)*) {
+            const KINDS: &'static [Kind] = &[$($type::KIND),*];
+            #[inline(always)]
+            fn load(rows: &[SourceRows<'_>; 4], lane: usize) -> Self {
+                ($($type::load(rows[$index], lane),)*)
+            }
+            #[inline(always)]
+            fn first_nan(self) -> Option<u64> {
+                let ($($value,)*) = self;
+                None$(.or_else(|| $value.quiet_nan()))*
+            }
+        }
+    };
+}
+
+arguments!(A a 0);
+arguments!(A a 0, B b 1);
+arguments!(A a 0, B b 1, C c 2);
+arguments!(A a 0, B b 1, C c 2, D d 3);

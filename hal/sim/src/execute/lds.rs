@@ -1,0 +1,349 @@
+//! The local data share: loads, stores, atomics, and the lane exchanges that run through it.
+//! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
+//! "LDS out-of-range behavior").
+
+use crate::execute::lane_access;
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::{Element, Op};
+use crate::memory::atomic::Atomic;
+use crate::wave::level::at_each_level;
+use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_device::{Address, FaultCause};
+use flipwave_isa::Lane;
+
+/// Bytes at an LDS address, zero where they are out of range.
+pub fn read(lds: &[u8], at: u32, length: usize) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let start = at as usize;
+    if let Some(range) = start.checked_add(length).and_then(|end| lds.get(start..end)) {
+        bytes[..length].copy_from_slice(range);
+    }
+    bytes
+}
+
+/// Writes at an LDS address, if in range.
+pub fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
+    let start = at as usize;
+    if let Some(range) = start.checked_add(bytes.len()).and_then(|end| lds.get_mut(start..end)) {
+        range.copy_from_slice(bytes);
+    }
+}
+
+/// Reads, modifies and writes one LDS word; gives the old value. The operands are the data and
+/// what is compared with or cleared.
+pub fn modify(
+    lds: &mut [u8],
+    at: u32,
+    lane: Lane,
+    atomic: Atomic,
+    [data, second]: [u64; 2],
+) -> Result<u64, FaultCause> {
+    let length = usize::from(atomic.bytes);
+    if !(at as usize).is_multiple_of(length) {
+        return Err(FaultCause::Misaligned {
+            address: Address(crate::memory::aperture::SHARED + u64::from(at)),
+            alignment: u32::from(atomic.bytes),
+            lane: Some(lane),
+        });
+    }
+    let old = u64_of(&read(lds, at, length));
+    write(lds, at, &atomic.apply(old, data, second).to_le_bytes()[..length]);
+    Ok(old)
+}
+
+at_each_level! {
+    /// Executes an LDS operation.
+    pub fn execute(wave: &mut Wave, op: &Op, access: LdsAccess, lds: &mut [u8])
+        -> Result<(), FaultCause> = execute_access;
+}
+
+#[inline(always)]
+fn execute_access(
+    wave: &mut Wave,
+    op: &Op,
+    access: LdsAccess,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let exec = wave.exec();
+    match access {
+        LdsAccess::Read(Element::Words(words)) => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            read_words(wave, op, words, &addresses, [0], lds);
+        }
+        LdsAccess::Read(element) => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let bytes = read(lds, addresses.0[index], element.bytes());
+                let loaded = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
+                let word = &mut wave.row_mut(op.destination).0[index];
+                *word = element.extend(loaded, *word);
+            }
+        }
+        LdsAccess::Read2 { words, scale } => {
+            let bases = addresses(wave, op, 0);
+            let elements = two_offsets(op).map(|at| at * scale);
+            read_words(wave, op, words, &bases, elements, lds);
+        }
+        LdsAccess::Write(element) => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            write_element(wave, op, 1, element, &addresses, lds);
+        }
+        LdsAccess::Write2 { words, scale } => {
+            let [first, second] = two_offsets(op).map(|at| addresses(wave, op, at * scale));
+            write_element(wave, op, 1, Element::Words(words), &first, lds);
+            write_element(wave, op, 2, Element::Words(words), &second, lds);
+        }
+        LdsAccess::Atomic { atomic, returns } => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let first = data(wave, op, 1, atomic.bytes, index);
+                // Two operands: what is compared with or cleared comes first.
+                let operands = if atomic.has_second_operand() {
+                    [data(wave, op, 2, atomic.bytes, index), first]
+                } else {
+                    [first, 0]
+                };
+                let old = modify(lds, addresses.0[index], lane, atomic, operands)?;
+                if returns {
+                    write_lane(wave, op.destination, index, old, atomic.bytes);
+                }
+            }
+        }
+        LdsAccess::Exchange2 { atomic, scale } => {
+            let offsets = two_offsets(op).map(|at| at * scale);
+            let addresses = offsets.map(|offset| addresses(wave, op, offset));
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let new = [1, 2].map(|source| data(wave, op, source, atomic.bytes, index));
+                for which in [0, 1] {
+                    let operands = [new[which], 0];
+                    let old = modify(lds, addresses[which].0[index], lane, atomic, operands)?;
+                    let skip = which as u16 * u16::from(atomic.bytes / 4);
+                    write_lane(wave, op.destination.plus(skip), index, old, atomic.bytes);
+                }
+            }
+        }
+        LdsAccess::ExchangeIf => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                let at = addresses.0[index] & !7;
+                let old = u64_of(&read(lds, at, 8));
+                let new = data(wave, op, 1, 8, index);
+                for half in 0..2 {
+                    let word = (new >> (32 * half)) as u32;
+                    if word >> 31 != 0 {
+                        let at = at.wrapping_add(4 * half);
+                        write(lds, at, &(word & 0x7fff_ffff).to_le_bytes());
+                    }
+                }
+                write_lane(wave, op.destination, index, old, 8);
+            }
+        }
+        LdsAccess::ReadByThread => {
+            let addresses = by_thread(wave, op);
+            read_words(wave, op, 1, &addresses, [0], lds);
+        }
+        LdsAccess::WriteByThread => {
+            let addresses = by_thread(wave, op);
+            write_element(wave, op, 1, Element::Words(1), &addresses, lds);
+        }
+        LdsAccess::Count { subtract } => {
+            let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
+            let bytes = read(lds, at, 4);
+            let old = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
+            let count = exec.count();
+            let new = if subtract { old.wrapping_sub(count) } else { old.wrapping_add(count) };
+            write(lds, at, &new.to_le_bytes());
+            wave.write_row(op.destination, &Row::splat(old));
+        }
+        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => {
+            exchange(wave, op, access);
+        }
+    }
+    Ok(())
+}
+
+/// The first eight bytes.
+fn u64_of(bytes: &[u8; 16]) -> u64 {
+    u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[byte]))
+}
+
+fn write_lane(wave: &mut Wave, destination: RowIndex, lane: usize, value: u64, bytes: u8) {
+    wave.row_mut(destination).0[lane] = value as u32;
+    if bytes == 8 {
+        wave.row_mut(destination.plus(1)).0[lane] = (value >> 32) as u32;
+    }
+}
+
+/// The address of each lane where M0 has the first: M0[15:0] and the offset, then four bytes per
+/// lane (ISA manual, "DS_READ_ADDTID_B32").
+pub fn by_thread(wave: &Wave, op: &Op) -> Row {
+    let first = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
+    Row(std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)))
+}
+
+/// The two offsets that some operations have in the place of one.
+#[inline(always)]
+pub fn two_offsets(op: &Op) -> [u32; 2] {
+    [op.immediate as u32 & 0xff, op.immediate as u32 >> 8 & 0xff]
+}
+
+/// The address of each lane.
+#[inline(always)]
+pub fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
+    let mut addresses = Row::splat(offset);
+    if let Some(row) = op.sources[0].row() {
+        let row = wave.row(row);
+        for lane in 0..LANES {
+            addresses.0[lane] = row.0[lane].wrapping_add(offset);
+        }
+    }
+    addresses
+}
+
+/// Reads elements of `words` words into the destination, one after the other: each lies so many
+/// bytes after the lane's address. One that is partly out of range gives zero as a whole.
+#[inline(always)]
+fn read_words<const ELEMENTS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    words: u8,
+    addresses: &Row,
+    elements: [u32; ELEMENTS],
+    lds: &[u8],
+) {
+    let all = words * ELEMENTS as u8;
+    let done = match all {
+        1 => read_rows::<1, ELEMENTS>(wave, op, addresses, elements, lds),
+        2 => read_rows::<2, ELEMENTS>(wave, op, addresses, elements, lds),
+        3 => read_rows::<3, ELEMENTS>(wave, op, addresses, elements, lds),
+        _ => read_rows::<4, ELEMENTS>(wave, op, addresses, elements, lds),
+    };
+    if done {
+        return;
+    }
+    for lane in wave.exec().lanes() {
+        let index = usize::from(lane.0);
+        let rows = wave.rows_mut(op.destination, all).0.chunks_mut(words.into());
+        for (rows, element) in rows.zip(elements) {
+            let at = addresses.0[index].wrapping_add(element);
+            let bytes = read(lds, at, usize::from(words) * 4);
+            for (row, bytes) in rows.iter_mut().zip(bytes.chunks_exact(4)) {
+                row.0[index] = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
+        }
+    }
+}
+
+/// The same for all lanes at once; `false`, and nothing done, if an element is out of range.
+#[inline(always)]
+fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    addresses: &Row,
+    elements: [u32; ELEMENTS],
+    lds: &[u8],
+) -> bool {
+    let words = WORDS / ELEMENTS;
+    let places = std::array::from_fn(|word| {
+        elements[(word / words.max(1)) % ELEMENTS] + 4 * (word % words.max(1)) as u32
+    });
+    let (rows, active) = wave.rows_mut(op.destination, WORDS as u8);
+    rows.first_chunk_mut::<WORDS>()
+        .is_some_and(|rows| lane_access::load(lds, addresses, active, rows, &places))
+}
+
+#[inline(always)]
+fn write_element(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    element: Element,
+    offsets: &Row,
+    lds: &mut [u8],
+) {
+    let Some(first) = op.sources[source].row() else { return };
+    let rows = wave.rows_of(first, element.words());
+    if matches!(element, Element::Words(_))
+        && lane_access::store(lds, offsets, wave.active(), rows, 4)
+    {
+        return;
+    }
+    for lane in wave.exec().lanes() {
+        let index = usize::from(lane.0);
+        let mut bytes = [0; 16];
+        for (row, bytes) in rows.iter().zip(bytes.chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&element.part(row.0[index]).to_le_bytes());
+        }
+        write(lds, offsets.0[index], &bytes[..element.bytes()]);
+    }
+}
+
+fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
+    let Some(row) = op.sources[source].row() else { return 0 };
+    let low = u64::from(wave.row(row).0[lane]);
+    if bytes == 8 { low | u64::from(wave.row(row.plus(1)).0[lane]) << 32 } else { low }
+}
+
+/// Exchanges between lanes. Lanes that are not active give zero.
+fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
+    let exec = wave.exec();
+    // Within groups of so many lanes, a power of two.
+    let group = usize::from(wave.machine.permute_lanes);
+    let selected = |lane: usize, address: u32| {
+        let within = (address.wrapping_add(op.immediate as u32) / 4) as usize % group;
+        (lane & !(group - 1)) + within
+    };
+    let row = |source: usize| op.sources[source].row().map_or(Row::ZERO, |row| *wave.row(row));
+    let mut result = Row::ZERO;
+    let from_active = |data: &Row, lane: usize| {
+        if exec.0 >> lane & 1 != 0 { data.0[lane] } else { 0 }
+    };
+    match access {
+        LdsAccess::Permute => {
+            let (address, data) = (row(0), row(1));
+            for lane in exec.lanes() {
+                let index = usize::from(lane.0);
+                result.0[selected(index, address.0[index])] = data.0[index];
+            }
+        }
+        LdsAccess::BackwardPermute => {
+            let (address, data) = (row(0), row(1));
+            for lane in 0..LANES {
+                result.0[lane] = from_active(&data, selected(lane, address.0[lane]));
+            }
+        }
+        _ => {
+            let data = row(0);
+            let pattern = u32::from(op.inst.modifiers.swizzle.unwrap_or(op.immediate as u16));
+            for lane in 0..LANES {
+                result.0[lane] = from_active(&data, swizzle_source(pattern, lane));
+            }
+        }
+    }
+    wave.write_row(op.destination, &result);
+}
+
+/// The lane that `lane` reads (ISA manual, "DS_SWIZZLE_B32"): a permutation within quads, a
+/// rotation, or a bit mask within groups of 32.
+fn swizzle_source(pattern: u32, lane: usize) -> usize {
+    if pattern >> 15 & 1 != 0 && pattern >> 14 & 1 == 0 {
+        return (lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize;
+    }
+    let group = lane & !31;
+    let within = lane as u32 & 31;
+    if pattern >> 14 & 3 == 3 {
+        let (rotate, left) = (pattern >> 5 & 31, pattern >> 10 & 1 == 0);
+        let keep = pattern & 31;
+        let moved = if left { within + rotate } else { within.wrapping_sub(rotate) } & 31;
+        return group + (within & keep | moved & !keep) as usize;
+    }
+    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+    group + ((within & and | or) ^ xor) as usize
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! What instructions do: one module for each kind of them, and the tables of operations.
+
+pub mod buffer;
+pub mod control;
+mod format;
+pub mod hardware_register;
+pub mod lane;
+mod lane_access;
+pub mod lds;
+pub mod operand;
+pub mod operations;
+pub mod scalar;
+pub mod scalar_memory;
+pub mod step;
+pub mod vector;
+pub mod vector_memory;

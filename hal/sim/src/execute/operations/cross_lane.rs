@@ -1,0 +1,205 @@
+//! Operations that are not lane by lane: moves between lanes and scalars, exchanges, and results
+//! wider than two words.
+
+use super::WholeWaveOperation;
+use super::media::masked_difference;
+use crate::execute::lane::Kind;
+use crate::execute::operand::scalar_word;
+use crate::instruction::Op;
+use crate::wave::{Row, RowIndex, ScalarIndex, Wave, blend};
+use flipwave_isa::LaneMask;
+
+/// The operations.
+pub(super) static TABLE: &[WholeWaveOperation] = &[
+    WholeWaveOperation {
+        name: "v_readfirstlane_b32",
+        sources: &[Kind::Word],
+        function: read_first_lane,
+    },
+    WholeWaveOperation {
+        name: "v_readlane_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: read_lane,
+    },
+    WholeWaveOperation {
+        name: "v_writelane_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: write_lane,
+    },
+    WholeWaveOperation {
+        name: "v_permlane16_b32",
+        sources: &[Kind::Word, Kind::Word, Kind::Word],
+        function: permute_within_rows,
+    },
+    WholeWaveOperation {
+        name: "v_permlanex16_b32",
+        sources: &[Kind::Word, Kind::Word, Kind::Word],
+        function: permute_across_rows,
+    },
+    WholeWaveOperation {
+        name: "v_movrels_b32",
+        sources: &[Kind::Word],
+        function: move_from_relative,
+    },
+    WholeWaveOperation {
+        name: "v_movreld_b32",
+        sources: &[Kind::Word],
+        function: move_to_relative,
+    },
+    WholeWaveOperation {
+        name: "v_movrelsd_b32",
+        sources: &[Kind::Word],
+        function: move_between_relative,
+    },
+    WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
+    WholeWaveOperation {
+        name: "v_mqsad_u32_u8",
+        sources: &[Kind::Wide, Kind::Word, Kind::Wide],
+        function: masked_sums,
+    },
+];
+
+/// The word of one lane of the first source.
+fn lane_of_source(wave: &Wave, op: &Op, lane: usize) -> u32 {
+    match op.sources[0].row() {
+        Some(row) => wave.row(row).0[lane],
+        None => scalar_word(wave, op.sources[0].words[0]),
+    }
+}
+
+/// The lane that the second source names.
+fn selected_lane(wave: &Wave, op: &Op) -> usize {
+    scalar_word(wave, op.sources[1].words[0]) as usize % usize::from(wave.machine.lanes)
+}
+
+/// The lowest active lane; lane 0 where none is active.
+fn read_first_lane(wave: &mut Wave, op: &Op) {
+    let first = wave.exec().nth(0).map_or(0, |lane| lane.0.into());
+    let value = lane_of_source(wave, op, first);
+    wave.write_scalar(op.scalar_destination, value);
+}
+
+/// EXEC does not matter.
+fn read_lane(wave: &mut Wave, op: &Op) {
+    let value = lane_of_source(wave, op, selected_lane(wave, op));
+    wave.write_scalar(op.scalar_destination, value);
+}
+
+/// EXEC does not matter.
+fn write_lane(wave: &mut Wave, op: &Op) {
+    let lane = selected_lane(wave, op);
+    let value = scalar_word(wave, op.sources[0].words[0]);
+    wave.row_mut(op.destination).0[lane] = value;
+    wave.written_lanes = Some(LaneMask(1 << lane));
+}
+
+/// Each lane takes the word of a lane of its row of 16 (RDNA 3 ISA, "V_PERMLANE16_B32").
+fn permute_within_rows(wave: &mut Wave, op: &Op) {
+    permute_rows(wave, op, 0);
+}
+
+/// Each lane takes the word of a lane of the other row of its pair (RDNA 3 ISA,
+/// "V_PERMLANEX16_B32").
+fn permute_across_rows(wave: &mut Wave, op: &Op) {
+    permute_rows(wave, op, 16);
+}
+
+/// Which lane of the row at a distance, the second and third source say, four bits per lane.
+/// A lane that is not active is read with `op_sel` 0; else it gives zero with `op_sel` 1, and
+/// without keeps the destination.
+fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
+    let [low, high] = [1, 2].map(|source: usize| scalar_word(wave, op.sources[source].words[0]));
+    let select = u64::from(low) | u64::from(high) << 32;
+    let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
+    let (fetch_inactive, bound_control) = (op_sel & 1 != 0, op_sel & 2 != 0);
+    let exec = wave.exec();
+    let mut result = Row::ZERO;
+    let mut written = LaneMask::EMPTY;
+    for lane in exec.lanes() {
+        let index = usize::from(lane.0);
+        let from = (index & !15 ^ distance) + (select >> (4 * (index % 16)) & 15) as usize;
+        let readable = fetch_inactive || exec.0 >> from & 1 != 0;
+        if readable {
+            result.0[index] = lane_of_source(wave, op, from);
+        }
+        if readable || bound_control {
+            written.0 |= 1 << index;
+        }
+    }
+    blend(wave.row_mut(op.destination), &result, &Row::expand(written));
+    wave.written_lanes = Some(written);
+}
+
+/// The register that is as far after another as M0 says; `None` outside the wave's allocation.
+fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
+    let index = u32::from(row.0).checked_add(wave.scalar(ScalarIndex::M0))?;
+    (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))
+}
+
+/// The first source; a register outside the wave's allocation reads as `v0`.
+fn relative_source(wave: &Wave, op: &Op) -> Row {
+    match op.sources[0].row() {
+        Some(row) => *wave.row(relative(wave, row).unwrap_or(RowIndex(0))),
+        None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
+    }
+}
+
+/// Moves from the register that M0 is added to.
+fn move_from_relative(wave: &mut Wave, op: &Op) {
+    let value = relative_source(wave, op);
+    wave.write_row(op.destination, &value);
+}
+
+/// Moves to the register that M0 is added to.
+fn move_to_relative(wave: &mut Wave, op: &Op) {
+    let value = match op.sources[0].row() {
+        Some(row) => *wave.row(row),
+        None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
+    };
+    if let Some(destination) = relative(wave, op.destination) {
+        wave.write_row(destination, &value);
+    }
+}
+
+/// Moves between registers that M0 is both added to.
+fn move_between_relative(wave: &mut Wave, op: &Op) {
+    let value = relative_source(wave, op);
+    if let Some(destination) = relative(wave, op.destination) {
+        wave.write_row(destination, &value);
+    }
+}
+
+/// Exchanges two registers in the active lanes.
+fn swap(wave: &mut Wave, op: &Op) {
+    let Some(other) = op.sources[0].row() else { return };
+    let values = [*wave.row(op.destination), *wave.row(other)];
+    wave.write_row(op.destination, &values[1]);
+    wave.write_row(other, &values[0]);
+}
+
+/// `v_mqsad_u32_u8`: the differences of the second source with the four words that begin at the
+/// low bytes of the first, each added to a word of the third, which is four words wide.
+fn masked_sums(wave: &mut Wave, op: &Op) {
+    let row = |source: usize, word: usize| match op.sources[source].words[word] {
+        crate::instruction::Word::Row(row) => *wave.row(row),
+        other => Row::splat(scalar_word(wave, other)),
+    };
+    let bytes = [row(0, 0), row(0, 1)];
+    let reference = row(1, 0);
+    let sums: [Row; 4] = std::array::from_fn(|word| match op.sources[2].row() {
+        Some(RowIndex(first)) => *wave.row(RowIndex(first + word as u16)),
+        None => row(2, word.min(1)),
+    });
+    for (word, sums) in sums.iter().enumerate() {
+        let result = Row(std::array::from_fn(|lane| {
+            let all = u64::from(bytes[0].0[lane]) | u64::from(bytes[1].0[lane]) << 32;
+            let difference = masked_difference((all >> (8 * word)) as u32, reference.0[lane]);
+            if op.inst.modifiers.clamp {
+                sums.0[lane].saturating_add(difference)
+            } else {
+                sums.0[lane].wrapping_add(difference)
+            }
+        }));
+        wave.write_row(op.destination.plus(word as u16), &result);
+    }
+}

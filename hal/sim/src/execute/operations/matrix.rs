@@ -1,0 +1,320 @@
+//! Matrix multiply-add: D = A * B + C on small matrices spread over the lanes of a wave.
+//!
+//! How matrices lie in registers is AMD's published layout (ISA manual, "Matrix arithmetic
+//! instructions"; AMD Matrix Instruction Calculator). EXEC does not matter. What is computed of
+//! the elements, and how it differs between generations, is in [`element`].
+
+mod element;
+
+use super::WholeWaveOperation;
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, Level, Row, Wave};
+use element::{Brain, Byte, Double, Element, Fused, Half, Pairwise, Single};
+use flipwave_isa::{Generation, LaneMask};
+
+/// Rows of a table: name, element type, rows and columns, products per sum, matrices side by
+/// side.
+macro_rules! matrix_operations {
+    ($(#[$documentation:meta])* $table:ident:
+     $($name:literal $element:ty, $size:literal $depth:literal $blocks:literal)*) => {
+        $(#[$documentation])*
+        static $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
+            name: $name,
+            sources: &[
+                <$element as Element>::SOURCE,
+                <$element as Element>::SOURCE,
+                <$element as Element>::SUM,
+            ],
+            function: multiply_add::<$element, $size, $depth, $blocks>,
+        }),*];
+    };
+}
+
+matrix_operations! {
+    /// Operations that are the same on all generations.
+    SHARED:
+    "v_mfma_f32_32x32x1f32"       Single,      32  1  2
+    "v_mfma_f32_16x16x1f32"       Single,      16  1  4
+    "v_mfma_f32_4x4x1f32"         Single,       4  1 16
+    "v_mfma_f32_32x32x2f32"       Single,      32  2  1
+    "v_mfma_f32_16x16x4f32"       Single,      16  4  1
+    "v_mfma_i32_32x32x4i8"        Byte,        32  4  2
+    "v_mfma_i32_16x16x4i8"        Byte,        16  4  4
+    "v_mfma_i32_4x4x4i8"          Byte,         4  4 16
+    "v_mfma_i32_32x32x8i8"        Byte,        32  8  1
+    "v_mfma_i32_16x16x16i8"       Byte,        16 16  1
+    "v_mfma_f64_16x16x4f64"       Double,      16  4  1
+    "v_mfma_f64_4x4x4f64"         Double,       4  4  4
+}
+
+/// The operations on half precision and bfloat16, by the arithmetic of either: half precision,
+/// bfloat16 of gfx90a on, bfloat16 of gfx908 on.
+macro_rules! short_operations {
+    ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty) => {
+        matrix_operations! {
+            $(#[$documentation])*
+            $table:
+            "v_mfma_f32_32x32x4f16"       $half,   32  4  2
+            "v_mfma_f32_16x16x4f16"       $half,   16  4  4
+            "v_mfma_f32_4x4x4f16"         $half,    4  4 16
+            "v_mfma_f32_32x32x8f16"       $half,   32  8  1
+            "v_mfma_f32_16x16x16f16"      $half,   16 16  1
+            "v_mfma_f32_32x32x2bf16"      $pair,   32  2  2
+            "v_mfma_f32_16x16x2bf16"      $pair,   16  2  4
+            "v_mfma_f32_4x4x2bf16"        $pair,    4  2 16
+            "v_mfma_f32_32x32x4bf16"      $pair,   32  4  1
+            "v_mfma_f32_16x16x8bf16"      $pair,   16  8  1
+            "v_mfma_f32_32x32x4bf16_1k"   $brain,  32  4  2
+            "v_mfma_f32_16x16x4bf16_1k"   $brain,  16  4  4
+            "v_mfma_f32_4x4x4bf16_1k"     $brain,   4  4 16
+            "v_mfma_f32_32x32x8bf16_1k"   $brain,  32  8  1
+            "v_mfma_f32_16x16x16bf16_1k"  $brain,  16 16  1
+        }
+    };
+}
+
+short_operations! {
+    /// gfx908, CDNA 1.
+    CDNA1: Pairwise<Half, 4, false>, Pairwise<Brain, 4, false>, Pairwise<Brain, 2, false>
+}
+short_operations! {
+    /// gfx90a, CDNA 2.
+    CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>
+}
+short_operations! {
+    /// gfx940 and gfx942, CDNA 3, which lacks the last.
+    CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>
+}
+
+/// The operations of a generation.
+pub(super) fn operations(
+    generation: Generation,
+) -> impl Iterator<Item = &'static WholeWaveOperation> {
+    let short = match generation {
+        Generation::Gfx940 => CDNA3,
+        Generation::Gfx90a => CDNA2,
+        _ => CDNA1,
+    };
+    SHARED.iter().chain(short)
+}
+
+/// The most elements of A or B that a lane holds.
+const MOST_ELEMENTS: usize = 4;
+/// The most products of a sum.
+#[cfg(target_arch = "x86_64")]
+const MOST_DEPTH: usize = 16;
+/// The most words of C or D that a lane holds.
+const MOST_ROWS: usize = 32;
+
+/// What each lane holds of A or B.
+type Elements<T> = [[T; MOST_ELEMENTS]; LANES];
+
+/// A value of each lane.
+type Lanes<T> = [T; LANES];
+
+/// Most products that are summed one lane after another.
+const MOST_GROUP: usize = 4;
+
+/// D = A * B + C: for hosts with fused multiply-add compiled for each shape, and for x86-64 hosts
+/// without, which are few, once for all shapes of a type.
+fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+) {
+    let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
+    #[cfg(target_arch = "x86_64")]
+    if wave.level == Level::Plain {
+        compute_any::<E>(wave, op, shape);
+    } else {
+        // SAFETY: levels above the plain one have AVX2 and FMA.
+        unsafe { multiply_add_avx2::<E, SIZE, DEPTH, BLOCKS>(wave, op) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    compute::<E, DEPTH>(wave, op, shape);
+}
+
+/// # Safety
+/// The host has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn multiply_add_avx2<
+    E: Element,
+    const SIZE: usize,
+    const DEPTH: usize,
+    const BLOCKS: usize,
+>(
+    wave: &mut Wave,
+    op: &Op,
+) {
+    let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
+    compute::<E, DEPTH>(wave, op, shape);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn compute_any<E: Element>(wave: &mut Wave, op: &Op, shape: Shape) {
+    compute::<E, MOST_DEPTH>(wave, op, shape);
+}
+
+/// So many blocks of products of `size` by `depth` with `depth` by `size` elements.
+#[derive(Clone, Copy)]
+struct Shape {
+    size: usize,
+    depth: usize,
+    blocks: usize,
+}
+
+/// Element (i, k) of block b of A lies in lane `i + size * (b + blocks * (k / each))`, the
+/// `k % each`-th of the lane's `each` elements; B likewise with its column for i.
+#[inline(always)]
+fn compute<E: Element, const ROOM: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    Shape { size, depth, blocks }: Shape,
+) {
+    let each = depth * size * blocks / LANES;
+    let a = elements::<E>(wave, op, 0, each);
+    let b = permuted(&elements::<E>(wave, op, 1, each), op.inst.modifiers.blgp);
+    let (broadcast, chosen) = (op.inst.modifiers.cbsz & 7, usize::from(op.inst.modifiers.abid));
+    let placement = Placement::of::<E>(size, blocks);
+    let count = size * size * blocks / LANES;
+    let holder = |i: usize, block: usize, k: usize| i + size * (block + blocks * (k / each));
+    let mut left = [[E::Value::default(); LANES]; ROOM];
+    let mut right = left;
+    let (left, right) = (&mut left[..depth], &mut right[..depth]);
+    let mut result = [Row::ZERO; MOST_ROWS];
+    for index in 0..count {
+        // The factors of each lane's sum. Lanes side by side have the same row, and the columns
+        // stay the same as long as the block does.
+        for (k, left) in left.iter_mut().enumerate() {
+            for (run, lanes) in left.chunks_mut(size).enumerate() {
+                let (block, row, _) = placement.element(index, run * size);
+                let block = ((block >> broadcast << broadcast) + chosen) % blocks;
+                lanes.fill(a[holder(row, block, k)][k % each]);
+            }
+        }
+        if index % placement.registers == 0 {
+            for (k, right) in right.iter_mut().enumerate() {
+                for (lane, value) in right.iter_mut().enumerate() {
+                    let (block, _, column) = placement.element(index, lane);
+                    *value = b[holder(column, block, k)][k % each];
+                }
+            }
+        }
+        let initial = sum_rows::<E>(wave, op, index);
+        let sign = negation(op, 2);
+        let mut sums = std::array::from_fn(|lane| E::initial(joined(&initial, lane) ^ sign));
+        for (left, right) in left.chunks(E::GROUP).zip(right.chunks(E::GROUP)) {
+            E::add_all(left, right, &mut sums);
+        }
+        for (lane, sum) in sums.into_iter().enumerate() {
+            let bits = E::bits(sum);
+            result[index * E::SUM_WORDS].0[lane] = bits as u32;
+            if E::SUM_WORDS == 2 {
+                result[index * 2 + 1].0[lane] = (bits >> 32) as u32;
+            }
+        }
+    }
+    for (word, row) in result[..count * E::SUM_WORDS].iter().enumerate() {
+        *wave.row_mut(op.destination.plus(word as u16)) = *row;
+    }
+    wave.written_lanes = Some(LaneMask::FULL);
+}
+
+/// The sign bit of a double, if a source is negated, which only double precision can have.
+#[inline(always)]
+fn negation(op: &Op, source: usize) -> u64 {
+    u64::from(op.inst.modifiers.negated_sources >> source & 1) << 63
+}
+
+/// A lane's elements of a source, which is one word or two.
+#[inline(always)]
+fn elements<E: Element>(wave: &Wave, op: &Op, source: usize, each: usize) -> Elements<E::Value> {
+    let rows = op.sources[source].words.map(|word| row(wave, word));
+    let sign = negation(op, source);
+    let mut elements = [[E::Value::default(); MOST_ELEMENTS]; LANES];
+    for (lane, values) in elements.iter_mut().enumerate() {
+        let bits = joined(&rows, lane) ^ sign;
+        for (at, value) in values[..each].iter_mut().enumerate() {
+            *value = E::value(bits >> (E::BITS * at));
+        }
+    }
+    elements
+}
+
+/// The words of C that hold the `index`-th element of each lane.
+#[inline(always)]
+fn sum_rows<E: Element>(wave: &Wave, op: &Op, index: usize) -> [Row; 2] {
+    let word = |at: usize| match op.sources[2].row() {
+        Some(first) => *wave.row(first.plus((index * E::SUM_WORDS + at) as u16)),
+        None => row(wave, op.sources[2].words[at]),
+    };
+    [word(0), if E::SUM_WORDS == 2 { word(1) } else { Row::ZERO }]
+}
+
+/// A word of a source in all lanes.
+#[inline(always)]
+fn row(wave: &Wave, word: Word) -> Row {
+    match word {
+        Word::Row(row) => *wave.row(row),
+        other => Row::splat(scalar_word(wave, other)),
+    }
+}
+
+/// A lane's two words.
+#[inline(always)]
+fn joined(rows: &[Row; 2], lane: usize) -> u64 {
+    u64::from(rows[0].0[lane]) | u64::from(rows[1].0[lane]) << 32
+}
+
+/// The lanes of B as `blgp` rearranges them (ISA manual, "BLGP").
+#[inline(always)]
+fn permuted<T: Copy>(elements: &Elements<T>, pattern: u8) -> Elements<T> {
+    std::array::from_fn(|lane| {
+        elements[match pattern & 7 {
+            0 => lane,
+            1 => lane % 32,
+            2 => lane % 32 + 32,
+            3 => (lane + 16) % LANES,
+            pattern => lane % 16 + 16 * usize::from(pattern - 4),
+        }]
+    })
+}
+
+/// Where elements of C and D lie. Rows of a matrix go down the registers of a lane a few at a
+/// time, then to further groups of lanes, then down the registers again. The blocks of 4 by 4
+/// operations lie in lanes side by side, those of others in registers one after the other.
+struct Placement {
+    size: usize,
+    rows: usize,
+    blocks_in_lanes: usize,
+    groups: usize,
+    registers: usize,
+}
+
+impl Placement {
+    #[inline(always)]
+    fn of<E: Element>(size: usize, blocks: usize) -> Placement {
+        let blocks_in_lanes = if size == 4 { blocks } else { 1 };
+        Placement {
+            size,
+            rows: E::ROWS,
+            blocks_in_lanes,
+            groups: LANES / (size * blocks_in_lanes),
+            registers: size * size * blocks_in_lanes / LANES,
+        }
+    }
+
+    /// Block, row and column of a lane's `index`-th element.
+    #[inline(always)]
+    fn element(&self, index: usize, lane: usize) -> (usize, usize, usize) {
+        let column = lane % self.size;
+        let lane_group = lane / self.size;
+        let within = index % self.registers;
+        let row_group = lane_group / self.blocks_in_lanes + self.groups * (within / self.rows);
+        let block =
+            lane_group % self.blocks_in_lanes + self.blocks_in_lanes * (index / self.registers);
+        (block, within % self.rows + self.rows * row_group, column)
+    }
+}

@@ -1,0 +1,386 @@
+//! The arithmetic of matrix operations, by the type of the elements and by generation.
+//!
+//! In what order and with what roundings the products are summed is not documented. It is taken
+//! from published measurements of the hardware (Xie et al., "MMA-Sim: bit-accurate reference
+//! model of tensor cores and matrix cores", 2025, and its code, <https://github.com/microsoft/MMA-Sim>,
+//! which has CDNA 1 besides):
+//!
+//! | elements | gfx908 (CDNA 1) | gfx90a (CDNA 2) | gfx940, gfx942 (CDNA 3) |
+//! |---|---|---|---|
+//! | single and double precision | a chain of fused multiply-adds in the order of k, beginning with C; denormals kept | the same | the same |
+//! | half precision, bfloat16 | groups of four (two for the `bf16` operations without `_1k`): products pairwise, then the group's sum onto the sum so far, every sum rounded to single precision; denormals kept | the same, denormals flushed: sources read as plus zero, sums become zero | groups of eight, the sum so far with them, as fixed-point numbers aligned to the greatest exponent; denormals kept |
+//!
+//! That MI200 flushes denormals of half precision and bfloat16, and that this is a speciality of
+//! MI200, AMD says too (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior specifics"). The
+//! mode does not matter.
+//!
+//! Not settled by what is published: which NaN comes out (here the first source that is one), and
+//! whether MODE's rounding reaches single and double precision (the measurements were made to
+//! nearest even).
+
+use super::{LANES, Lanes, MOST_GROUP};
+use crate::execute::lane::binary16::to_f32;
+use crate::execute::lane::{Kind, LaneValue, settle};
+use crate::execute::operations::single;
+use half::f16;
+use std::marker::PhantomData;
+
+/// The arithmetic of an element type.
+pub(super) trait Element {
+    /// An element of A or B.
+    type Value: Copy + Default;
+    /// An element of C or D.
+    type Sum: Copy;
+    /// How a lane's share of A or B is read.
+    const SOURCE: Kind;
+    /// How a lane's share of C is read.
+    const SUM: Kind;
+    /// Bits of an element of A or B.
+    const BITS: usize;
+    /// Words of an element of C or D.
+    const SUM_WORDS: usize;
+    /// Consecutive rows of C and D that a lane holds.
+    const ROWS: usize;
+    /// Products that are summed at a time.
+    const GROUP: usize;
+
+    /// The element of these bits.
+    fn value(bits: u64) -> Self::Value;
+    /// The element of C of these bits.
+    fn initial(bits: u64) -> Self::Sum;
+    /// A group of products added to a sum.
+    fn add(a: &[Self::Value], b: &[Self::Value], sum: Self::Sum) -> Self::Sum;
+    /// The same in all lanes; `a` and `b` have the products' factors one after the other.
+    #[inline(always)]
+    fn add_all(a: &[Lanes<Self::Value>], b: &[Lanes<Self::Value>], sums: &mut Lanes<Self::Sum>) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let of_lane = |factors: &[Lanes<Self::Value>]| -> [Self::Value; MOST_GROUP] {
+                std::array::from_fn(|at| factors.get(at).map_or(Default::default(), |f| f[lane]))
+            };
+            *sum = Self::add(&of_lane(a)[..a.len()], &of_lane(b)[..b.len()], *sum);
+        }
+    }
+    /// The bits of an element of D.
+    fn bits(sum: Self::Sum) -> u64;
+}
+
+/// Single precision.
+pub(super) struct Single;
+
+impl Element for Single {
+    type Value = f32;
+    type Sum = f32;
+    const SOURCE: Kind = Kind::F32;
+    const SUM: Kind = Kind::F32;
+    const BITS: usize = 32;
+    const SUM_WORDS: usize = 1;
+    const ROWS: usize = 4;
+    const GROUP: usize = 1;
+
+    #[inline(always)]
+    fn value(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn initial(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn add(a: &[f32], b: &[f32], sum: f32) -> f32 {
+        settled(a[0].mul_add(b[0], sum), [a[0], b[0], sum])
+    }
+    #[inline(always)]
+    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], sums: &mut Lanes<f32>) {
+        for (a, b) in a.iter().zip(b) {
+            let before = *sums;
+            let mut is_nan = false;
+            for lane in 0..LANES {
+                sums[lane] = a[lane].mul_add(b[lane], before[lane]);
+                is_nan |= sums[lane].is_nan();
+            }
+            if is_nan {
+                *sums = std::array::from_fn(|lane| Self::add(&[a[lane]], &[b[lane]], before[lane]));
+            }
+        }
+    }
+    #[inline(always)]
+    fn bits(sum: f32) -> u64 {
+        sum.to_bits().into()
+    }
+}
+
+/// Double precision.
+pub(super) struct Double;
+
+impl Element for Double {
+    type Value = f64;
+    type Sum = f64;
+    const SOURCE: Kind = Kind::F64;
+    const SUM: Kind = Kind::F64;
+    const BITS: usize = 64;
+    const SUM_WORDS: usize = 2;
+    const ROWS: usize = 1;
+    const GROUP: usize = 1;
+
+    #[inline(always)]
+    fn value(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    #[inline(always)]
+    fn initial(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    #[inline(always)]
+    fn add(a: &[f64], b: &[f64], sum: f64) -> f64 {
+        let first_nan = [a[0], b[0], sum].into_iter().find_map(LaneValue::quiet_nan);
+        settle(a[0].mul_add(b[0], sum), first_nan)
+    }
+    #[inline(always)]
+    fn bits(sum: f64) -> u64 {
+        sum.to_bits()
+    }
+}
+
+/// 8-bit integers.
+pub(super) struct Byte;
+
+impl Element for Byte {
+    type Value = i32;
+    type Sum = i32;
+    const SOURCE: Kind = Kind::Word;
+    const SUM: Kind = Kind::Word;
+    const BITS: usize = 8;
+    const SUM_WORDS: usize = 1;
+    const ROWS: usize = 4;
+    const GROUP: usize = 4;
+
+    #[inline(always)]
+    fn value(bits: u64) -> i32 {
+        (bits as i8).into()
+    }
+    #[inline(always)]
+    fn initial(bits: u64) -> i32 {
+        bits as i32
+    }
+    #[inline(always)]
+    fn add(a: &[i32], b: &[i32], sum: i32) -> i32 {
+        a.iter().zip(b).fold(sum, |sum, (a, b)| sum.wrapping_add(a * b))
+    }
+    #[inline(always)]
+    fn bits(sum: i32) -> u64 {
+        (sum as u32).into()
+    }
+}
+
+/// A 16-bit format whose products are exact in single precision.
+pub(super) trait Short {
+    /// Bits of the mantissa.
+    const MANTISSA: u32;
+    /// The bias of the exponent.
+    const BIAS: i32;
+
+    /// The value of these bits.
+    fn value(bits: u16) -> f32;
+
+    /// The exponent's field.
+    #[inline(always)]
+    fn field(bits: u16) -> u16 {
+        (bits & 0x7fff) >> Self::MANTISSA
+    }
+}
+
+/// Half precision.
+pub(super) struct Half;
+
+impl Short for Half {
+    const MANTISSA: u32 = 10;
+    const BIAS: i32 = 15;
+    #[inline(always)]
+    fn value(bits: u16) -> f32 {
+        to_f32(f16::from_bits(bits))
+    }
+}
+
+/// Bfloat16: the high half of single precision.
+pub(super) struct Brain;
+
+impl Short for Brain {
+    const MANTISSA: u32 = 7;
+    const BIAS: i32 = 127;
+    #[inline(always)]
+    fn value(bits: u16) -> f32 {
+        f32::from_bits(u32::from(bits) << 16)
+    }
+}
+
+/// Products summed pairwise in groups, every sum rounded to single precision; where denormals are
+/// `FLUSHED`, sources that are one read as plus zero, and sums that would be one become zero.
+pub(super) struct Pairwise<T, const GROUP: usize, const FLUSHED: bool>(PhantomData<T>);
+
+impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, GROUP, FLUSHED> {
+    type Value = f32;
+    type Sum = f32;
+    const SOURCE: Kind = if GROUP == 2 { Kind::Word } else { Kind::Wide };
+    const SUM: Kind = Kind::F32;
+    const BITS: usize = 16;
+    const SUM_WORDS: usize = 1;
+    const ROWS: usize = 4;
+    const GROUP: usize = GROUP;
+
+    #[inline(always)]
+    fn value(bits: u64) -> f32 {
+        if FLUSHED && T::field(bits as u16) == 0 { 0.0 } else { T::value(bits as u16) }
+    }
+    #[inline(always)]
+    fn initial(bits: u64) -> f32 {
+        let value = f32::from_bits(bits as u32);
+        if FLUSHED { single::flush(value) + 0.0 } else { value }
+    }
+    #[inline(always)]
+    fn add(a: &[f32], b: &[f32], sum: f32) -> f32 {
+        added::<FLUSHED>(sum, pairwise::<FLUSHED>(a, b))
+    }
+    #[inline(always)]
+    fn bits(sum: f32) -> u64 {
+        sum.to_bits().into()
+    }
+}
+
+/// Products of a group and the sum so far, added as fixed-point numbers.
+pub(super) struct Fused<T>(PhantomData<T>);
+
+impl<T: Short> Element for Fused<T> {
+    type Value = u16;
+    type Sum = f32;
+    const SOURCE: Kind = Kind::Wide;
+    const SUM: Kind = Kind::F32;
+    const BITS: usize = 16;
+    const SUM_WORDS: usize = 1;
+    const ROWS: usize = 4;
+    const GROUP: usize = 8;
+
+    #[inline(always)]
+    fn value(bits: u64) -> u16 {
+        bits as u16
+    }
+    #[inline(always)]
+    fn initial(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn add(a: &[u16], b: &[u16], sum: f32) -> f32 {
+        let products = a.iter().zip(b).map(|(a, b)| (*a, *b));
+        fused_sum::<T>(products, sum)
+    }
+    #[inline(always)]
+    fn add_all(a: &[Lanes<u16>], b: &[Lanes<u16>], sums: &mut Lanes<f32>) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum = fused_sum::<T>(a.iter().zip(b).map(|(a, b)| (a[lane], b[lane])), *sum);
+        }
+    }
+    #[inline(always)]
+    fn bits(sum: f32) -> u64 {
+        sum.to_bits().into()
+    }
+}
+
+/// The significand with its sign, in units of the last place, and the exponent of its first place.
+/// Denormals keep theirs. Zeros have the least exponent of single precision.
+#[inline(always)]
+fn parts<T: Short>(bits: u16) -> (i64, i32) {
+    let field = i32::from(T::field(bits));
+    let fraction = i64::from(bits & ((1 << T::MANTISSA) - 1));
+    let significand = if field == 0 { fraction } else { fraction | 1 << T::MANTISSA };
+    let exponent = if significand == 0 { ZERO_EXPONENT } else { field.max(1) - T::BIAS };
+    (if bits >> 15 != 0 { -significand } else { significand }, exponent)
+}
+
+/// The exponent of zeros and of single precision's denormals.
+const ZERO_EXPONENT: i32 = -126;
+
+/// The bits after the point that products and sum are cut to, relative to the greatest exponent:
+/// products to 24 towards zero, their sum to 31 and the sum so far to 24, both downwards. The
+/// result is rounded to nearest even.
+#[inline(always)]
+fn fused_sum<T: Short>(products: impl Iterator<Item = (u16, u16)> + Clone, before: f32) -> f32 {
+    // Infinities, NaNs, and products that single precision does not hold.
+    let value = |(a, b): (u16, u16)| T::value(a) * T::value(b);
+    if !before.is_finite() || products.clone().any(|product| !value(product).is_finite()) {
+        return special::<T>(products, before);
+    }
+    let parts = products.map(|(a, b)| {
+        let ((a, a_exponent), (b, b_exponent)) = (parts::<T>(a), parts::<T>(b));
+        (a * b, a_exponent + b_exponent)
+    });
+    let greatest = parts.clone().map(|(_, exponent)| exponent).max().unwrap_or(2 * ZERO_EXPONENT);
+    let sum: i64 = parts
+        .map(|(significand, exponent)| {
+            // Division cuts towards zero.
+            let scaled = significand << (24 - 2 * T::MANTISSA);
+            let distance = (greatest - exponent) as u32;
+            if distance < 40 { scaled / (1 << distance) } else { 0 }
+        })
+        .sum();
+    let bits = before.to_bits();
+    let field = (bits >> 23 & 0xff) as i32;
+    let magnitude = i64::from(bits & 0x7f_ffff | if field == 0 { 0 } else { 1 << 23 });
+    let significand = if before.is_sign_negative() { -magnitude } else { magnitude };
+    let exponent = field.max(1) - 127;
+    let top = greatest.max(exponent);
+    // Shifts cut downwards.
+    let down = |value: i64, distance: i32| value >> distance.min(63);
+    let sum = down(sum << 7, top - greatest) + (down(significand << 1, top - exponent) << 7);
+    // Exact: the sum has fewer than 53 bits, and double precision has the exponents.
+    (sum as f64 * power(top - 31)) as f32
+}
+
+/// A power of two in double precision, whose exponents are those of normal numbers.
+#[inline(always)]
+fn power(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+/// The sum where not all is finite. Finite products beyond single precision count as infinite,
+/// beside finite numbers.
+#[cold]
+#[inline(never)]
+fn special<T: Short>(products: impl Iterator<Item = (u16, u16)> + Clone, before: f32) -> f32 {
+    let values = products.map(|(a, b)| (T::value(a), T::value(b)));
+    let wide: f64 = values.clone().map(|(a, b)| f64::from(a) * f64::from(b)).sum();
+    let wide = wide + f64::from(before);
+    let sum = if wide.is_finite() {
+        values.clone().map(|(a, b)| a * b).filter(|product| !product.is_finite()).sum()
+    } else {
+        wide as f32
+    };
+    let sources = values.flat_map(|(a, b)| [a, b]).chain([before]);
+    settle(sum, sources.into_iter().find_map(LaneValue::quiet_nan))
+}
+
+/// The first source's NaN instead of any other.
+#[inline(always)]
+fn settled(result: f32, sources: [f32; 3]) -> f32 {
+    settle(result, sources.into_iter().find_map(LaneValue::quiet_nan))
+}
+
+/// A sum, denormals flushed or not.
+#[inline(always)]
+fn added<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
+    let sum = a + b;
+    settled(if FLUSHED { single::flush(sum) } else { sum }, [a, b, 0.0])
+}
+
+/// A product, likewise. Adding zero takes the sign from a zero.
+#[inline(always)]
+fn multiplied<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
+    let product = a * b + 0.0;
+    settled(if FLUSHED { single::flush(product) } else { product }, [a, b, 0.0])
+}
+
+/// The sum of two or four products.
+#[inline(always)]
+fn pairwise<const FLUSHED: bool>(a: &[f32], b: &[f32]) -> f32 {
+    let product = |at: usize| multiplied::<FLUSHED>(a[at], b[at]);
+    let pair = |at: usize| added::<FLUSHED>(product(at), product(at + 1));
+    if a.len() == 2 { pair(0) } else { added::<FLUSHED>(pair(0), pair(2)) }
+}

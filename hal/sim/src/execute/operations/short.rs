@@ -1,0 +1,52 @@
+//! 16-bit integers. Operations that came with gfx9 keep the high half of the destination, the
+//! older ones clear it.
+
+use super::operations;
+use crate::execute::lane::LowHalf;
+
+operations! {
+    /// 16-bit integers.
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+
+    "v_add_u16" (a: u16, b: u16) -> u16 { a.wrapping_add(b) }
+    "v_sub_u16" (a: u16, b: u16) -> u16 { a.wrapping_sub(b) }
+    "v_subrev_u16" (a: u16, b: u16) -> u16 { b.wrapping_sub(a) }
+    "v_add_i16" (a: u16, b: u16) -> LowHalf<u16> { LowHalf(a.wrapping_add(b)) }
+    "v_sub_i16" (a: u16, b: u16) -> LowHalf<u16> { LowHalf(a.wrapping_sub(b)) }
+    "v_mul_lo_u16" (a: u16, b: u16) -> u16 { a.wrapping_mul(b) }
+    "v_mad_u16" (a: u16, b: u16, c: u16) -> LowHalf<u16> {
+        LowHalf(a.wrapping_mul(b).wrapping_add(c))
+    }
+    "v_mad_i16" (a: u16, b: u16, c: u16) -> LowHalf<u16> {
+        LowHalf(a.wrapping_mul(b).wrapping_add(c))
+    }
+    "v_mad_legacy_u16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
+    "v_mad_legacy_i16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
+
+    "v_and_b16" (a: u16, b: u16) -> u16 { a & b }
+    "v_or_b16" (a: u16, b: u16) -> u16 { a | b }
+    "v_xor_b16" (a: u16, b: u16) -> u16 { a ^ b }
+    "v_not_b16" (a: u16) -> u16 { !a }
+    "v_cndmask_b16" (a: u16, b: u16, mask: bool) -> u16 { if mask { b } else { a } }
+    "v_cvt_u32_u16" (a: u16) -> u32 { a.into() }
+    "v_cvt_i32_i16" (a: i16) -> i32 { a.into() }
+
+    "v_lshlrev_b16" (by: u16, a: u16) -> u16 { a << (by & 15) }
+    "v_lshrrev_b16" (by: u16, a: u16) -> u16 { a >> (by & 15) }
+    "v_ashrrev_i16" (by: u16, a: i16) -> i16 { a >> (by & 15) }
+
+    "v_min_u16" (a: u16, b: u16) -> u16 { a.min(b) }
+    "v_max_u16" (a: u16, b: u16) -> u16 { a.max(b) }
+    "v_min_i16" (a: i16, b: i16) -> i16 { a.min(b) }
+    "v_max_i16" (a: i16, b: i16) -> i16 { a.max(b) }
+    "v_min3_u16" (a: u16, b: u16, c: u16) -> LowHalf<u16> { LowHalf(a.min(b).min(c)) }
+    "v_max3_u16" (a: u16, b: u16, c: u16) -> LowHalf<u16> { LowHalf(a.max(b).max(c)) }
+    "v_med3_u16" (a: u16, b: u16, c: u16) -> LowHalf<u16> {
+        LowHalf(a.max(b).min(a.min(b).max(c)))
+    }
+    "v_min3_i16" (a: i16, b: i16, c: i16) -> LowHalf<i16> { LowHalf(a.min(b).min(c)) }
+    "v_max3_i16" (a: i16, b: i16, c: i16) -> LowHalf<i16> { LowHalf(a.max(b).max(c)) }
+    "v_med3_i16" (a: i16, b: i16, c: i16) -> LowHalf<i16> {
+        LowHalf(a.max(b).min(a.min(b).max(c)))
+    }
+}

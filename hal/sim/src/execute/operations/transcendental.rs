@@ -1,0 +1,162 @@
+//! Reciprocals, roots, exponentials, logarithms, sine and cosine.
+//!
+//! Hardware states accuracies; results here are computed in double precision, by IEEE operations
+//! and by pure-Rust functions that give the same bits on every host, and rounded once, to
+//! nearest even whatever the mode.
+//!
+//! The single-precision operations but sine and cosine read and write denormals as zero whatever
+//! the mode ("denormals are flushed"): LLVM scales arguments around them for that reason. The
+//! others treat denormals as the mode asks. An invalid operation gives the negative NaN (ISA
+//! manual, functional examples of `V_LOG_F32`, `V_SQRT_F32`, `V_SIN_F32`).
+
+use super::operations;
+use super::single::flush;
+use crate::execute::lane::Accuracy;
+use crate::execute::lane::binary16::to_f64;
+use half::f16;
+use std::f64::consts::TAU;
+
+/// A single-precision operation by way of double precision.
+#[inline(always)]
+fn single(a: f32, function: impl Fn(f64) -> f64) -> f32 {
+    flush(function(f64::from(flush(a))) as f32)
+}
+
+#[inline(always)]
+fn reciprocal(a: f64) -> f64 {
+    1.0 / a
+}
+
+#[inline(always)]
+fn reciprocal_root(a: f64) -> f64 {
+    1.0 / a.sqrt()
+}
+
+/// The same in double precision, within a unit: one step of Newton's iteration on the quotient
+/// of two rounded operations, with what the product loses.
+#[inline(always)]
+fn reciprocal_root_of_double(a: f64) -> f64 {
+    let root = reciprocal_root(a);
+    let product = a * root;
+    let lost = a.mul_add(root, -product);
+    let error = (-product).mul_add(root, 1.0) - lost * root;
+    let better = (error * 0.5).mul_add(root, root);
+    if better.is_finite() { better } else { root }
+}
+
+/// One unit in the last place, as the manual states it.
+const ONE_UNIT: Accuracy = Accuracy { ulps: 1, stated: Some(1) };
+
+/// One unit in the last place, where the manual states nothing.
+const ONE_UNIT_UNSTATED: Accuracy = Accuracy { ulps: 1, stated: None };
+
+/// One unit in the last place, where the manual states half of the bits.
+const ONE_UNIT_OF_MANY: Accuracy = Accuracy { ulps: 1, stated: Some(1 << 29) };
+
+operations! {
+    /// Reciprocals and roots in single precision.
+    ROOTS {
+        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
+    }
+
+    "v_rcp_f32" (a: f32) -> f32 { single(a, reciprocal) }
+    "v_rcp_iflag_f32" (a: f32) -> f32 { single(a, reciprocal) }
+    "v_rsq_f32" (a: f32) -> f32 { single(a, reciprocal_root) }
+    "v_sqrt_f32" (a: f32) -> f32 { single(a, f64::sqrt) }
+}
+
+operations! {
+    /// Exponentials and logarithms in single precision. Their time is that of the functions
+    /// called, which know one level only.
+    SINGLE {
+        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of_plain, accuracy: ONE_UNIT
+    }
+
+    "v_exp_f32" (a: f32) -> f32 { single(a, libm::exp2) }
+    "v_exp_legacy_f32" (a: f32) -> f32 { single(a, libm::exp2) }
+    "v_log_f32" (a: f32) -> f32 { single(a, libm::log2) }
+    "v_log_legacy_f32" (a: f32) -> f32 { single(a, libm::log2) }
+}
+
+operations! {
+    /// Sine and cosine in single precision.
+    TURNS {
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of_plain,
+        accuracy: ONE_UNIT_UNSTATED
+    }
+
+    "v_sin_f32" (a: f32) -> f32 { sine(a.into()) as f32 }
+    "v_cos_f32" (a: f32) -> f32 { cosine(a.into()) as f32 }
+}
+
+operations! {
+    /// Half precision.
+    HALF {
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of_plain, accuracy: ONE_UNIT
+    }
+
+    "v_rcp_f16" (a: f16; context) -> f16 { context.round.nearest_half(reciprocal(to_f64(a))) }
+    "v_rsq_f16" (a: f16; context) -> f16 {
+        context.round.nearest_half(reciprocal_root(to_f64(a)))
+    }
+    "v_sqrt_f16" (a: f16; context) -> f16 { context.round.nearest_half(to_f64(a).sqrt()) }
+    "v_exp_f16" (a: f16; context) -> f16 { context.round.nearest_half(libm::exp2(to_f64(a))) }
+    "v_log_f16" (a: f16; context) -> f16 { context.round.nearest_half(libm::log2(to_f64(a))) }
+    "v_sin_f16" (a: f16; context) -> f16 { context.round.nearest_half(sine(to_f64(a))) }
+    "v_cos_f16" (a: f16; context) -> f16 { context.round.nearest_half(cosine(to_f64(a))) }
+}
+
+operations! {
+    /// Double precision. Hardware gives about half of the bits, from which compilers iterate;
+    /// here reciprocal and root are correctly rounded.
+    DOUBLE {
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT_OF_MANY
+    }
+
+    "v_rcp_f64" (a: f64) -> f64 { reciprocal(a) }
+    "v_rsq_f64" (a: f64) -> f64 { reciprocal_root_of_double(a) }
+    "v_sqrt_f64" (a: f64) -> f64 { a.sqrt() }
+}
+
+/// The sine of an angle in turns, of any size: LLVM reduces no argument for gfx9. Whole and half
+/// turns give a zero of the angle's sign (IEEE 754, `sinPi`), as the manual's examples do but
+/// for great angles, whose zero is positive.
+#[inline(always)]
+fn sine(turns: f64) -> f64 {
+    if turns.abs() > GREATEST_FRACTIONAL && turns.is_finite() {
+        return 0.0;
+    }
+    let (quarter, rest) = quarters(turns);
+    let sine = match quarter & 3 {
+        0 => libm::sin(rest),
+        1 => libm::cos(rest),
+        2 => -libm::sin(rest),
+        _ => -libm::cos(rest),
+    };
+    if sine == 0.0 { 0f64.copysign(turns) } else { sine }
+}
+
+/// The cosine of an angle in turns. A zero is positive.
+#[inline(always)]
+fn cosine(turns: f64) -> f64 {
+    let (quarter, rest) = quarters(turns);
+    let cosine = match quarter & 3 {
+        0 => libm::cos(rest),
+        1 => -libm::sin(rest),
+        2 => -libm::cos(rest),
+        _ => libm::sin(rest),
+    };
+    cosine + 0.0
+}
+
+/// Beyond this, every number of single precision is a whole one.
+const GREATEST_FRACTIONAL: f64 = 8_388_608.0;
+
+/// The nearest quarter turn, and the rest in radians, at most an eighth of a turn. Differences in
+/// turns are exact.
+#[inline(always)]
+fn quarters(turns: f64) -> (i32, f64) {
+    let part = turns - turns.round_ties_even();
+    let quarter = (part * 4.0).round_ties_even();
+    (quarter as i32, (part - quarter / 4.0) * TAU)
+}

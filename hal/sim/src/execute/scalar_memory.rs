@@ -1,0 +1,120 @@
+//! Scalar memory: loads, stores and atomics of consecutive words in scalar registers. They are
+//! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored.
+
+use crate::execute::operand::scalar_word;
+use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
+use crate::instruction::{Op, Word};
+use crate::memory::{Memory, modify, read_bytes, write_bytes};
+use crate::wave::{ScalarIndex, Wave};
+use flipwave_device::{AccessKind, FaultCause};
+
+/// Executes a scalar memory operation. The immediate is a constant offset.
+pub fn execute(
+    wave: &mut Wave,
+    op: &Op,
+    access: ScalarAccess,
+    memory: &mut dyn Memory,
+) -> Result<(), FaultCause> {
+    let place = Place::of(wave, op, access.space);
+    match access.transfer {
+        Transfer::Clock => {
+            let ticks = wave.executed;
+            wave.write_scalar_pair(op.scalar_destination, ticks);
+        }
+        Transfer::Load(words) => {
+            let mut values = [0u32; 16];
+            for (word, value) in values[..usize::from(words)].iter_mut().enumerate() {
+                let Some(address) = place.of_word(word, 4) else { continue };
+                let mut bytes = [0; 4];
+                read_bytes(memory, address, &mut bytes, AccessKind::Read, None)?;
+                *value = u32::from_le_bytes(bytes);
+            }
+            write_words(wave, op.scalar_destination, &values[..usize::from(words)]);
+        }
+        Transfer::Store(words) => {
+            for word in 0..words {
+                let Some(address) = place.of_word(word.into(), 4) else { continue };
+                let bytes = data(wave, op, word).to_le_bytes();
+                write_bytes(memory, address, &bytes, AccessKind::Write, None)?;
+            }
+        }
+        Transfer::Atomic { atomic, returns } => {
+            let pair = |first| {
+                u64::from(data(wave, op, first)) | u64::from(data(wave, op, first + 1)) << 32
+            };
+            let operands = if atomic.bytes == 4 {
+                [data(wave, op, 0).into(), data(wave, op, 1).into()]
+            } else {
+                [pair(0), pair(2)]
+            };
+            let old = match place.of_word(0, atomic.bytes.into()) {
+                Some(address) => modify(memory, address, None, atomic, operands)?,
+                None => 0,
+            };
+            if returns {
+                let words = [old as u32, (old >> 32) as u32];
+                write_words(wave, op.scalar_destination, &words[..usize::from(atomic.bytes / 4)]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where an access begins, and where it must end.
+struct Place {
+    base: u64,
+    offset: i64,
+    /// Bytes of a buffer.
+    limit: Option<u64>,
+}
+
+impl Place {
+    fn of(wave: &Wave, op: &Op, space: Space) -> Place {
+        let [low, high] = op.sources[0].words;
+        let base = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+        let register = i64::from(scalar_word(wave, op.sources[1].words[0]));
+        let register = if space == Space::Scratch { register * 64 } else { register };
+        let offset = register.wrapping_add(op.immediate);
+        match space {
+            Space::Buffer => {
+                Place { base: base & 0xffff_ffff_ffff, offset, limit: Some(buffer_bytes(wave, op)) }
+            }
+            Space::Address | Space::Scratch => Place { base, offset, limit: None },
+        }
+    }
+
+    /// The address of a word of the access, if the `bytes` there are in range.
+    fn of_word(&self, word: usize, bytes: u64) -> Option<u64> {
+        let offset = (self.offset & !3).wrapping_add(4 * word as i64);
+        let end = (offset as u64).saturating_add(bytes);
+        if self.limit.is_some_and(|limit| end > limit) {
+            return None;
+        }
+        Some((self.base & !3).wrapping_add_signed(offset))
+    }
+}
+
+/// Writes consecutive registers. A corrupted destination may run off the register file; the
+/// excess is dropped.
+fn write_words(wave: &mut Wave, first: ScalarIndex, values: &[u32]) {
+    for (index, value) in (first.0..ScalarIndex::DROPPED.0).zip(values) {
+        wave.write_scalar(ScalarIndex(index), *value);
+    }
+}
+
+/// A word of the data.
+fn data(wave: &Wave, op: &Op, word: u8) -> u32 {
+    match op.sources[2].words[0] {
+        Word::Scalar(first) => wave.scalar(ScalarIndex(first.0 + word)),
+        _ => 0,
+    }
+}
+
+/// Bytes of the buffer resource in source 0: records times stride, or records alone for raw
+/// buffers (ISA manual, "Scalar memory operations").
+fn buffer_bytes(wave: &Wave, op: &Op) -> u64 {
+    let Word::Scalar(first) = op.sources[0].words[0] else { return 0 };
+    let word = |n: u8| u64::from(wave.scalar(ScalarIndex(first.0 + n)));
+    let stride = word(1) >> 16 & 0x3fff;
+    word(2) * stride.max(1)
+}

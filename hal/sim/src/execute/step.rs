@@ -1,0 +1,168 @@
+//! The execution of one instruction by one wave.
+
+use crate::execute::control::Step;
+use crate::execute::{control, lds, scalar_memory, vector_memory};
+use crate::instruction::control::Control;
+use crate::instruction::{Op, Run, Word};
+use crate::memory::Memory;
+use crate::wave::{RowIndex, ScalarIndex, Wave};
+use flipwave_device::FaultCause;
+use flipwave_isa::Value;
+
+/// Executes one instruction. The wave's PC is that of the next one already.
+#[inline(always)]
+pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    // One branch for three conditions that hardly ever hold.
+    if (op.vgprs_named > wave.vgpr_count)
+        | (op.acc_vgprs_named > wave.acc_vgpr_count)
+        | wave.mode.changes_vectors()
+    {
+        return step_with_care(wave, op, memory, lds);
+    }
+    step_in_range(wave, op, memory, lds)
+}
+
+#[inline(always)]
+fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    // The most frequent first: a branch that is foretold costs less than a jump by a table.
+    if let Run::Vector(function) = op.run {
+        // SAFETY: the function was chosen for the features this host has.
+        unsafe { function(wave, op) };
+        return Step::Next;
+    }
+    let done = match op.run {
+        // Executed already.
+        Run::Vector(_) => Ok(()),
+        Run::Scalar(function) | Run::Whole(function) => {
+            function(wave, op);
+            Ok(())
+        }
+        Run::Control(control) => return control::execute(wave, op, control),
+        Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
+        Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
+        Run::Lds(access) => lds::execute(wave, op, access, lds),
+        Run::Dual => return dual(wave, op, memory, lds),
+        Run::NotCompute(reason) => Err(FaultCause::NotCompute {
+            instruction: op.inst.text.as_str().into(),
+            reason: reason.into(),
+        }),
+        Run::Gap(reason) => Err(FaultCause::Unimplemented {
+            instruction: op.inst.text.as_str().into(),
+            reason: reason.into(),
+        }),
+    };
+    match done {
+        Ok(()) => Step::Next,
+        Err(cause) => Step::Fault(cause),
+    }
+}
+
+/// Both halves of a dual instruction.
+#[inline(never)]
+fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let Some(halves) = &op.dual else { return Step::Next };
+    if let Step::Fault(cause) = step(wave, &halves.first, memory, lds) {
+        return Step::Fault(cause);
+    }
+    let end = step(wave, &halves.second, memory, lds);
+    if halves.destination.0 < wave.vgpr_count {
+        let result = *wave.row(RowIndex::WAITING);
+        wave.write_row(halves.destination, &result);
+    }
+    end
+}
+
+/// An instruction whose vector registers are not simply those it names: M0 moves them in
+/// GPR-index mode, or they lie outside the wave's allocation. Or one that is skipped.
+#[cold]
+#[inline(never)]
+fn step_with_care(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    if wave.mode.skips_vectors() && is_vector(op.run) {
+        return Step::Next;
+    }
+    let named = op;
+    let mut op = op.clone();
+    if wave.mode.indexes_vgprs() && matches!(op.run, Run::Vector(_) | Run::Whole(_)) {
+        index_registers(&mut op, wave.scalar(ScalarIndex::M0));
+    }
+    if confine_registers(&mut op, named, wave) {
+        step_in_range(wave, &op, memory, lds)
+    } else {
+        Step::Next
+    }
+}
+
+/// Whether VSKIP concerns an instruction (ISA manual, "S_SETVSKIP").
+pub fn is_vector(run: Run) -> bool {
+    matches!(
+        run,
+        Run::Vector(_)
+            | Run::Whole(_)
+            | Run::VectorMemory(_)
+            | Run::Lds(_)
+            | Run::Control(Control::Sync(_))
+    )
+}
+
+/// Moves the vector registers of an operation by M0[7:0]: source i if M0[12 + i] is set, the
+/// destination if M0[15] is (ISA manual, "VGPR indexing").
+fn index_registers(op: &mut Op, m0: u32) {
+    let by = (m0 & 0xff) as u16;
+    for (index, source) in op.sources.iter_mut().enumerate().take(3) {
+        if m0 >> (12 + index) & 1 == 0 {
+            continue;
+        }
+        for word in &mut source.words {
+            if let Word::Row(row) = word {
+                *row = row.plus(by);
+            }
+        }
+    }
+    if m0 >> 15 & 1 != 0 {
+        op.destination = op.destination.plus(by);
+    }
+}
+
+/// Makes a source outside the wave's allocation `v0`; gives `false` if the destination lies
+/// outside, which makes the instruction void (ISA manual, "Out-of-range VGPRs"). `named` has the
+/// registers as the instruction names them: they say how wide each is, and of which file.
+fn confine_registers(op: &mut Op, named: &Op, wave: &Wave) -> bool {
+    let outside = |named: RowIndex, row: RowIndex, words: u8| {
+        let first = wave.machine.accumulation.0;
+        let is_shared = wave.machine.accum_offset().is_some();
+        let end = if is_shared || named.0 >= first {
+            first + wave.acc_vgpr_count
+        } else {
+            wave.vgpr_count
+        };
+        row.0 + u16::from(words) > end
+    };
+    let per_lane_destination = op.inst.destinations().find_map(|operand| match operand.value {
+        Value::Register(range) if range.first.is_per_lane() => Some(range.words),
+        _ => None,
+    });
+    // Where a dual instruction's first result waits, nothing else reads.
+    let is_void = |words| {
+        op.destination != RowIndex::WAITING && outside(named.destination, op.destination, words)
+    };
+    if per_lane_destination.is_some_and(is_void) {
+        return false;
+    }
+    let words_of = |row: RowIndex| {
+        let ranges = named.inst.operands.iter().filter_map(|operand| match operand.value {
+            Value::Register(range) if wave.machine.row(range.first) == Some(row) => {
+                Some(range.words)
+            }
+            _ => None,
+        });
+        ranges.max().unwrap_or(1)
+    };
+    for (slot, named) in op.sources.iter_mut().zip(&named.sources) {
+        if let (Some(named), Some(row)) = (named.row(), slot.row())
+            && outside(named, row, words_of(named))
+        {
+            slot.words = [Word::Row(RowIndex(0)); 2];
+        }
+    }
+    true
+}

@@ -1,0 +1,234 @@
+//! The sources of a vector operation: rows of the register file, or scratch rows where they are
+//! scalars or constants, or where modifiers or the mode change them.
+
+use crate::execute::lane::{Kind, binary16};
+use crate::execute::operand::{scalar_pair, scalar_word};
+use crate::instruction::{Adapt, Op, SourceAdapt, Word};
+use crate::wave::level::at_each_level;
+use crate::wave::{LANES, Mode, Row, Wave};
+use flipwave_isa::{LaneMask, SdwaSelect};
+use half::f16;
+
+/// Where a word of a source lies: in a register, or in a scratch row if it is none, or if
+/// modifiers change it (then its bit is set in `adapted`).
+#[inline(always)]
+pub fn source_row<'a>(
+    wave: &'a Wave,
+    op: &Op,
+    kinds: &[Kind],
+    adapted: u8,
+    source: usize,
+    word: usize,
+) -> &'a Row {
+    let Some(kind) = kinds.get(source) else { return &wave.scratch[0] };
+    let word = if kind.words() == 1 || *kind == Kind::Mask { 0 } else { word };
+    match op.sources[source].words[word] {
+        Word::Row(row) if adapted >> source & 1 == 0 && *kind != Kind::Mask => wave.row(row),
+        _ => &wave.scratch[source * 2 + word],
+    }
+}
+
+/// Whether the mode flushes denormal sources of this kind.
+#[inline(always)]
+pub fn flushes_kind(kind: Kind, mode: Mode) -> bool {
+    match kind {
+        Kind::F32 | Kind::Mixed | Kind::PackedWords => mode.flushes_f32_sources(),
+        Kind::F16 | Kind::F64 | Kind::Packed => mode.flushes_f64_sources(),
+        _ => false,
+    }
+}
+
+/// Puts scalar and constant words into scratch rows, the same in all lanes.
+#[inline(always)]
+pub fn broadcast_scalars(wave: &mut Wave, op: &Op, kinds: &[Kind]) {
+    for (source, kind) in kinds.iter().enumerate() {
+        broadcast_scalar(wave, op, source, *kind);
+    }
+}
+
+/// The same for one source.
+#[inline(always)]
+fn broadcast_scalar(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    let [low, high] = op.sources[source].words;
+    let is_register = |word| matches!(word, Word::Row(_));
+    if kind == Kind::Mask {
+        expand_mask(wave, op, source);
+    } else if !is_register(low) || kind.words() > 1 && !is_register(high) {
+        broadcast(wave, op, source, kind);
+    }
+}
+
+/// Puts the lane mask that is a source into its scratch row.
+#[inline(always)]
+fn expand_mask(wave: &mut Wave, op: &Op, source: usize) {
+    let mask = LaneMask(scalar_pair(wave, op.sources[source].words));
+    wave.scratch[source * 2] = Row::expand(mask);
+}
+
+/// Puts the words of a source into its scratch rows. Compiled apart from the operations, which
+/// are many, but for the same levels: a row stored in short pieces is slow to load in long ones.
+#[inline(never)]
+fn broadcast(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    broadcast_at_level(wave, op, source, kind);
+}
+
+at_each_level! {
+    pub fn broadcast_at_level(wave: &mut Wave, op: &Op, source: usize, kind: Kind) -> ()
+        = broadcast_words;
+}
+
+#[inline(always)]
+fn broadcast_words(wave: &mut Wave, op: &Op, source: usize, kind: Kind) {
+    let words = op.sources[source].words.into_iter().take(kind.words().into());
+    for (word, from) in words.enumerate() {
+        if !matches!(from, Word::Row(_)) {
+            wave.scratch[source * 2 + word] = Row::splat(scalar_word(wave, from));
+        }
+    }
+}
+
+/// Puts sources into scratch rows as the modifiers and the mode want them. Gives a bit per source
+/// that was changed, and the lanes that are to be written.
+#[inline(never)]
+pub fn adapt_sources(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, LaneMask) {
+    adapt_sources_at_level(wave, op, kinds, flush)
+}
+
+at_each_level! {
+    pub fn adapt_sources_at_level(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool)
+        -> (u8, LaneMask) = adapt_all;
+}
+
+#[inline(always)]
+fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, LaneMask) {
+    let mut mask = wave.exec();
+    let mut adapted = 0;
+    let none = Adapt::default();
+    let adapt = op.adapt.as_deref().unwrap_or(&none);
+    for (source, kind) in kinds.iter().enumerate() {
+        let how = &adapt.sources[source];
+        let moves = source == 0 && adapt.lane_move.is_some();
+        let flushed = flush && flushes_kind(*kind, wave.mode);
+        if *kind == Kind::Mask || !moves && !flushed && *how == SourceAdapt::default() {
+            broadcast_scalar(wave, op, source, *kind);
+            continue;
+        }
+        adapted |= 1 << source;
+        let count = usize::from(kind.words());
+        for (word, from) in op.sources[source].words.into_iter().take(count).enumerate() {
+            wave.scratch[source * 2 + word] = match from {
+                Word::Row(row) => *wave.row(row),
+                other => Row::splat(scalar_word(wave, other)),
+            };
+        }
+        let mode = wave.mode;
+        let (scratch, exec) = wave.scratch_and_exec();
+        let Some(rows) = scratch[source * 2..].first_chunk_mut::<2>() else { continue };
+        if let (0, Some(lane_move)) = (source, &adapt.lane_move) {
+            mask.0 &= lane_move.apply(&mut rows[..count], exec).0;
+        }
+        if *how == SourceAdapt::default() {
+            if flushed {
+                flush_denormals(rows, *kind);
+            }
+            continue;
+        }
+        if matches!(kind, Kind::Packed | Kind::PackedWords) {
+            pack(rows, *kind, how);
+        } else if *kind == Kind::Mixed && how.select != SdwaSelect::Dword {
+            select(&mut rows[0], how.select, false);
+            if flush && mode.flushes_f64_sources() {
+                flush_denormals(rows, Kind::F16);
+            }
+            for word in &mut rows[0].0 {
+                *word = binary16::to_f32(f16::from_bits(*word as u16)).to_bits();
+            }
+            change_sign(&mut rows[0], 0x8000_0000, how);
+        } else {
+            select(&mut rows[0], how.select, how.sign_extend);
+            let (row, sign) = match kind {
+                Kind::F16 | Kind::Half => (0, 0x8000),
+                Kind::Wide | Kind::F64 => (1, 0x8000_0000),
+                _ => (0, 0x8000_0000u32),
+            };
+            change_sign(&mut rows[row], sign, how);
+        }
+        if flushed {
+            flush_denormals(rows, *kind);
+        }
+    }
+    (adapted, mask)
+}
+
+/// Absolute value and negation.
+#[inline(always)]
+fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
+    for word in &mut row.0 {
+        *word &= if how.absolute { !sign } else { u32::MAX };
+        *word ^= if how.negate { sign } else { 0 };
+    }
+}
+
+/// Takes a part of each word.
+#[inline(always)]
+fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
+    let (shift, bits) = match select {
+        SdwaSelect::Dword => return,
+        SdwaSelect::Byte0 => (0, 8),
+        SdwaSelect::Byte1 => (8, 8),
+        SdwaSelect::Byte2 => (16, 8),
+        SdwaSelect::Byte3 => (24, 8),
+        SdwaSelect::Word0 => (0, 16),
+        SdwaSelect::Word1 => (16, 16),
+    };
+    for word in &mut row.0 {
+        let high = *word >> shift << (32 - bits);
+        *word = if sign_extend { (high as i32 >> (32 - bits)) as u32 } else { high >> (32 - bits) };
+    }
+}
+
+/// Chooses halves for both results of a packed operation, and negates them.
+#[inline(always)]
+fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
+    for lane in 0..LANES {
+        let (low, high, sign) = if kind == Kind::PackedWords {
+            (rows[0].0[lane], rows[1].0[lane], 0x8000_0000)
+        } else {
+            (rows[0].0[lane] & 0xffff, rows[0].0[lane] >> 16, 0x8000)
+        };
+        let for_low = if how.low_from_high { high } else { low };
+        let for_high = if how.high_from_low { low } else { high };
+        let for_low = for_low ^ if how.negate_low { sign } else { 0 };
+        let for_high = for_high ^ if how.negate_high { sign } else { 0 };
+        if kind == Kind::PackedWords {
+            rows[0].0[lane] = for_low;
+            rows[1].0[lane] = for_high;
+        } else {
+            rows[0].0[lane] = for_low | for_high << 16;
+        }
+    }
+}
+
+#[inline(always)]
+fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
+    let single = |word: u32| if word & 0x7f80_0000 == 0 { word & 0x8000_0000 } else { word };
+    let half = |word: u32| if word & 0x7c00 == 0 { word & 0x8000 } else { word };
+    for lane in 0..LANES {
+        let low = rows[0].0[lane];
+        let high = rows[1].0[lane];
+        match kind {
+            Kind::F32 | Kind::Mixed => rows[0].0[lane] = single(low),
+            Kind::PackedWords => {
+                rows[0].0[lane] = single(low);
+                rows[1].0[lane] = single(high);
+            }
+            Kind::F16 => rows[0].0[lane] = half(low & 0xffff),
+            Kind::Packed => rows[0].0[lane] = half(low & 0xffff) | half(low >> 16) << 16,
+            Kind::F64 if high & 0x7ff0_0000 == 0 => {
+                rows[0].0[lane] = 0;
+                rows[1].0[lane] = high & 0x8000_0000;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Where the lanes of a vector memory operation access memory.
+
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, Row, ScalarIndex, Wave};
+use flipwave_isa::{Lane, LaneMask};
+
+/// A word of a lane's address operand; zero where there is none.
+#[inline(always)]
+pub fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
+    match op.sources[0].words[word] {
+        Word::Row(row) => wave.row(row).0[lane],
+        _ => 0,
+    }
+}
+
+/// The lanes that access device memory, and where. Kept by words, as registers have it: vectors of
+/// 32-bit words are quick.
+pub struct Addresses {
+    pub low: Row,
+    pub high: Row,
+    /// The same for all lanes.
+    pub base: u64,
+    pub lanes: LaneMask,
+}
+
+impl Addresses {
+    /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
+    #[inline(always)]
+    pub fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+        let offset = op.immediate as u64;
+        let row = |word| match op.sources[0].words[word] {
+            Word::Row(row) => *wave.row(row),
+            _ => Row::ZERO,
+        };
+        match op.sources[2].words {
+            [Word::Constant(_), _] => Addresses { low: row(0), high: row(1), base: offset, lanes },
+            [low, high] => {
+                let base =
+                    u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
+                Addresses { low: row(0), high: Row::ZERO, base: base.wrapping_add(offset), lanes }
+            }
+        }
+    }
+
+    /// A lane's address.
+    #[inline(always)]
+    pub fn at(&self, lane: usize) -> u64 {
+        let words = u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32;
+        words.wrapping_add(self.base)
+    }
+
+    /// The address of the first lane.
+    #[inline(always)]
+    pub fn first(&self) -> u64 {
+        self.at(self.lanes.0.trailing_zeros() as usize % LANES)
+    }
+
+    /// Offsets of the addresses from `start`, if all active ones lie within 4 GiB above it.
+    #[inline(always)]
+    pub fn offsets_from(&self, start: u64, active: &Row) -> Option<Row> {
+        let add = self.base.wrapping_sub(start);
+        let (add_low, add_high) = (add as u32, (add >> 32) as u32);
+        let mut offsets = Row::ZERO;
+        let mut beyond = 0;
+        for lane in 0..LANES {
+            let low = self.low.0[lane].wrapping_add(add_low);
+            let carry = u32::from(low < add_low);
+            let high = self.high.0[lane].wrapping_add(add_high).wrapping_add(carry);
+            offsets.0[lane] = low;
+            beyond |= high & active.0[lane];
+        }
+        (beyond == 0).then_some(offsets)
+    }
+}
+
+/// Where a lane's dword lies in LDS for moves between memory and LDS: M0[15:0] and the
+/// instruction's offset, then four bytes per lane (ISA manual, "Memory buffer load to LDS").
+pub fn lds_place(wave: &Wave, op: &Op, lane: Lane) -> u32 {
+    let base = wave.scalar(ScalarIndex::M0) & 0xffff;
+    base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * 4)
+}

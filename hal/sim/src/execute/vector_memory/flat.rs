@@ -1,0 +1,144 @@
+//! Flat accesses, whose lanes may lead to LDS and to private memory, and accesses to the latter.
+
+use super::addresses::Addresses;
+use super::data::{atomic_operands, data_row, write_lane};
+use super::scattered::scattered;
+use super::transfer::{load_words, store_words, transfer};
+use crate::execute::buffer::Buffer;
+use crate::execute::lds;
+use crate::instruction::vector_memory::Transfer;
+use crate::instruction::{Element, Op};
+use crate::memory::aperture::Window;
+use crate::memory::{Memory, aperture};
+use crate::wave::{LANES, Row, Wave, private};
+use flipwave_device::FaultCause;
+use flipwave_isa::{Lane, LaneMask};
+
+/// A flat access: each lane's window decides. Accesses to LDS and private memory are made lane
+/// by lane, the rest as global accesses.
+#[inline(never)]
+pub fn flat(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    exec: LaneMask,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let mut addresses = Addresses::of(wave, op, exec);
+    let mut global = LaneMask::EMPTY;
+    let mut private = LaneMask::EMPTY;
+    let mut offsets = [0u32; LANES];
+    for lane in exec.lanes() {
+        let bit = 1u64 << lane.0;
+        match aperture::window(addresses.at(lane.0.into())) {
+            Window::Global(_) => global.0 |= bit,
+            Window::Private(offset) => {
+                private.0 |= bit;
+                offsets[usize::from(lane.0)] = offset;
+            }
+            Window::Lds(offset) => flat_lds(wave, op, what, lane, offset, lds)?,
+        }
+    }
+    if private != LaneMask::EMPTY {
+        scratch(wave, op, what, &offsets, private, memory, lds)?;
+    }
+    if global != LaneMask::EMPTY {
+        addresses.lanes = global;
+        transfer(wave, op, what, &addresses, memory, lds)?;
+    }
+    Ok(())
+}
+
+/// One lane's flat access to LDS.
+fn flat_lds(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    lane: Lane,
+    offset: u32,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let index = usize::from(lane.0);
+    match what {
+        Transfer::Load(element) => {
+            let bytes = lds::read(lds, offset, element.bytes());
+            for word in 0..element.words() {
+                let row = wave.row_mut(op.destination.plus(word.into()));
+                let loaded = u32::from_le_bytes(
+                    [0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]),
+                );
+                row.0[index] = element.extend(loaded, row.0[index]);
+            }
+        }
+        Transfer::Store(element) => {
+            let mut bytes = [0; 16];
+            for word in 0..element.words() {
+                let register = data_row(op, word.into()).map_or(0, |row| wave.row(row).0[index]);
+                bytes[usize::from(word) * 4..][..4]
+                    .copy_from_slice(&element.part(register).to_le_bytes());
+            }
+            lds::write(lds, offset, &bytes[..element.bytes()]);
+        }
+        Transfer::Atomic { atomic, returns } => {
+            let operands = atomic_operands(wave, op, atomic, lane);
+            let old = lds::modify(lds, offset, lane, atomic, operands)?;
+            if returns {
+                write_lane(wave, op, lane, old, atomic.bytes);
+            }
+        }
+        // No flat instruction converts, or moves data between LDS and memory.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A private access; the base is the wave's FLAT_SCRATCH.
+#[inline(never)]
+pub fn scratch(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    offsets: &[u32; LANES],
+    lanes: LaneMask,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let base = wave.scalar_pair(wave.machine.flat_scratch);
+    let wave_lanes = wave.machine.lanes;
+    let stride = private::stride(wave_lanes);
+    if let Some(addresses) = dword_rows(base, stride, offsets, lanes) {
+        match what {
+            Transfer::Load(Element::Words(words)) => {
+                return load_words(wave, op, words, stride, &addresses, memory);
+            }
+            Transfer::Store(Element::Words(words)) => {
+                return store_words(wave, op, words, stride, &addresses, memory);
+            }
+            _ => {}
+        }
+    }
+    scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
+        let offset = offsets[usize::from(lane.0)].wrapping_add(byte);
+        Some(private::address(base, wave_lanes, lane, offset))
+    })
+}
+
+/// Where the dwords at private offsets lie, if all offsets are aligned; those beyond what a lane
+/// can have are left to the general case.
+fn dword_rows(
+    base: u64,
+    stride: u32,
+    offsets: &[u32; LANES],
+    lanes: LaneMask,
+) -> Option<Addresses> {
+    let apart = stride / 4;
+    let simple = |lane: Lane| {
+        let offset = offsets[usize::from(lane.0)];
+        offset.is_multiple_of(4) && offset < u32::MAX / (2 * apart)
+    };
+    lanes.lanes().all(simple).then(|| {
+        let low = |lane: usize| offsets[lane].wrapping_mul(apart).wrapping_add(4 * lane as u32);
+        Addresses { low: Row(std::array::from_fn(low)), high: Row::ZERO, base, lanes }
+    })
+}

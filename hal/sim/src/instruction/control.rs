@@ -1,0 +1,137 @@
+//! The control operations: branches, calls, barriers, traps, the end.
+
+use super::sync::SyncOperation;
+
+/// A control operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Nothing a functional model shows: waits, priorities, cache control, hints.
+    Nothing,
+    /// The wave ends.
+    EndProgram,
+    /// Waits for the other waves of the workgroup.
+    Barrier,
+    /// Calls the trap handler.
+    Trap,
+    /// Jumps by the immediate if the condition holds.
+    Branch(Condition),
+    /// Reads the PC.
+    GetPc,
+    /// Jumps to a register.
+    SetPc,
+    /// Jumps to a register and keeps the return address.
+    SwapPc,
+    /// Jumps by the immediate and keeps the return address.
+    Call,
+    /// Writes a hardware register.
+    SetRegister,
+    /// Goes both ways of a branch, one after the other: the lanes of the mask jump by the
+    /// immediate.
+    Fork,
+    /// The same, the target being in a register.
+    ForkToRegister,
+    /// Where the ways of a fork come together.
+    Join,
+    /// Makes vector instructions be skipped, or not.
+    SkipVectors,
+    /// Ends the wave if the immediate's lowest bit is set.
+    Kill,
+    /// Halts the wave if the immediate's lowest bit is set.
+    Halt,
+    /// Halts the wave.
+    HaltAlways,
+    /// Global wave sync.
+    Sync(SyncOperation),
+    /// What stands after a program's end, and is illegal to execute.
+    CodeEnd,
+}
+
+/// When a branch is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Condition {
+    Always,
+    Scc(bool),
+    VccZero(bool),
+    ExecZero(bool),
+}
+
+/// The control operation of a canonical name.
+pub fn find(name: &str) -> Option<Control> {
+    Some(match name {
+        "s_nop"
+        | "s_waitcnt"
+        | "s_waitcnt_vmcnt"
+        | "s_waitcnt_expcnt"
+        | "s_waitcnt_lgkmcnt"
+        | "s_sleep"
+        | "s_setprio"
+        | "s_icache_inv"
+        | "s_wakeup"
+        | "s_atc_probe"
+        | "s_atc_probe_buffer"
+        | "s_dcache_discard"
+        | "s_dcache_discard_x2"
+        | "s_incperflevel"
+        | "s_decperflevel"
+        | "s_ttracedata"
+        | "s_dcache_inv"
+        | "s_dcache_inv_vol"
+        | "s_dcache_wb"
+        | "s_dcache_wb_vol"
+        | "buffer_wbinvl1"
+        | "buffer_wbinvl1_vol"
+        | "buffer_wbl2"
+        | "buffer_invl2"
+        | "v_nop"
+        | "v_clrexcp"
+        | "ds_nop"
+        | "s_sendmsg"
+        // gfx10 and later.
+        | "s_waitcnt_vscnt"
+        | "s_waitcnt_depctr"
+        | "s_wait_idle"
+        | "s_wait_event"
+        | "s_delay_alu"
+        | "s_clause"
+        | "s_inst_prefetch"
+        | "s_version"
+        | "s_gl1_inv"
+        | "s_ttracedata_imm"
+        | "buffer_gl0_inv"
+        | "buffer_gl1_inv"
+        // gfx940.
+        | "buffer_inv" => Control::Nothing,
+        "s_endpgm" | "s_endpgm_saved" => Control::EndProgram,
+        "s_setkill" => Control::Kill,
+        "s_sethalt" => Control::Halt,
+        "s_sendmsghalt" => Control::HaltAlways,
+        "s_barrier" => Control::Barrier,
+        "s_trap" => Control::Trap,
+        "s_branch" => Control::Branch(Condition::Always),
+        "s_cbranch_scc0" => Control::Branch(Condition::Scc(false)),
+        "s_cbranch_scc1" => Control::Branch(Condition::Scc(true)),
+        "s_cbranch_vccz" => Control::Branch(Condition::VccZero(true)),
+        "s_cbranch_vccnz" => Control::Branch(Condition::VccZero(false)),
+        "s_cbranch_execz" => Control::Branch(Condition::ExecZero(true)),
+        "s_cbranch_execnz" => Control::Branch(Condition::ExecZero(false)),
+        // No debugger is attached: the conditional-debug flags are clear.
+        "s_cbranch_cdbgsys"
+        | "s_cbranch_cdbguser"
+        | "s_cbranch_cdbgsys_or_user"
+        | "s_cbranch_cdbgsys_and_user" => Control::Nothing,
+        "s_getpc_b64" => Control::GetPc,
+        "s_setpc_b64" => Control::SetPc,
+        "s_swappc_b64" => Control::SwapPc,
+        "s_call_b64" => Control::Call,
+        "s_setreg_b32" | "s_setreg_imm32_b32" | "s_round_mode" | "s_denorm_mode" => {
+            Control::SetRegister
+        }
+        "s_cbranch_i_fork" => Control::Fork,
+        "s_cbranch_g_fork" => Control::ForkToRegister,
+        "s_cbranch_join" => Control::Join,
+        "s_setvskip" => Control::SkipVectors,
+        "s_code_end" => Control::CodeEnd,
+        _ => return SyncOperation::find(name).map(Control::Sync),
+    })
+}

@@ -1,0 +1,11 @@
+use super::*;
+
+#[test]
+fn parts_of_a_register_leave_the_rest_alone() {
+    let extend = |name, loaded| Element::named(name).unwrap().extend(loaded, 0xaaaa_bbbb);
+    assert_eq!(extend("ubyte", 0xff), 0xff);
+    assert_eq!(extend("sbyte", 0xff), 0xffff_ffff);
+    assert_eq!(extend("i8_d16", 0xff), 0xaaaa_ffff);
+    assert_eq!(extend("short_d16_hi", 0x1234), 0x1234_bbbb);
+    assert_eq!(Element::named("b16_d16_hi").unwrap().part(0x1234_5678), 0x1234);
+}

@@ -1,0 +1,90 @@
+//! Moving the first source between lanes ("DPP").
+
+use crate::wave::{LANES, Row, mask_of};
+use flipwave_isa::{Dpp, DppControl, LaneMask};
+
+/// What a DPP control does, worked out for each lane when the instruction is decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneMove {
+    /// The lane that each lane reads; itself where there is none to read.
+    sources: [u32; LANES],
+    /// The lanes that have a lane to read.
+    sourced: u64,
+    /// The lanes that row and bank masks enable.
+    enabled: u64,
+    /// Lanes that cannot read are written with zero, rather than not at all.
+    bound_control: bool,
+    /// Inactive lanes can be read.
+    fetch_inactive: bool,
+}
+
+impl LaneMove {
+    /// What `dpp` does.
+    pub fn of(dpp: &Dpp) -> LaneMove {
+        let mut sources = [0; LANES];
+        let [mut sourced, mut enabled] = [0, 0];
+        for lane in 0..LANES {
+            let source = source_lane(dpp.control, lane);
+            sources[lane] = source.unwrap_or(lane) as u32;
+            sourced |= u64::from(source.is_some()) << lane;
+            let bits = (dpp.row_mask >> (lane / 16)) & (dpp.bank_mask >> (lane / 4 % 4)) & 1;
+            enabled |= u64::from(bits) << lane;
+        }
+        LaneMove {
+            sources,
+            sourced,
+            enabled,
+            bound_control: dpp.bound_control,
+            fetch_inactive: dpp.fetch_inactive,
+        }
+    }
+
+    /// Moves rows between lanes; gives the lanes that are written. Lanes whose source does not
+    /// exist or is not active read zero with `bound_control`, and are not written without (ISA
+    /// manual, "DPP").
+    #[inline(always)]
+    pub fn apply(&self, rows: &mut [Row], exec: &Row) -> LaneMask {
+        let readable = if self.fetch_inactive {
+            self.sourced
+        } else {
+            self.sourced & mask_of(&self.gathered(exec))
+        };
+        let read = Row::expand(LaneMask(readable));
+        for row in rows {
+            let mut moved = self.gathered(row);
+            for lane in 0..LANES {
+                moved.0[lane] &= read.0[lane];
+            }
+            *row = moved;
+        }
+        LaneMask(self.enabled & if self.bound_control { u64::MAX } else { readable })
+    }
+
+    #[inline(always)]
+    fn gathered(&self, row: &Row) -> Row {
+        Row(self.sources.map(|source| row.0[source as usize % LANES]))
+    }
+}
+
+/// The lane that `lane` reads, if there is one.
+fn source_lane(control: DppControl, lane: usize) -> Option<usize> {
+    let row = lane & !15;
+    let in_row = |at: Option<usize>| at.filter(|at| *at < 16).map(|at| row + at);
+    match control {
+        DppControl::QuadPerm(order) => Some((lane & !3) + usize::from(order[lane & 3])),
+        DppControl::RowShiftLeft(n) => in_row(Some(lane % 16 + usize::from(n))),
+        DppControl::RowShiftRight(n) => in_row((lane % 16).checked_sub(n.into())),
+        DppControl::RowRotateRight(n) => Some(row + (lane + 16 - usize::from(n)) % 16),
+        DppControl::WaveShiftLeft => Some(lane + 1).filter(|at| *at < LANES),
+        DppControl::WaveRotateLeft => Some((lane + 1) % LANES),
+        DppControl::WaveShiftRight => lane.checked_sub(1),
+        DppControl::WaveRotateRight => Some((lane + LANES - 1) % LANES),
+        DppControl::RowMirror => Some(row + 15 - lane % 16),
+        DppControl::RowHalfMirror => Some((lane & !7) + 7 - lane % 8),
+        DppControl::RowBroadcast15 => row.checked_sub(1),
+        DppControl::RowBroadcast31 => (lane >= 32).then_some(31),
+        DppControl::RowNewBroadcast(n) | DppControl::RowShare(n) => Some(row + usize::from(n)),
+        DppControl::RowXmask(n) => Some(row + ((lane % 16) ^ usize::from(n))),
+        DppControl::Dpp8(order) => Some((lane & !7) + usize::from(order[lane & 7])),
+    }
+}

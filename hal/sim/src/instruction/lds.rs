@@ -1,0 +1,105 @@
+//! The operations of the local data share.
+
+use super::element::Element;
+use crate::memory::atomic;
+use crate::memory::atomic::Atomic;
+
+/// An LDS operation. Sources: 0 the address, 1 and 2 the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LdsAccess {
+    /// Memory to registers.
+    Read(Element),
+    /// Registers to memory.
+    Write(Element),
+    /// Two elements of so many words each, at offsets in units of `scale` bytes.
+    Read2 {
+        /// Words of an element.
+        words: u8,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Two elements.
+    Write2 {
+        /// Words of an element.
+        words: u8,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Read, modify, write.
+    Atomic {
+        /// The operation.
+        atomic: Atomic,
+        /// Whether the old value is returned.
+        returns: bool,
+    },
+    /// Two exchanges, as [`LdsAccess::Read2`] and [`LdsAccess::Write2`] address them.
+    Exchange2 {
+        /// What is exchanged.
+        atomic: Atomic,
+        /// Unit of the offsets, in bytes.
+        scale: u32,
+    },
+    /// Two words, each replaced by the data without its highest bit if that is set; gives the old
+    /// ones.
+    ExchangeIf,
+    /// A word whose address is in M0, the lanes' words side by side.
+    ReadByThread,
+    /// The same.
+    WriteByThread,
+    /// Adds to (or with `subtract` takes from) a counter the number of active lanes, and gives
+    /// all of them its old value.
+    Count {
+        /// Takes away instead.
+        subtract: bool,
+    },
+    /// Each lane sends its data to another.
+    Permute,
+    /// Each lane fetches another's data.
+    BackwardPermute,
+    /// Fixed patterns.
+    Swizzle,
+}
+
+/// The LDS operation of a canonical name.
+pub fn find(name: &str) -> Option<LdsAccess> {
+    let name = name.strip_prefix("ds_")?;
+    let access = match name {
+        "read2_b32" => LdsAccess::Read2 { words: 1, scale: 4 },
+        "read2_b64" => LdsAccess::Read2 { words: 2, scale: 8 },
+        "read2st64_b32" => LdsAccess::Read2 { words: 1, scale: 4 * 64 },
+        "read2st64_b64" => LdsAccess::Read2 { words: 2, scale: 8 * 64 },
+        "write2_b32" => LdsAccess::Write2 { words: 1, scale: 4 },
+        "write2_b64" => LdsAccess::Write2 { words: 2, scale: 8 },
+        "write2st64_b32" => LdsAccess::Write2 { words: 1, scale: 4 * 64 },
+        "write2st64_b64" => LdsAccess::Write2 { words: 2, scale: 8 * 64 },
+        "wrxchg2_rtn_b32" => LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B32, scale: 4 },
+        "wrxchg2_rtn_b64" => LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B64, scale: 8 },
+        "wrxchg2st64_rtn_b32" => {
+            LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B32, scale: 4 * 64 }
+        }
+        "wrxchg2st64_rtn_b64" => {
+            LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B64, scale: 8 * 64 }
+        }
+        "condxchg32_rtn_b64" => LdsAccess::ExchangeIf,
+        "read_addtid_b32" => LdsAccess::ReadByThread,
+        "write_addtid_b32" => LdsAccess::WriteByThread,
+        "append" => LdsAccess::Count { subtract: false },
+        "consume" => LdsAccess::Count { subtract: true },
+        "permute_b32" => LdsAccess::Permute,
+        "bpermute_b32" => LdsAccess::BackwardPermute,
+        "swizzle_b32" => LdsAccess::Swizzle,
+        _ => {
+            if let Some(what) = name.strip_prefix("read_") {
+                LdsAccess::Read(Element::named(what)?)
+            } else if let Some(what) = name.strip_prefix("write_") {
+                LdsAccess::Write(Element::named(what)?)
+            } else if let Some((base, kind)) = name.split_once("_rtn_") {
+                let atomic = atomic::find_lds(&format!("{base}_{kind}"))?;
+                LdsAccess::Atomic { atomic, returns: true }
+            } else {
+                LdsAccess::Atomic { atomic: atomic::find_lds(name)?, returns: false }
+            }
+        }
+    };
+    Some(access)
+}

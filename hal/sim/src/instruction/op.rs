@@ -1,0 +1,212 @@
+//! An instruction made ready for execution.
+
+use super::control::Control;
+use super::lane_move::LaneMove;
+use super::lds::LdsAccess;
+use super::scalar_memory::ScalarAccess;
+use super::vector_memory::VectorAccess;
+use crate::wave::{RowIndex, ScalarIndex, Wave};
+use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
+
+/// Executes a vector operation on all lanes.
+///
+/// # Safety
+/// The host must have the CPU features that the function was compiled for.
+pub type VectorFunction = unsafe fn(&mut Wave, &Op);
+
+/// Executes an operation that is not lane by lane.
+pub type ScalarFunction = fn(&mut Wave, &Op);
+
+/// A decoded instruction with its operands resolved. In this order, what is read whenever it is
+/// executed lies in two cache lines: loops of some hundred instructions stay in the first cache
+/// beside the registers.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Op {
+    /// What executes it.
+    pub run: Run,
+    /// Length in bytes.
+    pub size: u8,
+    /// Whether it does something in each active lane, rather than once.
+    pub per_lane: bool,
+    /// One more than the highest architectural vector register it names.
+    pub vgprs_named: u16,
+    /// One more than the highest accumulation register it names.
+    pub acc_vgprs_named: u16,
+    /// Lowest row of the per-lane destination.
+    pub destination: RowIndex,
+    /// What modifiers make of sources and result; absent without modifiers.
+    pub adapt: Option<Box<Adapt>>,
+    /// Immediate field, address offset, branch distance: as the operation has it.
+    pub immediate: i64,
+    /// Lowest register of the scalar destination.
+    pub scalar_destination: ScalarIndex,
+    /// The registers of the lane-mask destination's two words.
+    pub mask_destination: [ScalarIndex; 2],
+    /// A comparison that also writes EXEC.
+    pub writes_exec: bool,
+    /// The halves of a dual instruction.
+    pub dual: Option<Box<Dual>>,
+    /// The sources.
+    pub sources: [Source; 4],
+    /// The instruction it came from, its `pc` being the ELF virtual address.
+    pub inst: Box<Inst>,
+}
+
+const _: () = assert!(std::mem::offset_of!(Op, sources) == 64, "see `Op`");
+
+impl Op {
+    /// An operation without operands, made of `inst` and executed by `run`.
+    pub fn new(inst: Inst, run: Run) -> Op {
+        Op {
+            run,
+            size: inst.size,
+            per_lane: run.is_per_lane(),
+            vgprs_named: 0,
+            acc_vgprs_named: 0,
+            destination: RowIndex(0),
+            scalar_destination: ScalarIndex(0),
+            mask_destination: [ScalarIndex::DROPPED; 2],
+            writes_exec: false,
+            sources: [Source::NONE; 4],
+            adapt: None,
+            immediate: inst.immediate.unwrap_or_default(),
+            dual: None,
+            inst: Box::new(inst),
+        }
+    }
+}
+
+/// The halves of a dual instruction.
+#[derive(Clone, Debug)]
+pub struct Dual {
+    /// The first. Its result waits in [`RowIndex::WAITING`], because the second half reads its
+    /// sources before either half writes (RDNA 3 ISA, "VOPD").
+    pub first: Op,
+    /// Where the first half's result goes.
+    pub destination: RowIndex,
+    /// The second.
+    pub second: Op,
+}
+
+/// How an instruction is executed.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// On all active lanes.
+    Vector(VectorFunction),
+    /// Once.
+    Scalar(ScalarFunction),
+    /// On the wave as a whole: moves between lanes, matrices.
+    Whole(ScalarFunction),
+    /// Changes the course of the wave.
+    Control(Control),
+    /// Scalar memory.
+    ScalarMemory(ScalarAccess),
+    /// Vector memory.
+    VectorMemory(VectorAccess),
+    /// Local data share.
+    Lds(LdsAccess),
+    /// Two operations at once, in [`Op::dual`].
+    Dual,
+    /// Decodes, but is nothing that a compute wave can execute, and why.
+    NotCompute(&'static str),
+    /// Decodes, but is not executed yet, and why.
+    Gap(&'static str),
+}
+
+impl Run {
+    /// Whether it does something in each active lane, rather than once.
+    pub fn is_per_lane(self) -> bool {
+        matches!(self, Run::Vector(_) | Run::VectorMemory(_) | Run::Lds(_))
+    }
+}
+
+/// A source operand, by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Low word, high word. One-word sources repeat the low word.
+    pub words: [Word; 2],
+}
+
+impl Source {
+    /// A source that is not there.
+    pub const NONE: Source = Source { words: [Word::Constant(0); 2] };
+
+    /// The row of a vector-register source.
+    pub fn row(&self) -> Option<RowIndex> {
+        match self.words[0] {
+            Word::Row(row) => Some(row),
+            _ => None,
+        }
+    }
+}
+
+/// Where a word of a source comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A vector register.
+    Row(RowIndex),
+    /// A scalar register, the same for all lanes.
+    Scalar(ScalarIndex),
+    /// A constant, the same for all lanes.
+    Constant(u32),
+    /// 1 if SCC is set.
+    Scc,
+    /// 1 if VCC is zero.
+    Vccz,
+    /// 1 if EXEC is zero.
+    Execz,
+}
+
+/// What modifiers make of sources and result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Adapt {
+    /// Per source.
+    pub sources: [SourceAdapt; 4],
+    /// How the first source moves between lanes.
+    pub lane_move: Option<LaneMove>,
+    /// The result.
+    pub finish: Finish,
+}
+
+/// What modifiers make of one source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceAdapt {
+    /// Part of the word taken.
+    pub select: SdwaSelect,
+    /// Sign-extends the part taken.
+    pub sign_extend: bool,
+    /// Absolute value.
+    pub absolute: bool,
+    /// Negation, after the absolute value.
+    pub negate: bool,
+    /// Packed operations: the low result reads the high half.
+    pub low_from_high: bool,
+    /// Packed operations: the high result reads the low half.
+    pub high_from_low: bool,
+    /// Packed operations: negation for the low result.
+    pub negate_low: bool,
+    /// Packed operations: negation for the high result.
+    pub negate_high: bool,
+}
+
+/// What modifiers make of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// Scaled.
+    pub scale: OutputScale,
+    /// Clamped to 0..1.
+    pub clamp: bool,
+    /// Part of the destination written.
+    pub select: SdwaSelect,
+    /// What becomes of the rest.
+    pub unused: SdwaUnused,
+}
+
+impl Finish {
+    /// Whether it scales or clamps.
+    #[inline(always)]
+    pub fn changes_value(&self) -> bool {
+        self.clamp || self.scale != OutputScale::None
+    }
+}

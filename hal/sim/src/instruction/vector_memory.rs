@@ -1,0 +1,134 @@
+//! The operations of vector memory.
+
+use super::element::Element;
+use crate::memory::atomic;
+use crate::memory::atomic::Atomic;
+use flipwave_isa::{BufferFormat, Inst, Modifiers};
+
+/// A vector memory operation. Sources: 0 the address register, 1 the data, 2 the scalar base or
+/// buffer resource, 3 the scalar offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorAccess {
+    /// How addresses are made.
+    pub space: Space,
+    /// What is done there.
+    pub transfer: Transfer,
+}
+
+/// How addresses are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// 64-bit address, or scalar base plus 32-bit offset.
+    Global,
+    /// 64-bit address whose window decides.
+    Flat,
+    /// Offset in the lane's private memory.
+    Scratch,
+    /// Buffer resource; with an offset register, with an index register.
+    Buffer {
+        /// The address register holds an offset.
+        offset: bool,
+        /// The address register holds an index, before the offset if both are there.
+        index: bool,
+    },
+}
+
+/// What is done at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Memory to registers.
+    Load(Element),
+    /// Registers to memory.
+    Store(Element),
+    /// Read, modify, write; the old value is returned or not.
+    Atomic {
+        /// The operation.
+        atomic: Atomic,
+        /// Whether the old value is returned.
+        returns: bool,
+    },
+    /// Memory to registers, converted.
+    LoadFormat(Formatted),
+    /// Registers to memory, converted.
+    StoreFormat(Formatted),
+    /// Memory to LDS: a dword per lane, the lanes' side by side.
+    LoadToLds(Element),
+    /// The same, converted.
+    LoadFormatToLds(Formatted),
+    /// LDS to memory, likewise.
+    StoreFromLds(Element),
+}
+
+/// What a formatted access moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formatted {
+    /// Components in registers.
+    pub components: u8,
+    /// How they lie there.
+    pub part: Part,
+    /// The instruction's own format; without, the resource has it.
+    pub format: Option<BufferFormat>,
+}
+
+/// How components lie in registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One per register.
+    Words,
+    /// Two per register. Half words without a component keep their value.
+    Halves,
+    /// One in the high half.
+    HighHalf,
+}
+
+/// The vector memory operation of an instruction.
+pub fn find(inst: &Inst) -> Option<VectorAccess> {
+    let Modifiers { offen, idxen, lds, buffer_format, .. } = inst.modifiers;
+    // Whatever the modifier is called that asks for it.
+    let returns = inst.destinations().next().is_some();
+    let (space, rest) = inst.operation.name().split_once('_')?;
+    let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
+    let space = match space {
+        "global" => Space::Global,
+        "flat" => Space::Flat,
+        "scratch" => Space::Scratch,
+        "buffer" | "tbuffer" => Space::Buffer { offset: offen, index: idxen },
+        _ => return None,
+    };
+    let (verb, what) = rest.split_once('_')?;
+    let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
+    let transfer = match (verb, formatted) {
+        ("load", Some(formatted)) if lds => Transfer::LoadFormatToLds(formatted),
+        ("load", Some(formatted)) => Transfer::LoadFormat(formatted),
+        ("store", Some(formatted)) => Transfer::StoreFormat(formatted),
+        ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
+        ("load", None) => Transfer::Load(Element::named(what)?),
+        ("store", None) => match what.strip_prefix("lds_") {
+            Some(what) => Transfer::StoreFromLds(Element::named(what)?),
+            None => Transfer::Store(Element::named(what)?),
+        },
+        ("atomic", _) => Transfer::Atomic { atomic: atomic::find_memory(what)?, returns },
+        _ => return None,
+    };
+    Some(VectorAccess { space, transfer })
+}
+
+/// What `xyz`, `d16_xy` and `d16_hi_x` name.
+fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
+    let (part, names) = if let Some(names) = layout.strip_prefix("d16_hi_") {
+        (Part::HighHalf, names)
+    } else if let Some(names) = layout.strip_prefix("d16_") {
+        (Part::Halves, names)
+    } else {
+        (Part::Words, layout)
+    };
+    let components = ["x", "xy", "xyz", "xyzw"].iter().position(|known| *known == names)? as u8 + 1;
+    Some(Formatted { components, part, format })
+}
+
+impl Transfer {
+    /// Whether registers are read.
+    pub fn has_data(self) -> bool {
+        matches!(self, Transfer::Store(_) | Transfer::StoreFormat(_) | Transfer::Atomic { .. })
+    }
+}

@@ -1,0 +1,76 @@
+use super::*;
+use crate::memory::access::{read_bytes, violation, write_bytes};
+use flipwave_device::AccessKind;
+
+#[test]
+fn an_access_past_the_last_page_finds_no_region() {
+    let mut space = AddressSpace::default();
+    let address = space.allocate(100).unwrap();
+    for (at, is_mapped) in
+        [(address.0 + 4095, true), (address.0 + 4096, false), (address.0 - 1, false)]
+    {
+        assert_eq!(space.readable(at, 1).is_some(), is_mapped, "{at:#x}");
+        assert_eq!(space.writable(at, 1).is_some(), is_mapped, "{at:#x}");
+    }
+}
+
+#[test]
+fn the_host_reaches_only_what_it_asked_for() {
+    let mut space = AddressSpace::default();
+    let address = space.allocate(100).unwrap();
+    assert!(space.write(address, &[1; 100]).is_ok());
+    assert!(space.write(address, &[1; 101]).is_err());
+    assert!(space.read(Address(address.0 + 99), &mut [0; 2]).is_err());
+}
+
+#[test]
+fn what_waves_reach_is_whole_pages_and_adjacent_allocations() {
+    let mut space = AddressSpace::default();
+    let at = |offset| Address(AddressSpace::START + offset);
+    space.allocate_at(at(0), 100).unwrap();
+    space.allocate_at(at(4096), 50).unwrap();
+    space.write_pages(at(4000), &[7; 200]).unwrap();
+    let mut found = [0; 202];
+    space.read_pages(at(3999), &mut found).unwrap();
+    assert_eq!((found[0], &found[1..201], found[201]), (0, &[7; 200][..], 0));
+    assert!(space.read(at(4000), &mut [0]).is_err(), "not what the host asked for");
+    let before = space.clone();
+    assert!(space.write_pages(at(8190), &[9; 3]).is_err(), "beyond the last page");
+    assert!(space.read_pages(at(8190), &mut [0; 3]).is_err());
+    assert!(space.read_pages(Address(u64::MAX), &mut [0; 2]).is_err());
+    let mut last = [1; 2];
+    space.read_pages(at(8190), &mut last).unwrap();
+    assert_eq!(last, [0; 2], "{before:?} is not changed in part");
+}
+
+#[test]
+fn freed_places_are_used_again_so_that_addresses_do_not_depend_on_history() {
+    let mut space = AddressSpace::default();
+    let first = space.allocate(10).unwrap();
+    let second = space.allocate(10).unwrap();
+    assert!(first < second);
+    space.free(first).unwrap();
+    assert_eq!(space.allocate(10).unwrap(), first);
+}
+
+#[test]
+fn waves_cannot_write_code() {
+    let mut space = AddressSpace::default();
+    let code = space.allocate(64).unwrap();
+    space.protect(Address(code.0 + 4)..Address(code.0 + 8));
+    space.protect(Address(code.0 + 16)..Address(code.0 + 20));
+    let mut write = |offset: u64, bytes: &[u8]| {
+        write_bytes(&mut space, code.0 + offset, bytes, AccessKind::Write, None)
+    };
+    let refused = |offset| Err(violation(code.0 + offset, AccessKind::Write, None));
+    for offset in 0..64 {
+        let is_code = (4..8).contains(&offset) || (16..20).contains(&offset);
+        assert_eq!(write(offset, &[7]), if is_code { refused(offset) } else { Ok(()) });
+    }
+    // A write that is code in part ends at the first byte of it.
+    assert_eq!(write(3, &[1, 1]), refused(4));
+    assert_eq!(write(7, &[1, 1]), refused(7));
+    let mut bytes = [0; 9];
+    read_bytes(&mut space, code.0, &mut bytes, AccessKind::Read, None).unwrap();
+    assert_eq!(bytes, [7, 7, 7, 1, 0, 0, 0, 0, 7]);
+}

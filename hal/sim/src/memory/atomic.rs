@@ -1,0 +1,269 @@
+//! Atomic operations: one table for global memory, flat memory, buffers and LDS.
+
+use half::f16;
+
+/// What an atomic makes of the old value. All values are zero-extended; for 32-bit operations
+/// the result's upper half is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atomic {
+    /// Bytes of the memory word.
+    pub bytes: u8,
+    /// The modification.
+    pub modify: Modify,
+}
+
+/// The modification, named as the manuals do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Modify {
+    Swap,
+    CompareSwap,
+    CompareSwapF32,
+    CompareSwapF64,
+    Add,
+    Sub,
+    ReverseSub,
+    MinSigned,
+    MinUnsigned,
+    MaxSigned,
+    MaxUnsigned,
+    And,
+    Or,
+    Xor,
+    MaskedOr,
+    Increment,
+    Decrement,
+    Wrap,
+    AddF32,
+    AddF64,
+    AddPackedF16,
+    MinF32,
+    MaxF32,
+    MinF64,
+    MaxF64,
+}
+
+/// The modification that follows `global_atomic_`, `flat_atomic_` and `buffer_atomic_` in names.
+pub fn find_memory(suffix: &str) -> Option<Atomic> {
+    let (base, bytes) = match suffix.strip_suffix("_x2") {
+        Some(base) => (base, 8),
+        None => (suffix, if suffix.ends_with("f64") { 8 } else { 4 }),
+    };
+    let modify = match base {
+        "swap" => Modify::Swap,
+        "cmpswap" => Modify::CompareSwap,
+        "add" => Modify::Add,
+        "sub" => Modify::Sub,
+        "smin" => Modify::MinSigned,
+        "umin" => Modify::MinUnsigned,
+        "smax" => Modify::MaxSigned,
+        "umax" => Modify::MaxUnsigned,
+        "and" => Modify::And,
+        "or" => Modify::Or,
+        "xor" => Modify::Xor,
+        "inc" => Modify::Increment,
+        "dec" => Modify::Decrement,
+        "add_f32" => Modify::AddF32,
+        "add_f64" => Modify::AddF64,
+        "min_f32" => Modify::MinF32,
+        "max_f32" => Modify::MaxF32,
+        "min_f64" => Modify::MinF64,
+        "max_f64" => Modify::MaxF64,
+        "pk_add_f16" => Modify::AddPackedF16,
+        _ => return None,
+    };
+    Some(Atomic { bytes, modify })
+}
+
+/// The modification that follows `ds_` in names, `rtn` removed: `add_u32`, `cmpst_b64` and so on.
+pub fn find_lds(name: &str) -> Option<Atomic> {
+    let (base, kind) = name.rsplit_once('_')?;
+    let bytes = match kind {
+        "u32" | "i32" | "b32" | "f32" => 4,
+        "u64" | "i64" | "b64" | "f64" => 8,
+        _ => return None,
+    };
+    let modify = match (base, kind.as_bytes()[0]) {
+        ("add", b'f') if bytes == 4 => Modify::AddF32,
+        ("add", b'f') => Modify::AddF64,
+        ("add", _) => Modify::Add,
+        ("sub", _) => Modify::Sub,
+        ("rsub", _) => Modify::ReverseSub,
+        ("inc", _) => Modify::Increment,
+        ("dec", _) => Modify::Decrement,
+        ("min", b'i') => Modify::MinSigned,
+        ("min", b'u') => Modify::MinUnsigned,
+        ("min", _) if bytes == 4 => Modify::MinF32,
+        ("min", _) => Modify::MinF64,
+        ("max", b'i') => Modify::MaxSigned,
+        ("max", b'u') => Modify::MaxUnsigned,
+        ("max", _) if bytes == 4 => Modify::MaxF32,
+        ("max", _) => Modify::MaxF64,
+        ("and", _) => Modify::And,
+        ("or", _) => Modify::Or,
+        ("xor", _) => Modify::Xor,
+        ("mskor", _) => Modify::MaskedOr,
+        ("wrxchg", _) => Modify::Swap,
+        ("cmpst", b'b') => Modify::CompareSwap,
+        ("cmpst", b'f') if bytes == 4 => Modify::CompareSwapF32,
+        ("cmpst", b'f') => Modify::CompareSwapF64,
+        ("wrap", _) => Modify::Wrap,
+        _ => return None,
+    };
+    Some(Atomic { bytes, modify })
+}
+
+impl Atomic {
+    /// Exchange of a dword.
+    pub const EXCHANGE_B32: Atomic = Atomic { bytes: 4, modify: Modify::Swap };
+    /// Exchange of two dwords.
+    pub const EXCHANGE_B64: Atomic = Atomic { bytes: 8, modify: Modify::Swap };
+
+    /// Whether it takes a second data operand.
+    pub fn has_second_operand(self) -> bool {
+        matches!(
+            self.modify,
+            Modify::CompareSwap
+                | Modify::CompareSwapF32
+                | Modify::CompareSwapF64
+                | Modify::MaskedOr
+                | Modify::Wrap
+        )
+    }
+
+    /// The new value. `data` is the operand; `second` is what is compared with (swaps), the bits to
+    /// clear (masked or), or what is taken away as long as it goes (wrap).
+    pub fn apply(self, old: u64, data: u64, second: u64) -> u64 {
+        let narrow = self.bytes == 4;
+        let signed = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
+        match self.modify {
+            Modify::Swap => data,
+            Modify::CompareSwap => {
+                if old == second {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::CompareSwapF32 => {
+                if f32::from_bits(old as u32) == f32::from_bits(second as u32) { data } else { old }
+            }
+            Modify::CompareSwapF64 => {
+                if f64::from_bits(old) == f64::from_bits(second) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::Wrap if old >= second => old - second,
+            Modify::Wrap | Modify::Add => old.wrapping_add(data),
+            Modify::Sub => old.wrapping_sub(data),
+            Modify::ReverseSub => data.wrapping_sub(old),
+            Modify::MinSigned => {
+                if signed(data) < signed(old) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::MaxSigned => {
+                if signed(data) > signed(old) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::MinUnsigned => old.min(data),
+            Modify::MaxUnsigned => old.max(data),
+            Modify::And => old & data,
+            Modify::Or => old | data,
+            Modify::Xor => old ^ data,
+            Modify::MaskedOr => old & !second | data,
+            Modify::Increment => {
+                if old >= data {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Modify::Decrement => {
+                if old == 0 || old > data {
+                    data
+                } else {
+                    old - 1
+                }
+            }
+            Modify::AddF32 => u64::from(add_f32(old as u32, data as u32)),
+            Modify::AddF64 => add_f64(old, data),
+            Modify::AddPackedF16 => {
+                u64::from(add_f16(old as u16, data as u16))
+                    | u64::from(add_f16((old >> 16) as u16, (data >> 16) as u16)) << 16
+            }
+            Modify::MinF32 => {
+                if f32::from_bits(data as u32) < f32::from_bits(old as u32) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::MaxF32 => {
+                if f32::from_bits(data as u32) > f32::from_bits(old as u32) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::MinF64 => {
+                if f64::from_bits(data) < f64::from_bits(old) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Modify::MaxF64 => {
+                if f64::from_bits(data) > f64::from_bits(old) {
+                    data
+                } else {
+                    old
+                }
+            }
+        }
+    }
+}
+
+fn add_f32(a: u32, b: u32) -> u32 {
+    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+    let sum = x + y;
+    match (sum.is_nan(), x.is_nan(), y.is_nan()) {
+        (false, ..) => sum.to_bits(),
+        (_, true, _) => a | 1 << 22,
+        (_, _, true) => b | 1 << 22,
+        _ => 0x7fc0_0000,
+    }
+}
+
+fn add_f64(a: u64, b: u64) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    let sum = x + y;
+    match (sum.is_nan(), x.is_nan(), y.is_nan()) {
+        (false, ..) => sum.to_bits(),
+        (_, true, _) => a | 1 << 51,
+        (_, _, true) => b | 1 << 51,
+        _ => 0x7ff8_0000_0000_0000,
+    }
+}
+
+fn add_f16(a: u16, b: u16) -> u16 {
+    let (x, y) = (f16::from_bits(a), f16::from_bits(b));
+    // Exact in single precision, so that one rounding remains.
+    let sum = x.to_f32() + y.to_f32();
+    match (sum.is_nan(), x.is_nan(), y.is_nan()) {
+        (false, ..) => f16::from_f32(sum).to_bits(),
+        (_, true, _) => a | 1 << 9,
+        (_, _, true) => b | 1 << 9,
+        _ => 0x7e00,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+use std::collections::BTreeSet;
+
+/// The bytes from the first of each pair up to the second.
+fn set(ranges: &[(u64, u64)]) -> ByteSet {
+    let mut set = ByteSet::default();
+    for (start, end) in ranges {
+        set.insert(Address(*start), end - start);
+    }
+    set
+}
+
+#[test]
+fn a_set_has_the_bytes_that_were_put_in_and_no_others() {
+    let ranges = [(0, 1), (60, 70), (63, 64), (127, 129), (190, 330), (512, 576), (7, 7)];
+    let wanted: BTreeSet<u64> = ranges.iter().flat_map(|(start, end)| *start..*end).collect();
+    let set = set(&ranges);
+    assert_eq!(set.len(), wanted.len() as u64);
+    for byte in 0..700 {
+        assert_eq!(set.contains(Address(byte)), wanted.contains(&byte), "{byte}");
+    }
+    let runs = set.runs();
+    let expected = [(0, 1), (60, 10), (127, 2), (190, 140), (512, 64)];
+    assert_eq!(runs, expected.map(|(start, bytes)| (Address(start), bytes)));
+    assert_eq!(format!("{set:?}"), "{0..1, 60..70, 127..129, 190..330, 512..576}");
+}
+
+#[test]
+fn the_ends_of_the_address_space_are_bytes_like_others() {
+    let last = set(&[(u64::MAX - 64, u64::MAX)]);
+    assert_eq!(last.len(), 64);
+    assert!(last.contains(Address(u64::MAX - 1)) && !last.contains(Address(0)));
+}
+
+#[test]
+fn neighbours_in_a_line_do_not_intersect() {
+    let [even, odd] = [0, 1].map(|first| {
+        let bytes: Vec<_> = (0..200).map(|n| (2 * n + first, 2 * n + first + 1)).collect();
+        set(&bytes)
+    });
+    assert!(!even.intersects(&odd) && !odd.intersects(&even));
+    assert!(even.intersects(&set(&[(101, 103)])));
+    assert!(!even.intersects(&set(&[(101, 102)])));
+    let mut both = even.clone();
+    both.unite(&odd);
+    assert_eq!(both, set(&[(0, 400)]));
+    assert_eq!(both.runs(), [(Address(0), 400)]);
+}
+
+#[test]
+fn an_empty_set_has_nothing_in_common_with_any() {
+    let empty = set(&[(5, 5)]);
+    assert!(empty.is_empty() && empty.runs().is_empty());
+    assert!(!empty.intersects(&set(&[(0, 100)])));
+}

@@ -1,0 +1,129 @@
+//! What each workgroup of a dispatch touches in device memory, and whether workgroups can tell
+//! that others are there.
+
+use super::byte_set::ByteSet;
+use flipwave_device::{Dim3, Statistics};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What a workgroup has executed and touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Its place among the workgroups under way, which decides where its private memory lies.
+    pub slot: usize,
+    /// What it has executed.
+    pub statistics: Statistics,
+    /// Bytes that it read, but for those of its private memory that it had written itself. The
+    /// fetch of instructions does not count.
+    pub read: ByteSet,
+    /// Bytes that it wrote, but for those of its private memory.
+    pub written: ByteSet,
+    /// Bytes of its private memory that it wrote. A later workgroup may have the same private
+    /// memory, and finds there what this one has left.
+    pub private: ByteSet,
+    /// Whether it used a resource of global wave sync.
+    pub uses_global_sync: bool,
+}
+
+/// The footprints of the workgroups of a dispatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprints {
+    workgroups: BTreeMap<Dim3, Footprint>,
+}
+
+impl Footprints {
+    /// The footprint of a workgroup, if it has started.
+    pub fn get(&self, workgroup: Dim3) -> Option<&Footprint> {
+        self.workgroups.get(&workgroup)
+    }
+
+    /// The workgroups that have started, in the order of their positions.
+    pub fn iter(&self) -> impl Iterator<Item = (Dim3, &Footprint)> {
+        self.workgroups.iter().map(|(position, footprint)| (*position, footprint))
+    }
+
+    /// Whether no workgroup is one of [`Footprints::dependent`].
+    pub fn independent(&self) -> bool {
+        self.dependent().is_empty()
+    }
+
+    /// The workgroups that do not just execute beside the others: one of them reads or writes a
+    /// byte that another writes, writes one that another reads, or takes part in global wave sync.
+    /// Private memory that workgroups have one after the other counts only if one of them reads
+    /// what it has not written.
+    pub fn dependent(&self) -> Vec<Dim3> {
+        let union = self.union();
+        let depends = |own: &Footprint| union.meets(own, own);
+        self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
+    }
+
+    /// All footprints together.
+    pub fn union(&self) -> FootprintUnion {
+        let mut union = FootprintUnion::default();
+        for footprint in self.workgroups.values() {
+            union.read.add(&footprint.read);
+            union.written.add(&footprint.written);
+            union.private.add(&footprint.private);
+        }
+        union
+    }
+
+    pub(crate) fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut Footprint {
+        let new = || Footprint { slot, ..Footprint::default() };
+        self.workgroups.entry(workgroup).or_insert_with(new)
+    }
+}
+
+/// What the workgroups of a dispatch touch, taken together.
+#[derive(Clone, Debug, Default)]
+pub struct FootprintUnion {
+    read: Shared,
+    written: Shared,
+    private: Shared,
+}
+
+impl FootprintUnion {
+    /// Whether a workgroup whose footprint among these is `own` depends on others if it touches what
+    /// `other` says instead.
+    pub fn meets(&self, own: &Footprint, other: &Footprint) -> bool {
+        let read = |bytes| self.read.meets(&own.read, bytes);
+        let written = |bytes| self.written.meets(&own.written, bytes);
+        let private = |bytes| self.private.meets(&own.private, bytes);
+        own.uses_global_sync
+            || other.uses_global_sync
+            || written(&other.read)
+            || private(&other.read)
+            || read(&other.written)
+            || written(&other.written)
+            || private(&other.written)
+            || read(&other.private)
+            || written(&other.private)
+    }
+}
+
+/// Bytes that several sets have: for each line those in one set at least, and in two.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    lines: FxHashMap<u64, [u64; 2]>,
+}
+
+impl Shared {
+    fn add(&mut self, set: &ByteSet) {
+        for (line, mask) in set.masks() {
+            let [once, twice] = self.lines.entry(line).or_default();
+            *twice |= *once & mask;
+            *once |= mask;
+        }
+    }
+
+    /// Whether another of the sets than `own` has a byte of `bytes`.
+    fn meets(&self, own: &ByteSet, bytes: &ByteSet) -> bool {
+        bytes.masks().any(|(line, mask)| {
+            let [once, twice] = self.lines.get(&line).copied().unwrap_or_default();
+            mask & (twice | once & !own.mask(line)) != 0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

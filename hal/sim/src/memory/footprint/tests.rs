@@ -1,0 +1,50 @@
+use super::*;
+use flipwave_device::Address;
+
+/// What one workgroup reads, writes, and writes in its private memory: addresses of bytes.
+type Touched = [&'static [u64]; 3];
+
+fn dependent(workgroups: &[Touched]) -> Vec<u32> {
+    let mut footprints = Footprints::default();
+    for (x, touched) in (0..).zip(workgroups) {
+        let own = footprints.entry([x, 0, 0], 0);
+        for (set, bytes) in
+            [&mut own.read, &mut own.written, &mut own.private].into_iter().zip(touched)
+        {
+            bytes.iter().for_each(|byte| set.insert(Address(*byte), 1));
+        }
+    }
+    let dependent = footprints.dependent();
+    assert_eq!(footprints.independent(), dependent.is_empty());
+    dependent.into_iter().map(|[x, _, _]| x).collect()
+}
+
+#[test]
+fn reading_together_and_writing_apart_is_independent() {
+    let apart: [Touched; 3] =
+        [[&[1, 2, 3], &[10], &[]], [&[1, 2, 3], &[11], &[]], [&[1, 12], &[12], &[]]];
+    assert_eq!(dependent(&apart), []);
+}
+
+#[test]
+fn a_byte_written_by_one_and_touched_by_another_makes_both_dependent() {
+    let third: Touched = [&[1], &[2], &[]];
+    assert_eq!(dependent(&[[&[], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
+    assert_eq!(dependent(&[[&[], &[7], &[]], [&[], &[7], &[]], third]), [0, 1]);
+    assert_eq!(dependent(&[[&[7], &[7], &[]], [&[7], &[], &[]], third]), [0, 1]);
+}
+
+#[test]
+fn private_memory_may_be_used_again_but_not_found_as_it_was_left() {
+    assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[], &[7]]]), []);
+    assert_eq!(dependent(&[[&[], &[], &[7]], [&[7], &[], &[7]]]), [0, 1]);
+    assert_eq!(dependent(&[[&[], &[], &[7]], [&[], &[7], &[]]]), [0, 1]);
+}
+
+#[test]
+fn global_wave_sync_makes_a_workgroup_dependent() {
+    let mut footprints = Footprints::default();
+    footprints.entry([0; 3], 0).uses_global_sync = true;
+    footprints.entry([1, 0, 0], 0);
+    assert_eq!(footprints.dependent(), [[0; 3]]);
+}

@@ -1,0 +1,20 @@
+//! Device memory: how instructions access it, the bodies it has, and what is recorded of accesses.
+
+mod access;
+mod address_space;
+pub mod aperture;
+pub mod atomic;
+mod byte_set;
+mod bytes;
+mod footprint;
+mod noting;
+mod recording;
+mod sparse;
+
+pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
+pub use access::{Region, RegionMut};
+pub use address_space::AddressSpace;
+pub use byte_set::ByteSet;
+pub use footprint::{Footprint, FootprintUnion, Footprints};
+pub use noting::Noting;
+pub use recording::Recording;

@@ -1,0 +1,51 @@
+//! Memory that notes what is written to it.
+
+use super::access::{Memory, Region, RegionMut, WrittenByte};
+use flipwave_device::Address;
+use std::ops::Range;
+
+/// Another memory, of which it hands out just the bytes that are asked for, and notes those that
+/// may be written.
+pub struct Noting<'a> {
+    memory: &'a mut dyn Memory,
+    /// Addresses, and what was there before.
+    written: Vec<(u64, u8)>,
+}
+
+impl<'a> Noting<'a> {
+    /// Nothing written yet.
+    pub fn new(memory: &'a mut dyn Memory) -> Noting<'a> {
+        Noting { memory, written: Vec::new() }
+    }
+}
+
+impl Memory for Noting<'_> {
+    fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
+        self.memory.readable(address, bytes)
+    }
+
+    fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
+        let region = self.memory.writable(address, bytes)?;
+        let start = usize::try_from(address.checked_sub(region.base)?).ok()?;
+        let end = start.saturating_add(bytes).min(region.bytes.len());
+        let bytes = region.bytes.get_mut(start..end)?;
+        self.written.extend((address..).zip(bytes.iter().copied()));
+        Some(RegionMut { base: address, bytes })
+    }
+
+    fn allocation(&self, address: u64) -> Option<Range<u64>> {
+        self.memory.allocation(address)
+    }
+
+    fn take_written(&mut self) -> Vec<WrittenByte> {
+        let Noting { memory, written } = self;
+        let written = written.drain(..).filter_map(|(address, before)| {
+            let after = *memory.readable(address, 1)?.get(address, 1)?.first()?;
+            Some(WrittenByte { address: Address(address), before, after })
+        });
+        written.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+use super::*;
+use crate::memory::{AddressSpace, write_bytes};
+use flipwave_device::AccessKind;
+
+#[test]
+fn each_byte_written_is_told_once_with_what_it_was_and_is() {
+    let mut space = AddressSpace::default();
+    let address = space.allocate(64).unwrap();
+    space.write(address, &[1, 2, 3, 4]).unwrap();
+    let mut noting = Noting::new(&mut space);
+    write_bytes(&mut noting, address.0 + 1, &[2, 9], AccessKind::Write, None).unwrap();
+    noting.readable(address.0, 4).unwrap();
+    let byte = |offset: u64, before, after| {
+        let address = Address(address.0 + offset);
+        WrittenByte { address, before, after }
+    };
+    assert_eq!(noting.take_written(), [byte(1, 2, 2), byte(2, 3, 9)]);
+    assert_eq!(noting.take_written(), []);
+}

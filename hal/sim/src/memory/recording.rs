@@ -1,0 +1,75 @@
+//! Memory that notes what a workgroup reads and writes.
+
+use super::access::{Memory, Region, RegionMut};
+use super::footprint::Footprint;
+use flipwave_device::Address;
+use std::ops::Range;
+
+/// Another memory, of which it hands out just the bytes that are asked for, and notes them.
+pub struct Recording<'a> {
+    memory: &'a mut dyn Memory,
+    footprint: &'a mut Footprint,
+    /// Addresses of the workgroup's private memory.
+    private: Range<u64>,
+}
+
+impl<'a> Recording<'a> {
+    /// Notes what the workgroup with this private memory accesses.
+    pub fn new(
+        memory: &'a mut dyn Memory,
+        footprint: &'a mut Footprint,
+        private: Range<u64>,
+    ) -> Recording<'a> {
+        Recording { memory, footprint, private }
+    }
+}
+
+/// Where `count` bytes from `address` on lie in a region, as far as it has them.
+fn part(base: u64, length: usize, address: u64, count: usize) -> Range<usize> {
+    let start = address.wrapping_sub(base) as usize;
+    start..start.saturating_add(count).min(length)
+}
+
+/// Whether an access is one to private memory, at least in part.
+fn is_private(private: &Range<u64>, address: u64, count: usize) -> bool {
+    address < private.end && address.saturating_add(count as u64) > private.start
+}
+
+impl Memory for Recording<'_> {
+    fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
+        let region = self.memory.readable(address, bytes)?;
+        let bytes = region.bytes.get(part(region.base, region.bytes.len(), address, bytes))?;
+        let Footprint { read, private, .. } = &mut *self.footprint;
+        if is_private(&self.private, address, bytes.len()) {
+            for at in (address..).take(bytes.len()).map(Address) {
+                if !private.contains(at) {
+                    read.insert(at, 1);
+                }
+            }
+        } else {
+            read.insert(Address(address), bytes.len() as u64);
+        }
+        Some(Region { base: address, bytes })
+    }
+
+    fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
+        let region = self.memory.writable(address, bytes)?;
+        let part = part(region.base, region.bytes.len(), address, bytes);
+        let bytes = region.bytes.get_mut(part)?;
+        let Footprint { written, private, .. } = &mut *self.footprint;
+        if is_private(&self.private, address, bytes.len()) {
+            for at in (address..).take(bytes.len()) {
+                let is_own = self.private.contains(&at);
+                let set = if is_own { &mut *private } else { &mut *written };
+                set.insert(Address(at), 1);
+            }
+        } else {
+            written.insert(Address(address), bytes.len() as u64);
+        }
+        Some(RegionMut { base: address, bytes })
+    }
+
+    fn allocation(&self, address: u64) -> Option<Range<u64>> {
+        self.memory.allocation(address)
+    }
+}

@@ -1,0 +1,34 @@
+use super::*;
+
+#[test]
+fn what_is_not_written_is_zero_and_takes_no_memory() {
+    let mut bytes = SparseBytes::new(1 << 32);
+    let region = bytes.writable(0x1000, 5 * CHUNK + 7);
+    assert_eq!((region.base, region.bytes.len()), (0x1000 + 5 * CHUNK, CHUNK as usize));
+    region.bytes[7] = 9;
+    for (offset, expected) in [(0, 0), (5 * CHUNK + 7, 9), (5 * CHUNK + 8, 0), (u32::MAX.into(), 0)]
+    {
+        let region = bytes.readable(0x1000, offset);
+        let at = 0x1000 + offset - region.base;
+        assert_eq!(region.bytes[at as usize], expected, "{offset:#x}");
+    }
+    assert_eq!(bytes.chunks.iter().filter(|chunk| !chunk.is_empty()).count(), 1);
+}
+
+#[test]
+fn the_last_chunk_ends_where_the_memory_does() {
+    let mut bytes = SparseBytes::new(CHUNK + 4096);
+    assert_eq!(bytes.readable(0, CHUNK).bytes.len(), 4096);
+    assert_eq!(bytes.writable(0, CHUNK + 4095).bytes.len(), 4096);
+}
+
+#[test]
+fn clones_share_chunks_until_one_writes() {
+    let mut first = SparseBytes::new(2 * CHUNK);
+    first.writable(0, 0).bytes[0] = 1;
+    first.share();
+    let mut second = first.clone();
+    assert_eq!(first.readable(0, 0).bytes.as_ptr(), second.readable(0, 0).bytes.as_ptr());
+    second.writable(0, 0).bytes[0] = 2;
+    assert_eq!([first.readable(0, 0).bytes[0], second.readable(0, 0).bytes[0]], [1, 2]);
+}

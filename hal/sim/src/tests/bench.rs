@@ -1,0 +1,147 @@
+//! What the unit tests share.
+
+use crate::execute::control::Step;
+use crate::execute::step::step;
+use crate::instruction::{Op, Run};
+use crate::memory::AddressSpace;
+use crate::tests::operations::{DEFAULT_MODE, Random};
+use crate::translate::translate;
+use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
+use flipwave_device::{Address, FaultCause, WaveId};
+use flipwave_isa::{Encoding, Flags, Inst, Isa, LaneMask, Modifiers, Operation, Pc};
+
+/// An operation without operands that runs `run`.
+pub fn op(run: Run) -> Op {
+    let inst = Inst {
+        pc: Pc(0),
+        size: 4,
+        operation: Operation::named("test"),
+        encoding: Encoding::Other,
+        operands: Vec::new(),
+        modifiers: Modifiers::default(),
+        immediate: None,
+        reads: Vec::new(),
+        writes: Vec::new(),
+        flags: Flags::default(),
+        branch_target: None,
+        opcode_name: "TEST",
+        text: "test".into(),
+    };
+    Op::new(inst, run)
+}
+
+/// Bytes of [`Bench::buffer`].
+pub const BUFFER_BYTES: usize = 1 << 16;
+/// Bytes of LDS.
+pub const LDS_BYTES: usize = 4096;
+
+/// A wave with all its registers, a buffer in memory and LDS, for single instructions.
+pub struct Bench {
+    isa: Isa,
+    pub wave: Wave,
+    pub space: AddressSpace,
+    pub buffer: Address,
+    pub lds: Vec<u8>,
+}
+
+impl Bench {
+    /// All lanes active, everything zero.
+    pub fn new() -> Bench {
+        let isa = Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has gfx90a");
+        let mut space = AddressSpace::default();
+        let buffer = space.allocate(BUFFER_BYTES as u64).expect("memory");
+        let mut wave = Wave::new(Level::detect());
+        wave.reset(Machine::default(), WaveId { workgroup: [0; 3], wave: 0 }, 256, 256);
+        wave.mode = DEFAULT_MODE;
+        wave.set_exec(LaneMask::FULL);
+        Bench { isa, wave, space, buffer, lds: vec![0; LDS_BYTES] }
+    }
+
+    /// Executes the instructions of a text, one after the other wherever they branch to. Gives
+    /// what the last one leads to.
+    pub fn run(&mut self, text: &str) -> Result<Step, FaultCause> {
+        let bytes = self.isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        self.run_bytes(&bytes)
+    }
+
+    /// The same of instructions that no assembler writes.
+    pub fn run_bytes(&mut self, bytes: &[u8]) -> Result<Step, FaultCause> {
+        let mut at = 0;
+        let mut last = Step::Next;
+        while at < bytes.len() {
+            let inst = self.isa.decode(&bytes[at..], Pc(at as u64)).expect("an instruction");
+            at += usize::from(inst.size);
+            last = self.step(inst)?;
+        }
+        Ok(last)
+    }
+
+    /// Executes one instruction.
+    pub fn step(&mut self, inst: Inst) -> Result<Step, FaultCause> {
+        let op = translate(inst, self.wave.level, self.wave.machine);
+        self.wave.pc = self.wave.pc.wrapping_add(op.size.into());
+        self.wave.executed += 1;
+        match step(&mut self.wave, &op, &mut self.space, &mut self.lds) {
+            Step::Fault(cause) => Err(cause),
+            step => Ok(step),
+        }
+    }
+
+    /// Sets consecutive scalar registers.
+    pub fn set_scalars(&mut self, first: u8, words: &[u32]) {
+        for (index, word) in (first..).zip(words) {
+            self.wave.write_scalar(ScalarIndex(index), *word);
+        }
+    }
+
+    /// Sets a pair of scalar registers to an address.
+    pub fn set_address(&mut self, first: u8, address: u64) {
+        self.set_scalars(first, &[address as u32, (address >> 32) as u32]);
+    }
+
+    /// Sets a vector register by lane.
+    pub fn set_lanes(&mut self, register: u16, word: impl Fn(u32) -> u32) {
+        *self.wave.row_mut(RowIndex(register)) = Row(std::array::from_fn(|lane| word(lane as u32)));
+    }
+
+    /// A vector register.
+    pub fn lanes(&self, register: u16) -> [u32; 64] {
+        self.wave.row(RowIndex(register)).0
+    }
+
+    /// Writes words of the buffer.
+    pub fn set_memory(&mut self, offset: u64, words: &[u32]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.space.write(Address(self.buffer.0 + offset), &bytes).expect("inside the buffer");
+    }
+
+    /// Words of the buffer.
+    pub fn memory<const N: usize>(&self, offset: u64) -> [u32; N] {
+        std::array::from_fn(|word| {
+            let mut bytes = [0; 4];
+            let at = Address(self.buffer.0 + offset + 4 * word as u64);
+            self.space.read(at, &mut bytes).expect("inside the buffer");
+            u32::from_le_bytes(bytes)
+        })
+    }
+
+    /// Random registers, of which some point into the buffer.
+    pub fn randomize(&mut self, random: &mut Random) {
+        self.wave.mode = DEFAULT_MODE;
+        for index in 0..128 {
+            let word = match index % 8 {
+                0 => self.buffer.0 as u32,
+                1 => (self.buffer.0 >> 32) as u32,
+                2 => random.next() as u32 & 0xfff,
+                _ => random.next() as u32,
+            };
+            self.wave.write_scalar(ScalarIndex(index), word);
+        }
+        for row in [0, 1, 2, 3, 200, 255, 256, 511] {
+            let seed = random.next() as u32;
+            *self.wave.row_mut(RowIndex(row)) =
+                Row(std::array::from_fn(|lane| seed.rotate_left(lane as u32)));
+        }
+        self.wave.scc = random.next() & 1 != 0;
+    }
+}

@@ -1,0 +1,6 @@
+//! The table of instructions in the book, and the proof that nothing is missing from it.
+
+mod table;
+mod walk;
+
+use crate::translate::coverage::{Treatment, treatment};

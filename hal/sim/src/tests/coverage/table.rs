@@ -1,0 +1,196 @@
+//! The book's table of instructions, `docs/instructions.md`.
+
+use super::walk::{decode, isa, neighbours, sampled};
+use super::{Treatment, treatment};
+use crate::execute::lane::Accuracy;
+use flipwave_isa::{Encoding, Inst, OutputScale};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// Encodings with the headings under which their instructions stand. An instruction with several
+/// stands under the first.
+const GROUPS: [(Encoding, &str); 22] = [
+    (Encoding::Sop1, "Scalar, one source (SOP1)"),
+    (Encoding::Sop2, "Scalar, two sources (SOP2)"),
+    (Encoding::Sopc, "Scalar comparisons (SOPC)"),
+    (Encoding::Sopk, "Scalar with an immediate (SOPK)"),
+    (Encoding::Sopp, "Program control (SOPP)"),
+    (Encoding::Smem, "Scalar memory (SMEM)"),
+    (Encoding::Vop1, "Vector, one source (VOP1)"),
+    (Encoding::Vop2, "Vector, two sources (VOP2)"),
+    (Encoding::Vopc, "Vector comparisons (VOPC)"),
+    (Encoding::Vop3, "Vector, three sources (VOP3)"),
+    (Encoding::Vop3p, "Packed, mixed precision, dot products, matrices (VOP3P)"),
+    (Encoding::Sdwa, "Vector with sub-dword selects (SDWA)"),
+    (Encoding::Dpp, "Vector with lane movement (DPP)"),
+    (Encoding::Ds, "Local data share (DS)"),
+    (Encoding::Flat, "Flat memory"),
+    (Encoding::Global, "Global memory"),
+    (Encoding::Scratch, "Private memory (scratch)"),
+    (Encoding::Mubuf, "Buffers (MUBUF)"),
+    (Encoding::Mtbuf, "Typed buffers (MTBUF)"),
+    (Encoding::Mimg, "Images (MIMG)"),
+    (Encoding::Export, "Export"),
+    (Encoding::Other, "Others"),
+];
+
+/// A row of the table.
+struct Row {
+    /// Indices into [`GROUPS`].
+    encodings: BTreeSet<usize>,
+    treatment: Treatment,
+    modifiers: BTreeSet<String>,
+}
+
+/// Names of the modifiers that an instruction has.
+fn modifiers(inst: &Inst) -> BTreeSet<String> {
+    let all = &inst.modifiers;
+    let any = |flag: fn(&flipwave_isa::Operand) -> bool| inst.operands.iter().any(flag);
+    let flags = [
+        ("neg", any(|operand| operand.negate) || all.negated_sources != 0),
+        ("abs", any(|operand| operand.absolute)),
+        ("sext", any(|operand| operand.sign_extend)),
+        ("clamp", all.clamp),
+        ("omod", all.output_scale != OutputScale::None),
+        ("op_sel", all.op_sel.is_some()),
+        ("op_sel_hi", all.op_sel_hi.is_some()),
+        ("neg_lo", all.neg_lo != 0),
+        ("neg_hi", all.neg_hi != 0),
+        ("offset", all.offset != 0 || all.swizzle.is_some()),
+        ("offset0", all.offset0 != 0),
+        ("offset1", all.offset1 != 0),
+        ("glc", all.glc),
+        ("offen", all.offen),
+        ("idxen", all.idxen),
+        ("format", all.buffer_format.is_some()),
+        ("lds", all.lds),
+        ("gds", all.gds),
+        ("sub-dword selects", all.sdwa.is_some()),
+        ("lane movement", all.dpp.is_some()),
+        ("cbsz", all.cbsz != 0),
+        ("abid", all.abid != 0),
+        ("blgp", all.blgp != 0),
+    ];
+    let set = flags.iter().filter(|(_, set)| *set).map(|(name, _)| (*name).to_owned());
+    set.chain(all.cache_policy.iter().cloned()).collect()
+}
+
+static ROWS: LazyLock<BTreeMap<&'static str, Row>> = LazyLock::new(|| {
+    let isa = isa();
+    let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
+    for words in sampled().flat_map(neighbours) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        let group = GROUPS.iter().position(|(encoding, _)| *encoding == inst.encoding);
+        let row = rows.entry(inst.operation.name()).or_insert_with(|| Row {
+            encodings: BTreeSet::new(),
+            treatment: treatment(&inst),
+            modifiers: BTreeSet::new(),
+        });
+        row.encodings.insert(group.unwrap_or(GROUPS.len() - 1));
+        row.modifiers.append(&mut modifiers(&inst));
+        // Single operands may be refused; gaps show in any case.
+        let treatment = treatment(&inst);
+        if matches!(row.treatment, Treatment::NotCompute(_))
+            || matches!(treatment, Treatment::Gap(_))
+        {
+            row.treatment = treatment;
+        }
+    }
+    rows
+});
+
+/// The page.
+fn page() -> String {
+    let rows = &*ROWS;
+    let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
+    let mut page = String::from(
+        "# Instructions of the embedded GPU\n\n\
+         Every instruction that LLVM 19 decodes for gfx90a, and how the embedded GPU executes it. \
+         This page is generated from the code that executes them.\n\n\
+         | | instructions |\n|---|---:|\n",
+    );
+    let totals = [
+        ("exact", count(|treatment| matches!(treatment, Treatment::Exact))),
+        ("within a stated error", count(|treatment| matches!(treatment, Treatment::Within(_)))),
+        (
+            "typed fault: no compute instruction",
+            count(|treatment| matches!(treatment, Treatment::NotCompute(_))),
+        ),
+        ("missing", count(|treatment| matches!(treatment, Treatment::Gap(_)))),
+        ("all", rows.len()),
+    ];
+    for (what, number) in totals {
+        let _ = writeln!(page, "| {what} | {number} |");
+    }
+    page.push_str(
+        "\nNames are those of gfx9 without the suffix of the encoding; an instruction with several \
+         encodings stands under its shortest. Exact means the bits that the ISA defines. Where it \
+         leaves them open, an error of so many units in the last place is kept, and the bits are \
+         the same on every host.\n",
+    );
+    for (index, (_, heading)) in GROUPS.iter().enumerate() {
+        let here: Vec<_> =
+            rows.iter().filter(|(_, row)| row.encodings.first() == Some(&index)).collect();
+        if here.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            page,
+            "\n## {heading}\n\n| instruction | execution | other encodings | modifiers |\n\
+             |---|---|---|---|"
+        );
+        for (name, row) in here {
+            let others = row.encodings.iter().skip(1).map(|other| short(GROUPS[*other].0));
+            let others = others.collect::<Vec<_>>().join(", ");
+            let modifiers = row.modifiers.iter().cloned().collect::<Vec<_>>().join(", ");
+            let treatment = row.treatment;
+            let _ = writeln!(page, "| `{name}` | {treatment} | {others} | {modifiers} |");
+        }
+    }
+    page
+}
+
+fn short(encoding: Encoding) -> String {
+    format!("{encoding:?}").to_uppercase()
+}
+
+/// Run with `FLIPWAVE_BLESS=1` to write the page anew.
+#[test]
+fn the_table_of_instructions_in_the_book_is_what_the_code_does() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/instructions.md");
+    let page = page();
+    if std::env::var_os("FLIPWAVE_BLESS").is_some() {
+        std::fs::write(&place, &page).expect("the page written");
+    }
+    let written = std::fs::read_to_string(&place).unwrap_or_default();
+    let different = page.lines().zip(written.lines()).find(|(new, old)| new != old);
+    assert!(
+        page == written,
+        "docs/instructions.md does not say what the code does (first difference: {different:?}); \
+         write it anew with FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_table_of_instructions"
+    );
+}
+
+#[test]
+fn the_table_has_a_row_for_what_every_encoding_brings() {
+    let rows = &*ROWS;
+    assert!(rows.len() > 1100, "only {}", rows.len());
+    for (name, treatment, modifier) in [
+        ("v_add_f32", Treatment::Exact, "omod"),
+        ("v_rcp_f32", Treatment::Within(Accuracy { ulps: 1, stated: Some(1) }), "clamp"),
+        ("s_atomic_add", Treatment::Exact, "glc"),
+        ("tbuffer_load_format_x", Treatment::Exact, "format"),
+        ("buffer_load_dword", Treatment::Exact, "lds"),
+        ("ds_gws_barrier", Treatment::Exact, "gds"),
+        ("v_pk_fma_f16", Treatment::Exact, "neg_hi"),
+        ("v_mfma_f32_32x32x1f32", Treatment::Exact, "abid"),
+    ] {
+        let row = rows.get(name).unwrap_or_else(|| panic!("{name} has no row"));
+        assert_eq!(row.treatment, treatment, "{name}");
+        assert!(row.modifiers.contains(modifier), "{name}: {:?}", row.modifiers);
+    }
+    let image = &rows["image_load"].treatment;
+    assert!(matches!(image, Treatment::NotCompute(_)), "{image}");
+}

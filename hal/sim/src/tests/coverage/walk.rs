@@ -1,0 +1,199 @@
+//! A walk over encodings: everything that LLVM decodes for gfx90a, each kind of instruction with
+//! every modifier.
+
+use super::{Treatment, treatment};
+use crate::instruction::control::Control;
+use crate::instruction::{Op, Run, Source, Word};
+use crate::tests::bench::Bench;
+use crate::tests::operations::Random;
+use crate::translate::translate;
+use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
+use flipwave_isa::{Encoding, Inst, Isa, Pc, RegisterRange, Value};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Pairs of random words that are tried besides.
+const RANDOM_PAIRS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
+
+/// LLVM for gfx90a.
+pub fn isa() -> Isa {
+    Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has gfx90a")
+}
+
+/// The instruction that begins with these words.
+pub fn decode(isa: &Isa, words: [u32; 2]) -> Option<Inst> {
+    let bytes = [words[0], words[1], 0, 0].map(u32::to_le_bytes).concat();
+    isa.decode(&bytes, Pc(0)).ok()
+}
+
+/// First and second words: every upper half of the first with lower halves that name registers,
+/// constants, sub-dword selects and lane movements, and every opcode that lies in the lower half.
+pub fn structured() -> impl Iterator<Item = [u32; 2]> {
+    const REST: [(u32, u32); 10] = [
+        (0, 0),
+        (0x8000, 0x0080_0000),
+        (0x0102, 0x0001_0203),
+        (0x8004, 0x0404_0200),
+        (0x1234, 0x8182_8384),
+        (0x0000, 0x0080_0102),
+        (0x0006, 0x1806_0502),
+        // Sub-dword selects, lane movement, a literal.
+        (0x02f9, 0x0606_0602),
+        (0x02fa, 0xff00_e402),
+        (0x02ff, 0x3f80_0000),
+    ];
+    let upper = (0..=0xffff_u32)
+        .flat_map(|upper| REST.map(|(lower, second)| [upper << 16 | lower, second]));
+    // SOP1 and VOP1 have their opcodes further down.
+    let sop1 = (0..256)
+        .flat_map(|opcode| [[0xbe80_0002 | opcode << 8, 0], [0xbe84_0008 | opcode << 8, 0]]);
+    let vop1 = (0..256).flat_map(|opcode| {
+        [[0x102, 0], [2, 0], [0xf9, 0x0006_0602], [0xfa, 0xff00_e402]]
+            .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second])
+    });
+    upper.chain(sop1).chain(vop1)
+}
+
+/// Pairs of random words, the same every time.
+pub fn random() -> impl Iterator<Item = [u32; 2]> {
+    let mut random = Random(3);
+    (0..RANDOM_PAIRS).map(move |_| {
+        let bits = random.next();
+        [bits as u32, (bits >> 32) as u32]
+    })
+}
+
+/// Encodings of a kind of instruction, by its encoding and name.
+type Samples = BTreeMap<(Encoding, &'static str), Vec<[u32; 2]>>;
+
+/// Some encodings of each kind of instruction.
+static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
+    const MOST: usize = 4;
+    let isa = isa();
+    let mut samples = Samples::new();
+    for words in structured().chain(random().take(300_000)) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        let known = samples.entry((inst.encoding, inst.operation.name())).or_default();
+        if known.len() < MOST {
+            known.push(words);
+        }
+    }
+    samples
+});
+
+/// The sampled encodings.
+pub fn sampled() -> impl Iterator<Item = [u32; 2]> {
+    SAMPLES.values().flatten().copied()
+}
+
+/// An encoding, and those that differ from it in one bit.
+pub fn neighbours(sample: [u32; 2]) -> impl Iterator<Item = [u32; 2]> {
+    let flipped = (0..64).map(move |bit| {
+        let mut words = sample;
+        words[bit / 32] ^= 1 << (bit % 32);
+        words
+    });
+    std::iter::once(sample).chain(flipped)
+}
+
+#[test]
+fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
+    let isa = isa();
+    let mut decoded = 0;
+    let mut gaps = BTreeMap::new();
+    for words in structured().chain(random()).chain(sampled().flat_map(neighbours)) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        decoded += 1;
+        if let Treatment::Gap(reason) = treatment(&inst) {
+            gaps.entry((inst.operation.name(), reason)).or_insert(inst.text);
+        }
+    }
+    assert!(decoded > 500_000, "only {decoded} decoded");
+    assert!(gaps.is_empty(), "{gaps:#?}");
+}
+
+/// The negative control: what is not understood is a gap.
+#[test]
+fn an_unknown_operation_or_modifier_is_a_gap() {
+    let isa = isa();
+    let inst = |text: &str| {
+        let bytes = isa.assemble(text).expect("an instruction");
+        isa.decode(&bytes, Pc(0)).expect("an instruction")
+    };
+    for text in ["v_add_f32 v0, v1, v2", "ds_read_b32 v0, v1", "s_load_dword s0, s[2:3], 0x0"] {
+        assert_eq!(treatment(&inst(text)), Treatment::Exact, "{text}");
+        let mut unknown = inst(text);
+        unknown.modifiers.other.push("sideways".into());
+        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+        let mut unknown = inst(text);
+        unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");
+        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+    }
+}
+
+/// The first explicit register operand that an executed instruction does not know of.
+fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
+    if matches!(op.run, Run::NotCompute(_) | Run::Control(Control::Nothing)) {
+        return None;
+    }
+    let registers = inst.operands.iter().filter_map(|operand| match operand.value {
+        Value::Register(range) => Some(range),
+        _ => None,
+    });
+    let mut known = Vec::from(op.sources.map(|source| source.words[0]));
+    known.push(Word::Row(op.destination));
+    known.push(Word::Scalar(op.scalar_destination));
+    known.extend(op.mask_destination.map(Word::Scalar));
+    registers.into_iter().find(|range| {
+        let row = RowIndex::nominal(range.first).map(Word::Row);
+        let place = row.or(ScalarIndex::of(range.first).map(Word::Scalar));
+        place.is_some_and(|place| !known.contains(&place))
+    })
+}
+
+#[test]
+fn no_operand_is_forgotten() {
+    let isa = isa();
+    let mut forgotten_operands = BTreeMap::new();
+    let mut checked = 0;
+    for words in sampled().flat_map(neighbours) {
+        let Some(inst) = decode(&isa, words) else { continue };
+        let op = translate(inst.clone(), Level::Plain, Machine::default());
+        checked += 1;
+        if let Some(range) = forgotten(&inst, &op) {
+            forgotten_operands
+                .entry(inst.operation.name())
+                .or_insert((range.to_string(), inst.text));
+        }
+    }
+    assert!(checked > 100_000, "only {checked}");
+    assert!(forgotten_operands.is_empty(), "{forgotten_operands:#?}");
+}
+
+/// The negative control: an operation without its last source.
+#[test]
+fn a_source_that_is_dropped_is_noticed() {
+    let isa = isa();
+    // v_add_f32 v4, v2, v3
+    let inst = decode(&isa, [0x0208_0702, 0]).expect("an instruction");
+    let mut op = translate(inst.clone(), Level::Plain, Machine::default());
+    assert_eq!(forgotten(&inst, &op), None);
+    op.sources[1] = Source::NONE;
+    assert!(forgotten(&inst, &op).is_some());
+}
+
+/// Whatever stands in the registers, an instruction completes or ends in a typed fault.
+#[test]
+fn no_instruction_brings_the_host_down() {
+    let isa = isa();
+    let mut bench = Bench::new();
+    let mut random_values = Random(11);
+    let mut executed = 0;
+    for words in sampled().chain(random().take(200_000)) {
+        if let Some(inst) = decode(&isa, words) {
+            bench.randomize(&mut random_values);
+            executed += u32::from(bench.step(inst).is_ok());
+        }
+    }
+    assert!(executed > 50_000, "only {executed} executed");
+}

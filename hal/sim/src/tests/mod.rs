@@ -1,0 +1,9 @@
+//! The embedded GPU's tests that are of no one module: instructions against references that are
+//! written differently, and the proof that none is missing.
+
+pub mod bench;
+mod coverage;
+mod executed;
+mod generations;
+pub mod operations;
+pub mod scalar;

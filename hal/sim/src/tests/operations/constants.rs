@@ -1,0 +1,366 @@
+//! Constants: each vector operation on each inline constant in each source does what it does on a
+//! register with the bits that LLVM's operand type gives the constant. For every processor that is
+//! executed. The bits follow from the encoded number of the constant, not from its printed form. Some
+//! integers are executed; of the others, the bits that operations are given are compared.
+
+use super::coverage::VOP3;
+use super::{DEFAULT_MODE, Random};
+use crate::execute::control::Step;
+use crate::execute::step::step;
+use crate::instruction::Run;
+use crate::memory::AddressSpace;
+use crate::translate::translate;
+use crate::wave::{Level, Machine, RowIndex, ScalarIndex, Wave};
+use flipwave_device::WaveId;
+use flipwave_isa::{ConstantType, Encoding, Generation, Inst, Isa, Pc, Role, Target, Value};
+use std::collections::BTreeSet;
+
+/// Numbers of all inline integers in a source field, 0 to 64 and -1 to -16.
+const INTEGERS: std::ops::RangeInclusive<u32> = 128..=208;
+
+/// Numbers of inline constants that are executed: 0, 1, 64, -1, -16, and all floating-point ones.
+const CODES: [u32; 14] = [128, 129, 192, 193, 208, 240, 241, 242, 243, 244, 245, 246, 247, 248];
+
+/// The first of the registers that hold what the constant stands for.
+const HOLDERS: u16 = 32;
+
+/// The bits of a constant by its number (ISA manuals, "Inline constants"; LLVM's disassembler,
+/// `getInlineImmVal16`, `getInlineImmVal32` and `getInlineImmVal64`).
+fn bits(code: u32, constant: ConstantType) -> u64 {
+    use ConstantType::*;
+    #[rustfmt::skip]
+    const HALF: [u16; 9] =
+        [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+    #[rustfmt::skip]
+    const BRAIN: [u16; 9] =
+        [0x3f00, 0xbf00, 0x3f80, 0xbf80, 0x4000, 0xc000, 0x4080, 0xc080, 0x3e22];
+    const SINGLE: [u32; 9] = [
+        0x3f00_0000,
+        0xbf00_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x4000_0000,
+        0xc000_0000,
+        0x4080_0000,
+        0xc080_0000,
+        0x3e22_f983,
+    ];
+    const DOUBLE: [u64; 9] = [
+        0x3fe0_0000_0000_0000,
+        0xbfe0_0000_0000_0000,
+        0x3ff0_0000_0000_0000,
+        0xbff0_0000_0000_0000,
+        0x4000_0000_0000_0000,
+        0xc000_0000_0000_0000,
+        0x4010_0000_0000_0000,
+        0xc010_0000_0000_0000,
+        0x3fc4_5f30_6dc9_c882,
+    ];
+    let is_wide = matches!(constant, U64 | I64 | F64);
+    let integer = match code {
+        0..=192 => u64::from(code) - 128,
+        _ => (192u64).wrapping_sub(code.into()),
+    };
+    let Some(at) = code.checked_sub(240).map(|at| at as usize) else {
+        return if is_wide { integer } else { integer & 0xffff_ffff };
+    };
+    match constant {
+        F16 | PackedF16 => HALF[at].into(),
+        Bf16 | PackedBf16 => BRAIN[at].into(),
+        U64 | I64 | F64 => DOUBLE[at],
+        I16 | I32 | F32 | PackedI16 | PackedI32 | PackedF32 => SINGLE[at].into(),
+    }
+}
+
+/// An operation in one of its encodings.
+struct Form {
+    /// Encodings whose sources are registers, of which the first is taken that is one.
+    words: Vec<u64>,
+    /// Where source fields lie: bit and width; and what is set besides where they hold no vector
+    /// register.
+    fields: Vec<(u32, u32, u64)>,
+    /// Bits to try with operands of 16 bits or two parts.
+    variants: Vec<u64>,
+}
+
+fn forms(generation: Generation) -> Vec<Form> {
+    let vop1 = (0..256).map(|opcode| 0x7e00_0102 | 4 << 17 | opcode << 9);
+    let vop2 = (0..62).map(|opcode| opcode << 25 | 6 << 17 | 4 << 9 | 0x102 | 0x3f80_0000 << 32);
+    let vopc = (0..256).map(|opcode| 0x7c00_0102 | opcode << 17 | 4 << 9);
+    let short: Vec<u64> = vop1.chain(vop2).chain(vopc).collect();
+    let mut forms = Vec::new();
+    for words in short {
+        forms.push(Form { words: vec![words], fields: vec![(0, 9, 0)], variants: Vec::new() });
+        if generation < Generation::Gfx11 {
+            // Sub-dword selects: of the destination, where there is one, and of either source.
+            let select = if words >> 25 & 0x7f == 0x3e { 0 } else { 6 << 40 };
+            let sub_dword = words & 0xffff_fe00 | 0xf9 | 2 << 32 | select;
+            forms.push(Form {
+                words: vec![sub_dword | 6 << 48 | 6 << 56],
+                fields: vec![(32, 8, 1 << 55), (9, 8, 1 << 63)],
+                variants: vec![3 << 48, 3 << 56],
+            });
+        }
+    }
+    let sources =
+        [0x102 | 0x104 << 9 | 0x106 << 18, 0x102 | 0x104 << 9, 0x102 | 4 << 9, 0x102, 2 | 4 << 9];
+    // Halves: of the first source, of all, and of pairs.
+    let halves = [1 << 11, 7 << 11, 7 << 11 | 1 << 14 | 3 << 59, 1 << 14 | 3 << 59];
+    let prefixes = if generation < Generation::Gfx10 { &VOP3[..1] } else { &VOP3[1..] };
+    for (prefix, opcode) in prefixes.iter().flat_map(|prefix| (0..1024).map(move |at| (prefix, at)))
+    {
+        let words = sources.iter().flat_map(|sources: &u64| {
+            // Operations with a carry have a second result, here VCC.
+            [6, 6 | 0x6a << 8]
+                .map(|result| u64::from(*prefix) | opcode << 16 | result | sources << 32)
+        });
+        forms.push(Form {
+            words: words.collect(),
+            fields: vec![(32, 9, 0), (41, 9, 0), (50, 9, 0)],
+            variants: halves.to_vec(),
+        });
+    }
+    forms
+}
+
+/// An error that is made on purpose in what the simulator is given.
+type Planted = fn(&Inst, ConstantType) -> ConstantType;
+
+struct Bench {
+    isa: Isa,
+    machine: Machine,
+    wave: Wave,
+    planted: Planted,
+}
+
+impl Bench {
+    fn new(processor: &str, planted: Planted) -> Bench {
+        let target: Target = processor.parse().expect("a target");
+        let machine = Machine::new(&target, target.default_wave_size());
+        let mut wave = Wave::new(Level::detect());
+        wave.reset(machine, WaveId { workgroup: [0; 3], wave: 0 }, 96, 96);
+        wave.mode = DEFAULT_MODE;
+        wave.set_exec(machine.all_lanes());
+        let mut random = Random(3);
+        for row in (0..96).chain(256..352) {
+            wave.rows[row].0.iter_mut().for_each(|word| *word = random.next() as u32 & 0xbfff_bfff);
+        }
+        (0..104).for_each(|at| wave.write_scalar(ScalarIndex(at), random.next() as u32));
+        wave.write_scalar_pair(ScalarIndex::VCC, random.next());
+        Bench { isa: Isa::new(&target).expect("LLVM has it"), machine, wave, planted }
+    }
+
+    fn decode(&self, bits: u64) -> Option<Inst> {
+        let mut bytes = bits.to_le_bytes().to_vec();
+        bytes.extend([0; 4]);
+        let inst = self.isa.decode(&bytes, Pc(0)).ok()?;
+        let is_vector = matches!(
+            inst.encoding,
+            Encoding::Vop1
+                | Encoding::Vop2
+                | Encoding::Vopc
+                | Encoding::Vop3
+                | Encoding::Vop3p
+                | Encoding::Sdwa
+        );
+        (is_vector && inst.operation.name() != "v_nop").then_some(inst)
+    }
+
+    /// What an instruction leaves, where `bits` are in the registers that hold the constant.
+    fn executed(&self, mut inst: Inst, bits: u64, is_wide: bool) -> Option<Wave> {
+        let mut wave = self.wave.clone();
+        for at in 0..32 {
+            let word = (if is_wide && at % 2 != 0 { bits >> 32 } else { bits }) as u32;
+            for first in [RowIndex(0), RowIndex::UPPER_HALF] {
+                wave.row_mut(first.plus(HOLDERS + at)).0.fill(word);
+            }
+            wave.write_scalar(ScalarIndex((HOLDERS + at) as u8), word);
+        }
+        for at in 0..inst.operands.len() {
+            if let Some(constant) = inst.operands[at].constant {
+                inst.operands[at].constant = Some((self.planted)(&inst, constant));
+            }
+        }
+        let op = translate(inst, wave.level, self.machine);
+        if matches!(op.run, Run::Gap(_) | Run::NotCompute(_)) {
+            return None;
+        }
+        match step(&mut wave, &op, &mut AddressSpace::default(), &mut []) {
+            Step::Next => Some(wave),
+            _ => None,
+        }
+    }
+}
+
+fn state(wave: &Wave) -> impl PartialEq + use<> {
+    (wave.rows[..96].to_vec(), wave.rows[256..352].to_vec(), wave.scalars, wave.scc)
+}
+
+/// LLVM's operand type; of mixed precision, half precision where `op_sel_hi` says so.
+fn described(inst: &Inst, operand: usize) -> Option<ConstantType> {
+    let source = inst.operands[..operand].iter().filter(|own| own.role == Role::Source);
+    let at = source.count();
+    if inst.operation.name().contains("_mix") {
+        let is_half = inst.modifiers.op_sel_hi.unwrap_or(0) >> at & 1 != 0;
+        return Some(if is_half { ConstantType::F16 } else { ConstantType::F32 });
+    }
+    inst.operands[operand].constant
+}
+
+#[derive(Default)]
+struct Findings {
+    /// Operations and operands that were compared.
+    compared: BTreeSet<(&'static str, usize)>,
+    wrong: BTreeSet<String>,
+}
+
+/// Whether a constant has parts that modifiers choose from.
+fn has_parts(constant: ConstantType) -> bool {
+    use ConstantType::*;
+    !matches!(constant, I32 | U64 | I64 | F32 | F64)
+}
+
+/// Compares all there is on one processor.
+fn compare(processor: &str, planted: Planted, only: Option<&str>) -> Findings {
+    let bench = Bench::new(processor, planted);
+    let mut findings = Findings::default();
+    for form in forms(bench.machine.generation) {
+        let found = form.words.iter().find_map(|words| Some((*words, bench.decode(*words)?)));
+        let Some((words, plain)) = found else { continue };
+        if only.is_some_and(|only| !plain.operation.name().contains(only)) {
+            continue;
+        }
+        for field in &form.fields {
+            let constant = bench.compare(words, &plain, *field, &CODES, &mut findings);
+            bench.compare_integers(words, &plain, *field, &mut findings);
+            if constant.is_some_and(has_parts) || plain.operation.name().contains("_mix") {
+                for variant in &form.variants {
+                    bench.compare(words ^ variant, &plain, *field, &CODES[3..9], &mut findings);
+                }
+            }
+        }
+    }
+    findings
+}
+
+impl Bench {
+    /// Compares constants in one source with registers in their place. Gives the type of the
+    /// constants.
+    fn compare(
+        &self,
+        words: u64,
+        plain: &Inst,
+        (bit, width, scalar): (u32, u32, u64),
+        codes: &[u32],
+        findings: &mut Findings,
+    ) -> Option<ConstantType> {
+        let mask = ((1u64 << width) - 1) << bit;
+        let with = |value: u64| words & !mask | value << bit;
+        let same = |inst: &Inst| inst.operation == plain.operation;
+        // A vector register, or a scalar one where there can be no other.
+        let register = 0x100 & ((1 << width) - 1) | u64::from(HOLDERS);
+        let held = self.decode(with(register)).filter(same);
+        let held = held.or_else(|| self.decode(with(HOLDERS.into()) | scalar).filter(same))?;
+        let mut found = None;
+        for code in codes {
+            let constant = self.decode(with((*code).into()) | scalar).filter(same);
+            let Some(constant) = constant else { continue };
+            let Some(at) = constant_operand(&constant, &held) else { continue };
+            let Some(described) = described(&constant, at) else {
+                findings.wrong.insert(format!("{constant}: no type"));
+                continue;
+            };
+            found = Some(described);
+            use ConstantType::*;
+            let is_wide = matches!(described, U64 | I64 | F64 | PackedI32 | PackedF32);
+            let bits = bits(*code, described);
+            let text = constant.text.clone();
+            let (Some(own), Some(expected)) = (
+                self.executed(constant, bits, is_wide),
+                self.executed(held.clone(), bits, is_wide),
+            ) else {
+                continue;
+            };
+            findings.compared.insert((plain.operation.name(), at));
+            if state(&own) != state(&expected) {
+                findings.wrong.insert(format!("{text} ({held}): {described:?}"));
+            }
+        }
+        found
+    }
+
+    /// Compares the bits of all integers in one source with those of their type.
+    fn compare_integers(
+        &self,
+        words: u64,
+        plain: &Inst,
+        (bit, width, scalar): (u32, u32, u64),
+        findings: &mut Findings,
+    ) {
+        let mask = ((1u64 << width) - 1) << bit;
+        let decode = |value: u32| {
+            let inst = self.decode(words & !mask | u64::from(value) << bit | scalar)?;
+            (inst.operation == plain.operation).then_some(inst)
+        };
+        let Some(held) = decode(HOLDERS.into()) else { return };
+        for code in INTEGERS {
+            let Some(constant) = decode(code) else { continue };
+            let Some(at) = constant_operand(&constant, &held) else { continue };
+            let given = constant.operands[at].constant.map(|own| (self.planted)(&constant, own));
+            let given = given.and_then(|own| own.bits(&constant.operands[at].value));
+            let wanted = described(&constant, at).map(|own| bits(code, own));
+            if given.is_none() || given != wanted {
+                findings.wrong.insert(format!("{}: {given:x?}", constant.text));
+            }
+        }
+    }
+}
+
+/// The operand that is a constant in one instruction and a register in the other.
+fn constant_operand(constant: &Inst, held: &Inst) -> Option<usize> {
+    constant.operands.iter().zip(&held.operands).position(|(own, held)| {
+        !matches!(own.value, Value::Register(_)) && matches!(held.value, Value::Register(_))
+    })
+}
+
+fn right(_: &Inst, constant: ConstantType) -> ConstantType {
+    constant
+}
+
+#[test]
+fn constants_are_what_their_operand_types_say() {
+    let results = std::thread::scope(|scope| {
+        let runs = crate::device::PROCESSORS
+            .map(|processor| (processor, scope.spawn(move || compare(processor, right, None))));
+        runs.map(|(processor, run)| (processor, run.join().expect("no panic")))
+    });
+    for (processor, Findings { compared, wrong }) in &results {
+        assert!(wrong.is_empty(), "{processor}: {} are wrong: {wrong:#?}", wrong.len());
+        println!("{processor}: {} sources", compared.len());
+        assert!(compared.len() > 700, "{processor}: only {}", compared.len());
+    }
+}
+
+/// A type that is wrong in one family is found there.
+#[test]
+fn wrong_types_are_found() {
+    let plants: [(&str, &str, Planted); 3] = [
+        ("gfx1100", "v_pk_add_u16", |_, constant| match constant {
+            ConstantType::PackedI16 => ConstantType::PackedF16,
+            other => other,
+        }),
+        ("gfx942", "v_fma_mix_f32", |_, constant| match constant {
+            ConstantType::F16 => ConstantType::F32,
+            other => other,
+        }),
+        ("gfx1030", "v_add_u16", |_, constant| match constant {
+            ConstantType::I16 => ConstantType::F16,
+            other => other,
+        }),
+    ];
+    for (processor, operation, planted) in plants {
+        let found = compare(processor, planted, Some(operation)).wrong;
+        assert!(!found.is_empty(), "{processor}: {operation}");
+        assert!(compare(processor, right, Some(operation)).wrong.is_empty(), "{operation}");
+    }
+}

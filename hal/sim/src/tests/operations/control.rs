@@ -1,0 +1,264 @@
+//! Negative controls: each family's own comparison, made with a wrong rule, must fail. And that
+//! no row is left out of all comparisons.
+
+use super::{
+    choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
+    packed, transcendental,
+};
+use crate::tests::scalar;
+use crate::wave::Mode;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    /// An operation does what another one does.
+    Operation(&'static str, &'static str),
+    /// Operations read MODE with these bits inverted.
+    Mode(u32),
+    /// A part of an instruction's text is another one.
+    Text(&'static str, &'static str),
+}
+
+thread_local! {
+    static WRONG: Cell<Option<Wrong>> = const { Cell::new(None) };
+    static RECORDED: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
+}
+
+/// The operation that is tested in the place of this one.
+pub fn operation(name: &str) -> &str {
+    RECORDED.with_borrow_mut(|recorded| {
+        if let Some(names) = recorded {
+            names.insert(name.into());
+        }
+    });
+    match WRONG.get() {
+        Some(Wrong::Operation(right, wrong)) if right == name => wrong,
+        _ => name,
+    }
+}
+
+/// The MODE that is tested in the place of this one.
+pub fn mode(mode: Mode) -> Mode {
+    match WRONG.get() {
+        Some(Wrong::Mode(bits)) => Mode(mode.0 ^ bits),
+        _ => mode,
+    }
+}
+
+/// The text that is tested in the place of this one.
+pub fn text(text: &str) -> String {
+    match WRONG.get() {
+        Some(Wrong::Text(right, wrong)) => text.replace(right, wrong),
+        _ => text.into(),
+    }
+}
+
+/// Whether operations are only to be named, and not to be compared.
+pub fn records() -> bool {
+    RECORDED.with_borrow(Option::is_some)
+}
+
+/// A family, its test, and a rule that makes the test fail.
+type Control = (&'static str, fn(), Wrong);
+
+const CONTROLS: &[Control] = &[
+    ("integer", integer::integer_operations, Wrong::Operation("v_mul_hi_i32", "v_mul_hi_u32")),
+    ("bits", integer::integer_operations, Wrong::Operation("v_bfe_i32", "v_bfe_u32")),
+    ("short", integer::integer_operations, Wrong::Operation("v_ashrrev_i16", "v_lshrrev_b16")),
+    ("wide", integer::integer_operations, Wrong::Operation("v_ashrrev_i64", "v_lshrrev_b64")),
+    ("carry", integer::operations_with_a_carry, Wrong::Operation("v_addc_co_u32", "v_subb_co_u32")),
+    ("saturating", integer::integer_operations, Wrong::Operation("v_add_i32 clamp", "v_add_i32")),
+    (
+        "packed integers",
+        integer::integer_operations,
+        Wrong::Operation("v_pk_min_i16", "v_pk_min_u16"),
+    ),
+    (
+        "dot of integers",
+        integer::integer_operations,
+        Wrong::Operation("v_dot4_i32_i8", "v_dot8_i32_i4"),
+    ),
+    ("media", integer::integer_operations, Wrong::Operation("v_sad_u8", "v_msad_u8")),
+    ("single", float::fused_multiply_add, Wrong::Operation("v_fma_f32", "v_mad_f32")),
+    ("double", float::fractions_are_below_one, Wrong::Operation("v_fract_f64", "v_trunc_f64")),
+    ("half", float::fused_multiply_add, Wrong::Operation("v_fma_f16", "v_mad_f16")),
+    (
+        "legacy",
+        float::legacy_products_of_zero_are_zero,
+        Wrong::Operation("v_mul_legacy_f32", "v_mul_f32"),
+    ),
+    ("rounding of single precision", float::sums_and_products, Wrong::Mode(0b01)),
+    ("rounding of double and half precision", float::sums_and_products, Wrong::Mode(0b1000)),
+    ("denormals of single precision", float::sums_and_products, Wrong::Mode(1 << 4)),
+    ("denormal results of half precision", float::sums_and_products, Wrong::Mode(1 << 7)),
+    ("half-precision overflow", float::sums_and_products, Wrong::Mode(Mode::FP16_OVERFLOW)),
+    ("packed", packed::pairs_of_halves, Wrong::Operation("v_pk_min_f16", "v_pk_max_f16")),
+    ("packed rounding", packed::pairs_of_singles, Wrong::Mode(0b10)),
+    ("mixed", packed::mixed_precision, Wrong::Operation("v_fma_mixlo_f16", "v_fma_mixhi_f16")),
+    ("dot", packed::dot_products_of_halves, Wrong::Operation("v_dot2_f32_f16", "v_dot2_i32_i16")),
+    ("convert", convert::to_integers, Wrong::Operation("v_cvt_i32_f32", "v_cvt_flr_i32_f32")),
+    ("convert to numbers", convert::from_integers, Wrong::Mode(0b11)),
+    ("compare", compare::numbers, Wrong::Operation("v_cmp_lt_f32", "v_cmp_nge_f32")),
+    ("class", compare::classes, Wrong::Operation("v_cmp_class_f16", "v_cmp_lt_f16")),
+    ("choice", choice::minimum_maximum_and_median, Wrong::Operation("v_med3_f32", "v_max3_f32")),
+    ("IEEE rules", choice::minimum_maximum_and_median, Wrong::Mode(1 << 9)),
+    ("division", division::scaling_back, Wrong::Operation("v_div_fmas_f32", "v_fma_f32")),
+    (
+        "division steps",
+        division::single_precision,
+        Wrong::Operation("v_div_fixup_f32", "v_fma_f32"),
+    ),
+    (
+        "transcendental",
+        transcendental::single_precision,
+        Wrong::Operation("v_rsq_f32", "v_rcp_f32"),
+    ),
+    ("cube", cube::coordinates, Wrong::Operation("v_cubesc_f32", "v_cubetc_f32")),
+    (
+        "cross-lane",
+        cross_lane::counting_lanes_below,
+        Wrong::Operation("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"),
+    ),
+    (
+        "lane reads",
+        cross_lane::reading_a_lane,
+        Wrong::Operation("v_readfirstlane_b32", "v_readlane_b32"),
+    ),
+    (
+        "matrix",
+        matrix::products_of_small_integers,
+        Wrong::Operation("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x4bf16_1k"),
+    ),
+    (
+        "order of matrix sums",
+        matrix::sums_in_the_measured_order,
+        Wrong::Operation("v_mfma_f32_4x4x4bf16_1k", "v_mfma_f32_4x4x4f16"),
+    ),
+    ("scalar arithmetic", scalar::arithmetic, Wrong::Operation("s_add_i32", "s_add_u32")),
+    ("scalar logic", scalar::logic, Wrong::Operation("s_flbit_i32", "s_flbit_i32_b32")),
+    ("scalar fields", scalar::shifts_and_fields, Wrong::Operation("s_bfe_i64", "s_bfe_u64")),
+    ("scalar comparisons", scalar::comparisons, Wrong::Operation("s_cmpk_lt_u32", "s_cmpk_lt_i32")),
+    ("DPP", modifiers::lanes_move, Wrong::Text("row_shr:3", "row_ror:3")),
+    ("DPP masks", modifiers::lanes_move, Wrong::Text("bank_mask:0x5", "bank_mask:0xd")),
+    ("SDWA", modifiers::parts_of_words, Wrong::Text("UNUSED_SEXT", "UNUSED_PAD")),
+    ("op_sel", modifiers::halves_of_operands, Wrong::Text("op_sel:[1,0,0,1]", "op_sel:[1,0,0,0]")),
+    (
+        "packed op_sel",
+        modifiers::halves_of_packed_operands,
+        Wrong::Text("op_sel_hi:[0,1,1]", "op_sel_hi:[1,1,1]"),
+    ),
+    ("signs", modifiers::signs_of_sources, Wrong::Text("-|v1|", "|v1|")),
+    ("clamp", modifiers::results_are_scaled_and_clamped, Wrong::Text(" clamp", "")),
+    ("DX10 clamp", modifiers::results_are_scaled_and_clamped, Wrong::Mode(1 << 8)),
+    ("output scale", modifiers::results_are_scaled_and_clamped, Wrong::Text("mul:4", "mul:2")),
+    ("constants", modifiers::constants, Wrong::Text("0x3c004000", "0x40003c00")),
+];
+
+fn message(test: fn(), wrong: Wrong) -> Option<String> {
+    WRONG.set(Some(wrong));
+    let outcome = catch_unwind(test);
+    WRONG.set(None);
+    let panic = outcome.err()?;
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).into());
+    Some(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
+}
+
+/// A comparison fails by saying which operation differs, so that a control that fails for another
+/// reason is no control.
+#[test]
+fn every_wrong_rule_is_noticed() {
+    for (family, test, wrong) in CONTROLS {
+        let message = message(*test, *wrong);
+        assert!(
+            message
+                .as_deref()
+                .is_some_and(|message| ["v_", "s_"].iter().any(|start| message.starts_with(start))),
+            "{family}: {wrong:?} is not noticed, but {message:?}"
+        );
+    }
+}
+
+const COMPARISONS: &[fn()] = &[
+    choice::minimum_maximum_and_median,
+    compare::integers,
+    compare::numbers,
+    compare::classes,
+    convert::between_formats,
+    convert::from_integers,
+    convert::to_integers,
+    convert::packing,
+    convert::bytes,
+    convert::rounding_towards_zero,
+    cross_lane::counting_lanes_below,
+    cross_lane::reading_a_lane,
+    cross_lane::writing_a_lane,
+    cross_lane::exchanging_registers,
+    cross_lane::sums_of_four_words,
+    cube::coordinates,
+    division::scaling_back,
+    division::corrections,
+    division::single_precision,
+    division::double_precision,
+    division::digits_of_two_over_pi,
+    float::sums_and_products,
+    float::fused_multiply_add,
+    float::unfused_multiply_add,
+    float::legacy_products_of_zero_are_zero,
+    float::roundings_to_integers,
+    float::fractions_are_below_one,
+    float::scaling_by_powers_of_two,
+    float::exponents_and_mantissas,
+    integer::integer_operations,
+    integer::operations_with_a_carry,
+    matrix::products_of_small_integers,
+    scalar::arithmetic,
+    scalar::logic,
+    scalar::shifts_and_fields,
+    scalar::comparisons,
+    packed::pairs_of_halves,
+    packed::pairs_of_singles,
+    packed::mixed_precision,
+    packed::dot_products_of_halves,
+    transcendental::single_precision,
+    transcendental::half_precision,
+    transcendental::double_precision,
+];
+
+/// Operations that move state rather than compute, which other tests show.
+const ELSEWHERE: &[&str] = &[
+    "v_permlane16_b32",
+    "v_permlanex16_b32",
+    "v_movrels_b32",
+    "v_movreld_b32",
+    "v_movrelsd_b32",
+    "s_getreg_b32",
+    "s_set_gpr_idx_on",
+    "s_set_gpr_idx_off",
+    "s_set_gpr_idx_idx",
+    "s_set_gpr_idx_mode",
+    "s_movrels_b32",
+    "s_movrels_b64",
+    "s_movreld_b32",
+    "s_movreld_b64",
+];
+
+#[test]
+fn every_row_is_compared() {
+    RECORDED.set(Some(BTreeSet::new()));
+    COMPARISONS.iter().for_each(|test| test());
+    let compared = RECORDED.take().unwrap_or_default();
+    let lane_by_lane =
+        crate::execute::operations::TABLES.iter().copied().flatten().map(|row| row.name);
+    let whole = crate::execute::operations::whole_wave_operations(flipwave_isa::Generation::Gfx90a)
+        .map(|row| row.name);
+    let scalar = crate::execute::scalar::names();
+    let left_out: Vec<_> = lane_by_lane
+        .chain(whole)
+        .chain(scalar)
+        .filter(|name| !ELSEWHERE.contains(name) && !compared.contains(*name))
+        .collect();
+    assert!(left_out.is_empty(), "never compared: {left_out:?}");
+}

@@ -1,0 +1,95 @@
+//! No vector operation that LLVM decodes for gfx90a is missing, and no row is of no target.
+
+use crate::execute::operations::{find, find_whole};
+use flipwave_isa::{Encoding, Generation, Isa, Pc, Target};
+use std::collections::BTreeSet;
+
+/// Where VOP3 and VOP3P begin: on gfx9, and twice from gfx10 on.
+pub(super) const VOP3: [u32; 3] = [0xd000_0000, 0xd400_0000, 0xcc00_0000];
+
+/// Names of all vector operations that begin with some opcode, operands fixed.
+pub(crate) fn decoded(isa: &Isa) -> BTreeSet<&'static str> {
+    let vop1 = (0..256).map(|opcode| [0x7e00_0102 | 4 << 17 | opcode << 9, 0]);
+    let vop2 = (0..62).map(|opcode| [opcode << 25 | 6 << 17 | 4 << 9 | 0x102, 0x3f80_0000]);
+    let vopc = (0..256).map(|opcode| [0x7c00_0102 | opcode << 17 | 4 << 9, 0]);
+    // Operations differ in how many sources they read, in whether these are scalars, and in
+    // whether they write a lane mask.
+    let sources = [
+        0x102 | 0x104 << 9 | 0x106 << 18,
+        0x102 | 0x104 << 9,
+        0x102 | 4 << 9,
+        0x102,
+        2 | 4 << 9,
+        0,
+        0x102 | 0x104 << 9 | 0x106 << 18 | 3 << 27,
+        0x102 | 0x104 << 9 | 3 << 27,
+    ];
+    let vop3 = sources.into_iter().flat_map(|sources| {
+        let destinations = [6, 6 | 0x6a << 8, 6 | 1 << 14];
+        destinations.into_iter().flat_map(move |destination| {
+            VOP3.into_iter().flat_map(move |prefix| {
+                (0..1024).map(move |opcode| [prefix | opcode << 16 | destination, sources])
+            })
+        })
+    });
+    let mut names = BTreeSet::new();
+    for words in vop1.chain(vop2).chain(vopc).chain(vop3) {
+        let bytes = words.map(u32::to_le_bytes).concat();
+        if let Ok(inst) = isa.decode(&bytes, Pc(0))
+            && matches!(
+                inst.encoding,
+                Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc | Encoding::Vop3 | Encoding::Vop3p
+            )
+        {
+            names.insert(inst.operation.name());
+        }
+    }
+    names
+}
+
+/// Vector operations without a row of their own.
+fn is_executed_elsewhere(name: &str) -> bool {
+    name.starts_with("v_cmpx_")
+        || ["v_nop", "v_clrexcp", "v_screen_partition_4se_b32"].contains(&name)
+}
+
+#[test]
+fn every_vector_operation_has_a_row() {
+    let target: Target = "gfx90a".parse().expect("a target");
+    let isa = Isa::new(&target).expect("LLVM has gfx90a");
+    let names = decoded(&isa);
+    assert!(names.len() > 500, "only {} operations decode", names.len());
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| find(name).is_none() && find_whole(name, Generation::Gfx90a).is_none())
+        .filter(|name| !is_executed_elsewhere(name))
+        .collect();
+    assert!(missing.is_empty(), "no row: {missing:?}");
+}
+
+#[test]
+fn every_row_is_an_operation() {
+    let names: BTreeSet<_> = crate::device::PROCESSORS
+        .into_iter()
+        .flat_map(|processor| {
+            let target: Target = processor.parse().expect("a target");
+            decoded(&Isa::new(&target).expect("LLVM has it"))
+        })
+        .collect();
+    let unknown: Vec<_> = crate::execute::operations::TABLES
+        .iter()
+        .copied()
+        .flatten()
+        .map(|row| row.name.trim_end_matches(" clamp"))
+        .filter(|name| !names.contains(name))
+        .collect();
+    assert!(unknown.is_empty(), "no such operation: {unknown:?}");
+}
+
+#[test]
+fn no_name_has_two_rows() {
+    let mut seen = BTreeSet::new();
+    for row in crate::execute::operations::TABLES.iter().copied().flatten() {
+        assert!(seen.insert(row.name), "{} has two rows", row.name);
+    }
+}

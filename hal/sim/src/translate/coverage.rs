@@ -1,0 +1,48 @@
+//! How instructions are executed: what the book's table of instructions says.
+
+use crate::execute::lane::Accuracy;
+use crate::execute::operations;
+use crate::instruction::Run;
+use crate::translate::translate;
+use crate::wave::{Level, Machine};
+use flipwave_isa::Inst;
+use std::fmt;
+
+/// How the embedded GPU executes an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// As the ISA defines it, to the bit.
+    Exact,
+    /// With an error. The ISA leaves the bits open; these are the same on every host.
+    Within(Accuracy),
+    /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
+    /// reason.
+    NotCompute(&'static str),
+    /// Not yet: a gap, for this reason.
+    Gap(&'static str),
+}
+
+/// How the embedded GPU executes `inst`, which is decoded for a processor that it executes.
+pub fn treatment(inst: &Inst) -> Treatment {
+    match translate(inst.clone(), Level::Plain, Machine::default()).run {
+        Run::NotCompute(reason) => Treatment::NotCompute(reason),
+        Run::Gap(reason) => Treatment::Gap(reason),
+        _ => operations::numerics(inst.operation.name())
+            .and_then(|numerics| numerics.accuracy)
+            .map_or(Treatment::Exact, Treatment::Within),
+    }
+}
+
+impl fmt::Display for Treatment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Treatment::Exact => f.write_str("exact"),
+            Treatment::Within(Accuracy { ulps, stated: None }) => write!(f, "within {ulps} ULP"),
+            Treatment::Within(Accuracy { ulps, stated: Some(stated) }) => {
+                write!(f, "within {ulps} ULP (the manual states {stated})")
+            }
+            Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
+            Treatment::Gap(reason) => write!(f, "missing: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The operands of instructions that access memory or LDS.
+
+use super::operands::{Gap, OPERANDS, source};
+use crate::execute::lane::Kind;
+use crate::instruction::lds::{self, LdsAccess};
+use crate::instruction::scalar_memory::ScalarAccess;
+use crate::instruction::{Op, Run, Source, vector_memory};
+use crate::wave::Machine;
+use flipwave_isa::{Encoding, Generation, Inst, Operand, Value};
+
+pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
+    op.immediate = inst.modifiers.offset;
+    let values: Vec<&Operand> = inst.sources().collect();
+    // Slots: 0 base, 1 offset, 2 data, which stands first where it is not the destination too.
+    let has_destination = inst.destinations().next().is_some();
+    let order: &[usize] = if has_destination { &[0, 1] } else { &[2, 0, 1] };
+    if values.len() > order.len() {
+        return Err(OPERANDS);
+    }
+    for (value, slot) in values.into_iter().zip(order) {
+        match (slot, &value.value) {
+            (1, Value::Integer(offset)) => op.immediate = *offset,
+            (1, Value::Literal(offset)) => op.immediate = i64::from(*offset),
+            _ => op.sources[*slot] = source(value, Kind::Wide)?,
+        }
+    }
+    if let Some(destination) = inst.destinations().next() {
+        op.sources[2] = source(destination, Kind::Wide)?;
+    }
+    Ok(Run::ScalarMemory(access))
+}
+
+pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
+    let buffer = matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf);
+    if buffer && machine.generation >= Generation::Gfx11 {
+        return Err(Gap("the buffer resources of this generation"));
+    }
+    let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
+    op.immediate = inst.modifiers.offset;
+    let values: Vec<&Operand> = inst.sources().collect();
+    let has_data = access.transfer.has_data();
+    // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
+    let order: &[usize] = match (inst.encoding, has_data) {
+        // What goes from LDS to memory has no address register.
+        (Encoding::Mubuf, false) if values.len() == 2 => &[2, 3],
+        (Encoding::Mubuf | Encoding::Mtbuf, false) => &[0, 2, 3],
+        // An atomic that returns has its data in the destination.
+        (Encoding::Mubuf, true) if inst.destinations().next().is_some() => &[0, 2, 3],
+        (Encoding::Mubuf | Encoding::Mtbuf, true) => &[1, 0, 2, 3],
+        (Encoding::Flat, false) => &[0],
+        (Encoding::Flat, true) => &[0, 1],
+        (_, false) => &[0, 2],
+        (_, true) => &[0, 1, 2],
+    };
+    if values.len() != order.len() {
+        return Err(Gap("the operands are not those of the operation"));
+    }
+    for (value, slot) in values.iter().zip(order) {
+        op.sources[*slot] = source(value, Kind::Word)?;
+    }
+    if has_data
+        && op.sources[1] == Source::NONE
+        && let Some(destination) = inst.destinations().next()
+    {
+        op.sources[1] = source(destination, Kind::Word)?;
+    }
+    Ok(Run::VectorMemory(access))
+}
+
+pub fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+    // gfx11's name says that the new value precedes the one compared with.
+    let name = inst.operation.name().replace("ds_cmpstore_", "ds_cmpst_");
+    let access = lds::find(&name).ok_or(Gap("this LDS operation"))?;
+    // One field: a long offset, or two short ones.
+    let modifiers = &inst.modifiers;
+    let short = i64::from(modifiers.offset0) | i64::from(modifiers.offset1) << 8;
+    op.immediate = modifiers.offset | short;
+    // What is addressed by the thread's number has no address register.
+    let first = usize::from(access == LdsAccess::WriteByThread);
+    for (slot, operand) in op.sources[first..].iter_mut().zip(inst.sources()) {
+        *slot = source(operand, Kind::Word)?;
+    }
+    if name != inst.operation.name() {
+        op.sources.swap(1, 2);
+    }
+    Ok(Run::Lds(access))
+}

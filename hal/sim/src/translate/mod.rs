@@ -1,0 +1,223 @@
+//! From a decoded instruction to one that is ready for execution.
+
+pub mod coverage;
+mod memory;
+mod not_compute;
+mod operands;
+pub mod program;
+mod vector;
+
+use crate::execute::lane::Kind;
+use crate::execute::{hardware_register, scalar};
+use crate::instruction::{Dual, Op, Run, Source, Word, control, scalar_memory};
+use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
+use flipwave_isa::{
+    AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
+    RegisterRange, Role, Value, Vgpr,
+};
+use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
+use operands::{Gap, OPERANDS, constant, source};
+use vector::vector_operands;
+
+/// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
+/// it is reached.
+pub fn translate(inst: Inst, level: Level, machine: Machine) -> Op {
+    let mut op = Op::new(inst, Run::Gap(""));
+    op.run = match resolve(&mut op, level, machine) {
+        Ok(run) => run,
+        Err(Gap(reason)) => Run::Gap(reason),
+    };
+    op.per_lane = op.run.is_per_lane();
+    if machine.accum_offset().is_some() {
+        place_rows(&mut op, machine);
+    }
+    op
+}
+
+/// Puts AccVGPRs where the kernel's begin.
+fn place_rows(op: &mut Op, machine: Machine) {
+    op.destination = machine.place(op.destination);
+    for word in op.sources.iter_mut().flat_map(|source| &mut source.words) {
+        if let Word::Row(row) = word {
+            *row = machine.place(*row);
+        }
+    }
+}
+
+/// Resolves the operands and gives what executes the instruction.
+fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
+    name_registers(op, machine);
+    let inst = op.inst.clone();
+    let name = inst.operation.name();
+    let lacks_units = matches!(machine.generation, Generation::Gfx90a | Generation::Gfx940);
+    if let Some(reason) = not_compute::reason(&inst) {
+        if !lacks_units {
+            return Err(Gap("images, graphics, and units that gfx90a lacks"));
+        }
+        return Ok(Run::NotCompute(reason));
+    }
+    if inst.modifiers.gds && !inst.operation.is(Family::GlobalWaveSync) && !lacks_units {
+        return Err(Gap("the global data share"));
+    }
+    if !inst.modifiers.other.is_empty() {
+        return Err(Gap("a modifier is not understood"));
+    }
+    if names_halves(&inst) {
+        return Err(Gap("halves of registers as operands"));
+    }
+    if let Some(destination) = inst.destinations().next()
+        && let Value::Register(range) = destination.value
+    {
+        if let Some(row) = RowIndex::nominal(range.first) {
+            op.destination = row;
+        } else {
+            op.scalar_destination = ScalarIndex::of_destination(range.first);
+        }
+    }
+    if let Some(control) = control::find(name) {
+        if inst.encoding == Encoding::Ds {
+            op.immediate = inst.modifiers.offset;
+        }
+        if let Some(target) = inst.branch_target {
+            let next = inst.pc.0.wrapping_add(inst.size.into());
+            op.immediate = target.0.wrapping_sub(next) as i64 / 4;
+        }
+        for (slot, operand) in op
+            .sources
+            .iter_mut()
+            .zip(inst.sources().filter(|operand| !matches!(operand.value, Value::Symbol(_))))
+        {
+            *slot = source(operand, Kind::Wide)?;
+        }
+        // Four bits of MODE in the place of a hardware register's number.
+        if let Some(offset) = match inst.operation.opcode() {
+            Opcode::SRoundMode => Some(0),
+            Opcode::SDenormMode => Some(4),
+            _ => None,
+        } {
+            op.sources[0] = Source { words: constant(op.immediate as u64 & 0xf) };
+            op.immediate = hardware_register::mode_field(offset, 4).into();
+        }
+        return Ok(Run::Control(control));
+    }
+    if inst.operation.is(Family::SendMessageReturning) {
+        return answer(op);
+    }
+    if let Some(operation) = scalar::find(name) {
+        return scalar_operands(op, &inst, operation);
+    }
+    if let Some(access) = scalar_memory::find(name, inst.modifiers.glc) {
+        return scalar_memory_operands(op, &inst, access);
+    }
+    match inst.encoding {
+        Encoding::Global
+        | Encoding::Flat
+        | Encoding::Scratch
+        | Encoding::Mubuf
+        | Encoding::Mtbuf => vector_memory_operands(op, &inst, machine),
+        Encoding::Ds => lds_operands(op, &inst),
+        Encoding::Vopd => dual(op, &inst, level, machine),
+        _ => vector_operands(op, &inst, level, machine),
+    }
+}
+
+/// Whether an operand is the low or the high half of a register by name (`v1.h`), which the
+/// decoded operands do not say (gfx11 and later).
+fn names_halves(inst: &Inst) -> bool {
+    inst.text.split([' ', ',']).any(|word| word.ends_with(".l") || word.ends_with(".h"))
+}
+
+/// Notes the highest vector registers that are named.
+fn name_registers(op: &mut Op, machine: Machine) {
+    let border = machine.accum_offset().unwrap_or(RowIndex::UPPER_HALF.0);
+    for operand in &op.inst.operands {
+        if let Value::Register(RegisterRange { first, words }) = operand.value {
+            match first {
+                Register::Vgpr(Vgpr(n)) => {
+                    let end = u16::from(n) + u16::from(words);
+                    op.vgprs_named = op.vgprs_named.max(end.min(border));
+                    op.acc_vgprs_named = op.acc_vgprs_named.max(end.saturating_sub(border));
+                }
+                Register::AccVgpr(AccVgpr(n)) => {
+                    op.acc_vgprs_named = op.acc_vgprs_named.max(u16::from(n) + u16::from(words));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn scalar_operands(
+    op: &mut Op,
+    inst: &Inst,
+    operation: &'static scalar::ScalarOperation,
+) -> Result<Run, Gap> {
+    let is_register = |operand: &Operand| matches!(operand.value, Value::Register(_));
+    let mut values: Vec<&Operand> = inst
+        .sources()
+        .filter(|operand| inst.encoding != Encoding::Sopk || is_register(operand))
+        .collect();
+    // A destination that is read as well is the last source.
+    if values.len() < operation.sources.len()
+        && let Some(destination) = inst.destinations().next()
+    {
+        values.push(destination);
+    }
+    if values.len() < operation.sources.len() {
+        return Err(Gap("the operands are not those of the operation"));
+    }
+    for (index, value) in values.iter().take(op.sources.len()).enumerate() {
+        let words = operation.sources.get(index).copied().unwrap_or(1);
+        let kind = if words == 2 { Kind::Wide } else { Kind::Word };
+        op.sources[index] = source(value, kind)?;
+    }
+    Ok(Run::Scalar(operation.run))
+}
+
+/// A message that is answered in a register (AMDGPUUsage and LLVM's `SIDefines.h`, `sendmsg`).
+fn answer(op: &mut Op) -> Result<Run, Gap> {
+    const GET_DOORBELL: i64 = 128;
+    const GET_REALTIME: i64 = 131;
+    match op.immediate {
+        GET_REALTIME => {
+            let clock = scalar_memory::find("s_memrealtime", false);
+            clock.map(Run::ScalarMemory).ok_or(OPERANDS)
+        }
+        // Only a trap handler has a use for it. The sources of the move are zero.
+        GET_DOORBELL => {
+            let wide = op.inst.operation.name().ends_with("_b64");
+            let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
+            zero.map(|operation| Run::Scalar(operation.run)).ok_or(OPERANDS)
+        }
+        _ => Err(Gap("this message")),
+    }
+}
+
+/// A dual instruction: its two halves as instructions of their own.
+fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run, Gap> {
+    // Each half begins with its only destination.
+    let is_destination = |index: &usize| inst.operands[*index].role == Role::Destination;
+    let starts: Vec<usize> = (0..inst.operands.len()).filter(is_destination).collect();
+    let &[_, second] = starts.as_slice() else { return Err(OPERANDS) };
+    let half = |operands: &[Operand], text: &str| {
+        let mnemonic = text.split_whitespace().next().unwrap_or_default();
+        let operation = Operation::of_mnemonic(&mnemonic.replace("dual_", ""), machine.generation);
+        let encoding = Encoding::Vop2;
+        let inst = Inst { operation, encoding, operands: operands.to_vec(), ..inst.clone() };
+        translate(inst, level, machine)
+    };
+    let (first, rest) = inst.operands.split_at(second);
+    let (first_text, rest_text) = inst.text.split_once(" :: ").ok_or(OPERANDS)?;
+    let (mut first, second) = (half(first, first_text), half(rest, rest_text));
+    for half in [&first, &second] {
+        if let Run::Gap(reason) = half.run {
+            return Err(Gap(reason));
+        }
+    }
+    let destination = std::mem::replace(&mut first.destination, RowIndex::WAITING);
+    op.dual = Some(Box::new(Dual { first, destination, second }));
+    Ok(Run::Dual)
+}
+
+#[cfg(test)]
+mod tests;

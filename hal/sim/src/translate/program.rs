@@ -1,0 +1,231 @@
+//! Loaded code: instructions are decoded when they are first reached, and kept.
+
+use crate::instruction::Op;
+use crate::translate::translate;
+use crate::wave::{Level, Machine, RowIndex};
+use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A place for each dword where an instruction may begin.
+type Slots = Box<[OnceLock<Box<Op>>]>;
+
+fn slots(bytes: &[u8]) -> Slots {
+    (0..bytes.len() / 4).map(|_| OnceLock::new()).collect()
+}
+
+/// Code, and where it lies.
+struct Place {
+    base: u64,
+    virtual_base: u64,
+    bytes: Arc<[u8]>,
+}
+
+/// The executable part of a loaded code object. Every dword is a place where execution may
+/// arrive: a corrupted branch can land inside an instruction, and what it finds there runs.
+pub struct Program {
+    /// Device address of the first byte.
+    base: u64,
+    /// ELF virtual address of the same byte.
+    virtual_base: u64,
+    bytes: Arc<[u8]>,
+    slots: Slots,
+    /// The slots instead, made when first reached: of code that hardly any wave comes to.
+    late_slots: OnceLock<Slots>,
+    isa: Arc<Mutex<Isa>>,
+    level: Level,
+    machine: Machine,
+    /// How many rows of each half of the vector registers the instructions decoded so far can reach.
+    rows_used: [AtomicU16; 2],
+    /// The same code for kernels whose AccVGPRs begin elsewhere, by where, and by whether it is
+    /// theirs.
+    others: Mutex<BTreeMap<(RowIndex, bool), Arc<Program>>>,
+}
+
+impl Program {
+    /// Code that lies at `base` on the device and at `virtual_base` in its code object.
+    pub fn new(isa: Isa, level: Level, base: u64, virtual_base: u64, bytes: Vec<u8>) -> Program {
+        let machine = Machine::new(isa.target(), isa.wave_size());
+        let place = Place { base, virtual_base, bytes: bytes.into() };
+        let slots = slots(&place.bytes);
+        Program::made(place, slots, Arc::new(Mutex::new(isa)), level, machine)
+    }
+
+    fn made(
+        place: Place,
+        slots: Slots,
+        isa: Arc<Mutex<Isa>>,
+        level: Level,
+        machine: Machine,
+    ) -> Program {
+        let Place { base, virtual_base, bytes } = place;
+        let late_slots = OnceLock::new();
+        let (rows_used, others) = Default::default();
+        Program {
+            base,
+            virtual_base,
+            bytes,
+            slots,
+            late_slots,
+            isa,
+            level,
+            machine,
+            rows_used,
+            others,
+        }
+    }
+
+    /// The code as waves execute it whose AccVGPRs begin where those of `machine` do. `is_home` says
+    /// whether their kernel is of this code: else it is executed the slower way, and costs no memory
+    /// unless it is reached.
+    pub fn of_machine(self: &Arc<Program>, machine: Machine, is_home: bool) -> Arc<Program> {
+        if machine.accumulation == self.machine.accumulation {
+            return Arc::clone(self);
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = others.entry((machine.accumulation, is_home)).or_insert_with(|| {
+            let Program { base, virtual_base, ref bytes, ref isa, level, .. } = **self;
+            let place = Place { base, virtual_base, bytes: Arc::clone(bytes) };
+            let slots = if is_home { slots(bytes) } else { Slots::default() };
+            Arc::new(Program::made(place, slots, Arc::clone(isa), level, machine))
+        });
+        Arc::clone(other)
+    }
+
+    /// The host's vector extensions that the code was made ready for.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Whether a device address lies in this code.
+    pub fn contains(&self, pc: u64) -> bool {
+        pc.wrapping_sub(self.base) < self.bytes.len() as u64
+    }
+
+    /// The ELF virtual address of a device address, which need not lie in this code.
+    pub fn virtual_address(&self, pc: u64) -> Pc {
+        Pc(pc.wrapping_sub(self.base).wrapping_add(self.virtual_base))
+    }
+
+    /// The device address of an ELF virtual address: the inverse of
+    /// [`Program::virtual_address`].
+    pub fn device_address(&self, pc: Pc) -> u64 {
+        pc.0.wrapping_sub(self.virtual_base).wrapping_add(self.base)
+    }
+
+    /// The instruction at a device address.
+    ///
+    /// # Errors
+    /// A fault if there is no code, or no instruction.
+    #[inline(always)]
+    pub fn fetch(&self, pc: u64) -> Result<&Op, FaultCause> {
+        let index = (pc.wrapping_sub(self.base) / 4) as usize;
+        match self.slots.get(index).and_then(OnceLock::get) {
+            Some(op) => Ok(op),
+            None => self.decode(pc),
+        }
+    }
+
+    #[cold]
+    fn decode(&self, pc: u64) -> Result<&Op, FaultCause> {
+        let offset = pc.wrapping_sub(self.base);
+        let violation = || FaultCause::MemoryViolation {
+            address: Address(pc),
+            access: AccessKind::Fetch,
+            lane: None,
+        };
+        let slots = match self.slots.is_empty() {
+            true => self.late_slots.get_or_init(|| slots(&self.bytes)),
+            false => &self.slots,
+        };
+        let slot = slots.get((offset / 4) as usize).ok_or_else(violation)?;
+        if let Some(op) = slot.get() {
+            return Ok(op);
+        }
+        let bytes = self.bytes.get(offset as usize..).ok_or_else(violation)?;
+        let op = self.decode_bytes(pc, bytes)?;
+        Ok(slot.get_or_init(|| Box::new(op)))
+    }
+
+    /// How many rows of each half of the vector registers the instructions executed so far can
+    /// have written.
+    pub fn rows_used(&self) -> [u16; 2] {
+        self.rows_used.each_ref().map(|used| used.load(Ordering::Relaxed))
+    }
+
+    /// The dword at a device address.
+    pub fn dword(&self, pc: u64) -> Option<u32> {
+        let bytes = self.bytes.get(pc.wrapping_sub(self.base) as usize..)?;
+        bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
+    }
+
+    /// The instruction at a device address if the code there began with `first`.
+    ///
+    /// # Errors
+    /// As [`Program::fetch`].
+    #[cold]
+    pub fn decode_altered(&self, pc: u64, first: &[u8]) -> Result<Op, FaultCause> {
+        let start = pc.wrapping_sub(self.base).wrapping_add(first.len() as u64) as usize;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let rest = &rest[..rest.len().min(Isa::LONGEST_INSTRUCTION)];
+        let op = self.decode_bytes(pc, &[first, rest].concat());
+        op.map_err(FaultCause::of_struck_run)
+    }
+
+    /// The instruction that `bytes`, which lie at a device address, begin with.
+    fn decode_bytes(&self, pc: u64, bytes: &[u8]) -> Result<Op, FaultCause> {
+        let word = |bytes: &[u8]| match bytes {
+            [a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]),
+            _ => 0,
+        };
+        let isa = self.isa.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inst =
+            isa.decode(bytes, self.virtual_address(pc)).map_err(|error| match error {
+                DecodeError::Truncated { .. } => FaultCause::MemoryViolation {
+                    address: Address(self.base + self.bytes.len() as u64),
+                    access: AccessKind::Fetch,
+                    lane: None,
+                },
+                DecodeError::NotAnInstruction { .. } => {
+                    FaultCause::IllegalInstruction { word: word(bytes) }
+                }
+                DecodeError::NotDecoded { .. } => FaultCause::NotDecoded { word: word(bytes) },
+                DecodeError::NotExact { text, .. } => FaultCause::Unimplemented {
+                    instruction: text.into(),
+                    reason: "LLVM 19 does not decode the halves that its op_sel chooses".into(),
+                },
+            })?;
+        if let Some(accum_offset) = self.machine.accum_offset() {
+            inst.name_shared_vgprs(accum_offset);
+        }
+        for (used, count) in self.rows_used.iter().zip(rows_reached(&inst, self.machine)) {
+            used.fetch_max(count, Ordering::Relaxed);
+        }
+        Ok(translate(inst, self.level, self.machine))
+    }
+}
+
+/// How many rows of each half of the vector registers, from the first on, an instruction can write:
+/// all where an index says which.
+fn rows_reached(inst: &Inst, machine: Machine) -> [u16; 2] {
+    if inst.indexes_registers() || inst.operation.is(Family::GprIndex) {
+        return [256; 2];
+    }
+    let written = inst.writes.iter().filter_map(|range| {
+        let first = usize::from(machine.row(range.first)?.0);
+        Some(first..first + usize::from(range.words))
+    });
+    RowIndex::halves(written)
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program at {:#x}, {} bytes", self.base, self.bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

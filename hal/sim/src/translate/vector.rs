@@ -1,0 +1,178 @@
+//! The operands and modifiers of vector operations.
+
+use super::operands::{Gap, OPERANDS, source};
+use crate::execute::lane::{Kind, ResultKind};
+use crate::execute::operand::VCC_WORDS;
+use crate::execute::operations;
+use crate::execute::vector::VectorOperation;
+use crate::instruction::lane_move::LaneMove;
+use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
+use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
+use flipwave_isa::{
+    Dpp, DppControl, Encoding, Family, Generation, Inst, Operand, OutputScale, SdwaSelect,
+    SdwaUnused, Value,
+};
+
+pub fn vector_operands(
+    op: &mut Op,
+    inst: &Inst,
+    level: Level,
+    machine: Machine,
+) -> Result<Run, Gap> {
+    let name = inst.operation.name();
+    if let Some(operation) = operations::find_whole(name, machine.generation) {
+        // A second destination is read as well: `v_swap_b32`.
+        let operands = inst.sources().chain(inst.destinations().skip(1));
+        let mut values: Vec<&Operand> = operands.collect();
+        // LLVM has the register that M0 is added to as a source.
+        if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
+            && let Value::Register(range) = values.remove(0).value
+        {
+            op.destination = RowIndex::nominal(range.first).ok_or(OPERANDS)?;
+        }
+        for (index, value) in values.iter().take(op.sources.len()).enumerate() {
+            let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
+            op.sources[index] = source(value, kind)?;
+        }
+        return Ok(Run::Whole(operation.function));
+    }
+    let row = row(inst)?;
+    if let Some(Dpp { control: DppControl::Dpp8(_), fetch_inactive: false, .. }) =
+        inst.modifiers.dpp
+    {
+        return Err(Gap("DPP8 that may read lanes that are not active"));
+    }
+    // It packs two bytes, and whether these leave the other half alone is not in the table.
+    if name == "v_sat_pk_u8_i16" && machine.generation >= Generation::Gfx10 {
+        return Err(Gap("this operation of this generation"));
+    }
+    let mut operands: Vec<(&Operand, SourceAdapt)> = Vec::new();
+    for (index, operand) in inst.sources().enumerate() {
+        let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
+        operands.push((operand, source_adapt(inst, index, kind)));
+    }
+    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
+        let destination = inst.destinations().next().ok_or(OPERANDS)?;
+        operands.push((destination, SourceAdapt::default()));
+    }
+    for (index, (operand, _)) in operands.iter().enumerate() {
+        op.sources[index] = source(operand, row.sources[index])?;
+    }
+    match row.sources.len() - operands.len() {
+        0 => {}
+        1 if row.sources.last() == Some(&Kind::Mask) => {
+            op.sources[operands.len()] = Source { words: VCC_WORDS };
+        }
+        _ => return Err(OPERANDS),
+    }
+    mask_destination(op, inst, row, machine);
+    let lane_move = inst.modifiers.dpp.as_ref().map(LaneMove::of);
+    let mut adapt = Adapt { finish: finish(inst, row, machine), lane_move, ..Adapt::default() };
+    for (slot, (_, how)) in adapt.sources.iter_mut().zip(&operands) {
+        *slot = *how;
+    }
+    if adapt != Adapt::default() {
+        op.adapt = Some(Box::new(adapt));
+    }
+    Ok(Run::Vector(row.function(level)))
+}
+
+/// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
+/// one; integer saturation has rows of its own. Operations without one cannot leave the range of
+/// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
+/// number to saturate (`v_div_scale`).
+fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
+    let name = inst.operation.name();
+    let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
+    let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
+    if inst.modifiers.clamp && !row.float {
+        return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
+    }
+    Ok(row)
+}
+
+/// Where a lane-mask result goes: the only destination of a comparison, the second one of
+/// operations with a carry.
+fn mask_destination(op: &mut Op, inst: &Inst, row: &VectorOperation, machine: Machine) {
+    let position = match row.result {
+        ResultKind::Rows(_) => return,
+        ResultKind::Mask => 0,
+        ResultKind::RowsAndMask(_) => 1,
+    };
+    if let Some(operand) = inst.destinations().nth(position)
+        && let Value::Register(range) = operand.value
+    {
+        let low = ScalarIndex::of_destination(range.first);
+        op.mask_destination = machine.mask_destination(low);
+    }
+    // From gfx10 on EXEC is all that it writes, and no destination is named.
+    op.writes_exec = inst.operation.is(Family::CompareToExec);
+}
+
+/// What the modifiers make of one source.
+fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
+    let modifiers = &inst.modifiers;
+    let operand = inst.sources().nth(index);
+    let bit = |mask: u8| mask >> index & 1 != 0;
+    let mut adapt = SourceAdapt {
+        negate: operand.is_some_and(|operand| operand.negate),
+        absolute: operand.is_some_and(|operand| operand.absolute),
+        sign_extend: operand.is_some_and(|operand| operand.sign_extend),
+        ..SourceAdapt::default()
+    };
+    if let Some(sdwa) = &modifiers.sdwa
+        && let Some(select) = sdwa.sources.get(index)
+    {
+        adapt.select = *select;
+    }
+    let op_sel = bit(modifiers.op_sel.unwrap_or(0));
+    if kind == Kind::Mixed {
+        // Here `op_sel_hi` says that the source is half precision, and its default is none.
+        adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
+            (false, _) => SdwaSelect::Dword,
+            (true, false) => SdwaSelect::Word0,
+            (true, true) => SdwaSelect::Word1,
+        };
+    } else if matches!(kind, Kind::Packed | Kind::PackedWords) {
+        adapt.low_from_high = op_sel;
+        adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
+        adapt.negate_low = bit(modifiers.neg_lo);
+        adapt.negate_high = bit(modifiers.neg_hi);
+    } else if inst.encoding == Encoding::Vop3p {
+        adapt.negate |= bit(modifiers.neg_lo);
+    } else if op_sel {
+        adapt.select = SdwaSelect::Word1;
+    }
+    adapt
+}
+
+/// What the modifiers make of the result.
+fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
+    let modifiers = &inst.modifiers;
+    let mut finish = Finish {
+        scale: if row.float { modifiers.output_scale } else { OutputScale::None },
+        clamp: row.float && modifiers.clamp,
+        ..Finish::default()
+    };
+    if let Some(sdwa) = &modifiers.sdwa
+        && row.result != ResultKind::Mask
+    {
+        finish.select = sdwa.destination;
+        finish.unused = sdwa.unused;
+    }
+    // The tables say what gfx9 keeps; from gfx10 on every 16-bit result keeps the other half.
+    if machine.generation >= Generation::Gfx10
+        && inst.operation.keeps_destination(machine.generation)
+        && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
+    {
+        finish.select = SdwaSelect::Word0;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    // The bit after the sources' bits selects the half that is written.
+    let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
+    if inst.encoding == Encoding::Vop3 && destination != 0 {
+        finish.select = SdwaSelect::Word1;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    finish
+}

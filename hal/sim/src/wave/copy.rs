@@ -1,0 +1,91 @@
+//! The state of a wave without what it does not use: a [`Wave`] has room for all registers that a
+//! wave can have.
+
+use super::machine::Machine;
+use super::mode::Mode;
+use super::private::Private;
+use super::registers::{Row, ScalarIndex};
+use super::state::{Status, Wave};
+use flipwave_device::WaveId;
+
+/// A wave put away between two instructions.
+#[derive(Clone, Debug)]
+pub struct WaveCopy {
+    machine: Machine,
+    id: WaveId,
+    pc: u64,
+    vgpr_count: u16,
+    acc_vgpr_count: u16,
+    /// The rows of the registers that it has.
+    rows: [Box<[Row]>; 2],
+    scalars: Box<[u32; ScalarIndex::COUNT]>,
+    scc: bool,
+    mode: Mode,
+    lds_size: u32,
+    private: Private,
+    status: Status,
+    waits_at: u64,
+    executed: u64,
+}
+
+impl WaveCopy {
+    /// Instructions that it has executed.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
+    /// The state of a wave.
+    pub fn of(wave: &Wave) -> WaveCopy {
+        WaveCopy {
+            machine: wave.machine,
+            id: wave.id,
+            pc: wave.pc,
+            vgpr_count: wave.vgpr_count,
+            acc_vgpr_count: wave.acc_vgpr_count,
+            rows: wave.allocated().map(|range| wave.rows[range].into()),
+            scalars: Box::new(wave.scalars),
+            scc: wave.scc,
+            mode: wave.mode,
+            lds_size: wave.lds_size,
+            private: wave.private,
+            status: wave.status,
+            waits_at: wave.waits_at,
+            executed: wave.executed,
+        }
+    }
+
+    /// Bytes of its registers.
+    pub fn state_bytes(&self) -> u64 {
+        let rows: usize = self.rows.iter().map(|rows| rows.len()).sum();
+        (rows * size_of::<Row>() + size_of_val(&*self.scalars)) as u64
+    }
+
+    /// Whether `wave` is in this state, whatever it has executed.
+    pub fn is_state_of(&self, wave: &Wave) -> bool {
+        let allocated = wave.allocated().map(|range| &wave.rows[range]);
+        wave.pc == self.pc
+            && wave.scc == self.scc
+            && wave.mode == self.mode
+            && wave.status == self.status
+            && wave.scalars == *self.scalars
+            && allocated.iter().zip(&self.rows).all(|(now, then)| **now == **then)
+    }
+
+    /// Makes `wave` this one.
+    pub fn restore(&self, wave: &mut Wave) {
+        wave.reset(self.machine, self.id, self.vgpr_count, self.acc_vgpr_count);
+        for (range, rows) in wave.allocated().into_iter().zip(&self.rows) {
+            wave.rows[range].copy_from_slice(rows);
+        }
+        wave.pc = self.pc;
+        wave.scalars = *self.scalars;
+        wave.set_exec(wave.exec());
+        wave.scc = self.scc;
+        wave.mode = self.mode;
+        wave.lds_size = self.lds_size;
+        wave.private = self.private;
+        wave.status = self.status;
+        wave.waits_at = self.waits_at;
+        wave.executed = self.executed;
+    }
+}

@@ -1,0 +1,83 @@
+//! The vector extensions that the host may have, and functions compiled for each.
+
+/// Vector extensions of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// None beyond the build's own.
+    Plain = 0,
+    /// AVX2 and FMA.
+    Avx2 = 1,
+    /// AVX-512 F, BW, DQ, VL.
+    Avx512 = 2,
+}
+
+impl Level {
+    /// The best level this host has. `FLIPWAVE_SIMD` (`plain`, `avx2`) asks for a lower one.
+    pub fn detect() -> Level {
+        let asked = std::env::var("FLIPWAVE_SIMD").unwrap_or_default();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi2");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            if avx512 && asked != "plain" && asked != "avx2" {
+                return Level::Avx512;
+            }
+            if avx2 && asked != "plain" {
+                return Level::Avx2;
+            }
+        }
+        Level::Plain
+    }
+}
+
+/// Defines a function that runs `body`, which is `#[inline(always)]`, compiled for the level of
+/// the wave: the first argument, `wave: &mut Wave`.
+macro_rules! at_each_level {
+    (
+        $(#[$documentation:meta])*
+        pub fn $name:ident($wave:ident: &mut Wave $(, $argument:ident: $type:ty)* $(,)?)
+            -> $result:ty = $body:ident;
+    ) => {
+        $(#[$documentation])*
+        #[inline(always)]
+        pub fn $name($wave: &mut Wave $(, $argument: $type)*) -> $result {
+            /// # Safety
+            /// The host has AVX2, FMA and BMI2.
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2"))]
+            unsafe fn avx2($wave: &mut Wave $(, $argument: $type)*) -> $result {
+                $body($wave $(, $argument)*)
+            }
+
+            /// # Safety
+            /// The host has AVX-512 F, BW, DQ and VL.
+            #[cfg_attr(
+                target_arch = "x86_64",
+                target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")
+            )]
+            unsafe fn avx512($wave: &mut Wave $(, $argument: $type)*) -> $result {
+                $body($wave $(, $argument)*)
+            }
+
+            #[inline(never)]
+            fn plain($wave: &mut Wave $(, $argument: $type)*) -> $result {
+                $body($wave $(, $argument)*)
+            }
+
+            match $wave.level {
+                $crate::wave::Level::Plain => plain($wave $(, $argument)*),
+                // SAFETY: the level is one that the host was found to have.
+                $crate::wave::Level::Avx2 => unsafe { avx2($wave $(, $argument)*) },
+                // SAFETY: the level is one that the host was found to have.
+                $crate::wave::Level::Avx512 => unsafe { avx512($wave $(, $argument)*) },
+            }
+        }
+    };
+}
+
+pub(crate) use at_each_level;

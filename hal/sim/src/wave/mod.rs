@@ -1,0 +1,17 @@
+//! A wave: its registers, what it executes by, and where it stands. Nothing here depends
+//! on instructions.
+
+pub mod copy;
+pub mod level;
+mod machine;
+mod mode;
+pub mod private;
+mod registers;
+mod rows;
+mod state;
+
+pub use level::Level;
+pub use machine::Machine;
+pub use mode::Mode;
+pub use registers::{Active, LANES, Row, RowIndex, ScalarIndex, blend, mask_of};
+pub use state::{Status, Wave};

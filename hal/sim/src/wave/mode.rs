@@ -1,0 +1,86 @@
+//! The MODE register.
+
+/// The MODE register (ISA manual, "MODE register").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode(pub u32);
+
+impl Mode {
+    /// Whether vector registers are indexed by M0 (`gpr_idx_en`).
+    #[inline(always)]
+    pub fn indexes_vgprs(self) -> bool {
+        self.0 & Mode::GPR_INDEX != 0
+    }
+
+    /// The bit that turns on indexing of vector registers.
+    pub const GPR_INDEX: u32 = 1 << 27;
+
+    /// Whether vector instructions are skipped (`vskip`).
+    pub fn skips_vectors(self) -> bool {
+        self.0 & Mode::SKIP_VECTORS != 0
+    }
+
+    /// The bit that makes vector instructions be skipped.
+    pub const SKIP_VECTORS: u32 = 1 << 28;
+
+    /// Whether vector instructions are executed otherwise than they stand there.
+    #[inline(always)]
+    pub fn changes_vectors(self) -> bool {
+        self.0 & (Mode::GPR_INDEX | Mode::SKIP_VECTORS) != 0
+    }
+
+    /// Entries of the stack of divergent branches (`csp`).
+    pub fn branch_depth(self) -> u32 {
+        self.0 >> 29
+    }
+
+    /// The mode with so many entries on the stack of divergent branches, of which it counts
+    /// eight.
+    pub fn with_branch_depth(self, depth: u32) -> Mode {
+        Mode(self.0 & 0x1fff_ffff | depth << 29)
+    }
+
+    /// The field that rounds single precision (`FP_ROUND[1:0]`).
+    pub const ROUND_SINGLE: u32 = 0x3;
+
+    /// The field that rounds double and half precision (`FP_ROUND[3:2]`).
+    pub const ROUND_DOUBLE: u32 = 0xc;
+
+    /// The bit that clamps half-precision overflow to the largest number.
+    pub const FP16_OVERFLOW: u32 = 1 << 23;
+
+    /// Denormal sources of single precision read as zero.
+    #[inline(always)]
+    pub fn flushes_f32_sources(self) -> bool {
+        self.0 >> 4 & 1 == 0
+    }
+
+    /// Denormal results of single precision are written as zero.
+    #[inline(always)]
+    pub fn flushes_f32_results(self) -> bool {
+        self.0 >> 5 & 1 == 0
+    }
+
+    /// Denormal sources of double and half precision read as zero.
+    #[inline(always)]
+    pub fn flushes_f64_sources(self) -> bool {
+        self.0 >> 6 & 1 == 0
+    }
+
+    /// Denormal results of double and half precision are written as zero.
+    #[inline(always)]
+    pub fn flushes_f64_results(self) -> bool {
+        self.0 >> 7 & 1 == 0
+    }
+
+    /// Clamping turns NaN into zero.
+    #[inline(always)]
+    pub fn dx10_clamp(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+
+    /// IEEE rules for signalling NaNs.
+    #[inline(always)]
+    pub fn ieee(self) -> bool {
+        self.0 >> 9 & 1 != 0
+    }
+}

@@ -1,0 +1,178 @@
+//! The registers of a wave by their places: vector registers with a word per lane, and scalar ones.
+
+use flipwave_isa::{LaneMask, Register, Sgpr, Ttmp, Vgpr};
+use std::ops::Range;
+
+/// Lanes of a wave.
+pub const LANES: usize = 64;
+
+/// One vector register: a word per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Row(pub [u32; LANES]);
+
+impl Row {
+    /// All lanes zero.
+    pub const ZERO: Row = Row([0; LANES]);
+
+    /// The same word in every lane.
+    #[inline(always)]
+    pub fn splat(word: u32) -> Row {
+        Row([word; LANES])
+    }
+
+    /// All ones in the lanes of `mask`, zero elsewhere.
+    #[inline(always)]
+    pub fn expand(mask: LaneMask) -> Row {
+        let halves = [mask.0 as u32, (mask.0 >> 32) as u32];
+        Row(std::array::from_fn(|lane| 0u32.wrapping_sub(halves[lane / 32] >> (lane % 32) & 1)))
+    }
+}
+
+/// Index of a vector register in a wave's file: architectural registers first, then the
+/// accumulation registers, see [`Machine::accumulation`](super::machine::Machine::accumulation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowIndex(pub u16);
+
+impl RowIndex {
+    /// The row after that of v255. Accumulation registers begin there or, where they share a file
+    /// with the others, below.
+    pub const UPPER_HALF: RowIndex = RowIndex(256);
+    /// Rows of a wave.
+    pub const COUNT: usize = 512;
+    /// Where the first result of a dual instruction waits: targets that have such instructions
+    /// have no accumulation registers.
+    pub const WAITING: RowIndex = RowIndex(511);
+
+    /// The row of an architectural register.
+    pub fn of_vgpr(register: Vgpr) -> RowIndex {
+        RowIndex(register.0.into())
+    }
+
+    /// The row of a vector register where AccVGPRs begin in the upper half.
+    pub fn nominal(register: Register) -> Option<RowIndex> {
+        match register {
+            Register::Vgpr(v) => Some(RowIndex::of_vgpr(v)),
+            Register::AccVgpr(a) => Some(RowIndex::UPPER_HALF.plus(a.0.into())),
+            _ => None,
+        }
+    }
+
+    /// How many rows of each half of the file, from its first on, some ranges reach into.
+    pub fn halves(ranges: impl IntoIterator<Item = Range<usize>>) -> [u16; 2] {
+        let border = usize::from(RowIndex::UPPER_HALF.0);
+        let mut reached = [0; 2];
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            let lower = if range.start < border { range.end.min(border) } else { 0 };
+            let halves = [lower, range.end.min(RowIndex::COUNT).saturating_sub(border)];
+            reached = [0, 1].map(|half| halves[half].max(reached[half]));
+        }
+        reached.map(|count| count as u16)
+    }
+
+    /// The row `words` further.
+    #[inline(always)]
+    pub fn plus(self, words: u16) -> RowIndex {
+        RowIndex(self.0 + words)
+    }
+}
+
+/// Index of a 32-bit scalar operand, as operand fields of gfx9 encode it (ISA manual, "Scalar
+/// operand encoding"): SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap registers, M0, EXEC. From gfx10
+/// on SGPRs take the place of FLAT_SCRATCH and XNACK_MASK. What no operand names follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScalarIndex(pub u8);
+
+impl ScalarIndex {
+    /// FLAT_SCRATCH, low half.
+    pub const FLAT_SCRATCH: ScalarIndex = ScalarIndex(102);
+    /// XNACK_MASK, low half.
+    pub const XNACK_MASK: ScalarIndex = ScalarIndex(104);
+    /// VCC, low half.
+    pub const VCC: ScalarIndex = ScalarIndex(106);
+    /// First trap register.
+    pub const TTMP: ScalarIndex = ScalarIndex(108);
+    /// M0.
+    pub const M0: ScalarIndex = ScalarIndex(124);
+    /// EXEC, low half.
+    pub const EXEC: ScalarIndex = ScalarIndex(126);
+    /// Where results go that no register takes: up to sixteen words that nothing reads.
+    pub const DROPPED: ScalarIndex = ScalarIndex(128);
+    /// FLAT_SCRATCH where it is no pair of scalar operands, low half.
+    pub const HIDDEN_FLAT_SCRATCH: ScalarIndex = ScalarIndex(144);
+    /// Scalar indices that can be written down.
+    pub const COUNT: usize = 256;
+
+    /// The index of a scalar register, `None` for registers that have no storage of this kind.
+    pub fn of(register: Register) -> Option<ScalarIndex> {
+        let next = |index: ScalarIndex| ScalarIndex(index.0 + 1);
+        Some(match register {
+            Register::Sgpr(Sgpr(n)) if n < 106 => ScalarIndex(n),
+            Register::FlatScratchLo => ScalarIndex::FLAT_SCRATCH,
+            Register::FlatScratchHi => next(ScalarIndex::FLAT_SCRATCH),
+            Register::XnackMaskLo => ScalarIndex::XNACK_MASK,
+            Register::XnackMaskHi => next(ScalarIndex::XNACK_MASK),
+            Register::VccLo => ScalarIndex::VCC,
+            Register::VccHi => next(ScalarIndex::VCC),
+            Register::Ttmp(Ttmp(n)) => ScalarIndex(ScalarIndex::TTMP.0 + n),
+            Register::M0 => ScalarIndex::M0,
+            Register::ExecLo => ScalarIndex::EXEC,
+            Register::ExecHi => next(ScalarIndex::EXEC),
+            _ => return None,
+        })
+    }
+
+    /// Whether it is a half of EXEC.
+    #[inline(always)]
+    pub fn is_exec(self) -> bool {
+        self.0 & !1 == ScalarIndex::EXEC.0
+    }
+
+    /// Where a scalar result goes. Registers that cannot be written (`null`) take nothing.
+    pub fn of_destination(register: Register) -> ScalarIndex {
+        ScalarIndex::of(register).unwrap_or(ScalarIndex::DROPPED)
+    }
+}
+
+/// The lanes that take part in an access.
+#[derive(Clone, Copy)]
+pub struct Active<'a> {
+    /// All ones in the lanes that take part, zero elsewhere.
+    pub row: &'a Row,
+    /// Whether all take part.
+    pub all: bool,
+}
+
+/// The lanes whose word has its highest bit set.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn mask_of(set: &Row) -> u64 {
+    use std::arch::x86_64::{_mm_load_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32};
+    let mut mask = 0;
+    for (sixteen, words) in set.0.chunks_exact(16).enumerate() {
+        // Signed saturation keeps the highest bits.
+        // SAFETY: SSE2 is part of x86-64, and a row's sixteen words are 64 aligned bytes.
+        let bits = unsafe {
+            let four = |index: usize| _mm_load_si128(words.as_ptr().add(4 * index).cast());
+            let low = _mm_packs_epi32(four(0), four(1));
+            let high = _mm_packs_epi32(four(2), four(3));
+            _mm_movemask_epi8(_mm_packs_epi16(low, high))
+        };
+        mask |= u64::from(bits as u16) << (16 * sixteen);
+    }
+    mask
+}
+
+/// The lanes whose word has its highest bit set.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn mask_of(set: &Row) -> u64 {
+    (0..LANES).fold(0, |mask, lane| mask | u64::from(set.0[lane] >> 31) << lane)
+}
+
+/// Takes `value` in the lanes where `mask` is all ones, keeps `row` elsewhere.
+#[inline(always)]
+pub fn blend(row: &mut Row, value: &Row, mask: &Row) {
+    for lane in 0..LANES {
+        row.0[lane] = (value.0[lane] & mask.0[lane]) | (row.0[lane] & !mask.0[lane]);
+    }
+}

@@ -1,0 +1,352 @@
+//! The code of every site and of every kernel's start.
+
+use super::{Bound, Build};
+use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
+use crate::flow::{FunctionIndex, IndexVec, InstIndex};
+use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
+use crate::layout::{Code, Edits, Piece};
+use crate::registers::{Allocation, Component};
+use crate::rewrite::homes::{Keeping, Kept, Search, Wants};
+use crate::rewrite::{HookCall, Instead, RewriteError, When, growth, jumps, placements, prologue};
+use crate::site::{self, Call, Site, Weaver};
+use flipwave_codeobj::Descriptor;
+use flipwave_isa::counter::Counters;
+use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All code of a rewrite.
+#[derive(Default)]
+pub(super) struct Woven<'a> {
+    pub edits: Edits,
+    /// The calls at each site.
+    pub calls: BTreeMap<(InstIndex, When), Vec<Placed<'a>>>,
+    /// Instructions that stay, because something in their place could not be had.
+    broken: BTreeSet<InstIndex>,
+    pub kernels: BTreeMap<usize, GrownKernel>,
+}
+
+/// A call that has its code.
+pub(super) struct Placed<'a> {
+    pub hook: &'a str,
+    /// What it was asked to change for good.
+    pub changes: RegisterSet,
+    /// Whether registers with wanted values had to make room.
+    pub saves: bool,
+}
+
+/// A kernel whose descriptor changes.
+pub(super) struct GrownKernel {
+    pub name: String,
+    pub descriptor: Descriptor,
+    pub before: Allocation,
+    pub after: Allocation,
+    pub state: BTreeMap<EntryValue, Keeping>,
+    pub moves: usize,
+}
+
+impl<'a> Woven<'a> {
+    fn add(&mut self, bound: &Bound<'a>, call: site::Woven) {
+        self.calls.entry((bound.at, bound.when)).or_default().push(Placed {
+            hook: &bound.call.function,
+            changes: call.changes,
+            saves: call.saved > 0,
+        });
+        let edits = match bound.when {
+            When::Before => &mut self.edits.before,
+            When::After => &mut self.edits.after,
+            When::Instead => &mut self.edits.replaced,
+        };
+        edits.entry(bound.at).or_default().append(call.code);
+    }
+}
+
+/// What is known of every point of a program.
+struct State<'a> {
+    liveness: &'a Liveness<'a>,
+    loads: OutstandingLoads,
+    /// Whether vector instructions index registers when an instruction begins.
+    index_mode: IndexVec<InstIndex, IndexMode>,
+    /// Whether a hook changes EXEC for good.
+    changes_exec: bool,
+}
+
+impl State<'_> {
+    /// What is wanted at a site.
+    fn live(&self, at: InstIndex, when: When) -> Live {
+        let live = match when {
+            When::Before => self.liveness.before(at),
+            When::After => self.liveness.after(at),
+            When::Instead => self.liveness.before(at).union(self.liveness.after(at)),
+        };
+        if !self.changes_exec {
+            return live;
+        }
+        // Before or after this hook, on the way to the next original instruction, EXEC may be
+        // another: lanes that it selects here may be masked there.
+        let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+        Live { active: live.any(), masked: live.any().intersection(vectors) }
+    }
+}
+
+/// Whether a call gives EXEC another value.
+fn changes_exec(call: &HookCall) -> bool {
+    let is_exec = |register| matches!(register, Register::ExecLo | Register::ExecHi);
+    call.results.iter().any(|range| range.iter().any(is_exec))
+}
+
+/// What the hooks of a component use.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    registers: RegisterSet,
+    /// Where the scratch ends.
+    scratch: Option<u32>,
+}
+
+impl<'a> Build<'a> {
+    /// Makes the code of every site and every entry, to be put to `address`.
+    pub(super) fn weave(
+        &mut self,
+        data: &[(Pc, HookData)],
+        liveness: &Liveness<'_>,
+        address: Pc,
+    ) -> Result<Woven<'a>, RewriteError> {
+        let instrumentation = self.instrumentation;
+        let program = &instrumentation.program;
+        let counters = instrumentation.rules.counters;
+        let loads = OutstandingLoads::new(program, counters);
+        let changes_exec = self.bound.iter().any(|bound| changes_exec(bound.call));
+        let state = State { liveness, loads, index_mode: index_mode(program), changes_exec };
+        let mut assembler = Assembler::new(program.isa()?);
+        let mut woven = Woven::default();
+        let placements = placements::choose(program, &instrumentation.placements);
+        woven.edits.placements = placements.enumerated().map(|(at, own)| (at, *own)).collect();
+        let far = jumps::far(instrumentation.object, program, &placements, address);
+        for (at, requests) in &instrumentation.requests {
+            if let Some(Instead::Text(text)) = &requests.instead {
+                woven.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
+            }
+        }
+        let bound = std::mem::take(&mut self.bound);
+        let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'a>>> = BTreeMap::new();
+        for own in &bound {
+            by_function.entry(program.function_of(own.at)).or_default().push(own);
+        }
+        for component in &instrumentation.components {
+            let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'a>>> = BTreeMap::new();
+            let mut wants = Wants::default();
+            let functions = component.functions.iter();
+            for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
+                sites.entry((bound.at, bound.when)).or_default().push(bound);
+                wants.add(&bound.inputs, self.body(bound));
+            }
+            if sites.is_empty() {
+                continue;
+            }
+            let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
+            let search = Search {
+                object: instrumentation.object,
+                program,
+                component,
+                liveness,
+                loads: &state.loads,
+                placements: &placements,
+                asked: &|| self.asked_when_dead(component, &sites, &state, data, assembler.isa()),
+                order: &instrumentation.keeping,
+                data: first.unwrap_or(Pc(0)),
+            };
+            let kept = search.homes(&wants);
+            let mut weaver = Weaver::new(component, &mut assembler, program, counters);
+            let mut used = self.component(&sites, &state, &kept, &mut weaver, data, &mut woven);
+            slide(&kept, counters, &mut assembler, &mut woven)?;
+            let far = far.iter().copied().filter(|own| component.functions.contains(own));
+            let search =
+                jumps::Search::new(program, liveness, &state.loads, component, kept.registers());
+            for (at, pair) in far.flat_map(|own| search.pairs(own)) {
+                used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
+                woven.edits.free_pairs.insert(at, pair);
+            }
+            self.start(component, &kept, used, &mut assembler, &mut woven)?;
+        }
+        for at in std::mem::take(&mut woven.broken) {
+            woven.edits.replaced.remove(&at);
+            for call in woven.calls.remove(&(at, When::Instead)).unwrap_or_default() {
+                let reason = "another hook in place of the instruction cannot be called";
+                self.refuse(at, When::Instead, call.hook, reason.to_owned());
+            }
+        }
+        Ok(woven)
+    }
+
+    /// The code of the sites of the weaver's component; gives the registers that it uses.
+    fn component(
+        &mut self,
+        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'a>>>,
+        state: &State<'_>,
+        kept: &Kept,
+        weaver: &mut Weaver<'_>,
+        data: &[(Pc, HookData)],
+        woven: &mut Woven<'a>,
+    ) -> Used {
+        let program = &self.instrumentation.program;
+        let mut used = Used { registers: kept.registers(), scratch: None };
+        let functions = weaver.component().functions.iter();
+        let functions = functions.map(|own| &program.functions[*own]);
+        for block in functions.flat_map(|function| function.blocks.iter()) {
+            let mut visit = |at, when, under_way: &Outstanding| {
+                let Some(calls) = sites.get(&(at, when)) else { return };
+                let live = state.live(at, when);
+                // A switch of the mode is followed by what it is for, in the same block.
+                let point = if when == When::After { at.next() } else { at };
+                let index_mode = state.index_mode.get(point).copied().unwrap_or_default();
+                let homes = kept.at(program, at, when);
+                let (homes, asked) = (&*homes, kept.asked);
+                let site = Site { live, under_way, index_mode, homes, asked };
+                for bound in calls {
+                    let call = self.call(bound, data);
+                    match weaver.call(&site, &call) {
+                        Ok(call) => {
+                            used.registers = used.registers.union(call.used);
+                            used.scratch = used.scratch.max(call.scratch);
+                            woven.add(bound, call);
+                        }
+                        Err(reason) => {
+                            self.refuse(at, when, &bound.call.function, reason.to_string());
+                            if when == When::Instead {
+                                woven.broken.insert(at);
+                            }
+                        }
+                    }
+                }
+            };
+            let mut previous = None;
+            let end = state.loads.walk(program, block, |at, under_way| {
+                if let Some(previous) = previous.replace(at) {
+                    visit(previous, When::After, under_way);
+                }
+                visit(at, When::Before, under_way);
+                visit(at, When::Instead, under_way);
+            });
+            if let Some(last) = previous {
+                visit(last, When::After, &end);
+            }
+        }
+        used
+    }
+
+    fn body(&self, bound: &Bound<'_>) -> &Body {
+        &self.hooks[bound.call.source.0].bodies[bound.body]
+    }
+
+    /// A hook and what it is given.
+    fn call<'b>(&'b self, bound: &'b Bound<'_>, data: &'b [(Pc, HookData)]) -> Call<'b> {
+        let (address, symbols) = &data[bound.call.source.0];
+        Call {
+            body: self.body(bound),
+            inputs: &bound.inputs,
+            results: &bound.call.results,
+            mask: bound.call.mask,
+            data: *address,
+            symbols,
+        }
+    }
+
+    /// Registers that requests name at places where the program is done with them.
+    fn asked_when_dead(
+        &self,
+        component: &Component,
+        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
+        state: &State<'_>,
+        data: &[(Pc, HookData)],
+        isa: &Isa,
+    ) -> RegisterSet {
+        let of_calls = sites.iter().flat_map(|((at, when), calls)| {
+            let calls = calls.iter().map(|bound| self.call(bound, data));
+            calls.map(|call| (*at, *when, site::asked(&call, component)))
+        });
+        let of_text = self.instrumentation.requests.iter().filter_map(|(at, requests)| {
+            let Some(Instead::Text(text)) = &requests.instead else { return None };
+            Some((*at, When::Instead, named(isa, text)))
+        });
+        let dead = of_calls
+            .chain(of_text)
+            .map(|(at, when, named)| named.difference(state.live(at, when).active));
+        dead.fold(RegisterSet::EMPTY, RegisterSet::union)
+    }
+
+    /// Makes the entries of a component's kernels and grows their allocations.
+    fn start(
+        &mut self,
+        component: &Component,
+        kept: &Kept,
+        used: Used,
+        assembler: &mut Assembler,
+        woven: &mut Woven<'_>,
+    ) -> Result<(), RewriteError> {
+        let instrumentation = self.instrumentation;
+        let program = &instrumentation.program;
+        let functions = component.functions.iter().filter_map(|index| {
+            let function = &program.functions[*index];
+            Some((*index, function.kernel?, function.instructions.start))
+        });
+        let moves = kept.moves().map(|(_, own)| own.moves.len()).sum();
+        for (function, index, first) in functions {
+            let kernel = &instrumentation.object.kernels()[index];
+            let target = &program.target;
+            let homes = kept.at(program, first, When::Before);
+            let wanted =
+                prologue::PrologueNeeds { homes: &homes, scratch: used.scratch, asked: kept.asked };
+            let entry =
+                prologue::prologue(&kernel.descriptor, target, &wanted, assembler).map_err(
+                    |reason| RewriteError::Prologue { kernel: kernel.name.to_string(), reason },
+                )?;
+            let before = Allocation::of(kernel, target);
+            let after = before.with(used.registers.union(entry.used));
+            if !entry.code.pieces.is_empty() {
+                woven.edits.entries.insert(function, entry.code);
+            }
+            let descriptor = growth::grown(&entry.descriptor, target, after);
+            let (name, state) = (kernel.name.to_string(), kept.ways.clone());
+            let grown = GrownKernel { name, descriptor, before, after, state, moves };
+            woven.kernels.insert(index, grown);
+        }
+        Ok(())
+    }
+}
+
+/// The moves of state, behind all hooks before the same instruction.
+fn slide(
+    kept: &Kept,
+    counters: Counters,
+    assembler: &mut Assembler,
+    woven: &mut Woven<'_>,
+) -> Result<(), HookError> {
+    for (at, own) in kept.moves() {
+        let mut text = counters.wait_for(&own.waits);
+        for step in &own.moves {
+            text = text + "\n" + &step.text();
+        }
+        woven.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
+    }
+    Ok(())
+}
+
+/// Instructions from text, one a piece.
+fn text_code(assembler: &mut Assembler, text: &str) -> Result<Code, HookError> {
+    let mut code = Code::default();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        code.pieces.push(Piece::bytes(assembler.assemble(line)?));
+    }
+    Ok(code)
+}
+
+/// Registers that text names; all SGPRs where that cannot be said.
+fn named(isa: &Isa, text: &str) -> RegisterSet {
+    let registers = |line| {
+        let bytes = isa.assemble(line).ok()?;
+        let inst = isa.decode(&bytes, Pc(0)).ok()?;
+        Some(inst.reads.iter().chain(&inst.writes).copied().collect())
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let named = lines.map(|line| registers(line).unwrap_or(RegisterSet::SGPRS));
+    named.fold(RegisterSet::EMPTY, RegisterSet::union)
+}

@@ -1,0 +1,167 @@
+//! From requests to a new code object.
+
+mod bind;
+mod insert;
+mod place;
+
+use super::report::{KernelReport, Refused, Report};
+use super::{HookCall, Instrumentation, RewriteError, Rewritten, When, growth};
+use crate::checker::{self, Claims, Inserted};
+use crate::dataflow::Liveness;
+use crate::flow::InstIndex;
+use crate::hook::{self, CompiledHooks, HookData, InputValue};
+use crate::layout::{Layout, Placement, Purpose};
+use flipwave_codeobj::{DataSymbol, Editor};
+use flipwave_isa::{Pc, RegisterSet};
+use insert::Woven;
+use std::time::Instant;
+
+/// A hook call whose values are known to the instruction.
+struct Bound<'a> {
+    at: InstIndex,
+    when: When,
+    call: &'a HookCall,
+    /// Index of the body among those of its source.
+    body: usize,
+    inputs: Vec<InputValue>,
+}
+
+/// A rewrite under way.
+pub(super) struct Build<'a> {
+    instrumentation: &'a Instrumentation<'a>,
+    hooks: Vec<CompiledHooks>,
+    bound: Vec<Bound<'a>>,
+    report: Report,
+}
+
+impl Build<'_> {
+    fn refuse(&mut self, at: InstIndex, when: When, hook: &str, reason: String) {
+        let inst = &self.instrumentation.program.instructions[at];
+        self.report.refused.push(Refused {
+            pc: inst.pc,
+            instruction: inst.text.clone(),
+            when,
+            hook: hook.to_owned(),
+            reason,
+        });
+    }
+
+    pub fn finish(mut self) -> Result<Rewritten, RewriteError> {
+        let start = Instant::now();
+        let instrumentation = self.instrumentation;
+        let Instrumentation { rules, object, ref program, .. } = *instrumentation;
+        let mut editor = Editor::new(object);
+        let data = self.add_data(&mut editor)?;
+        let liveness = Liveness::new(program);
+        let address = Pc(editor.free_address());
+        let mut woven = self.weave(&data, &liveness, address)?;
+        let layout = self.lay_out(&mut woven, address)?;
+        let placed = || woven.calls.values().flatten();
+        self.report.placed = placed().count();
+        self.report.without_saves = placed().filter(|call| !call.saves).count();
+        put_code(&mut editor, &layout)?;
+        for (kernel, grown) in &woven.kernels {
+            let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
+            editor.set_metadata(*kernel, change)?;
+            editor.set_descriptor(*kernel, grown.descriptor.clone())?;
+            self.report.kernels.push(KernelReport {
+                name: grown.name.clone(),
+                placement: placement(instrumentation, &layout, *kernel),
+                before: grown.before,
+                after: grown.after,
+                state: grown.state.clone(),
+                moves: grown.moves,
+            });
+        }
+        let written = editor.finish()?;
+        self.report.debug_lost = written.debug_lost;
+        let new = written.object;
+        let claims = claims(instrumentation, &layout, &woven);
+        self.report.rewriting += start.elapsed();
+        if instrumentation.is_checked {
+            let start = Instant::now();
+            match checker::check(rules, object, program, &|at| liveness.before(at), &new, &claims) {
+                Ok(proof) => self.report.proof = Some(proof),
+                Err(findings) => return Err(RewriteError::Wrong(findings)),
+            }
+            self.report.checking = start.elapsed();
+        }
+        Ok(Rewritten { object: new, layout, claims, data, report: self.report })
+    }
+
+    /// A segment for the data of each source. Its symbols have names that no other source and no
+    /// program has: a loader refuses names that come twice.
+    fn add_data(&self, editor: &mut Editor<'_>) -> Result<Vec<(Pc, HookData)>, RewriteError> {
+        let mut placed = Vec::new();
+        for (source, hooks) in self.hooks.iter().enumerate() {
+            let data = hooks.data.clone();
+            if let Some(pointer) = data.pointers.first() {
+                let holds = |own: &hook::DataSymbol| {
+                    (own.offset..own.offset + own.size).contains(&pointer.at)
+                };
+                let variable = data.symbols.iter().find(|(_, own)| holds(own));
+                let variable = variable.map_or("a constant", |(name, _)| name).to_owned();
+                return Err(RewriteError::Pointer { variable });
+            }
+            if data.is_empty() {
+                placed.push((Pc(editor.free_address()), data));
+                continue;
+            }
+            let symbols = data.symbols.iter().map(|(name, symbol)| DataSymbol {
+                name: format!("flipwave.{source}.{name}"),
+                offset: symbol.offset,
+                size: symbol.size,
+            });
+            let symbols = symbols.collect();
+            let address =
+                editor.add_data(data.bytes.clone(), data.zeros, data.alignment, symbols)?;
+            placed.push((Pc(address), data));
+        }
+        Ok(placed)
+    }
+}
+
+fn put_code(editor: &mut Editor<'_>, layout: &Layout) -> Result<(), RewriteError> {
+    let (address, bytes, moved) = (layout.address, layout.bytes.clone(), layout.moved());
+    if layout.keeps_old_text() {
+        for patch in &layout.patches {
+            editor.patch(patch.address, patch.bytes.clone())?;
+        }
+        editor.add_text(address, bytes, moved)?;
+    } else {
+        editor.move_text(address, bytes, moved)?;
+    }
+    Ok(())
+}
+
+fn placement(instrumentation: &Instrumentation<'_>, layout: &Layout, kernel: usize) -> Placement {
+    let function = instrumentation.program.kernel(kernel);
+    function.map_or(Placement::Inline, |function| layout.placements[function])
+}
+
+/// What the checker is told.
+fn claims(instrumentation: &Instrumentation<'_>, layout: &Layout, woven: &Woven<'_>) -> Claims {
+    let changed = |at: InstIndex, when| {
+        let calls = woven.calls.get(&(at, when)).into_iter().flatten();
+        let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
+        let inst = &instrumentation.program.instructions[at];
+        match when {
+            // What would have written its results is gone.
+            When::Instead => asked.union(inst.writes.iter().copied().collect()),
+            When::Before | When::After => asked,
+        }
+    };
+    let inserted = layout.inserted.iter().map(|(range, purpose)| {
+        let (at, changes) = match purpose {
+            Purpose::Before(at) => (Some(*at), changed(*at, When::Before)),
+            Purpose::After(at) => (Some(*at), changed(*at, When::After)),
+            Purpose::Instead(at) => (Some(*at), changed(*at, When::Instead)),
+            Purpose::Entry(_) | Purpose::Routine(_) | Purpose::Island => (None, RegisterSet::EMPTY),
+        };
+        Inserted { range: range.clone(), at, changes }
+    });
+    Claims {
+        instructions: layout.places.iter().map(|place| place.inst).collect(),
+        inserted: inserted.collect(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Addresses for the code, without the sites that turn out not to be reachable.
+
+use super::Build;
+use super::insert::Woven;
+use crate::flow::InstIndex;
+use crate::layout::{self, Layout, LayoutError, Placement};
+use crate::rewrite::{Instrumentation, RewriteError, When, hazards};
+use flipwave_isa::Pc;
+use std::collections::BTreeMap;
+
+impl Build<'_> {
+    /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
+    pub(super) fn lay_out(
+        &mut self,
+        woven: &mut Woven<'_>,
+        address: Pc,
+    ) -> Result<Layout, RewriteError> {
+        let Instrumentation { rules, object, program, .. } = self.instrumentation;
+        let isa = program.isa()?;
+        loop {
+            let stays = woven.edits.placements.values().any(|own| *own == Placement::Trampoline);
+            // Only where code stays are there sites that cannot be reached, and a next round.
+            let mut edits = match stays {
+                true => woven.edits.clone(),
+                false => std::mem::take(&mut woven.edits),
+            };
+            let padding = hazards::pad(*rules, program, &mut edits, &isa)?;
+            match layout::relayout(object, program, &edits, address) {
+                Err(LayoutError::Sites(refused)) if stays => {
+                    let sites: BTreeMap<InstIndex, String> = refused
+                        .iter()
+                        .filter_map(|(pc, reason)| Some((self.site(woven, *pc)?, reason.clone())))
+                        .collect();
+                    if sites.is_empty() {
+                        return Err(LayoutError::Sites(refused).into());
+                    }
+                    for (at, reason) in sites {
+                        self.leave_out(woven, at, &reason);
+                    }
+                }
+                other => {
+                    self.report.padding = padding;
+                    let layout = other?;
+                    return match layout.stale.first() {
+                        Some(at) => Err(self.stale(*at)),
+                        None => Ok(layout),
+                    };
+                }
+            }
+        }
+    }
+
+    /// An instruction of a function that stays leads to the old code of one that moved.
+    fn stale(&self, at: InstIndex) -> RewriteError {
+        let program = &self.instrumentation.program;
+        let name = |at: InstIndex| program.functions[program.function_of(at)].name.to_string();
+        let chain = program.addresses.iter().find(|chain| chain.getpc == at);
+        let inst = &program.instructions[at];
+        let to = chain.map(|chain| chain.target).or(inst.branch_target);
+        RewriteError::Stale {
+            pc: inst.pc,
+            from: name(at),
+            to: to.and_then(|to| program.at(to)).map_or_else(String::new, name),
+        }
+    }
+
+    /// The site that is to blame for an instruction that cannot be displaced: itself or, where
+    /// only padding stands before it, the nearest.
+    fn site(&self, woven: &Woven<'_>, pc: Pc) -> Option<InstIndex> {
+        let program = &self.instrumentation.program;
+        let at = program.at(pc)?;
+        let function = &program.functions[program.function_of(at)];
+        woven.edits.nearest(at, function.instructions)
+    }
+
+    /// Takes a site out that has turned out not to be reachable.
+    fn leave_out(&mut self, woven: &mut Woven<'_>, at: InstIndex, reason: &str) {
+        for (when, edits) in [
+            (When::Before, &mut woven.edits.before),
+            (When::After, &mut woven.edits.after),
+            (When::Instead, &mut woven.edits.replaced),
+        ] {
+            if edits.remove(&at).is_none() {
+                continue;
+            }
+            let calls = woven.calls.remove(&(at, when)).unwrap_or_default();
+            if calls.is_empty() {
+                // Other instructions in place of it.
+                self.refuse(at, when, "", reason.to_owned());
+            }
+            for call in calls {
+                self.refuse(at, when, call.hook, reason.to_owned());
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Decoded code, with what each instruction can do in a hazard.
+
+use super::PaddingError;
+use flipwave_isa::hazard::{Roles, Rows};
+use flipwave_isa::{Inst, Isa, Pc, Rules, Value};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// All instructions of a piece.
+pub(super) type Insts = Rc<[Inserted]>;
+
+/// An instruction of inserted code.
+#[derive(Clone)]
+pub(super) struct Inserted {
+    pub inst: Rc<Inst>,
+    pub roles: Rc<Roles>,
+}
+
+/// Decodes inserted code; the same few instructions come again and again.
+pub(super) struct Decoder<'a> {
+    isa: &'a Isa,
+    pub rows: Rows,
+    known: FxHashMap<Vec<u8>, Insts>,
+    /// Single instructions with a literal, by the word before it: each site has numbers of its
+    /// own, and no hazard depends on them.
+    with_literals: FxHashMap<[u8; 4], Insts>,
+    /// Of the program's own instructions, by their text.
+    roles: FxHashMap<&'a str, Rc<Roles>>,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder of a target's code, for its hazards.
+    pub fn new(isa: &'a Isa, rules: &Rules) -> Decoder<'a> {
+        Decoder {
+            isa,
+            rows: Rows::new(rules),
+            known: FxHashMap::default(),
+            with_literals: FxHashMap::default(),
+            roles: FxHashMap::default(),
+        }
+    }
+
+    /// Leaves hazards out that no instruction of some has a part in.
+    pub fn narrow<'r>(&mut self, roles: impl Iterator<Item = &'r Roles>) {
+        self.rows.narrow(roles);
+    }
+
+    /// The instructions of a piece.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Insts, PaddingError> {
+        let head = bytes.first_chunk::<4>().filter(|_| bytes.len() == 8);
+        let with_literal = head.and_then(|head| self.with_literals.get(head));
+        if let Some(insts) = with_literal.or_else(|| self.known.get(bytes)) {
+            return Ok(Rc::clone(insts));
+        }
+        let mut insts = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let inst = self.isa.decode(rest, Pc(0))?;
+            rest = rest.get(usize::from(inst.size)..).unwrap_or_default();
+            let roles = Rc::new(self.rows.roles(&inst));
+            insts.push(Inserted { inst: Rc::new(inst), roles });
+        }
+        let insts: Insts = insts.into();
+        match (head, &*insts) {
+            (Some(head), [own]) if has_literal(&own.inst) => {
+                self.with_literals.insert(*head, Rc::clone(&insts));
+            }
+            _ => _ = self.known.insert(bytes.to_vec(), Rc::clone(&insts)),
+        }
+        Ok(insts)
+    }
+
+    /// Assembles text, and decodes what it gives.
+    pub fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Insts), PaddingError> {
+        let bytes = self.isa.assemble(text)?;
+        let insts = self.decode(&bytes)?;
+        Ok((bytes, insts))
+    }
+
+    /// What an instruction of the program can do in a hazard.
+    pub fn roles(&mut self, inst: &'a Inst) -> Rc<Roles> {
+        let rows = &self.rows;
+        Rc::clone(self.roles.entry(&inst.text).or_insert_with(|| Rc::new(rows.roles(inst))))
+    }
+}
+
+fn has_literal(inst: &Inst) -> bool {
+    inst.operands.iter().any(|operand| matches!(operand.value, Value::Literal(_)))
+}

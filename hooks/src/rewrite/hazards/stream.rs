@@ -1,0 +1,222 @@
+//! The new code, in the order in which it runs.
+
+use super::PaddingError;
+use super::decoder::{Decoder, Inserted};
+use super::slot::{Point, Slot};
+use crate::flow::{BlockIndex, EdgeKind, IndexVec, Key, Program, keys};
+use crate::layout::{Code, Edits, Piece};
+use flipwave_isa::Inst;
+use flipwave_isa::hazard::{self, MOST_WAIT_STATES, Roles};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// An instruction of the new code.
+pub(super) struct Item<'a> {
+    pub inst: Holder<'a>,
+    pub roles: Rc<Roles>,
+    /// Wait states that it is sure to take: none where a branch of its hook may pass over it.
+    pub states: u8,
+    pub slot: Slot,
+    /// What has been put before it.
+    pub padding: Vec<Rc<Inst>>,
+}
+
+/// Who has an instruction.
+pub(super) enum Holder<'a> {
+    Original(&'a Inst),
+    Inserted(Rc<Inst>),
+}
+
+impl Item<'_> {
+    pub fn is_original(&self) -> bool {
+        matches!(self.slot, Slot::Original(_))
+    }
+}
+
+impl Holder<'_> {
+    pub fn inst(&self) -> &Inst {
+        match self {
+            Holder::Original(inst) => inst,
+            Holder::Inserted(inst) => inst,
+        }
+    }
+}
+
+keys! {
+    /// Index of a stream: that of the block, or, after all blocks, of a kernel's prologue.
+    StreamIndex;
+}
+
+impl From<BlockIndex> for StreamIndex {
+    fn from(block: BlockIndex) -> StreamIndex {
+        StreamIndex(block.0)
+    }
+}
+
+/// The new code by blocks, prologues after them, and what runs before each.
+pub(super) struct Streams<'a> {
+    pub streams: IndexVec<StreamIndex, Vec<Item<'a>>>,
+    pub predecessors: IndexVec<StreamIndex, Vec<StreamIndex>>,
+    /// What the last instructions of each stream, and of those before it, can set up.
+    pub tails: IndexVec<StreamIndex, Roles>,
+    /// What anything at all can set up, and what inserted code can.
+    pub all: Roles,
+    pub inserted: Roles,
+    pub removes: bool,
+}
+
+impl<'a> Streams<'a> {
+    /// Reads a program with edits.
+    pub fn read(
+        program: &'a Program,
+        edits: &Edits,
+        decoder: &mut Decoder<'a>,
+    ) -> Result<Streams<'a>, PaddingError> {
+        let mut streams = IndexVec::new();
+        for block in &program.blocks {
+            let mut stream = Vec::with_capacity(8 * block.instructions.len());
+            for (at, inst) in program.insts_of(block.instructions) {
+                if let Some(code) = edits.before.get(&at) {
+                    append(&mut stream, code, decoder, |n| Slot::Before(at, n))?;
+                }
+                match edits.replaced.get(&at) {
+                    Some(code) => {
+                        append(&mut stream, code, decoder, |n| Slot::Instead(at, n))?;
+                    }
+                    None => stream.push(Item {
+                        roles: decoder.roles(inst),
+                        states: hazard::wait_states(inst),
+                        inst: Holder::Original(inst),
+                        slot: Slot::Original(at),
+                        padding: Vec::new(),
+                    }),
+                }
+                if let Some(code) = edits.after.get(&at) {
+                    append(&mut stream, code, decoder, |n| Slot::After(at, n))?;
+                }
+            }
+            streams.push(stream);
+        }
+        let mut predecessors = IndexVec::filled(Vec::new(), streams.len() + edits.entries.len());
+        for (index, block) in program.blocks.enumerated() {
+            for edge in block.successors.iter().filter(|edge| edge.kind != EdgeKind::Return) {
+                predecessors[StreamIndex::from(edge.to)].push(index.into());
+            }
+        }
+        calls(program, &mut predecessors);
+        for (function, code) in &edits.entries {
+            let mut stream = Vec::new();
+            append(&mut stream, code, decoder, |n| Slot::Entry(*function, n))?;
+            let first = StreamIndex::from(program.functions[*function].blocks.start);
+            predecessors[first].push(streams.push(stream));
+        }
+        let removes = !edits.replaced.is_empty();
+        let (mut all, mut inserted) = (Roles::default(), Roles::default());
+        for item in streams.iter().flatten() {
+            all = all.with_triggers(&item.roles);
+            if !item.is_original() {
+                inserted = inserted.with_triggers(&item.roles);
+            }
+        }
+        let mut streams =
+            Streams { tails: IndexVec::new(), streams, predecessors, all, inserted, removes };
+        streams.tails = streams.streams.indices().iter().map(|at| streams.tail(at)).collect();
+        Ok(streams)
+    }
+
+    /// All instructions.
+    pub fn items(&self) -> impl Iterator<Item = &Item<'a>> {
+        self.streams.iter().flatten()
+    }
+
+    /// What can be set up within the reach of a hazard before the end of a stream.
+    fn tail(&self, stream: StreamIndex) -> Roles {
+        let mut all = Roles::default();
+        let mut waiting = vec![(stream, 0)];
+        let mut nearest = BTreeMap::from([(stream, 0)]);
+        while let Some((stream, mut distance)) = waiting.pop() {
+            for item in self.streams[stream].iter().rev() {
+                all = all.with_triggers(&item.roles);
+                distance += u32::from(item.states);
+                if distance >= u32::from(MOST_WAIT_STATES) {
+                    break;
+                }
+            }
+            if distance < u32::from(MOST_WAIT_STATES) {
+                for before in &self.predecessors[stream] {
+                    if nearest.get(before).is_none_or(|nearest| distance < *nearest) {
+                        nearest.insert(*before, distance);
+                        waiting.push((*before, distance));
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Adds what runs before the first block of a function that is called, and after a call.
+fn calls(program: &Program, predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>) {
+    for function in &program.functions {
+        for call in &function.calls {
+            let Some(callee) = call.callee.map(|callee| &program.functions[callee]) else {
+                continue;
+            };
+            let caller = program.block_of(call.at);
+            predecessors[StreamIndex::from(callee.blocks.start)].push(caller.into());
+            let is_last = |block: &BlockIndex| program.blocks[*block].successors.is_empty();
+            let returns: Vec<StreamIndex> =
+                callee.blocks.iter().filter(is_last).map(StreamIndex::from).collect();
+            let successors = program.blocks[caller].successors.iter();
+            for edge in successors.filter(|edge| edge.kind == EdgeKind::Return) {
+                predecessors[StreamIndex::from(edge.to)].extend(&returns);
+            }
+        }
+    }
+}
+
+fn append<'a>(
+    stream: &mut Vec<Item<'a>>,
+    code: &Code,
+    decoder: &mut Decoder<'_>,
+    slot: impl Fn(Point) -> Slot,
+) -> Result<(), PaddingError> {
+    // Up to here a branch of the code may go past what follows.
+    let mut passed_over = 0;
+    for (number, piece) in code.pieces.iter().enumerate() {
+        let insts = match piece {
+            Piece::Bytes(bytes) => decoder.decode(bytes)?,
+            Piece::Branch { word, to } => {
+                if *to > number {
+                    passed_over = passed_over.max(*to);
+                }
+                decoder.decode(&word.to_le_bytes())?
+            }
+            Piece::Address { destination, .. } => {
+                let (low, high) = (destination.0, destination.0.saturating_add(1));
+                let text = format!(
+                    "s_getpc_b64 s[{low}:{high}]\n\
+                     s_add_u32 s{low}, s{low}, 0x7fff\n\
+                     s_addc_u32 s{high}, s{high}, 0x7fff"
+                );
+                let (_, insts) = decoder.assemble(&text)?;
+                insts
+            }
+        };
+        let mut offset = 0;
+        for Inserted { inst, roles } in insts.iter() {
+            let states = if number < passed_over { 0 } else { hazard::wait_states(inst) };
+            // An address stays in one piece: what must be padded stands before it.
+            let before = if matches!(piece, Piece::Bytes(_)) { offset } else { 0 };
+            stream.push(Item {
+                roles: Rc::clone(roles),
+                states,
+                inst: Holder::Inserted(Rc::clone(inst)),
+                slot: slot(Point { piece: number, offset: before }),
+                padding: Vec::new(),
+            });
+            offset += usize::from(inst.size);
+        }
+    }
+    Ok(())
+}
