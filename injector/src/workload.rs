@@ -166,7 +166,6 @@ impl Workload {
         Unit::simds(self.target())
     }
 
-    /// Lanes of a wave of a dispatch.
     pub(crate) fn wave_lanes(&self, dispatch: &Dispatch) -> u8 {
         let object = self.device.code_object(dispatch.module);
         let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));

@@ -1,6 +1,6 @@
 //! The campaigns in `campaigns/examples`.
 
-use crate::Machine;
+use crate::{Element, Machine, to_values};
 use flipwave_analysis::{Row, read_rows};
 use flipwave_campaigns::{Campaign, CampaignWorkload, Code, Kernels, prepare};
 use flipwave_injector::Workload;
@@ -42,7 +42,13 @@ pub fn kernels(campaign: &Campaign) -> &Kernels {
     campaign.kernels().unwrap_or_else(|| panic!("{:?}", campaign.workload))
 }
 
-/// The same, to be changed.
+/// What a buffer of a campaign holds before the first launch.
+pub fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
+    let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
+    to_values(&found.contents(campaign.seed).expect(name))
+}
+
+/// The kernels of a campaign, to be changed.
 pub fn kernels_mut(campaign: &mut Campaign) -> &mut Kernels {
     match &mut campaign.workload {
         CampaignWorkload::Kernels(kernels) => kernels,

@@ -27,8 +27,8 @@ pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, flipwave_within, program, released_program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{
-    emulated_examples, emulated_folder, example, examples, examples_folder, kernels, kernels_mut,
-    rows, workload,
+    buffer, emulated_examples, emulated_folder, example, examples, examples_folder, kernels,
+    kernels_mut, rows, workload,
 };
 pub use faults::{plan_of, profile_of};
 pub use full_device::makes_full_device;

@@ -72,7 +72,6 @@ impl Whole {
     }
 }
 
-/// All of a device's memory.
 fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
     let read = |(address, bytes): (Address, u64)| {
         let mut content = vec![0; bytes as usize];
@@ -82,7 +81,6 @@ fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
     device.allocations().map(read).collect()
 }
 
-/// The bytes of a set.
 fn bytes(device: &EmbeddedGpu, set: &ByteSet) -> Vec<Vec<u8>> {
     let read = |(address, bytes): (Address, u64)| {
         let mut content = vec![0; bytes as usize];

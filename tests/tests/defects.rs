@@ -55,7 +55,6 @@ fn read(file: &Path) -> (Campaign, Prepared) {
     (campaign, prepared)
 }
 
-/// The rows of a run of the campaign.
 fn run_campaign(file: &Path, workers: usize) -> Vec<Row> {
     let (campaign, _) = read(file);
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,7 +3,7 @@
 
 use flipwave_campaigns::{Campaign, Code, Emulation, Init, emulate};
 use flipwave_tests::{
-    Element, emulated_examples, emulated_folder, kernels, kernels_mut, to_bytes, to_values,
+    Element, buffer, emulated_examples, emulated_folder, kernels_mut, to_bytes, to_values,
 };
 use std::path::Path;
 
@@ -31,12 +31,6 @@ fn example(name: &str, level: &str, seed: u64) -> Campaign {
 
 fn emulated(campaign: &Campaign) -> Emulation {
     emulate(campaign).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// What a buffer holds before the launch.
-fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
-    let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
-    to_values(&found.contents(campaign.seed).expect(name))
 }
 
 /// How many elements of an output are not as expected.

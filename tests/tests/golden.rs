@@ -4,9 +4,7 @@
 //! no choice: fused operations are spelled out there.
 
 use flipwave_campaigns::{Campaign, Code, prepare};
-use flipwave_tests::{
-    Element, MACHINES, Machine, examples, is_long_run, kernels, kernels_mut, to_bytes, to_values,
-};
+use flipwave_tests::{MACHINES, Machine, buffer, examples, is_long_run, kernels_mut, to_bytes};
 
 /// The outputs of an example, in the order of its file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
@@ -69,12 +67,6 @@ fn assert_computes(expected: &[Vec<u8>], campaign: Campaign) {
         assert_eq!(first, None, "first byte of `{}` that differs", output.name);
         assert_eq!(found.len(), expected.len(), "size of `{}`", output.name);
     }
-}
-
-/// What a buffer of the campaign holds before the first launch.
-fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
-    let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
-    to_values(&found.contents(campaign.seed).expect(name))
 }
 
 fn sums(left: &[f32], right: &[f32]) -> Vec<f32> {

@@ -203,7 +203,6 @@ fn a_signal_leaves_no_unfinished_file() {
     }
 }
 
-/// The names of all files below a folder.
 fn files_below(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|own| own.expect("an entry"));
     let below = |entry: std::fs::DirEntry| match entry.path() {

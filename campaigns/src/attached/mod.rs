@@ -181,7 +181,6 @@ impl<'a> Attached<'a> {
         Ok((ran, self.events(&report)?))
     }
 
-    /// A file for a run.
     fn run_file(&self, what: &str) -> PathBuf {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         self.folder.path().join(format!("{number}.{what}"))

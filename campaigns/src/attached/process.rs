@@ -10,7 +10,7 @@ use crate::error::CampaignError;
 use crate::outcome::{Injected, RunEnd};
 use flipwave_attach::{Event, Task};
 use flipwave_device::FaultCause;
-use flipwave_injector::{Golden, HookedCode, Planned, Site, Struck};
+use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -125,8 +125,9 @@ impl StruckRun {
 }
 
 /// The end of a run that need not be run, because nothing reads what was struck; nothing where that
-/// is not so.
-pub(crate) fn foreseen(planned: &Planned) -> Option<Injected> {
+/// is not so, and where such faults are injected all the same.
+pub(crate) fn foreseen(planned: &Planned, accelerations: Accelerations) -> Option<Injected> {
+    let struck = planned.foreseen().filter(|_| accelerations.dead_values)?;
     let end = RunEnd::Completed {
         is_right: true,
         difference: Difference::default(),
@@ -134,7 +135,7 @@ pub(crate) fn foreseen(planned: &Planned) -> Option<Injected> {
         wave_instructions: None,
         outputs: None,
     };
-    planned.foreseen().map(|struck| Injected { struck, end })
+    Some(Injected { struck, end })
 }
 
 /// Why the device has stopped a dispatch, if it has.

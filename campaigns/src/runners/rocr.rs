@@ -93,8 +93,7 @@ impl Inject for OnHardware<'_> {
     }
 
     fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
-        let known = foreseen(planned).filter(|_| self.accelerations.dead_values);
-        known.map_or_else(|| self.inject(&planned.site), Ok)
+        foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
     }
 }
 

@@ -23,7 +23,6 @@ impl FileBytes {
         Ok(FileBytes { file: Arc::clone(file), range })
     }
 
-    /// No bytes at all.
     pub(crate) fn empty(file: &Arc<[u8]>) -> FileBytes {
         FileBytes { file: Arc::clone(file), range: 0..0 }
     }

@@ -1,21 +1,14 @@
 //! Changed code objects, read by LLVM's tools and by ourselves.
 
 use crate::common::change::{GAP, Moved, change, moved_code, shifted};
-use crate::common::{Compiled, TARGETS, assemble, compile, llvm, run, silent, source};
+use crate::common::{Compiled, TARGETS, assemble, compile, llvm, run, silent, source, write};
 use flipwave_codeobj::{
     CodeObject, DataSymbol, Definition, Descriptor, Editor, MetadataChange, MovedCode, Rsrc3,
     WriteError,
 };
 use flipwave_isa::{Isa, Pc};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-/// Writes a code object beside the one it was made of.
-fn write(compiled: &Compiled, object: &CodeObject) -> PathBuf {
-    let path = compiled.beside("changed.co");
-    std::fs::write(&path, object.bytes()).expect("the changed code object");
-    path
-}
 
 fn readelf(path: &Path) -> String {
     silent(llvm("llvm-readelf").arg("-aW").arg(path))

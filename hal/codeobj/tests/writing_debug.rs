@@ -1,10 +1,9 @@
 //! DWARF of code that moved, read by LLVM's tools and by ourselves.
 
 use crate::common::change::{GAP, Moved, change, moved_code, shifted};
-use crate::common::{Compiled, TARGETS, compile, llvm, run, silent, symbolize};
+use crate::common::{Compiled, TARGETS, compile, llvm, run, silent, symbolize, write};
 use flipwave_codeobj::{CodeObject, Editor, MovedCode};
 use flipwave_isa::Pc;
-use std::path::PathBuf;
 
 /// Every target, and every form that clang has debug information in.
 fn objects() -> Vec<Compiled> {
@@ -27,12 +26,6 @@ fn objects() -> Vec<Compiled> {
         compiled.push(compile("kernels.cl", "gfx90a", options));
     }
     compiled
-}
-
-fn write(compiled: &Compiled, object: &CodeObject) -> PathBuf {
-    let path = compiled.beside("changed.co");
-    std::fs::write(&path, object.bytes()).expect("the changed code object");
-    path
 }
 
 #[test]

@@ -103,13 +103,7 @@ fn is_exec(range: RegisterRange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Isa, Pc};
-
-    fn inst(target: &str, line: &str) -> Inst {
-        let isa = Isa::new(&target.parse().unwrap()).unwrap();
-        let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
-        isa.decode(&bytes, Pc(0)).unwrap()
-    }
+    use crate::testing::inst;
 
     /// What an operation computes for every pair of bits says how it changes EXEC.
     #[test]

@@ -102,7 +102,6 @@ pub(crate) struct Description {
     pub flags: u32,
 }
 
-/// An MC operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum McOperand {
     /// Written register.

@@ -25,6 +25,8 @@ mod residency;
 mod rules;
 mod source;
 mod target;
+#[cfg(test)]
+mod testing;
 mod text;
 mod unified;
 mod unused;

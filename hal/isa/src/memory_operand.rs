@@ -186,13 +186,7 @@ fn present(range: RegisterRange) -> Option<RegisterRange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Isa, Pc};
-
-    fn inst(target: &str, line: &str) -> Inst {
-        let isa = Isa::new(&target.parse().unwrap()).unwrap();
-        let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
-        isa.decode(&bytes, Pc(0)).unwrap()
-    }
+    use crate::testing::inst;
 
     /// The parts in words: `v` vaddr, `s` saddr, `r` resource, `o` soffset, offsets, `->` loaded,
     /// `<-` stored.

@@ -17,7 +17,6 @@ pub(crate) struct Printed {
     pub modifiers: Modifiers,
 }
 
-/// An operand as printed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PrintedOperand {
     pub value: Value,
@@ -273,7 +272,6 @@ const DATA_FORMATS: [&str; 16] = [
     "RESERVED_15",
 ];
 
-/// Names of number formats, by number.
 const NUMBER_FORMATS: [&str; 8] =
     ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
 

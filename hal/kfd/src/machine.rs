@@ -121,7 +121,6 @@ impl Machine {
         Ok((machine, devices?))
     }
 
-    /// Whether a node is a GPU.
     pub(crate) fn is_gpu(&self, node: u32) -> bool {
         (1..self.topology.nodes()).contains(&node)
     }

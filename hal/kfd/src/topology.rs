@@ -11,7 +11,6 @@ pub const GLOBAL_SYNC: u8 = 64;
 /// Bytes of the host's memory that the runtime may hand out.
 const SYSTEM_BYTES: u64 = 64 << 30;
 
-/// A board.
 struct Board {
     processor: &'static str,
     /// Of the version that the runtime names the processor by: 9, 0, 10 for gfx90a.

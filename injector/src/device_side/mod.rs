@@ -182,7 +182,6 @@ impl<'a> HookInjector<'a> {
     }
 }
 
-/// The shape of a dispatch of a workload.
 fn shape(workload: &Workload, dispatch: &Dispatch) -> LaunchShape {
     let object = workload.device.code_object(dispatch.module);
     let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));

@@ -48,7 +48,6 @@ pub struct Stratum {
     pub places: u64,
 }
 
-/// The places of a stratum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StratumPlaces {
     pub name: String,
@@ -59,7 +58,6 @@ pub(crate) struct StratumPlaces {
     pub units: Vec<UnitPlaces>,
 }
 
-/// The places of one wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WavePlaces {
     pub dispatch: u32,

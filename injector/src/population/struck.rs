@@ -14,7 +14,6 @@ impl StruckWorkgroups {
         events.map(|event| (event.dispatch, event.workgroup)).collect()
     }
 
-    /// The dispatches.
     pub(crate) fn dispatches(&self) -> impl Iterator<Item = u32> {
         self.0.keys().copied()
     }

@@ -46,7 +46,7 @@ int main(int arguments, char **argument) {
     if (is_wrong && reaction == "misuse")
         HIP(hipMemcpy(out, values.data(), 1ull << 50, hipMemcpyHostToDevice));
     if (is_wrong && reaction == "file")
-        puts("wrong, and told in a file only");
+        puts("wrong, and reported in a file only");
     FILE *file = fopen("result.txt", "w");
     for (float value : result)
         fprintf(reaction == "file" ? file : stdout, "%.9g\n", value);

@@ -4,7 +4,6 @@ use super::planted::{breaks, keeps};
 use flipwave_sim::strict::{Finding, Rule};
 use flipwave_tests::{MACHINES, Machine};
 
-/// The machines of a processor.
 fn machines(processor: &str) -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(move |machine| machine.target().processor() == processor)
 }

@@ -2,7 +2,7 @@
 
 pub mod change;
 
-use flipwave_codeobj::SourceLine;
+use flipwave_codeobj::{CodeObject, SourceLine};
 use serde_json::Value;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,13 @@ impl Compiled {
     pub fn beside(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
+}
+
+/// Writes a code object beside the one it was made of.
+pub fn write(compiled: &Compiled, object: &CodeObject) -> PathBuf {
+    let path = compiled.beside("changed.co");
+    std::fs::write(&path, object.bytes()).expect("the changed code object");
+    path
 }
 
 /// Compiles OpenCL or assembles a source file of the tests.

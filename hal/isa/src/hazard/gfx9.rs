@@ -7,7 +7,6 @@ use crate::Inst;
 
 /// gfx900 to gfx90c. What gfx908 needs around its matrix operations is not in the table.
 pub(super) const GFX9: &[&[Hazard]] = &[COMMON, STORE_DATA];
-/// gfx90a.
 pub(super) const GFX90A: &[&[Hazard]] = &[
     COMMON,
     STORE_DATA,
@@ -80,7 +79,6 @@ const GFX940_STORE_DATA: &[Hazard] = &[
         side(WIDE_STORE, Part::StoredData), side(VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
-/// VALU after VALU on gfx940.
 #[rustfmt::skip]
 const GFX940_VALU: &[Hazard] = &[
     hazard(2, "VALU writes a scalar register, VALU reads it",

@@ -49,7 +49,6 @@ pub struct Dispatch {
     pub packet: KernelPacket,
     /// What the loader has added to ELF virtual addresses of the code.
     pub bias: u64,
-    /// The GPU.
     pub(crate) gpu: hsa_agent_t,
 }
 

@@ -1,0 +1,10 @@
+//! Instructions for unit tests.
+
+use crate::{Inst, Isa, Pc};
+
+/// An instruction of a target, as the assembler reads it and the decoder gives it.
+pub(crate) fn inst(target: &str, line: &str) -> Inst {
+    let isa = Isa::new(&target.parse().unwrap()).unwrap();
+    let bytes = isa.assemble(line).unwrap_or_else(|error| panic!("{target} {line}: {error}"));
+    isa.decode(&bytes, Pc(0)).unwrap()
+}
