@@ -38,8 +38,10 @@ done
 
 echo
 for target in "$@"; do
-  count=$(tr '\r' '\n' < "$folder/$target.txt" |
-    grep -aE '^Done [0-9]+ runs|^rewriter: |episodes, |^stat::number_of_executed_units' | tail -1)
+  count=$(tr '\r' '\n' < "$folder/$target.txt" | sed -nE \
+    -e 's/^Done ([0-9]+) runs in ([0-9]+) .*/\1 inputs in \2 s/p' \
+    -e 's/^stat::number_of_executed_units: ([0-9]+)/\1 inputs/p' \
+    -e 's/^rewriter: //p' -e '/ episodes, /p' | head -1)
   echo "$target: ${count:-no count}; $(cat "$folder/$target.end")"
 done
 exit $failed
