@@ -128,22 +128,9 @@ pub enum DeviceError {
         /// Target of the device.
         device: String,
     },
-    /// A target that the device cannot be.
-    #[error("the embedded GPU executes code for {}, not for {wanted}", supported.join(", "))]
-    UnsupportedTarget {
-        /// The target asked for.
-        wanted: String,
-        /// The processors there are.
-        supported: Vec<&'static str>,
-    },
-    /// A target whose rules the strict level does not have.
-    #[error("the strict level has the rules of {}, not those of {target}; run without it", known.join(", "))]
-    NoStrictLevel {
-        /// The target of the device.
-        target: String,
-        /// The processors whose rules are known.
-        known: Vec<&'static str>,
-    },
+    /// Something that this kind of device does not do, in its own words.
+    #[error(transparent)]
+    Unsupported(Box<dyn std::error::Error + Send + Sync>),
     /// A code object that cannot be loaded.
     #[error("cannot load the code object: {0}")]
     Load(String),

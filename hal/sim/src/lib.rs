@@ -18,7 +18,7 @@ mod wave;
 #[cfg(test)]
 mod tests;
 
-pub use device::{EmbeddedGpu, LdsCheck, StrictCheck};
+pub use device::{EmbeddedGpu, LdsCheck, StrictCheck, Unsupported};
 pub use dispatch::execution::{Execution, Progress, StallReport};
 pub use dispatch::observer::{Executed, Observer, Unobserved, Watch};
 pub use dispatch::policy::{Policy, Stalls};

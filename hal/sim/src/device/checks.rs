@@ -1,7 +1,6 @@
 //! Dispatches with what breaks the rules of the hardware besides.
 
-use super::EmbeddedGpu;
-use super::Notes;
+use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::observer::Unobserved;
 use crate::strict::{self, LdsBounds, Strict, Violation};
@@ -19,7 +18,7 @@ impl EmbeddedGpu {
     /// of an observer. Execution is the same, and much slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::dispatch_observed`]; [`DeviceError::NoStrictLevel`] for a processor whose
+    /// As [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose
     /// rules are not known here.
     pub fn dispatch_strict(
         &mut self,
@@ -34,12 +33,12 @@ impl EmbeddedGpu {
     /// What finds in an execution, from its beginning on, what breaks the rules of the hardware.
     ///
     /// # Errors
-    /// [`DeviceError::NoStrictLevel`] for a processor whose rules are not known here.
+    /// [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose rules are not known here.
     pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
         let machine = execution.launch.machine;
         let is_known = strict::PROCESSORS.contains(&self.target.processor());
         let rules = Rules::of(&self.target, machine.lanes).filter(|_| is_known);
-        let rules = rules.ok_or_else(|| DeviceError::NoStrictLevel {
+        let rules = rules.ok_or_else(|| Unsupported::StrictLevel {
             target: self.target.to_string(),
             known: strict::PROCESSORS.to_vec(),
         })?;

@@ -4,8 +4,10 @@ mod checks;
 mod module;
 mod parallel;
 mod queued;
+mod unsupported;
 
 pub use checks::{LdsCheck, StrictCheck};
+pub use unsupported::Unsupported;
 
 use crate::dispatch::checker::{Checker, Unchecked};
 use crate::dispatch::execution::{Execution, Progress};
@@ -60,14 +62,12 @@ impl EmbeddedGpu {
     /// A GPU with nothing loaded.
     ///
     /// # Errors
-    /// [`DeviceError::UnsupportedTarget`] if the embedded GPU does not execute the target's
+    /// [`Unsupported::Target`] if the embedded GPU does not execute the target's
     /// code.
     pub fn new(target: Target) -> Result<EmbeddedGpu, DeviceError> {
         if !PROCESSORS.contains(&target.processor()) {
-            return Err(DeviceError::UnsupportedTarget {
-                wanted: target.to_string(),
-                supported: PROCESSORS.to_vec(),
-            });
+            let (wanted, supported) = (target.to_string(), PROCESSORS.to_vec());
+            return Err(Unsupported::Target { wanted, supported }.into());
         }
         Ok(EmbeddedGpu {
             level: Level::detect(),
