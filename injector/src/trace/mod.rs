@@ -87,7 +87,7 @@ pub enum TraceEnding {
 /// An output with wrong bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongOutput {
-    /// Index of the output in [`Workload::outputs`].
+    /// Index of the output in [`Program::outputs`](crate::Program::outputs).
     pub output: usize,
     /// How many bytes are wrong.
     pub bytes: u64,

@@ -188,7 +188,7 @@ impl EmbeddedGpu {
     }
 
     /// Like [`EmbeddedGpu::advance`], and reports to the observer which bytes of device memory each
-    /// instruction writes, see [`WaveState::take_written`]. Execution is the same, and slower.
+    /// instruction writes, see [`WaveState::take_written`](crate::WaveState::take_written). Execution is the same, and slower.
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
