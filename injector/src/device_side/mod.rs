@@ -38,7 +38,7 @@ use flipwave_hooks::hook::Variables;
 use flipwave_sim::{EmbeddedGpu, Policy};
 use orders::orders;
 use request::Request;
-use rewriting::{Rewriting, Rewritten, Sources, rewrite};
+use rewriting::{Rewriting, Rewritten, rewrite};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use variables::copy_variables;
 
@@ -55,7 +55,6 @@ const FREE_PLACES: usize = 224;
 pub struct HookInjector<'a> {
     workload: &'a Workload,
     compiler: HookCompiler,
-    sources: Sources,
     rewritten: HashMap<Request, Rewritten>,
 }
 
@@ -65,8 +64,7 @@ type Loaded = BTreeMap<u32, ModuleId>;
 impl<'a> HookInjector<'a> {
     /// Nothing rewritten yet.
     pub fn new(workload: &'a Workload, compiler: &HookCompiler) -> HookInjector<'a> {
-        let (sources, rewritten) = (Sources::new(), HashMap::new());
-        HookInjector { workload, compiler: compiler.clone(), sources, rewritten }
+        HookInjector { workload, compiler: compiler.clone(), rewritten: HashMap::new() }
     }
 
     /// How many pieces of code have been rewritten.
@@ -151,11 +149,11 @@ impl<'a> HookInjector<'a> {
                 DeviceError::Internal(format!("no module {} is loaded", module.0))
             })?;
             let rewritten = match self.waves(site, module) {
-                Ok(waves) => rewrite(object, &request, waves, &self.compiler, &mut self.sources)
-                    .map_err(|reason| InjectionError::Rewrite {
-                        site: Box::new(*site),
-                        reason: Box::new(reason),
-                    })?,
+                Ok(waves) => {
+                    rewrite(object, &request, waves, &self.compiler).map_err(|reason| {
+                        InjectionError::Rewrite { site: Box::new(*site), reason: Box::new(reason) }
+                    })?
+                }
                 Err(refusal) => Rewritten::Refused(refusal),
             };
             self.rewritten.insert(request, rewritten);

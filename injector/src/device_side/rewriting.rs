@@ -4,14 +4,13 @@ use super::Refusal;
 use super::calls::calls;
 use super::library;
 use super::request::Request;
-use crate::fault::FloatFormat;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
-use flipwave_hooks::hook::{HookCompiler, HookData, HookSource};
+use flipwave_hooks::hook::{HookCompiler, HookData};
 use flipwave_hooks::layout::{CodeLayout, InsertPurpose};
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError};
 use flipwave_isa::Pc;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// A rewritten code object.
 pub(super) struct Rewriting {
@@ -35,10 +34,6 @@ pub(super) enum Rewritten {
     Refused(Refusal),
 }
 
-/// Hooks that were read before, by their sources, the number that they strike, the waves' size and
-/// how many waves there may be.
-pub(super) type Sources = HashMap<([&'static str; 3], Option<FloatFormat>, u8, u64), HookSource>;
-
 /// Puts the hooks of a request into a code object, with room for the counts of this many waves.
 ///
 /// # Errors
@@ -48,7 +43,6 @@ pub(super) fn rewrite(
     request: &Request,
     waves: u64,
     compiler: &HookCompiler,
-    sources: &mut Sources,
 ) -> Result<Rewritten, RewriteError> {
     let mut instrumentation = Instrumentation::new(object)?;
     let calls = match calls(instrumentation.program(), request) {
@@ -57,16 +51,8 @@ pub(super) fn rewrite(
         Err(refusal) => return Ok(Rewritten::Refused(refusal)),
     };
     let wave_size = instrumentation.program().wave_size;
-    let key = (request.sources(), request.format, wave_size, waves);
-    let source = match sources.get(&key) {
-        Some(known) => known.clone(),
-        None => {
-            let text = library::source(request, waves);
-            let read = compiler.read(&text, object.target(), wave_size)?;
-            sources.entry(key).or_insert(read).clone()
-        }
-    };
-    instrumentation.add_source(source);
+    let source = library::source(request, waves);
+    instrumentation.add_source(compiler.read(&source, object.target(), wave_size)?);
     for (at, when, call) in calls {
         instrumentation.call(at, when, call);
     }
