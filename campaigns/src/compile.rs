@@ -2,11 +2,12 @@
 //!
 //! A code object is kept under a digest of everything it is made from: the preprocessed source
 //! (so every header counts), the flags, the compiler's version and the device libraries. A
-//! changed header or a new compiler therefore never meets an old code object.
+//! changed header or a new compiler therefore never meets an old code object. What includes nothing
+//! is not preprocessed first: to start the compiler takes longer than many a fault.
 
 use crate::device_libraries;
 use crate::digest::hexadecimal;
-use flipwave_hooks::hook::HEADER;
+use flipwave_hooks::hook::{HEADER, clang_path, clang_version, stands_alone};
 use flipwave_isa::Target;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -122,7 +123,9 @@ impl Compiler {
     /// # Errors
     /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
     pub fn find() -> Result<Compiler, CompileError> {
-        let clang = clang();
+        let clang = clang_path();
+        let version = clang_version(&clang)
+            .map_err(|reason| CompileError::Clang { clang: clang.clone(), reason })?;
         let candidates = match std::env::var_os("FLIPWAVE_DEVICE_LIBS") {
             Some(folder) => vec![folder.into()],
             None => device_libraries::usual_folders(),
@@ -130,7 +133,7 @@ impl Compiler {
         let cache = flipwave_hooks::hook::cache_folder();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
-            version: clang_version(&clang)?,
+            version,
             clang,
             device_libraries: device_libraries::find(candidates)?,
             rocm: find_rocm(),
@@ -167,7 +170,7 @@ impl Compiler {
         )?;
         self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
-        let kept = self.cache.join(format!("{}.co", self.digest(source, &arguments)?));
+        let kept = self.cache.join(format!("{}.co", self.digest(source, options, &arguments)?));
         let failed = |reason| CompileError::Cache { path: kept.clone(), reason };
         match std::fs::read(&kept) {
             Ok(code_object) => return Ok(code_object),
@@ -242,15 +245,31 @@ impl Compiler {
     }
 
     /// Digest of everything a code object is made from.
-    fn digest(&self, source: &Path, arguments: &[OsString]) -> Result<String, CompileError> {
-        let preprocessed = self.run(source, arguments, &["-E".into()])?.stdout;
+    fn digest(
+        &self,
+        source: &Path,
+        options: &[String],
+        arguments: &[OsString],
+    ) -> Result<String, CompileError> {
+        let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
+        let text = std::fs::read(source).map_err(unread)?;
+        let stands_alone = Language::of(source)? == Language::OpenClC
+            && options.iter().all(|option| names_no_file(option))
+            && str::from_utf8(&text).is_ok_and(stands_alone);
+        let text = match stands_alone {
+            true => text,
+            false => self.run(source, arguments, &["-E".into()])?.stdout,
+        };
         let mut digest = Sha256::new();
         let mut add = |bytes: &[u8]| {
             digest.update((bytes.len() as u64).to_le_bytes());
             digest.update(bytes);
         };
         add(self.version.as_bytes());
-        add(&preprocessed);
+        // What is compiled, and whether that was preprocessed: then it has the source's name in it.
+        add(&[u8::from(stands_alone)]);
+        add(source.file_name().unwrap_or_default().as_encoded_bytes());
+        add(&text);
         for argument in arguments {
             add(argument.as_encoded_bytes());
         }
@@ -290,9 +309,9 @@ impl Compiler {
     }
 }
 
-/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-19` in PATH.
-pub(crate) fn clang() -> PathBuf {
-    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()))
+/// Whether an option is one of those, common with kernels, that name no file, and no time.
+fn names_no_file(option: &str) -> bool {
+    ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start)) && stands_alone(option)
 }
 
 /// What to install, where the compiler's messages show that something is missing.
@@ -307,15 +326,6 @@ pub(crate) fn hint(messages: &str) -> String {
         return String::new();
     };
     format!("\nInstall Debian's package {package}.")
-}
-
-fn clang_version(clang: &Path) -> Result<String, CompileError> {
-    let output = Command::new(clang)
-        .arg("--version")
-        .output()
-        .map_err(|reason| CompileError::Clang { clang: clang.to_owned(), reason })?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// The folder whose `include/hip` has HIP's headers: ROCM_PATH as AMD's tools read it, else
@@ -401,6 +411,30 @@ mod tests {
         let file = std::fs::read_dir(folder.path().join("cache")).expect("a folder").next();
         std::fs::write(file.expect("a file").expect("a file").path(), b"kept").expect("written");
         assert_eq!(compiler.compile(&source, &options, &gfx90a()).expect("kept"), b"kept");
+    }
+
+    #[test]
+    fn what_includes_nothing_is_found_again_without_the_compiler() {
+        let (folder, mut compiler, source) = compiler();
+        let write = |value| {
+            let text = format!("kernel void set(global int *out) {{ *out = {value}; }}\n");
+            std::fs::write(&source, text).expect("written");
+        };
+        let compile = |compiler: &Compiler, option: &str| {
+            compiler.compile(&source, &[option.to_owned()], &gfx90a())
+        };
+        write(1);
+        let one = compile(&compiler, "-O3").expect("compiles");
+        write(2);
+        assert_ne!(compile(&compiler, "-O3").expect("compiles"), one);
+        assert_eq!(kept(&folder), 2);
+        write(1);
+        compiler.clang = "/nowhere/clang".into();
+        assert_eq!(compile(&compiler, "-O3").expect("kept"), one);
+        // Another option is another code object, and an option that names a file is looked at.
+        for option in ["-O1", "-includevalue.h", "-DNOW=__TIME__"] {
+            compile(&compiler, option).expect_err("no compiler");
+        }
     }
 
     #[test]

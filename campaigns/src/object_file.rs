@@ -1,8 +1,9 @@
 //! Compiled kernels in files; relocatable ones are linked.
 
-use crate::compile::{clang, hint};
+use crate::compile::hint;
 use crate::regular_file;
 use flipwave_codeobj::{CodeObject, CodeObjectError, open_linked};
+use flipwave_hooks::hook::clang_path;
 use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +59,7 @@ pub fn read_code_object(
             ObjectFileError::CodeObject { path: path.to_owned(), reason }
         }
         OpenError::Link(reason) => {
-            let clang = clang();
+            let clang = clang_path();
             let command = format!(
                 "{} --target=amdgcn-amd-amdhsa -o LINKED {}",
                 clang.display(),
@@ -87,7 +88,7 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
     let folder = tempfile::tempdir().map_err(failed)?;
     let [from, to] = ["object.o", "linked.co"].map(|name| folder.path().join(name));
     std::fs::write(&from, object).map_err(failed)?;
-    let clang = clang();
+    let clang = clang_path();
     let output = Command::new(&clang)
         .arg("--target=amdgcn-amd-amdhsa")
         .arg("-o")

@@ -2,10 +2,12 @@
 
 use super::HookError;
 use flipwave_isa::Target;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// What all sources of hooks are compiled with.
 const OPTIONS: [&str; 18] = [
@@ -35,6 +37,28 @@ const OPTIONS: [&str; 18] = [
     "-fno-caret-diagnostics",
 ];
 
+/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-19` in PATH.
+pub fn clang_path() -> PathBuf {
+    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()))
+}
+
+/// The compiler's own words for its version. It is asked once in the life of a process.
+///
+/// # Errors
+/// If it does not run.
+pub fn clang_version(program: &Path) -> io::Result<String> {
+    static VERSIONS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = versions.get(program) {
+        return Ok(version.clone());
+    }
+    let output = Command::new(program).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.lines().next().unwrap_or_default().to_owned();
+    versions.insert(program.to_owned(), version.clone());
+    Ok(version)
+}
+
 /// The compiler.
 #[derive(Clone, Debug)]
 pub(super) struct Clang {
@@ -44,19 +68,17 @@ pub(super) struct Clang {
 }
 
 impl Clang {
-    /// `FLIPWAVE_CLANG`, or `clang-19` in PATH.
+    /// That of [`clang_path`].
     pub fn find() -> Result<Clang, HookError> {
-        Clang::at(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()).into())
+        Clang::at(clang_path())
     }
 
     /// The compiler at this path.
     pub fn at(program: PathBuf) -> Result<Clang, HookError> {
-        let output = Command::new(&program)
-            .arg("--version")
-            .output()
-            .map_err(|reason| HookError::Clang { clang: program.clone(), reason })?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(Clang { program, version: text.lines().next().unwrap_or_default().to_owned() })
+        match clang_version(&program) {
+            Ok(version) => Ok(Clang { program, version }),
+            Err(reason) => Err(HookError::Clang { clang: program, reason }),
+        }
     }
 
     /// The options of every run for a target.

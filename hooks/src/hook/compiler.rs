@@ -1,5 +1,6 @@
 //! From C to bodies.
 
+use super::alone::stands_alone;
 use super::cache::{Cache, digest};
 use super::clang::Clang;
 use super::object::Object;
@@ -166,7 +167,10 @@ impl HookCompiler {
             text: format!("# 1 {:?}\n{}\n", source.name, source.text),
             functions: Vec::new(),
         };
-        let text = self.run(&read, preprocess, &read.text)?;
+        let text = match stands_alone(&source.text) {
+            true => self.kept(&read, "i", preprocess, &read.text)?,
+            false => self.run(&read, preprocess, &read.text)?,
+        };
         // Hooks are parts of their wrappers, whatever the compiler thinks of their size, and
         // nothing on their own.
         read.text = format!(
@@ -229,11 +233,23 @@ impl HookCompiler {
         arguments.push("-xcpp-output".into());
         arguments.extend(options.iter().map(OsString::from));
         let text = format!("{}{more}", source.text);
+        self.kept(source, suffix, arguments, &text)
+    }
+
+    /// What the compiler makes of a text that includes nothing, kept under a name that ends in
+    /// `suffix`.
+    fn kept(
+        &self,
+        source: &HookSource,
+        suffix: &str,
+        arguments: Vec<OsString>,
+        text: &str,
+    ) -> Result<Vec<u8>, HookError> {
         let parts = [self.clang.version.as_bytes(), text.as_bytes()];
         let name = digest(
             parts.into_iter().chain(arguments.iter().map(|argument| argument.as_encoded_bytes())),
         );
-        self.cache.get(&format!("{name}.{suffix}"), || self.run(source, arguments, &text))
+        self.cache.get(&format!("{name}.{suffix}"), || self.run(source, arguments, text))
     }
 
     fn run(

@@ -6,6 +6,7 @@
 //! and [`Body::instantiate`] gives its code with other registers.
 
 mod address;
+mod alone;
 mod argument;
 mod body;
 mod cache;
@@ -29,11 +30,13 @@ mod wrapper_inst;
 #[cfg(test)]
 mod tests;
 
+pub use alone::stands_alone;
 pub use argument::{
     Argument, ArgumentShape, EntryPoint, EntryValue, Form, InputValue, LoweredCall,
 };
 pub use cache::cache_folder;
 pub use channel::{Channel, ChannelError, Record};
+pub use clang::{clang_path, clang_version};
 pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
 pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
