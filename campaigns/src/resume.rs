@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn sites_that_are_compared_are_few_and_spread_over_all_rows() {
         for count in [0, 1, 100, COMPARED, 10 * COMPARED + 7] {
-            let mut sites = Sites::default();
+            let (mut sites, row) = (Sites::default(), row());
             for index in 0..count {
                 let site = index.to_string();
-                sites.note(Row { index, site, ..row() });
+                sites.note(Row { index, site, ..row.clone() });
             }
             let noted = sites.noted();
             assert!(noted.len() as u64 <= COMPARED, "{count}");

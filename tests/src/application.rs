@@ -120,18 +120,26 @@ fn build(
 
     let built = builds().join(format!("{:016x}", digest(&source, compiler, &command)));
     let program = built.join(Path::new(name).file_name().expect("a name"));
-    if program.is_file() {
-        return program;
-    }
-    std::fs::create_dir_all(&built).expect("a folder");
-    // Written beside and renamed: no other test ever sees half a program.
-    let unfinished = tempfile::tempdir_in(&built).expect("a folder");
+    // One test compiles, others wait: a program never changes under a campaign that runs it.
+    static BUILT: Once<PathBuf, PathBuf> = Once::new();
+    BUILT.get(program.clone(), || {
+        if !program.is_file() {
+            compile(compiler, &source, command, &program);
+        }
+        program
+    })
+}
+
+fn compile(compiler: Compiler, source: &Path, mut command: Command, program: &Path) {
+    let folder = program.parent().expect("a folder");
+    std::fs::create_dir_all(folder).expect("a folder");
+    // Written beside and renamed: what was interrupted leaves no half of a program.
+    let unfinished = tempfile::tempdir_in(folder).expect("a folder");
     let output = unfinished.path().join("output");
     let compiled = compiler.run(command.arg("-o").arg(&output));
     let messages = String::from_utf8_lossy(&compiled.stderr);
     assert!(compiled.status.success(), "{} does not compile:\n{messages}", source.display());
-    std::fs::rename(output, &program).expect("the program put in its place");
-    program
+    std::fs::rename(output, program).expect("the program put in its place");
 }
 
 /// What programs have in common; any program may include any of it.

@@ -27,6 +27,8 @@ __global__ void sort(unsigned *values, unsigned seed) {
 }
 
 int main() {
+    // A host that waits by looking takes a core, and the embedded GPU needs it.
+    hipSetDeviceFlags(hipDeviceScheduleBlockingSync);
     unsigned *values, result[544];
     hipMalloc(&values, sizeof result);
     hipMemset(values, 7, sizeof result);
