@@ -6,7 +6,7 @@ use crate::population::result_word;
 use crate::site::{Event, Place, Site, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_sim::{Executed, Interest, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Waits for the site and strikes.
@@ -266,6 +266,13 @@ impl Observer for FaultObserver<'_> {
         match &self.site.when {
             When::At(event) => event.strikes_wave(wave) && !self.is_over(event, wave),
             When::Always(unit) => unit.runs(wave, self.workgroups, self.simds.0),
+        }
+    }
+
+    fn interest(&self) -> Interest {
+        match &self.site.when {
+            When::At(event) => Interest::Address(event.pc),
+            When::Always(unit) => Interest::Operation(unit.opcode),
         }
     }
 

@@ -20,7 +20,7 @@ mod tests;
 
 pub use device::{EmbeddedGpu, LdsCheck, StrictCheck, Unsupported};
 pub use dispatch::execution::{Execution, Progress, StallReport};
-pub use dispatch::observer::{Executed, Observer, Unobserved, Watch};
+pub use dispatch::observer::{Executed, Interest, Observer, Unobserved, Watch};
 pub use dispatch::policy::{Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};

@@ -1,7 +1,8 @@
 //! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
 //! second of some kernels, how long the same source takes as native code (PoCL, one thread), what
-//! an armed observer and the recording of footprints cost, and injections per second of the quickstart campaign. Medians of
-//! several runs, the ones that are compared in turn.
+//! an observer that waits for one instruction, one that is called at each, and the recording of
+//! footprints cost, and injections per second of the quickstart campaign. Medians of several runs,
+//! the ones that are compared in turn.
 //!
 //! `make bench`, or `cargo bench -- NAME ...` for some of the kernels.
 
@@ -10,7 +11,7 @@ mod pocl;
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
 use flipwave_device::{Completion, Device, Statistics, WaveId};
 use flipwave_isa::Pc;
-use flipwave_sim::{Executed, Footprints, Observer, Unobserved, Watch, WaveState};
+use flipwave_sim::{Executed, Footprints, Interest, Observer, Unobserved, Watch, WaveState};
 use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>8}",
+        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8}",
         "kernel",
         "wave inst.",
         "time",
@@ -36,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "native",
         "ratio",
         "armed",
+        "watched",
         "recorded"
     );
     for (name, portable) in KERNELS {
@@ -65,13 +67,15 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         false => None,
     };
     let mut statistics = Statistics::default();
-    let [mut times, mut armed_times, mut recorded_times, mut native_times] =
-        [const { Vec::new() }; 4];
+    let [mut times, mut armed_times, mut watched_times, mut recorded_times, mut native_times] =
+        [const { Vec::new() }; 5];
     for _ in 0..RUNS {
         let (time, executed, output) = execute(&prepared, &mut Unobserved)?;
         times.push(time);
         statistics = executed;
-        armed_times.push(execute(&prepared, &mut Armed)?.0);
+        let nowhere = Interest::Address(Pc(u64::MAX));
+        armed_times.push(execute(&prepared, &mut Waiting(nowhere))?.0);
+        watched_times.push(execute(&prepared, &mut Waiting(Interest::Every))?.0);
         recorded_times.push(record(&prepared)?);
         if let Some(native) = &mut native {
             native_times.push(native.run()?);
@@ -87,7 +91,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>8.2}",
+        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),
@@ -95,6 +99,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         native.map_or("-".into(), milliseconds),
         native.map_or("-".into(), |native| format!("{:.2}", ratio(native))),
         1.0 / ratio(median(armed_times)),
+        1.0 / ratio(median(watched_times)),
         1.0 / ratio(median(recorded_times)),
     );
     Ok(())
@@ -131,11 +136,15 @@ fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
 
 /// A trigger that waits in all waves for an instruction that does not come: the dearest case of
 /// an injection, which mostly waits in one wave.
-struct Armed;
+struct Waiting(Interest);
 
-impl Observer for Armed {
+impl Observer for Waiting {
     fn watches(&mut self, _: WaveId) -> bool {
         true
+    }
+
+    fn interest(&self) -> Interest {
+        self.0
     }
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {

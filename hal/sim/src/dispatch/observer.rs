@@ -2,22 +2,40 @@
 
 use crate::dispatch::wave_state::WaveState;
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, LaneMask};
+use flipwave_isa::{Inst, LaneMask, Operation, Pc};
 
 /// Sees the instructions that waves execute, and may change the state of the wave between them.
 ///
-/// A wave that is not watched runs at full speed, as if there were no observer at all. For one that
-/// is, each call goes through the trait object, so that the interpreter is compiled once for all
-/// observers.
+/// A wave that is not watched runs at full speed, as if there were no observer at all, and so, nearly,
+/// does one between the instructions that the observer is interested in. Each call goes through the
+/// trait object, so that the interpreter is compiled once for all observers.
 pub trait Observer {
     /// Whether this wave is to be watched from its first instruction on.
     fn watches(&mut self, wave: WaveId) -> bool;
 
-    /// Called before each instruction of a watched wave.
+    /// At which instructions of watched waves the observer is called. It is asked whenever such a
+    /// wave has its turn.
+    fn interest(&self) -> Interest {
+        Interest::Every
+    }
+
+    /// Called before an instruction of a watched wave.
     fn before(&mut self, _inst: &Inst, _wave: WaveId, _state: &mut WaveState<'_>) {}
 
-    /// Called after each instruction of a watched wave that did not fault.
+    /// Called after an instruction of a watched wave that did not fault.
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch;
+}
+
+/// Instructions that an observer is called at, as they are in memory (see
+/// [`WaveState::replace_instruction`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// All.
+    Every,
+    /// The one at an ELF virtual address of its code object.
+    Address(Pc),
+    /// Those of one operation.
+    Operation(Operation),
 }
 
 /// Whether a wave stays watched.

@@ -10,7 +10,7 @@
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
-use crate::dispatch::observer::{Executed, Observer, Watch};
+use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::Stalls;
 use crate::dispatch::stall::{LoopFinder, Watching, explain};
 use crate::dispatch::wave_state::WaveState;
@@ -336,6 +336,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let programs = self.programs;
         let mut program = &*programs[execution.home];
         let before = wave.executed;
+        let interest = self.observer.interest();
         let mut lane_operations = 0;
         let mut watch = Watch::On;
         let mut fault = None;
@@ -357,7 +358,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 },
             };
             self.checker.before(wave, op, memory);
-            if WATCHED {
+            let is_called = WATCHED
+                && match interest {
+                    Interest::Every => true,
+                    Interest::Address(address) => program.virtual_address(pc) == address,
+                    Interest::Operation(operation) => op.inst.operation == operation,
+                };
+            if is_called {
                 let id = wave.id;
                 let state = WaveState::new(wave, memory, lds, program);
                 self.observer.before(&op.inst, id, &mut state.replaceable(&mut replacement));
@@ -394,7 +401,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     break;
                 }
             }
-            if WATCHED {
+            if is_called {
                 let lanes = wave.written_lanes.unwrap_or(exec);
                 let event = Executed { inst: &op.inst, wave: wave.id, lanes };
                 let mut state = WaveState::new(wave, memory, lds, program);
