@@ -1,7 +1,8 @@
 //! Work that waits for other work goes on as it would on hardware, or is ended by the watchdog.
 
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_isa::{Inst, LaneMask, Operation, Pc};
+use flipwave_sim::{Executed, Interest, Observer, Watch, WaveState};
 use flipwave_tests::{TestProgram, compile, to_values};
 
 fn waiting() -> Vec<u8> {
@@ -72,4 +73,72 @@ fn watching_a_wave_changes_neither_the_order_of_execution_nor_its_clock() {
             assert!(bytes == *expected, "{} after watching {watched} instructions", output.name);
         }
     }
+}
+
+/// What an observer with an interest is called at.
+struct Called {
+    interest: Interest,
+    before: Vec<(WaveId, Pc)>,
+    after: Vec<(WaveId, Pc, Operation, LaneMask)>,
+}
+
+impl Observer for Called {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn interest(&self) -> Interest {
+        self.interest
+    }
+
+    fn before(&mut self, inst: &Inst, wave: WaveId, _: &mut WaveState<'_>) {
+        self.before.push((wave, inst.pc));
+    }
+
+    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
+        let Executed { inst, wave, lanes } = *executed;
+        self.after.push((wave, inst.pc, inst.operation, lanes));
+        Watch::On
+    }
+}
+
+#[test]
+fn an_observer_sees_of_all_instructions_those_that_it_is_interested_in() {
+    let mut program = TestProgram::new(&waiting());
+    let next = program.input(&[0u32]);
+    let places = program.output(&[0u32; 1000]);
+    let clocks = program.output(&[0u64; 2]);
+    program.launch("sees_order", [128, 1, 1], [128, 1, 1], &[next, places, clocks]);
+    let called = |interest| {
+        let mut called = Called { interest, before: Vec::new(), after: Vec::new() };
+        let mut workload = program.workload();
+        let dispatch = &workload.program.dispatches[0];
+        let completion = workload.device.dispatch_observed(dispatch, &mut called);
+        assert!(matches!(completion, Ok(Completion::Completed(_))), "{completion:?}");
+        let places: Vec<_> = called.after.iter().map(|(wave, pc, ..)| (*wave, *pc)).collect();
+        assert_eq!(called.before, places, "{interest:?}");
+        called.after
+    };
+    let all = called(Interest::Every);
+    let first = all[0].0;
+    let of_one_wave = all.iter().filter(|event| event.0 == first);
+    let (mut addresses, mut operations) = (Vec::new(), Vec::new());
+    for (_, pc, operation, _) in of_one_wave {
+        if !addresses.contains(pc) {
+            addresses.push(*pc);
+        }
+        if !operations.contains(operation) {
+            operations.push(*operation);
+        }
+    }
+    assert!(addresses.len() > operations.len() && operations.len() > 5, "{operations:?}");
+    for address in addresses {
+        let expected: Vec<_> = all.iter().copied().filter(|event| event.1 == address).collect();
+        assert_eq!(called(Interest::Address(address)), expected, "{address}");
+    }
+    for operation in operations {
+        let expected: Vec<_> = all.iter().copied().filter(|event| event.2 == operation).collect();
+        assert_eq!(called(Interest::Operation(operation)), expected, "{operation:?}");
+    }
+    assert!(called(Interest::Address(Pc(u64::MAX))).is_empty());
 }
