@@ -7,18 +7,18 @@ set -eu
 # command or file that shows a package is there, and the package
 wanted='
 c++ g++
-llvm-config-19 llvm-19-dev
-clang-19 clang-19
-ld.lld-19 lld-19
+llvm-config-22 llvm-22-dev
+clang-22 clang-22
+ld.lld-22 lld-22
 amdgcn/bitcode/ockl.bc rocm-device-libs
 '
 wanted_by_tests='
-llvm-readelf-19 llvm-19
-clang-offload-bundler-19 clang-tools-19
+llvm-readelf-22 llvm-22
+clang-offload-bundler-22 clang-tools-22
 include/hip/hip_runtime.h libamdhip64-dev
 hipcc hipcc
 csmith csmith
-llvm-19/lib/clang/19/lib/linux libclang-rt-19-dev
+llvm-22/lib/clang/22/lib/linux libclang-rt-22-dev
 '
 wanted_by_benchmarks='
 libOpenCL.so.1 ocl-icd-libopencl1

@@ -6,7 +6,7 @@ use std::path::Path;
 fn main() {
     println!("cargo::rerun-if-changed=libhsakmt.map");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("libhsakmt.map");
-    let llvm = "/usr/lib/llvm-19/bin";
+    let llvm = "/usr/lib/llvm-22/bin";
     for argument in [
         "-fuse-ld=lld".to_owned(),
         format!("-B{llvm}"),

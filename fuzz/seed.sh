@@ -9,7 +9,7 @@ sources=../hal/codeobj/tests/sources
 mkdir -p "$corpus"
 
 opencl() {
-  clang-19 -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -O2 -nogpulib \
+  clang-22 -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -O2 -nogpulib \
     -target amdgcn-amd-amdhsa "$@"
 }
 
@@ -19,12 +19,12 @@ code_objects() {
   opencl -mcpu=gfx906 -gline-tables-only -gz=zlib -mcode-object-version=4 $sources/kernels.cl \
     -o "$1/zlib.co"
   opencl -mcpu=gfx1030 -g -gz=zstd -mcode-object-version=6 $sources/kernels.cl -o "$1/zstd.co"
-  clang-19 -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx90a \
+  clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx90a \
     -Wl,--unresolved-symbols=ignore-all $sources/relocations.s -o "$1/relocations.co"
 }
 
 bundle() {
-  clang-offload-bundler-19 -type=o \
+  clang-offload-bundler-22 -type=o \
     -targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx90a \
     -input=/dev/null -input="$corpus/relocations.co" "$@"
 }
@@ -49,14 +49,14 @@ code_object)
   bundle -compress -output="$corpus/compressed.bundle"
   host=$(mktemp)
   printf '.section .hip_fatbin,"a",@progbits\n.incbin "%s"\n' "$corpus/plain.bundle" > "$host"
-  clang-19 -target x86_64-linux-gnu -c -x assembler "$host" -o "$corpus/host.o"
+  clang-22 -target x86_64-linux-gnu -c -x assembler "$host" -o "$corpus/host.o"
   rm "$host"
   ;;
 metadata)
   files=$(mktemp -d)
   code_objects "$files"
   for file in "$files"/*.co; do
-    llvm-objcopy-19 --dump-section .note="$files/note" "$file" 2>/dev/null || continue
+    llvm-objcopy-22 --dump-section .note="$files/note" "$file" 2>/dev/null || continue
     # What stands before: the sizes, the type and the owner of the note.
     tail -c +21 "$files/note" > "$corpus/$(basename "$file")"
   done

@@ -58,7 +58,7 @@ pub enum CompileError {
     },
     /// No compiler.
     #[error(
-        "cannot run the compiler `{}`: {reason}; install Debian's packages clang-19 and lld-19, \
+        "cannot run the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, \
          or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
@@ -116,7 +116,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-19` in PATH), the device libraries
+    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-22` in PATH), the device libraries
     /// (`FLIPWAVE_DEVICE_LIBS`, or where distributions and ROCm put them) and the cache folder
     /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
     ///
@@ -162,12 +162,7 @@ impl Compiler {
         let language = Language::of(source)?;
         std::fs::File::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
-        let libraries = device_libraries::with_version(
-            &self.device_libraries,
-            target,
-            &self.clang,
-            &self.cache,
-        )?;
+        let libraries = self.device_libraries(target)?;
         self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
         let kept = self.cache.join(format!("{}.co", self.digest(source, options, &arguments)?));
@@ -185,6 +180,15 @@ impl Compiler {
         let code_object = std::fs::read(unfinished.path()).map_err(failed)?;
         unfinished.persist(&kept).map_err(|error| failed(error.error))?;
         Ok(code_object)
+    }
+
+    /// The folder with the device libraries for a target, as the compiler links them.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
+        let libraries = &self.device_libraries;
+        device_libraries::adapted(libraries, target, &self.clang, &self.version, &self.cache)
     }
 
     fn arguments(
@@ -219,6 +223,19 @@ impl Compiler {
             Language::Hip => format!("--offload-arch={target}").into(),
         });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
+        // clang 22 writes version 6 by itself, for which device libraries before ROCm 6.3 have no
+        // constant.
+        arguments.push("-mcode-object-version=5".into());
+        let wide = options.iter().rev().find_map(|option| match &**option {
+            "-mwavefrontsize64" => Some(64),
+            "-mno-wavefrontsize64" => Some(32),
+            _ => None,
+        });
+        let lanes = wide.unwrap_or_else(|| target.default_wave_size());
+        if language == Language::Hip {
+            // HIP's headers ask for it until 6.4; clang had it until 21.
+            arguments.push(format!("-D__AMDGCN_WAVEFRONT_SIZE={lanes}").into());
+        }
         // Line tables give where a fault struck and leave the code as it is. They name files
         // relative to the source, so that the code object does not depend on where it lies.
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
@@ -317,7 +334,7 @@ fn names_no_file(option: &str) -> bool {
 /// What to install, where the compiler's messages show that something is missing.
 pub(crate) fn hint(messages: &str) -> String {
     let package = if messages.contains("ld.lld") {
-        "lld-19"
+        "lld-22"
     } else if messages.contains("HIP runtime") || messages.contains("hip/hip_") {
         "libamdhip64-dev"
     } else if messages.contains("'cmath' file not found") {
@@ -381,8 +398,10 @@ mod tests {
         "gfx90a".parse().expect("a target")
     }
 
+    /// The code objects that are kept, beside which there may be device libraries.
     fn kept(folder: &tempfile::TempDir) -> usize {
-        std::fs::read_dir(folder.path().join("cache")).expect("a folder").count()
+        let entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
+        entries.filter(|entry| entry.as_ref().is_ok_and(|own| own.path().is_file())).count()
     }
 
     #[test]
@@ -408,7 +427,8 @@ mod tests {
         let (folder, compiler, source) = compiler();
         let options = ["-O3".to_owned()];
         compiler.compile(&source, &options, &gfx90a()).expect("compiles");
-        let file = std::fs::read_dir(folder.path().join("cache")).expect("a folder").next();
+        let mut entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
+        let file = entries.find(|entry| entry.as_ref().is_ok_and(|own| own.path().is_file()));
         std::fs::write(file.expect("a file").expect("a file").path(), b"kept").expect("written");
         assert_eq!(compiler.compile(&source, &options, &gfx90a()).expect("kept"), b"kept");
     }
@@ -451,9 +471,9 @@ mod tests {
         let (_folder, mut compiler, source) = compiler();
         compiler.clang = "/nowhere/clang".into();
         let error = compiler.compile(&source, &[], &gfx90a()).expect_err("no compiler");
-        assert!(error.to_string().contains("clang-19"), "{error}");
+        assert!(error.to_string().contains("clang-22"), "{error}");
         let error = compiler.compile(Path::new("kernel.cu"), &[], &gfx90a()).expect_err("no HIP");
         assert!(error.to_string().contains(".hip"), "{error}");
-        assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-19"));
+        assert!(hint("error: unable to execute command: Executable \"ld.lld\"").contains("lld-22"));
     }
 }

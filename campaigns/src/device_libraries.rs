@@ -1,9 +1,15 @@
-//! The AMDGPU device libraries, and processors that are younger than they.
+//! The AMDGPU device libraries, and compilers and processors that are younger than they.
 //!
 //! A compiler asks for one small library per processor, which holds a single constant: the
 //! processor's version. Distributions ship libraries without gfx942 and gfx11, while the code in
 //! them asks that constant alone. Where it is missing it is made, in a folder that has links to the
 //! other libraries.
+//!
+//! Compilers changed what they link, too. Since 20, clang mangles generic pointers without their
+//! address space, so that it does not find the functions of OpenCL C that take one; it links neither
+//! the library with HIP's own functions nor the constant that says whether denormals are zero. For
+//! libraries before ROCm 6.3 (the first with code object version 6) these are renamed and put into
+//! the library that every program is linked with.
 
 use crate::compile::CompileError;
 use crate::digest::hexadecimal;
@@ -51,59 +57,151 @@ fn version(target: &Target) -> u32 {
     major.parse().unwrap_or(0) * 1000 + (rest >> 4) * 100 + (rest & 15)
 }
 
-/// A folder with the libraries of `libraries` and the one of the target's version: the same
-/// folder where it is there, else one in `cache`.
+/// A folder with the libraries of `libraries` as `clang` links them for the target: the same folder
+/// where nothing is missing, else one in `cache`.
 ///
 /// # Errors
 /// [`CompileError::Cache`] where it cannot be written, [`CompileError::Clang`] and
-/// [`CompileError::Rejected`] where clang fails.
-pub(crate) fn with_version(
+/// [`CompileError::Rejected`] where clang, or a program of LLVM beside it, fails.
+pub(crate) fn adapted(
     libraries: &Path,
     target: &Target,
     clang: &Path,
+    version: &str,
     cache: &Path,
 ) -> Result<PathBuf, CompileError> {
     let name = format!("oclc_isa_version_{}.bc", number(target));
-    if libraries.join(&name).is_file() {
+    let are_older = major(version).is_some_and(|major| major >= 20)
+        && !libraries.join("oclc_abi_version_600.bc").is_file();
+    if !are_older && libraries.join(&name).is_file() {
         return Ok(libraries.to_owned());
     }
-    let origin = hexadecimal(&Sha256::digest(libraries.as_os_str().as_encoded_bytes()));
-    let folder = cache.join("device-libraries").join(origin);
+    let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes()].join(&0);
+    let folder = cache.join("device-libraries").join(hexadecimal(&Sha256::digest(origin)));
+    if folder.join(&name).is_file() {
+        return Ok(folder);
+    }
     let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
     std::fs::create_dir_all(&folder).map_err(failed)?;
+    let work = tempfile::tempdir_in(cache).map_err(failed)?;
+    let tools = Tools { clang, work: work.path() };
+    let made = tools.version_library(target, are_older.then_some(libraries))?;
+    let renamed = match are_older {
+        true => Some(tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER)?),
+        false => None,
+    };
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
         let library = entry.map_err(failed)?;
-        match std::os::unix::fs::symlink(library.path(), folder.join(library.file_name())) {
+        let own = library.file_name();
+        if are_older && (own == OPENCL || own.to_string_lossy().starts_with("oclc_isa_version_")) {
+            continue;
+        }
+        match std::os::unix::fs::symlink(library.path(), folder.join(own)) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(failed(error));
             }
             _ => {}
         }
     }
-    if folder.join(&name).is_file() {
-        return Ok(folder);
+    // Renamed, so that no other run sees half a library; the one that is looked for comes last.
+    if let Some(renamed) = renamed {
+        std::fs::rename(renamed, folder.join(OPENCL)).map_err(failed)?;
     }
-    let work = tempfile::tempdir_in(cache).map_err(failed)?;
-    let source = work.path().join("version.cl");
-    let text = format!("const __constant int __oclc_ISA_version = {};\n", version(target));
-    std::fs::write(&source, text).map_err(failed)?;
-    let output = Command::new(clang)
-        .args(["-xcl", "--target=amdgcn-amd-amdhsa", "-nogpulib", "-emit-llvm", "-c", "-o"])
-        .arg(work.path().join(&name))
-        .arg(&source)
-        .output()
-        .map_err(|reason| CompileError::Clang { clang: clang.to_owned(), reason })?;
-    if !output.status.success() {
-        return Err(CompileError::Rejected {
-            source_file: source,
-            status: output.status,
-            messages: String::from_utf8_lossy(&output.stderr).into_owned(),
-            hint: String::new(),
-        });
-    }
-    // Renamed, so that no other run sees half a library.
-    std::fs::rename(work.path().join(&name), folder.join(&name)).map_err(failed)?;
+    std::fs::rename(made, folder.join(&name)).map_err(failed)?;
     Ok(folder)
+}
+
+/// The functions of OpenCL C.
+const OPENCL: &str = "opencl.bc";
+
+/// The address space of a generic pointer in mangled names, before clang 20 and since.
+const GENERIC_POINTER: (&str, &str) = ("PU3AS0", "P");
+
+/// The first number of a compiler's version, as in `Debian clang version 22.1.8 (1~deb12u1)`.
+fn major(version: &str) -> Option<u32> {
+    let (_, number) = version.split_once("clang version ")?;
+    number.split('.').next()?.parse().ok()
+}
+
+/// The compiler, the programs of LLVM beside it, and a folder for what they write.
+struct Tools<'a> {
+    clang: &'a Path,
+    work: &'a Path,
+}
+
+impl Tools<'_> {
+    /// Makes the library with the version of a target; with what else compilers no longer link, of
+    /// the libraries in the folder `with`.
+    fn version_library(
+        &self,
+        target: &Target,
+        with: Option<&Path>,
+    ) -> Result<PathBuf, CompileError> {
+        let mut text = format!("const __constant int __oclc_ISA_version = {};\n", version(target));
+        if with.is_some() {
+            text.push_str("const __constant bool __oclc_daz_opt = false;\n");
+        }
+        let source = self.write("version.cl", &text)?;
+        let made = self.work.join("version.bc");
+        // It goes with code objects of every version.
+        const NO_VERSION: [&str; 2] = ["-Xclang", "-mcode-object-version=none"];
+        let mut command = Command::new(self.clang);
+        command.args(["-xcl", "--target=amdgcn-amd-amdhsa", "-nogpulib"]).args(NO_VERSION);
+        command.args(["-emit-llvm", "-c", "-o"]).arg(&made).arg(&source);
+        self.run(command, &source)?;
+        let Some(libraries) = with else { return Ok(made) };
+        // Functions that may be left out would be: nothing here calls them.
+        let hip = self.rewritten(&libraries.join("hip.bc"), ("linkonce_odr ", "weak_odr "))?;
+        let linked = self.work.join("linked.bc");
+        let mut command = self.program("llvm-link")?;
+        command.arg("-o").arg(&linked).arg(&made).arg(&hip);
+        self.run(command, &hip)?;
+        Ok(linked)
+    }
+
+    /// A library with another text in place of one.
+    fn rewritten(&self, library: &Path, (old, new): (&str, &str)) -> Result<PathBuf, CompileError> {
+        let mut command = self.program("llvm-dis")?;
+        command.args(["-o", "-"]).arg(library);
+        let text = self.run(command, library)?;
+        let source = self.write("library.ll", &String::from_utf8_lossy(&text).replace(old, new))?;
+        let made = self.work.join(library.file_name().unwrap_or_default());
+        let mut command = self.program("llvm-as")?;
+        command.arg("-o").arg(&made).arg(&source);
+        self.run(command, &source)?;
+        Ok(made)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
+        let path = self.work.join(name);
+        std::fs::write(&path, text)
+            .map_err(|reason| CompileError::Cache { path: path.clone(), reason })?;
+        Ok(path)
+    }
+
+    /// A program of LLVM, which the compiler finds.
+    fn program(&self, name: &str) -> Result<Command, CompileError> {
+        let mut command = Command::new(self.clang);
+        command.arg(format!("--print-prog-name={name}"));
+        let path = self.run(command, Path::new(name))?;
+        Ok(Command::new(String::from_utf8_lossy(&path).trim()))
+    }
+
+    /// What a program prints.
+    fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
+        let program = PathBuf::from(command.get_program());
+        let output =
+            command.output().map_err(|reason| CompileError::Clang { clang: program, reason })?;
+        if !output.status.success() {
+            return Err(CompileError::Rejected {
+                source_file: source.to_owned(),
+                status: output.status,
+                messages: String::from_utf8_lossy(&output.stderr).into_owned(),
+                hint: String::new(),
+            });
+        }
+        Ok(output.stdout)
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +220,13 @@ mod tests {
             let target: Target = processor.parse().expect("a target");
             assert_eq!(version(&target), expected, "{processor}");
         }
+    }
+
+    #[test]
+    fn versions_of_compilers_are_read() {
+        assert_eq!(major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
+        assert_eq!(major("clang version 19.1.7"), Some(19));
+        assert_eq!(major("AMD's own"), None);
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
         .map_err(|reason| {
             let clang = clang.display();
             OpenError::Link(format!(
-                "cannot run `{clang}`: {reason}; install Debian's packages clang-19 and lld-19, or \
+                "cannot run `{clang}`: {reason}; install Debian's packages clang-22 and lld-22, or \
                  set FLIPWAVE_CLANG to clang's path"
             ))
         })?;

@@ -20,7 +20,7 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "\
 Environment:
-  FLIPWAVE_CLANG        the compiler [default: clang-19]
+  FLIPWAVE_CLANG        the compiler [default: clang-22]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
   NO_COLOR              print without colours

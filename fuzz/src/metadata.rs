@@ -74,11 +74,11 @@ fn frame() -> Arc<Frame> {
         let folder = tempfile::tempdir().expect("a folder");
         let [source, object] = ["note.s", "note.co"].map(|name| folder.path().join(name));
         std::fs::write(&source, &text).expect("the source written");
-        let output = Command::new("clang-19")
+        let output = Command::new("clang-22")
             .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib", "-mcpu=gfx90a"])
             .args([&source, std::path::Path::new("-o"), &object])
             .output()
-            .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed");
+            .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed");
         let messages = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{messages}\n{text}");
         let file = std::fs::read(object).expect("what clang wrote");

@@ -7,8 +7,8 @@ fn main() {
     println!("cargo:rerun-if-changed=shim/mc.cpp");
     println!("cargo:rerun-if-changed=shim/mc.h");
 
-    let Some(llvm_config) = env::var_os("DEP_LLVM_19_CONFIG_PATH") else {
-        fail("llvm-sys found no LLVM 19; install llvm-19-dev or set LLVM_SYS_191_PREFIX");
+    let Some(llvm_config) = env::var_os("DEP_LLVM_22_CONFIG_PATH") else {
+        fail("llvm-sys found no LLVM 22; install llvm-22-dev or set LLVM_SYS_221_PREFIX");
     };
     let output = match Command::new(&llvm_config).arg("--includedir").output() {
         Ok(output) if output.status.success() => output.stdout,

@@ -52,8 +52,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Lanes of a wave: 32 or 64. */
-#define FLIPWAVE_LANES __AMDGCN_WAVEFRONT_SIZE__
+/* FLIPWAVE_LANES is what the command line says: lanes of a wave, 32 or 64. */
+#ifndef FLIPWAVE_LANES
+#error "say how many lanes a wave has: -DFLIPWAVE_LANES=64"
+#endif
 
 /* The lane's number, 0 to FLIPWAVE_LANES - 1. */
 static inline uint32_t flipwave_lane(void)

@@ -3,7 +3,7 @@
 // of `random_program.rs` includes it first and `csmith_entry.h` last.
 #include <stdint.h>
 
-// LLVM 19 crashes without optimisation on a local function that only dead code calls.
+// LLVM 22 crashes without optimisation on a local function that only dead code calls.
 #if defined(__AMDGCN__) && !defined(__OPTIMIZE__)
 #define static
 #endif

@@ -2,6 +2,7 @@
 //! them.
 
 use crate::Once;
+use flipwave_isa::Target;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -26,22 +27,29 @@ impl Compiler {
     fn program(self) -> (&'static str, &'static str) {
         match self {
             Compiler::Hipcc => ("hipcc", "hipcc"),
-            Compiler::Clang | Compiler::Preloading => ("clang++-19", "clang-19"),
+            Compiler::Clang | Compiler::Preloading => ("clang++-22", "clang-22"),
         }
     }
 
-    /// The compiler with what it needs for HIP.
-    fn command(self, options: &[&str]) -> Command {
+    /// The compiler with what it needs for HIP, and options.
+    fn command(self, target: &str, options: &[&str]) -> Command {
         let mut command = Command::new(self.program().0);
         command.args(options);
+        command.arg(format!("--offload-arch={target}")).arg("-O2");
         if self == Compiler::Preloading {
             command.args(["-mllvm", "-amdgpu-kernarg-preload-count=8"]);
         }
         if self != Compiler::Hipcc {
             command.args(["-xhip", "--rocm-path=/usr"]);
-            command.arg(format!("--rocm-device-lib-path={}", device_libraries().display()));
+            let processor: Target = target.parse().expect("a target");
+            let clang = flipwave_campaigns::Compiler::find().expect("clang");
+            let libraries = clang.device_libraries(&processor).expect("device libraries");
+            command.arg(format!("--rocm-device-lib-path={}", libraries.display()));
             // The last version that HIP 5.2 reads.
             command.arg("-mcode-object-version=4");
+            // HIP's headers of 5.2 ask for it; clang had it until 21.
+            let lanes = processor.default_wave_size();
+            command.arg(format!("-D__AMDGCN_WAVEFRONT_SIZE={lanes}"));
             // Kernels that print or call by pointer would ask for a queue of the device's own, for
             // which HIP 5.2 then follows a null pointer.
             command.args(["-Xclang", "-default-function-attr"]);
@@ -115,8 +123,7 @@ fn build(
     libraries: &[&str],
 ) -> PathBuf {
     let source = folder().join(format!("{name}.hip"));
-    let mut command = compiler.command(options);
-    command.arg(format!("--offload-arch={target}")).arg("-O2");
+    let mut command = compiler.command(target, options);
     let text = std::fs::read_to_string(&source).expect("a source");
     if text.contains(COMMON) && options.is_empty() {
         command.arg("-include").arg(precompiled(compiler, target));
@@ -143,8 +150,7 @@ const COMMON: &str = "check.h";
 fn precompiled(compiler: Compiler, target: &str) -> PathBuf {
     let header = folder().join(COMMON);
     let command = |options: &[&str]| {
-        let mut command = compiler.command(&[]);
-        command.arg(format!("--offload-arch={target}")).arg("-O2").args(options);
+        let mut command = compiler.command(target, options);
         command.args(["-x", "hip"]).arg(&header);
         command
     };
@@ -208,13 +214,4 @@ fn builds() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     // <target folder>/<profile>/deps/<test>
     test.ancestors().nth(3).expect("the target folder").join("tmp/applications")
-}
-
-/// Debian's folder of device libraries, which has the host's architecture in its name.
-fn device_libraries() -> PathBuf {
-    std::fs::read_dir("/usr/lib")
-        .expect("/usr/lib")
-        .map(|entry| entry.expect("an entry").path().join("amdgcn/bitcode"))
-        .find(|folder| folder.join("ockl.bc").is_file())
-        .expect("the device libraries (Debian's package rocm-device-libs)")
 }

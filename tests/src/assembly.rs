@@ -41,7 +41,7 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
-    let output = Command::new("clang-19")
+    let output = Command::new("clang-22")
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
         .arg(format!("-mcpu={}", machine.target()))
         .args(machine.options())
@@ -50,7 +50,7 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
         .arg(&object)
         .arg(&frame)
         .output()
-        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+        .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the kernel does not assemble:\n{messages}");
     let code_object = std::fs::read(object).expect("what clang wrote");

@@ -44,7 +44,7 @@ pub fn assemble_text(text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("text.s");
     std::fs::write(&source, text).expect("the text written");
-    let mut command = Command::new("clang-19");
+    let mut command = Command::new("clang-22");
     command.args(["-xassembler", "--target=amdgcn-amd-amdhsa"]);
     command.arg(format!("-mcpu={}", gfx90a())).arg(&source);
     finish(command, Form::CodeObject, &source)
@@ -68,7 +68,7 @@ pub fn host_c(source: &Path, options: &[&str], program: &Path) {
 }
 
 fn clang(source: &Path, options: &[&str]) -> Command {
-    let mut command = Command::new("clang-19");
+    let mut command = Command::new("clang-22");
     command.args(LANGUAGE).arg("-I").arg(headers()).arg(source).args(options);
     command
 }
@@ -76,7 +76,7 @@ fn clang(source: &Path, options: &[&str]) -> Command {
 fn run(command: &mut Command, source: &Path) {
     let output = command
         .output()
-        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+        .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} does not compile:\n{messages}", source.display());
 }

@@ -68,8 +68,8 @@ fn rocprofiler_register_is_another_way_to_the_same_table() {
     let folder = application.folder.path();
     std::fs::write(folder.join("register.c"), REGISTER).expect("written");
     let library = ["-shared", "-fPIC", "-o", "libregister.so", "register.c"];
-    let status = Command::new("clang-19").args(library).current_dir(folder).status();
-    assert!(status.expect("clang-19").success());
+    let status = Command::new("clang-22").args(library).current_dir(folder).status();
+    assert!(status.expect("clang-22").success());
     let table = application.table("instruction-count", &[]);
     let count = |tools: &str| {
         let script = format!("HSA_TOOLS_LIB={tools} exec {}", application.path.display());

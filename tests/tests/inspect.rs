@@ -33,11 +33,11 @@ struct Disassembled {
 
 /// Instructions of a kernel.
 fn disassembled(object: &Path, kernel: &str) -> Vec<Disassembled> {
-    let output = Command::new("llvm-objdump-19")
+    let output = Command::new("llvm-objdump-22")
         .args(["-d", &format!("--disassemble-symbols={kernel}")])
         .arg(object)
         .output()
-        .expect("llvm-objdump-19 (Debian's package llvm-19) is needed by this test");
+        .expect("llvm-objdump-22 (Debian's package llvm-22) is needed by this test");
     let hex = |digits: &str| u64::from_str_radix(digits, 16).expect("a hexadecimal number");
     let inst = |line: &str| {
         let (text, comment) = line.split_once("//").expect("a comment with the address");

@@ -181,7 +181,7 @@ fn a_signal_leaves_no_unfinished_file() {
     // It gives up when the test has.
     let script = "#!/bin/sh\nhere=${0%/*}\ncase \" $* \" in *' -o '*)\n    touch $here/started\n    \
                   while [ -e $here/started -a ! -e $here/go ]; do sleep 0.01; done;;\nesac\n\
-                  exec clang-19 \"$@\"\n";
+                  exec clang-22 \"$@\"\n";
     let compiler = executable(folder.path(), script);
     let path = |name: &str| folder.path().join(name);
     for command in ["tool", "profile"] {

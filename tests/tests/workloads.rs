@@ -265,14 +265,14 @@ fn relocatable_objects_are_linked() {
     let compile = |file: &str, options: &[&str]| {
         let arguments =
             ["-xcl", "-cl-std=CL2.0", "-Xclang", "-finclude-default-header", "-nogpulib"];
-        let status = Command::new("clang-19")
+        let status = Command::new("clang-22")
             .args(arguments)
             .args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-O3"])
             .args(options)
             .arg("-o")
             .args([bench.path(file), bench.path("twice.cl")])
             .status();
-        assert!(status.expect("clang-19").success(), "it does not compile");
+        assert!(status.expect("clang-22").success(), "it does not compile");
         bench.path(file)
     };
     let [object, linked] = [compile("twice.o", &["-c"]), compile("twice.co", &[])];
@@ -301,15 +301,15 @@ faults: {{model: flip_one_bit, count: 20}}\n"
     std::fs::write(bench.path("twice.cl"), source).expect("written");
     let part = compile("part.o", &["-c"]);
     let error = read_code_object(&part, None).expect_err("half a program").to_string();
-    for word in ["part.o", "relocatable", "other", "The command is: clang-19", "-o LINKED"] {
+    for word in ["part.o", "relocatable", "other", "The command is: clang-22", "-o LINKED"] {
         assert!(error.contains(word), "`{word}` is not in: {error}");
     }
     // An object for a CPU is none.
     let host = bench.path("host.c");
     std::fs::write(&host, "int x;\n").expect("written");
     let status =
-        Command::new("clang-19").args(["-c", "-o"]).args([bench.path("host.o"), host]).status();
-    assert!(status.expect("clang-19").success());
+        Command::new("clang-22").args(["-c", "-o"]).args([bench.path("host.o"), host]).status();
+    assert!(status.expect("clang-22").success());
     let error = read_code_object(&bench.path("host.o"), None).expect_err("a CPU's").to_string();
     assert!(error.contains("host program"), "{error}");
 }

@@ -77,7 +77,7 @@ fn a_compressed_bundle_does_too() {
     }
 }
 
-/// clang 19 writes version 2 with Zstandard; the other versions and zlib differ in the header.
+/// clang 22 writes version 2 with Zstandard; the other versions and zlib differ in the header.
 #[test]
 fn every_version_and_method_of_compression() {
     let bundle = Bundle::new(&["gfx90a"], &[]);

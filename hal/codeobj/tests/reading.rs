@@ -149,7 +149,7 @@ fn target_and_version_are_those_of_the_compiler() {
     assert_eq!((target.sramecc, target.xnack), (Setting::Any, Setting::On));
 }
 
-/// LLVM 19 no longer writes version 3, which differs in two places of the header.
+/// LLVM 22 no longer writes version 3, which differs in two places of the header.
 #[test]
 fn version_3_has_one_bit_for_each_feature() {
     let compiled = compile("kernels.cl", "gfx90a", &["-mcode-object-version=4"]);

@@ -67,7 +67,7 @@ fn new_symbols_are_found_by_name() {
     let mut clang = llvm("clang");
     clang.args(["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-c", "-x", "assembler"]);
     run(clang.arg(&user).arg("-o").arg(&object));
-    let mut lld = Command::new("ld.lld-19");
+    let mut lld = Command::new("ld.lld-22");
     lld.args(["-shared", "-z", "defs"]).arg(&object).arg(&path);
     silent(lld.arg("-o").arg(compiled.beside("linked.co")));
 }

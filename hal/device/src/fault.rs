@@ -215,7 +215,7 @@ impl fmt::Display for FaultCause {
             }
             FaultCause::NotDecoded { word } => write!(
                 f,
-                "not decoded: LLVM 19 has no instruction of this target that begins with \
+                "not decoded: LLVM 22 has no instruction of this target that begins with \
                  {word:#010x}, which is a gap of the tool"
             ),
             FaultCause::Trap { id } => write!(f, "trap {id}"),

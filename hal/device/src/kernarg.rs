@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(word(&layout, 16, 8), 0x0605);
     }
 
-    /// The hidden arguments as clang 19 places them after 24 bytes of explicit ones.
+    /// The hidden arguments as clang 22 places them after 24 bytes of explicit ones.
     #[test]
     fn version_5_hidden_arguments_follow_the_launch() {
         let kernel = kernel(

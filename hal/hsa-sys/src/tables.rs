@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// Indices are those of clang 19 for `hsa_api_trace.h` of ROCm 5.2.3, and of the order of
+    /// Indices are those of clang 22 for `hsa_api_trace.h` of ROCm 5.2.3, and of the order of
     /// entries in the headers of 5.6.0 to 6.2.4.
     #[test]
     fn entries_are_where_the_header_has_them() {

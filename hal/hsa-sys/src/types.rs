@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
 
-    /// The numbers are those of clang 19 for the headers of ROCm 5.2.3.
+    /// The numbers are those of clang 22 for the headers of ROCm 5.2.3.
     #[test]
     fn structures_are_those_of_the_headers() {
         assert_eq!(size_of::<hsa_queue_t>(), 40);

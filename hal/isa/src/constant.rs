@@ -1,12 +1,12 @@
 //! What constants are to an operand: the same inline constant or literal has other bits for
 //! another operation.
 //!
-//! Which type an operand has is LLVM's operand type (`AMDGPU::OperandType` in LLVM 19's
+//! Which type an operand has is LLVM's operand type (`AMDGPU::OperandType` in LLVM 22's
 //! `SIDefines.h`). What the constants of a type are is said in the ISA manuals, "Inline
 //! constants" and "Literal constants".
 
 use crate::inst::Modifiers;
-use crate::{Family, Operation, Value};
+use crate::{Family, Generation, Operation, Value};
 use half::f16;
 
 /// The type that the constants of an operand have.
@@ -34,7 +34,10 @@ pub enum ConstantType {
     PackedI16,
     /// Two half-precision numbers: a floating-point constant is the low one, the high one is zero.
     PackedF16,
-    /// Two bfloat16 numbers, likewise.
+    /// The same from gfx11 on, of the one operation whose floating-point constants are both numbers
+    /// there (`v_pk_fmac_f16`; LLVM, `getPKFMACF16InlineEncoding`).
+    SplatF16,
+    /// Two bfloat16 numbers: a floating-point constant is the low one, the high one is zero.
     PackedBf16,
     /// Two 32-bit words: a constant is the low one, the high one is zero.
     PackedI32,
@@ -52,21 +55,22 @@ impl ConstantType {
         // `correctConstants` in shim/mc.cpp has the numbers of I16 and PackedI16, which change with
         // this table.
         #[rustfmt::skip]
-        const TYPES: [Option<ConstantType>; 41] = [
+        const TYPES: [Option<ConstantType>; 31] = [
             // OPERAND_REG_IMM_
             Some(I32), Some(U64), Some(I16), Some(F32), Some(F64), Some(Bf16), Some(F16),
-            Some(Bf16), Some(F16), Some(F32),
-            Some(PackedBf16), Some(PackedF16), Some(PackedI16), Some(PackedI32), Some(PackedF32),
+            Some(PackedBf16), Some(PackedF16), Some(SplatF16), Some(PackedI16),
+            // OPERAND_REG_IMM_NOINLINE_V2FP16
+            Some(PackedF16),
+            Some(PackedI32), Some(PackedF32),
             // OPERAND_REG_INLINE_C_
             Some(I16), Some(I32), Some(U64), Some(Bf16), Some(F16), Some(F32), Some(F64),
-            Some(PackedI16), Some(PackedBf16), Some(PackedF16), Some(PackedI32), Some(PackedF32),
+            Some(PackedI16), Some(PackedBf16), Some(PackedF16),
             // OPERAND_INLINE_SPLIT_BARRIER_INT32
             None,
-            // OPERAND_KIMM32, OPERAND_KIMM16
-            Some(F32), Some(F16),
+            // OPERAND_KIMM32, OPERAND_KIMM16, OPERAND_KIMM64
+            Some(F32), Some(F16), Some(F64),
             // OPERAND_REG_INLINE_AC_
-            Some(I16), Some(I32), Some(Bf16), Some(F16), Some(F32), Some(F64),
-            Some(PackedI16), Some(PackedBf16), Some(PackedF16), Some(PackedI32), Some(PackedF32),
+            Some(I32), Some(F32), Some(F64),
         ];
         TYPES.get(usize::from(number.checked_sub(FIRST)?)).copied().flatten()
     }
@@ -79,9 +83,11 @@ impl ConstantType {
         operation: Operation,
         modifiers: &Modifiers,
         source: usize,
+        generation: Generation,
     ) -> ConstantType {
         let name = operation.name();
         match self {
+            ConstantType::SplatF16 if generation < Generation::Gfx11 => ConstantType::PackedF16,
             ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
             ConstantType::F16 if operation.is(Family::Mixed) => {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
@@ -104,6 +110,9 @@ impl ConstantType {
             (Value::Integer(integer), _) if is_wide => *integer as u64,
             (Value::Integer(integer), _) => u64::from(*integer as u32),
             (Value::Float(float), F16 | PackedF16) => f16::from_f64(*float).to_bits().into(),
+            (Value::Float(float), SplatF16) => {
+                u64::from(f16::from_f64(*float).to_bits()) * 0x1_0001
+            }
             // Cut off, not rounded: which matters to 1/(2 pi) only.
             (Value::Float(float), Bf16 | PackedBf16) => u64::from((*float as f32).to_bits() >> 16),
             (Value::Float(float), _) if is_wide => float.to_bits(),

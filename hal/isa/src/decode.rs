@@ -1,8 +1,8 @@
 //! Joins what LLVM's tables say of an instruction with what its printed form says.
 
 use crate::ffi::{Description, McOperand, flag};
-use crate::inst::{Encoding, Flags, Inst, Operand, Pc, Role, SdwaUnused, Value};
-use crate::text::{self, Printed};
+use crate::inst::{Encoding, Flags, Inst, Modifiers, Operand, Pc, Role, SdwaUnused, Value};
+use crate::text::{self, Half, Printed};
 use crate::{Class, ConstantType, Family, Generation, Opcode, Operation, Register, RegisterRange};
 
 /// The instruction that `description` describes.
@@ -66,12 +66,16 @@ pub(crate) fn inst(
         let printed = |range| printed.operands.iter().any(|o| o.value == Value::Register(range));
         reads.retain(|range| !range.first.is_per_lane() || printed(*range));
     }
-    let lds_size_in_m0 = generation < Generation::Gfx9 || printed.modifiers.gds;
-    if encoding == Encoding::Ds && !lds_size_in_m0 && !operation.is(Family::LdsThroughM0) {
-        // gfx9 dropped M0 as the limit of LDS; LLVM shares the description with gfx8.
-        reads.retain(|range| range.first != Register::M0);
+    let reads_m0 = printed.modifiers.gds || operation.is(Family::LdsThroughM0);
+    match encoding {
+        Encoding::Ds if reads_m0 => include(&mut reads, RegisterRange::new(Register::M0, 1)),
+        // gfx9 dropped M0 as the limit of LDS; LLVM shares descriptions between generations.
+        Encoding::Ds if generation >= Generation::Gfx9 => {
+            reads.retain(|range| range.first != Register::M0);
+        }
+        _ => {}
     }
-    let operands = operands(&mut printed, &description, operation);
+    let operands = operands(&mut printed, &description, operation, generation);
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
     if preserves || operation.keeps_destination(generation) {
         for operand in operands.iter().filter(|operand| operand.role == Role::Destination) {
@@ -142,6 +146,7 @@ fn operands(
     printed: &mut Printed,
     description: &Description,
     operation: Operation,
+    generation: Generation,
 ) -> Vec<Operand> {
     let vector = printed.mnemonic.starts_with("v_");
     let mut implicit_vcc = vector
@@ -159,6 +164,7 @@ fn operands(
     let mut sources = 0;
     let mut leading = true;
     let second_half = printed.second_half;
+    let mut halves = Halves::default();
     let with_role = |(index, operand): (usize, text::PrintedOperand)| {
         leading |= second_half == Some(index);
         let is_destination = leading
@@ -178,7 +184,9 @@ fn operands(
         let is_constant =
             matches!(operand.value, Value::Integer(_) | Value::Float(_) | Value::Literal(_));
         let described = if is_constant { constant_types.next() } else { None };
-        let constant = described.map(|described| described.of(operation, &modifiers, sources));
+        let constant =
+            described.map(|described| described.of(operation, &modifiers, sources, generation));
+        halves.note(operand.half, (!is_destination).then_some(sources));
         sources += usize::from(!is_destination);
         Operand {
             role: if is_destination { Role::Destination } else { Role::Source },
@@ -189,7 +197,50 @@ fn operands(
             sign_extend: operand.sign_extend,
         }
     };
-    std::mem::take(&mut printed.operands).into_iter().enumerate().map(with_role).collect()
+    let operands = std::mem::take(&mut printed.operands);
+    let operands = operands.into_iter().enumerate().map(with_role).collect();
+    halves.select(sources, printed.op_sel_entries, &mut printed.modifiers);
+    operands
+}
+
+/// Which halves of registers the names of 16-bit operands say (`v1.h`): LLVM prints them so from
+/// gfx11 on, where short forms have the half in the register's number and long ones in `op_sel`.
+#[derive(Default)]
+struct Halves {
+    /// A bit for each source that is a high half.
+    high_sources: u8,
+    /// A bit for each result that is a high half.
+    high_results: u8,
+    /// How many results are halves.
+    results: u8,
+}
+
+impl Halves {
+    /// An operand: a source of this number, or else a destination.
+    fn note(&mut self, half: Option<Half>, source: Option<usize>) {
+        let Some(half) = half else { return };
+        let is_high = u8::from(half == Half::High);
+        match source {
+            Some(number) => self.high_sources |= is_high << number,
+            None => {
+                self.high_results |= is_high << self.results;
+                self.results += 1;
+            }
+        }
+    }
+
+    /// Makes `op_sel` say the same, in which only scalar sources are left to what is printed.
+    fn select(self, sources: usize, op_sel_entries: u8, modifiers: &mut Modifiers) {
+        let Halves { high_sources, high_results, results } = self;
+        if high_sources == 0 && results == 0 {
+            return;
+        }
+        let printed = modifiers.op_sel.unwrap_or_default();
+        // The last bit that is printed is the result's, whatever sources without halves there are.
+        let of_sources = printed & ((1u8 << op_sel_entries.saturating_sub(results)) - 1);
+        let bits = of_sources | high_sources | high_results << sources;
+        modifiers.op_sel = Some(bits).filter(|bits| *bits != 0);
+    }
 }
 
 /// The types of the constants among the operands, in order. Immediates that no register could
@@ -246,7 +297,7 @@ fn printed_branch_offset(operands: &[Operand], encoding: Encoding) -> Option<i64
 }
 
 /// The format, from LLVM's `TSFlags` and, within FLAT, the name. The bits are those of LLVM
-/// 19's `SIInstrFlags`; a test pins each against known instructions.
+/// 22's `SIInstrFlags`; a test pins each against known instructions.
 fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
     /// Formats in the order in which they are tried: SDWA, DPP and VOP3 forms of an instruction
     /// carry the bit of its short form too.

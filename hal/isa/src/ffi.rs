@@ -111,7 +111,10 @@ pub(crate) enum McOperand {
     Use { register: RegisterRange, tied: bool, constant: Option<ConstantType> },
     /// Immediate; a constant if a register could stand in its place.
     Immediate { value: i64, constant: Option<ConstantType> },
-    /// No register, an expression, or a register this crate does not model.
+    /// A register that this crate does not model: those of other targets, which LLVM's disassembler
+    /// lets through (`v[254:257]`, `src_flat_scratch_base_lo` before gfx12.5).
+    Unknown,
+    /// No register, or an expression.
     Other,
 }
 
@@ -216,7 +219,7 @@ impl Session {
             0 => match self.range(raw.value as usize) {
                 Some(register) if raw.definition != 0 => McOperand::Definition(register),
                 Some(register) => McOperand::Use { register, tied: raw.tied != 0, constant },
-                None => McOperand::Other,
+                None => McOperand::Unknown,
             },
             1 => McOperand::Immediate { value: raw.value, constant },
             _ => McOperand::Other,

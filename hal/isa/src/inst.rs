@@ -202,7 +202,8 @@ pub struct Modifiers {
     pub clamp: bool,
     /// Result scaled.
     pub output_scale: OutputScale,
-    /// `op_sel`, bit i for source i, the bit after the last source for the destination.
+    /// `op_sel`, bit i for source i, the bit after the last source for the destination, the next one
+    /// for a second destination.
     pub op_sel: Option<u8>,
     /// `op_sel_hi`, bit i for source i.
     pub op_sel_hi: Option<u8>,

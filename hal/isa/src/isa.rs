@@ -1,6 +1,6 @@
 //! Decoding and assembling for one target.
 
-use crate::ffi::{self, Description, Session};
+use crate::ffi::{self, Description, McOperand, Session};
 use crate::inst::{Inst, Pc};
 use crate::{Generation, Setting, Target, decode, exact, source, unused};
 use std::ffi::CString;
@@ -43,7 +43,12 @@ impl Isa {
         if !target.wave_sizes().contains(&wave_size) {
             return Err(unsupported("it has no waves of this size"));
         }
-        let processor = CString::new(target.processor()).unwrap_or_default();
+        let processor = match target.processor() {
+            // Never sold, and dropped by LLVM 20; their instructions are those of gfx942.
+            "gfx940" | "gfx941" => "gfx942",
+            own => own,
+        };
+        let processor = CString::new(processor).unwrap_or_default();
         let features = CString::new(features(target, wave_size)).unwrap_or_default();
         let session = Session::open(&processor, &features)
             .ok_or_else(|| unsupported("the LLVM at hand was built without it"))?;
@@ -91,10 +96,10 @@ impl Isa {
 
     /// What LLVM says of an instruction, unused fields cleared if it refuses them.
     fn describe(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
-        // LLVM's disassembler is lenient: where a field holds a register or a value that the
-        // operation does not take, it decodes all the same and prints a comment about it.
         let describe = |bytes: &[u8]| {
-            self.session.decode(bytes, pc).filter(|description| !description.text.contains("/*"))
+            let mut description = self.session.decode(bytes, pc)?;
+            description.text = without_comment(description.text)?;
+            (!description.operands.contains(&McOperand::Unknown)).then_some(description)
         };
         let without = || unused::without(bytes, self.target.generation(), describe);
         describe(bytes).or_else(without)
@@ -155,6 +160,20 @@ impl Isa {
     }
 }
 
+/// The text of an instruction without LLVM's comment on what LLVM's compiler does not write but
+/// hardware executes; `None` with another comment. LLVM's disassembler is lenient: where a field
+/// holds a register or a value that the operation does not take, it decodes all the same and prints
+/// a comment about it.
+fn without_comment(text: String) -> Option<String> {
+    /// LLVM up to 21 compiled code with M0 as the result of `v_readfirstlane_b32` and the like.
+    const TO_M0: &str = " m0/*Invalid register, operand has 'SReg_32_XM0' register class*/, v";
+    let text = match text.contains("/*") {
+        true => text.replace(TO_M0, " m0, v"),
+        false => text,
+    };
+    (!text.contains("/*")).then_some(text)
+}
+
 fn features(target: &Target, wave_size: u8) -> String {
     let mut features = String::new();
     for (name, setting) in [("xnack", target.xnack), ("sramecc", target.sramecc)] {
@@ -163,6 +182,10 @@ fn features(target: &Target, wave_size: u8) -> String {
             Setting::On => _ = write!(features, "+{name},"),
             Setting::Off => _ = write!(features, "-{name},"),
         }
+    }
+    if target.generation() >= Generation::Gfx11 {
+        // 16-bit operands are halves of registers; without it LLVM decodes low halves alone.
+        features.push_str("+real-true16,");
     }
     if target.wave_sizes().len() > 1 {
         let other = 96 - wave_size;
@@ -194,7 +217,7 @@ pub enum DecodeError {
     },
     /// LLVM decodes no instruction of the target here. The hardware may have one.
     #[error(
-        "{pc}: not decoded: LLVM 19 has no instruction of {processor} that begins with {}",
+        "{pc}: not decoded: LLVM 22 has no instruction of {processor} that begins with {}",
         hexadecimal(.words)
     )]
     NotDecoded {
@@ -206,7 +229,7 @@ pub enum DecodeError {
         words: Vec<u32>,
     },
     /// LLVM decodes the instruction, but leaves out which halves of registers it reads or writes.
-    #[error("{pc}: not decoded exactly: LLVM 19 leaves out op_sel, which is set, of `{text}`")]
+    #[error("{pc}: not decoded exactly: LLVM 22 leaves out op_sel, which is set, of `{text}`")]
     NotExact {
         /// Where.
         pc: Pc,

@@ -1,4 +1,22 @@
 //! What an AMDGPU instruction is: targets, registers, decoding and assembling.
+//!
+//! # What is LLVM's
+//!
+//! LLVM decodes and assembles, through the C++ of `shim/mc.cpp`. What is taken from its tables by
+//! number or by name, because the headers that define it are not installed, stands in one place each,
+//! and tests pin it against known instructions:
+//!
+//! - the bits of `TSFlags` that say the format (`decode.rs`);
+//! - the numbers of operand types (`constant.rs`, and two of them in the shim);
+//! - names of registers and their suffixes by generation (`mc_register.rs`);
+//! - what printed text looks like (`text.rs`).
+//!
+//! For another LLVM the version changes in `Cargo.toml` (`llvm-sys`), `build.rs`, `dependencies.sh` and
+//! where programs are named (`llc-22`). From 19 to 22 the operand types were renumbered, processors
+//! that were never sold went, and the tests of this crate found the rest: the disassembler crashes where
+//! a literal lies beyond what it may look at (the shim lets it look at more), 16-bit operands are named
+//! as halves of registers, literals that look like constants are printed as `lit(...)`, `M0` as the
+//! result of `v_readfirstlane_b32` is called invalid, and hazards were added.
 
 mod canonical;
 pub mod clause;

@@ -61,7 +61,10 @@ pub(crate) fn range_of(name: &str) -> Option<RegisterRange> {
         "TTMP" => Register::Ttmp(Ttmp(number)),
         _ => return None,
     };
-    Some(RegisterRange::new(first, u8::try_from(parts.len()).ok()?))
+    // What LLVM's disassembler reads beyond the last register is not one of them.
+    let last = u8::try_from(parts.len() - 1).ok()?;
+    number.checked_add(last)?;
+    Some(RegisterRange::new(first, last + 1))
 }
 
 #[cfg(test)]
@@ -85,6 +88,7 @@ mod tests {
         ] {
             assert_eq!(range_of(name).map(|range| range.to_string()).as_deref(), Some(text));
         }
+        assert_eq!(range_of("VGPR254_VGPR255_VGPR256"), None);
         assert_eq!(range_of("PC_REG"), None);
         assert_eq!(range_of("TBA_LO"), None);
     }

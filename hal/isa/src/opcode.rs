@@ -183,6 +183,8 @@ families! {
     Mixed = [Prefix("v_fma_mix"), Prefix("v_mad_mix")],
     /// `v_dot`.
     Dot = [Prefix("v_dot")],
+    /// `v_dot4`, `v_dot8`: of integers of a byte and less, all in one register.
+    DotOfBytes = [Prefix("v_dot4"), Prefix("v_dot8")],
     /// What LLVM marks as `TRANS`.
     Transcendental = [
         Prefix("v_rcp_"),

@@ -15,6 +15,15 @@ pub(crate) struct Printed {
     /// Index of the first operand of the second half of a dual instruction.
     pub second_half: Option<usize>,
     pub modifiers: Modifiers,
+    /// How many operands `op_sel` has a bit for.
+    pub op_sel_entries: u8,
+}
+
+/// Half a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    Low,
+    High,
 }
 
 #[derive(Debug, PartialEq)]
@@ -23,6 +32,8 @@ pub(crate) struct PrintedOperand {
     pub negate: bool,
     pub absolute: bool,
     pub sign_extend: bool,
+    /// The half of the register that it is, where the name says one.
+    pub half: Option<Half>,
 }
 
 /// Splits and parses `text`. `symbolic`: the format has no modifiers, so that what stands
@@ -58,6 +69,9 @@ fn parse_segment(segment: &str, printed: &mut Printed) {
             value => value == Value::Off,
         };
         if is_modifier(word) || (index > 0 && !is_operand) {
+            if let Some(list) = word.strip_prefix("op_sel:") {
+                printed.op_sel_entries = list.split(',').count() as u8;
+            }
             modifier(word, &mut printed.modifiers);
         } else if let Some(list) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
             // Addresses of image instructions that lie in scattered registers.
@@ -90,8 +104,13 @@ fn is_modifier(word: &str) -> bool {
 }
 
 fn operand(word: &str) -> PrintedOperand {
-    let mut operand =
-        PrintedOperand { value: Value::Off, negate: false, absolute: false, sign_extend: false };
+    let mut operand = PrintedOperand {
+        value: Value::Off,
+        negate: false,
+        absolute: false,
+        sign_extend: false,
+        half: None,
+    };
     let mut rest = word;
     loop {
         let negative_number = || rest[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -111,6 +130,11 @@ fn operand(word: &str) -> PrintedOperand {
             break;
         }
     }
+    (rest, operand.half) = match (rest.strip_suffix(".l"), rest.strip_suffix(".h")) {
+        (Some(register), _) => (register, Some(Half::Low)),
+        (_, Some(register)) => (register, Some(Half::High)),
+        _ => (rest, None),
+    };
     operand.value = value(rest);
     operand
 }
@@ -127,7 +151,9 @@ pub(crate) fn value(word: &str) -> Value {
     if let Some(range) = register(word) {
         return Value::Register(range);
     }
-    if let Some(digits) = word.strip_prefix("0x") {
+    // LLVM says so where a constant would have the same bits.
+    let literal = enclosed(word, "lit(", ")").unwrap_or(word);
+    if let Some(digits) = literal.strip_prefix("0x") {
         // A 64-bit operation extends its 32-bit literal; the low half is what is encoded.
         if let Ok(bits) = u64::from_str_radix(digits, 16) {
             return Value::Literal(bits as u32);
@@ -156,8 +182,6 @@ pub(crate) const INVERSE_TWO_PI_BITS: u64 = 0x3fc4_5f30_6dc9_c882;
 
 /// The register or range that `word` names.
 fn register(word: &str) -> Option<RegisterRange> {
-    // Halves of 16-bit operands: the register is named, which half is in op_sel.
-    let word = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
     let pair = match word {
         "vcc" => Some(Register::VccLo),
         "exec" => Some(Register::ExecLo),

@@ -1,4 +1,4 @@
-//! Fields that an operation does not use. The hardware ignores what they hold; LLVM 19's
+//! Fields that an operation does not use. The hardware ignores what they hold; LLVM 22's
 //! disassembler wants zeros. Compilers leave other values there: LLVM since 20 writes the inline
 //! constant zero, 0x80, into unused sources of VOP3 from gfx10 on.
 //!

@@ -1,7 +1,7 @@
 //! Decode, print, assemble: the same bytes, on texts and on random words.
 
 use crate::common::isa;
-use flipwave_isa::{DecodeError, Encoding, Inst, Isa, Pc, Role, Value};
+use flipwave_isa::{ConstantType, DecodeError, Encoding, Inst, Isa, Operand, Pc, Role, Value};
 use std::collections::BTreeMap;
 
 /// Each line of the corpus, with its bytes after one assembly.
@@ -96,6 +96,14 @@ fn random_round_trip(isa: &Isa, step: usize) -> Counts {
         check_registers(&inst);
         if inst.encoding == Encoding::Export {
             // LLVM prints the sources of compressed exports in a way it reads differently.
+            continue;
+        }
+        let is_splat = |operand: &Operand| {
+            operand.constant == Some(ConstantType::SplatF16)
+                && matches!(operand.value, Value::Float(_))
+        };
+        if inst.operands.iter().any(is_splat) {
+            // LLVM prints the constant, and reads it as a literal of the low half alone.
             continue;
         }
         match isa.assemble(&inst.text) {

@@ -11,7 +11,7 @@ pub fn compile(text: &str) -> Result<CodeObject, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (source, object) = (folder.path().join("kernel.cl"), folder.path().join("kernel.co"));
     std::fs::write(&source, text)?;
-    let status = Command::new("clang-19")
+    let status = Command::new("clang-22")
         .args(["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib", "-O3", "-o"])
         .args([&object, &source])
         .status()?;

@@ -37,9 +37,9 @@ const OPTIONS: [&str; 18] = [
     "-fno-caret-diagnostics",
 ];
 
-/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-19` in PATH.
+/// The compiler, which also links: `FLIPWAVE_CLANG`, or `clang-22` in PATH.
 pub fn clang_path() -> PathBuf {
-    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-19".into()))
+    PathBuf::from(std::env::var_os("FLIPWAVE_CLANG").unwrap_or("clang-22".into()))
 }
 
 /// The compiler's own words for its version. It is asked once in the life of a process.
@@ -89,6 +89,7 @@ impl Clang {
             let wide = if wave_size == 64 { "" } else { "no-" };
             options.push(format!("-m{wide}wavefrontsize64").into());
         }
+        options.push(format!("-DFLIPWAVE_LANES={wave_size}").into());
         options
     }
 

@@ -110,7 +110,7 @@ pub struct HookCompiler {
 type ReadSources = HashMap<(Source, String, u8), HookSource>;
 
 impl HookCompiler {
-    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-19` in PATH) and the folder of what was compiled
+    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-22` in PATH) and the folder of what was compiled
     /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub enum HookError {
     },
     /// No compiler.
     #[error(
-        "cannot run the compiler `{}`: {reason}; install Debian's package clang-19, or set \
+        "cannot run the compiler `{}`: {reason}; install Debian's package clang-22, or set \
          FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]

@@ -17,7 +17,7 @@ pub const WORDS: usize = 2 * 4 * 128;
 /// Compiles a file of `tests/kernels` for a processor.
 pub fn compile(file: &str, processor: &str, options: &[&str]) -> CodeObject {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(file);
-    let clang = std::env::var("FLIPWAVE_CLANG").unwrap_or("clang-19".into());
+    let clang = std::env::var("FLIPWAVE_CLANG").unwrap_or("clang-22".into());
     let output = Command::new(clang)
         .args(["--target=amdgcn-amd-amdhsa", "-xcl", "-cl-std=CL2.0", "-nogpulib", "-O2"])
         .args(["-mcode-object-version=5", &format!("-mcpu={processor}")])

@@ -127,10 +127,10 @@ impl Writer {
                 let operator = self.one_of(&["+", "-", "*", "*", "/"]);
                 let b = operand(self);
                 match operator {
-                    // LLVM 19 takes what is subtracted from zero for a negation, which it is not
+                    // LLVM 22 takes what is subtracted from zero for a negation, which it is not
                     // if it is zero.
                     "-" if is_constant(&a, name) => format!("({b} - {a})"),
-                    // LLVM 19 divides halves by a reciprocal of single precision, which does not
+                    // LLVM 22 divides halves by a reciprocal of single precision, which does not
                     // always round to the right one.
                     "/" if of == Half => format!("({a} * {b})"),
                     _ => format!("({a} {operator} {b})"),

@@ -8,7 +8,7 @@ use super::{LEVELS, compare, host_output};
 const REPORT_WORDS: usize = 1024;
 const GLOBALS_BYTES: usize = 65536;
 
-/// LLVM 19 takes unsigned numbers that are extended from a sign for short ones, and divides them
+/// LLVM 22 takes unsigned numbers that are extended from a sign for short ones, and divides them
 /// in single precision, wrongly: 0xfffffff0 / 0xffffffff becomes 1 (seed 1181 at -O1).
 const NO_SHORT_DIVISIONS: [&str; 2] = ["-mllvm", "-amdgpu-codegenprepare-disable-idiv-expansion"];
 

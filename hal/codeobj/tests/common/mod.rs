@@ -1,4 +1,4 @@
-//! Compiles test kernels with clang-19 and runs LLVM's own readers on them.
+//! Compiles test kernels with clang-22 and runs LLVM's own readers on them.
 
 pub mod change;
 
@@ -21,7 +21,7 @@ pub fn source(name: &str) -> PathBuf {
 pub fn run(command: &mut Command) -> String {
     let output = command
         .output()
-        .unwrap_or_else(|error| panic!("{command:?} cannot be started ({error}): install LLVM 19"));
+        .unwrap_or_else(|error| panic!("{command:?} cannot be started ({error}): install LLVM 22"));
     assert!(
         output.status.success(),
         "{command:?} failed: {}",
@@ -30,7 +30,7 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A program of LLVM 19, by its name without version.
+/// A program of LLVM 22, by its name without version.
 pub fn llvm(program: &str) -> Command {
     Command::new(format!("{program}-19"))
 }

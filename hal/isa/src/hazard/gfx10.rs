@@ -36,7 +36,7 @@ pub(super) const PERMLANE_BEHIND_COMPARE: &[Hazard] = &[
 
 #[rustfmt::skip]
 const SCALAR_WRITE_BEHIND_MEMORY: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr 0xffe3".into(), &[
+    mitigated(|_| "s_waitcnt_depctr depctr_vm_vsrc(0)".into(), &[
             End { group: VALU, count: 1 },
             End { group: WAITS_FOR_ALL, count: 1 },
             End { group: VM_VSRC_0, count: 1 },
@@ -54,7 +54,7 @@ const VECTOR_WRITE_BEHIND_SMEM: &[Hazard] = &[
 
 #[rustfmt::skip]
 const EXEC_WRITE_BEHIND_READ: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr 0xfffe".into(), &[
+    mitigated(|_| "s_waitcnt_depctr depctr_sa_sdst(0)".into(), &[
             End { group: VALU_WRITES_SCALAR, count: 1 },
             End { group: SA_SDST_0, count: 1 },
         ],

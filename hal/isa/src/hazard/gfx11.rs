@@ -29,7 +29,7 @@ pub(super) const GFX11_5_WAVE64: &[&[Hazard]] =
 
 #[rustfmt::skip]
 const TRANS_RESULT: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr 0xfff".into(), &[
+    mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[
             End { group: MEMORY_OR_EXPORT, count: 1 },
             End { group: VA_VDST_0, count: 1 },
             End { group: VALU, count: 6 },

@@ -101,6 +101,8 @@ const GFX940_TRANS: &[Hazard] = &[
 const GFX940_PART: &[Hazard] = &[
     hazard(1, "VALU writes a part of a VGPR or is packed, VALU reads the VGPR",
         side(WRITES_PART, Part::VectorsWritten), side(VALU, Part::VectorsRead), Meeting::Overlap),
+    hazard(1, "VALU writes a part of a VGPR, VALU overwrites it",
+        side(WRITES_PART_NOT_PACKED, Part::VectorsWritten), side(VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
 /// What MFMA reads of the VALU's.

@@ -63,6 +63,10 @@ pub(super) const NOT_TRANS: Group =
     group("VALU that is not transcendental", |inst| is_valu(inst) && !is_trans(inst));
 pub(super) const WRITES_PART: Group =
     group("VALU that writes a part of a register, or is packed", writes_part);
+pub(super) const WRITES_PART_NOT_PACKED: Group =
+    group("VALU that writes a part of a register", |inst| {
+        inst.encoding != Encoding::Vop3p && writes_part(inst)
+    });
 pub(super) const LANE_READ: Group = group("v_readlane or v_readfirstlane", reads_lane);
 pub(super) const SINGLE_LANE: Group = group("v_readlane, v_readfirstlane or v_writelane", |inst| {
     reads_lane(inst) || inst.operation.opcode() == Opcode::VWritelane
@@ -117,8 +121,7 @@ pub(super) const READS_MASK: Group = group("VALU that reads a scalar register as
             | Opcode::VDivFmas
     )
 });
-pub(super) const LDS_OR_SEGMENT: Group =
-    group("LDS, or VMEM other than flat", |inst| is_lds(inst) || is_segment(inst));
+pub(super) const LDS_OR_VMEM: Group = group("LDS or VMEM", |inst| is_lds(inst) || is_vmem(inst));
 pub(super) const WAITS_FOR_STORES: Group = group("s_waitcnt_vscnt null, 0", |inst| {
     inst.operation.opcode() == Opcode::SWaitcntVscnt
         && inst.immediate == Some(0)
@@ -162,6 +165,10 @@ pub(super) const VA_VDST_0: Group =
     group("s_waitcnt_depctr depctr_va_vdst(0)", |inst| depctr(inst, 12, 0b1111) == Some(0));
 pub(super) const SA_SDST_0: Group =
     group("s_waitcnt_depctr depctr_sa_sdst(0)", |inst| depctr(inst, 0, 1) == Some(0));
+pub(super) const VA_SDST_0: Group =
+    group("s_waitcnt_depctr depctr_va_sdst(0)", |inst| depctr(inst, 9, 0b111) == Some(0));
+pub(super) const VA_VCC_0: Group =
+    group("s_waitcnt_depctr depctr_va_vcc(0)", |inst| depctr(inst, 1, 1) == Some(0));
 pub(super) const NOT_NOP: Group =
     group("an instruction other than s_nop", |inst| inst.operation.opcode() != Opcode::SNop);
 pub(super) const DEALLOCATES: Group = group("s_sendmsg MSG_DEALLOC_VGPRS", |inst| {
@@ -185,10 +192,6 @@ pub(super) fn is_lds(inst: &Inst) -> bool {
 }
 
 /// Vector memory that cannot be LDS.
-pub(super) fn is_segment(inst: &Inst) -> bool {
-    is_vmem(inst) && inst.encoding != Encoding::Flat
-}
-
 fn ends_behind_smem(inst: &Inst) -> bool {
     match inst.operation.opcode() {
         // Bits 13:8 of gfx10.
@@ -227,7 +230,9 @@ fn writes_part(inst: &Inst) -> bool {
     let selects = match (sdwa, inst.encoding) {
         (Some(sdwa), _) => sdwa.destination != SdwaSelect::Dword,
         (None, Encoding::Vop3p) => {
-            let has_halves = !inst.operation.is(Family::AccVgprMove);
+            let has_halves = ![Family::AccVgprMove, Family::DotOfBytes]
+                .into_iter()
+                .any(|family| inst.operation.is(family));
             inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|own| own & 1 != 0)
         }
         (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),

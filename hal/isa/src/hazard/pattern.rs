@@ -8,7 +8,7 @@ use crate::{Inst, Register, RegisterRange};
 /// instruction reads.
 #[rustfmt::skip]
 pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr 0xfff".into(), &[],
+    mitigated(|_| "s_waitcnt_depctr depctr_va_vdst(0)".into(), &[],
         "VALU writes a VGPR, SALU writes EXEC, VALU writes another VGPR, VALU reads both",
         side(VALU, Part::Nothing), side(VALU, Part::Nothing), Meeting::Pattern(partial_forwarding)),
 ];
@@ -17,9 +17,15 @@ pub(super) const PARTIAL_FORWARDING: &[Hazard] = &[
 /// anything reads it or not.
 #[rustfmt::skip]
 pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
-    mitigated(|_| "s_waitcnt_depctr 0xfffe".into(), &[],
+    mitigated(|_| "s_waitcnt_depctr depctr_sa_sdst(0)".into(), &[],
         "VALU reads a scalar register as a mask, SALU overwrites it, an instruction reads that",
-        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten)),
+        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_salu)),
+    mitigated(|_| "s_waitcnt_depctr depctr_va_sdst(0)".into(), &[],
+        "VALU reads a scalar register as a mask, VALU overwrites it, an instruction reads that",
+        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(mask_overwritten_by_valu)),
+    mitigated(|_| "s_waitcnt_depctr depctr_va_vcc(0)".into(), &[],
+        "VALU reads VCC as a mask, VALU overwrites it, an instruction reads that",
+        side(READS_MASK, Part::Nothing), side(READS_SCALAR, Part::Nothing), Meeting::Pattern(vcc_overwritten_by_valu)),
 ];
 
 /// gfx1010 to gfx1013.
@@ -27,7 +33,7 @@ pub(super) const MASK_OVERWRITTEN: &[Hazard] = &[
 pub(super) const LDS_BRANCH_MEMORY: &[Hazard] = &[
     mitigated(|_| "s_waitcnt_vscnt null, 0x0".into(), &[],
         "LDS, a branch and vector memory follow each other, or vector memory, a branch and LDS",
-        side(LDS_OR_SEGMENT, Part::Nothing), side(LDS_OR_SEGMENT, Part::Nothing), Meeting::Pattern(lds_branch_memory)),
+        side(LDS_OR_VMEM, Part::Nothing), side(LDS_OR_VMEM, Part::Nothing), Meeting::Pattern(lds_branch_memory)),
 ];
 
 type Found = Option<(usize, Vec<RegisterRange>)>;
@@ -99,7 +105,32 @@ fn partial_forwarding(before: &[Preceding<'_>], inst: &Inst) -> Found {
     None
 }
 
-fn mask_overwritten(before: &[Preceding<'_>], inst: &Inst) -> Found {
+fn mask_overwritten_by_salu(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    mask_overwritten(before, inst, is_salu, |_| true, SA_SDST_0)
+}
+
+fn mask_overwritten_by_valu(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    mask_overwritten(before, inst, is_valu, |register| !is_vcc(register), VA_SDST_0)
+}
+
+fn vcc_overwritten_by_valu(before: &[Preceding<'_>], inst: &Inst) -> Found {
+    mask_overwritten(before, inst, is_valu, is_vcc, VA_VCC_0)
+}
+
+fn is_vcc(register: Register) -> bool {
+    matches!(register, Register::VccLo | Register::VccHi)
+}
+
+/// A mask that is read, then overwritten by an instruction for which `overwrites` holds in a register
+/// for which `concerns` holds, and then read by `inst` without a `wait` in between. A register that
+/// is written more than once since its mask was read has had its wait after the first write.
+fn mask_overwritten(
+    before: &[Preceding<'_>],
+    inst: &Inst,
+    overwrites: fn(&Inst) -> bool,
+    concerns: fn(Register) -> bool,
+    wait: Group,
+) -> Found {
     let is_harmless = |range: &RegisterRange| {
         range.first.is_per_lane()
             || matches!(
@@ -107,41 +138,31 @@ fn mask_overwritten(before: &[Preceding<'_>], inst: &Inst) -> Found {
                 Register::ExecLo | Register::ExecHi | Register::M0 | Register::Scc | Register::Mode
             )
     };
+    let waited = before.iter().position(|own| wait.contains(own.inst));
+    let recent = &before[..waited.unwrap_or(before.len())];
     for read in inst.reads.iter().filter(|range| !is_harmless(range)) {
-        let overwritten = |own: &Inst| {
-            let mut written = Part::ScalarDestinations.registers(own).into_iter();
-            written.find(|range| is_salu(own) && range.overlaps(*read))
+        let written = |own: &Inst| -> Vec<RegisterRange> {
+            let written = Part::ScalarsWritten.registers(own).into_iter();
+            written.filter(|range| range.overlaps(*read)).collect()
         };
-        let waited = before.iter().position(|own| SA_SDST_0.contains(own.inst));
-        let recent = &before[..waited.unwrap_or(before.len())];
-        let write = recent
-            .iter()
-            .enumerate()
-            .find_map(|(index, own)| Some((index, overwritten(own.inst)?)));
-        let Some((write, register)) = write else { continue };
-        for (index, own) in recent.iter().enumerate().skip(write + 1) {
-            let mut masks = Part::Mask.registers(own.inst).into_iter();
-            if READS_MASK.contains(own.inst) && masks.any(|mask| mask.overlaps(register)) {
+        let write = recent.iter().position(|own| !written(own.inst).is_empty());
+        let Some(write) = write.filter(|write| overwrites(recent[*write].inst)) else { continue };
+        let mut registers: Vec<Register> = written(recent[write].inst)
+            .into_iter()
+            .flat_map(|range| (0..range.words).filter_map(move |word| range.first.offset(word)))
+            .filter(|register| concerns(*register))
+            .collect();
+        for (index, own) in before.iter().enumerate().skip(write + 1) {
+            let masks = Part::Mask.registers(own.inst);
+            let is_read = |register: &Register| masks.iter().any(|mask| mask.contains(*register));
+            if READS_MASK.contains(own.inst) && registers.iter().any(is_read) {
                 return Some((index, vec![*read]));
             }
-            if reads_scalar_or_literal(own.inst) {
-                break;
-            }
+            let written = Part::ScalarsWritten.registers(own.inst);
+            registers.retain(|register| !written.iter().any(|range| range.contains(*register)));
         }
     }
     None
-}
-
-/// A vector operation that reads a scalar register other than EXEC, or a literal: it waits for
-/// those before it.
-fn reads_scalar_or_literal(inst: &Inst) -> bool {
-    let has_literal =
-        || inst.sources().any(|source| matches!(source.value, crate::Value::Literal(_)));
-    let reads_scalar = || {
-        let read = Part::ScalarSources.registers(inst);
-        read.iter().any(|range| !matches!(range.first, Register::ExecLo | Register::ExecHi))
-    };
-    is_valu(inst) && (has_literal() || reads_scalar())
 }
 
 fn lds_branch_memory(before: &[Preceding<'_>], inst: &Inst) -> Found {
@@ -150,7 +171,7 @@ fn lds_branch_memory(before: &[Preceding<'_>], inst: &Inst) -> Found {
         if own.inst.flags.branch {
             let earlier = before.iter().enumerate().skip(index + 1);
             for (trigger, other) in earlier {
-                if LDS_OR_SEGMENT.contains(other.inst) {
+                if LDS_OR_VMEM.contains(other.inst) {
                     if is_lds(other.inst) != is_lds(inst) {
                         return Some((trigger, Vec::new()));
                     }
@@ -161,7 +182,7 @@ fn lds_branch_memory(before: &[Preceding<'_>], inst: &Inst) -> Found {
                 }
             }
         }
-        if LDS_OR_SEGMENT.contains(own.inst) || ends(own.inst) {
+        if LDS_OR_VMEM.contains(own.inst) || ends(own.inst) {
             return None;
         }
     }

@@ -233,7 +233,7 @@ v_trunc_f16_e64 v51, s0
 v_dot2_f32_f16 v239, s13, -10, s32 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_lo:[1,1,0] neg_hi:[1,1,1] clamp
 v_dot2_i32_i16 v60, v104, s8, s4 op_sel:[0,1,1] op_sel_hi:[0,0,0] neg_lo:[1,0,0] neg_hi:[1,1,1] clamp
 v_dot2_u32_u16 v245, 64, s0, s0 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_hi:[0,0,1]
-v_dot4_i32_i8 v202, s72, 16, v33 op_sel:[1,0,1] op_sel_hi:[0,0,1] neg_lo:[1,0,1] neg_hi:[1,0,1]
+v_dot4_i32_i8 v202, s72, 16, v33 neg_lo:[1,0,1] neg_hi:[1,0,1]
 v_fma_mixlo_f16 v51, |s74|, v128, |s8| op_sel:[1,0,0] op_sel_hi:[0,0,1]
 
 ; Vopc Valu

@@ -69,7 +69,6 @@ buffer_atomic_dec_u32 v76, v16, s[80:83], s2 offen offset:296
 buffer_atomic_max_i64 v[2:3], off, s[28:31], s0 offset:241
 buffer_atomic_min_u32 v64, v162, s[100:103], s3 idxen offset:411
 buffer_load_d16_format_x v40, v145, s[8:11], s0 idxen offset:7
-buffer_load_lds_format_x off, s[0:3], s0 offset:14
 buffer_load_d16_hi_b16 v[0:1], v16, s[80:83], s0 offen offset:3653 glc slc dlc tfe
 buffer_store_b64 v[0:1], v41, s[8:11], s10 offen offset:2939 glc
 buffer_store_format_xy v[100:101], v0, s[16:19], s0 idxen offset:823 slc
@@ -213,7 +212,7 @@ v_cvt_u32_f32_e64 v62, s0
 v_div_scale_f64 v[234:235], s2, s[76:77], s[0:1], s[0:1]
 v_floor_f32_e64 v232, s0
 v_fract_f16_e64 v194, s0
-v_ldexp_f16_e64 v21, |s70|, |s0|
+v_ldexp_f16_e64 v21, |s70|, s0
 v_lshlrev_b32_e64 v183, s0, s0
 v_mad_u32_u24 v46, s80, v129, s57
 v_max_f32_e64 v242, |64|, s50
@@ -232,8 +231,8 @@ v_xnor_b32_e64 v131, s43, s48
 ; Vop3p Valu
 v_dot2_f32_bf16 v15, 32, s32, s21 op_sel:[1,0,1] op_sel_hi:[0,0,1] neg_lo:[0,1,0] neg_hi:[1,1,0]
 v_dot2_f32_f16 v239, s13, -10, s32 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_lo:[1,1,0] neg_hi:[1,1,1] clamp
-v_dot4_i32_iu8 v202, s72, 16, v33 op_sel:[1,0,1] op_sel_hi:[0,0,1] neg_lo:[1,0,1] neg_hi:[1,0,1]
-v_dot4_u32_u8 v245, s91, v136, s0 op_sel_hi:[0,0,0] neg_hi:[0,1,1]
+v_dot4_i32_iu8 v202, s72, 16, v33 neg_lo:[1,0,1] neg_hi:[1,0,1]
+v_dot4_u32_u8 v245, s91, v136, s0 neg_hi:[0,1,1]
 v_pk_fma_f16 v85, s67, 33, s64 op_sel:[1,0,1] op_sel_hi:[1,0,1] neg_hi:[1,1,0] clamp
 
 ; Vopc Valu

@@ -46,7 +46,7 @@ image_sample_c_d_cl v[0:1], [v149, v45, v113, v[200:203]], s[0:7], s[0:3] dmask:
 image_sample_d_o v[163:164], [v163, v181, v153, v[232:235]], s[0:7], s[0:3] dmask:0x3 dim:SQ_RSRC_IMG_CUBE unorm scope:SCOPE_SYS a16 tfe d16
 
 ; Smem Smem
-s_buffer_load_b32 s6, s[76:79], s0 offset:-0x6fedfc th:TH_LOAD_BYPASS scope:SCOPE_SYS
+s_buffer_load_b32 s6, s[76:79], s0 offset:0x6fedfc th:TH_LOAD_BYPASS scope:SCOPE_SYS
 s_buffer_load_b96 s[12:14], s[0:3], s0 offset:0x80 th:TH_LOAD_HT scope:SCOPE_SYS
 s_buffer_load_i8 s5, s[60:63], s0 offset:0x26a1 th:TH_LOAD_BYPASS scope:SCOPE_SYS
 s_buffer_load_i16 s51, s[56:59], s0 offset:0x4800e0 th:TH_LOAD_NT scope:SCOPE_SE
@@ -141,7 +141,7 @@ v_ceil_f32_e32 v198, null
 v_ceil_f64_e32 v[68:69], 28
 v_cvt_f32_f16_e32 v153, vcc_hi
 v_cvt_f64_i32_e32 v[13:14], vcc_hi
-v_cvt_pk_f32_bf8_e32 v[248:249], v220
+v_cvt_pk_f32_bf8_e32 v[248:249], v92.l
 v_cls_i32_e32 v116, v198
 v_frexp_exp_i16_f16_e32 v80, v55
 v_movreld_b32_e32 v132, vcc_hi
@@ -179,7 +179,7 @@ v_cvt_pk_u16_f32 v192, s0, s0
 v_cvt_sr_bf8_f32 v237, s0, s0
 v_div_fmas_f32 v66, v8, 24, s64
 v_clz_i32_u32_e64 v252, s0
-v_fmac_f16_e64 v253, s66, s0 op_sel:[1,0,0,0]
+v_fmac_f16_e64 v253.l, s66, s0 op_sel:[1,0,0]
 v_frexp_mant_f32_e64 v166, s0
 v_lshl_or_b32 v34, s0, s0, s0
 v_mad_u16 v139, s0, s0, s0
@@ -201,8 +201,8 @@ v_trunc_f16_e64 v51, s0
 ; Vop3p Valu
 v_dot2_f32_bf16 v15, 32, s32, s21 op_sel:[1,0,1] op_sel_hi:[0,0,1] neg_lo:[0,1,0] neg_hi:[1,1,0]
 v_dot2_f32_f16 v239, s13, -10, s32 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_lo:[1,1,0] neg_hi:[1,1,1] clamp
-v_dot4_i32_iu8 v202, s72, 16, v33 op_sel:[1,0,1] op_sel_hi:[0,0,1] neg_lo:[1,0,1] neg_hi:[1,0,1]
-v_dot4_u32_u8 v245, s91, v136, s0 op_sel_hi:[0,0,0] neg_hi:[0,1,1]
+v_dot4_i32_iu8 v202, s72, 16, v33 neg_lo:[1,0,1] neg_hi:[1,0,1]
+v_dot4_u32_u8 v245, s91, v136, s0 neg_hi:[0,1,1]
 v_pk_fma_f16 v85, s67, 33, s64 op_sel:[1,0,1] op_sel_hi:[1,0,1] neg_hi:[1,1,0] clamp
 
 ; Vopc Valu

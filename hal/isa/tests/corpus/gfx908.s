@@ -244,7 +244,7 @@ v_trunc_f16_e64 v60, s0
 v_dot2_f32_f16 v172, 32, 0, s27 op_sel:[0,1,1] op_sel_hi:[1,0,1] clamp
 v_dot2_i32_i16 v35, v139, s0, v1 op_sel:[1,1,1] op_sel_hi:[0,0,1] neg_lo:[0,1,0] neg_hi:[1,1,0]
 v_dot2_u32_u16 v44, 16, s0, s0 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_hi:[1,0,1]
-v_dot4_i32_i8 v225, v34, v164, s0 op_sel_hi:[0,0,0] neg_hi:[1,0,1]
+v_dot4_i32_i8 v225, v34, v164, s0 neg_hi:[1,0,1]
 v_fma_mixlo_f16 v233, |s0|, |s0|, |s0|
 
 ; Vopc Valu

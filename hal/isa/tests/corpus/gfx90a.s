@@ -24,7 +24,7 @@ v_cmp_class_f32_sdwa vcc, v0, v1 src0_sel:DWORD src1_sel:BYTE_2
 ds_swizzle_b32 v0, v1 offset:swizzle(BROADCAST,4,1)
 ds_swizzle_b32 v0, v1 offset:swizzle(QUAD_PERM,0,1,2,3)
 ds_swizzle_b32 v0, v1 offset:swizzle(SWAP,16)
-ds_swizzle_b32 v0, v1 offset:65535
+ds_swizzle_b32 v0, v1 offset:swizzle(FFT,31)
 s_cbranch_scc1 8
 s_call_b64 s[0:1], 4
 v_pk_fma_f16 v0, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_lo:[1,0,0] clamp
@@ -699,9 +699,9 @@ v_xnor_b32_e64 v163, v64, 24
 v_dot2_f32_f16 v172, 32, 0, s27 op_sel:[0,1,1] op_sel_hi:[1,0,1] clamp
 v_dot2_i32_i16 v35, v139, s0, v1 op_sel:[1,1,1] op_sel_hi:[0,0,1] neg_lo:[0,1,0] neg_hi:[1,1,0]
 v_dot2_u32_u16 v44, 16, s0, s0 op_sel:[1,0,0] op_sel_hi:[0,0,0] neg_hi:[1,0,1]
-v_dot4_i32_i8 v225, v34, v164, s0 op_sel_hi:[0,0,0] neg_hi:[1,0,1]
-v_dot4_u32_u8 v217, 6, v128, s0 op_sel_hi:[0,0,1] neg_hi:[0,0,1]
-v_dot8_u32_u4 v18, 14, s0, s0 op_sel_hi:[0,0,0] neg_hi:[1,0,1]
+v_dot4_i32_i8 v225, v34, v164, s0 neg_hi:[1,0,1]
+v_dot4_u32_u8 v217, 6, v128, s0 neg_hi:[0,0,1]
+v_dot8_u32_u4 v18, 14, s0, s0 neg_hi:[1,0,1]
 v_fma_mixhi_f16 v234, -v144, neg(28), -s0 op_sel:[1,0,1] op_sel_hi:[1,0,0]
 v_pk_fma_f16 v123, s16, 64, v4 op_sel:[1,1,0] op_sel_hi:[0,0,1] neg_lo:[1,0,1] neg_hi:[0,1,0]
 v_pk_mad_i16 v213, v227, v8, s36 op_sel_hi:[0,0,0] neg_hi:[1,0,0]

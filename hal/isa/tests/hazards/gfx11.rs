@@ -127,7 +127,7 @@ fn transcendental() -> Vec<Vec<&'static str>> {
 }
 
 /// Writes of masks, each with an instruction that reads what it writes.
-const WRITES: [(&str, &str); 6] = [
+const WRITES: [(&str, &str); 10] = [
     ("$sgpr4_sgpr5 = S_MOV_B64 -1", "$vcc = S_MOV_B64 $sgpr4_sgpr5"),
     ("$sgpr5 = S_MOV_B32 1", "$vgpr0 = V_MOV_B32_e32 $sgpr5, implicit $exec"),
     ("$vcc = S_MOV_B64 $sgpr8_sgpr9", "$sgpr6_sgpr7 = S_MOV_B64 $vcc"),
@@ -139,6 +139,20 @@ const WRITES: [(&str, &str); 6] = [
     (
         "$sgpr4_sgpr5 = S_AND_SAVEEXEC_B64 $sgpr8_sgpr9, implicit-def $exec, implicit-def $scc, implicit $exec",
         "$exec = S_MOV_B64 $sgpr4_sgpr5",
+    ),
+    // VALU writes what it read as a mask.
+    (
+        "$sgpr4 = V_READFIRSTLANE_B32 $vgpr0, implicit $exec",
+        "$vgpr0 = V_MOV_B32_e32 $sgpr4, implicit $exec",
+    ),
+    ("$sgpr4 = V_READFIRSTLANE_B32 $vgpr0, implicit $exec", "$sgpr6 = S_MOV_B32 $sgpr4"),
+    (
+        "$sgpr4_sgpr5 = V_CMP_LT_F32_e64 0, $vgpr0, 0, $vgpr4, 0, implicit $mode, implicit $exec",
+        "$vgpr4 = V_CNDMASK_B32_e64 0, $vgpr0, 0, $vgpr8, $sgpr4_sgpr5, implicit $exec",
+    ),
+    (
+        "V_CMP_LT_F32_e32 $vgpr0, $vgpr4, implicit-def $vcc, implicit $mode, implicit $exec",
+        "$vgpr4 = V_CNDMASK_B32_e32 $vgpr0, $vgpr8, implicit $vcc, implicit $exec",
     ),
 ];
 

@@ -71,13 +71,13 @@ pub fn compiled(isa: &Isa, options: &[&str], sequences: &[Vec<&str>]) -> Vec<Vec
         text += &format!("---\nname: f{number}\nbody: |\n  bb.0:\n{body}    S_ENDPGM 0\n...\n");
     }
     std::fs::write(&file, text).expect("the sequences written");
-    let output = Command::new("llc-19")
+    let output = Command::new("llc-22")
         .args(["-mtriple=amdgcn", "-o", "-"])
         .arg(format!("-mcpu={}", isa.target().processor()))
         .args(options)
         .arg(&file)
         .output()
-        .expect("llc-19 (Debian's package llvm-19)");
+        .expect("llc-22 (Debian's package llvm-22)");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}", messages.chars().take(4000).collect::<String>());
     let text = String::from_utf8(output.stdout).expect("assembly");

@@ -58,6 +58,34 @@ fn fill(wave: &mut Wave, index: u16, word: impl Fn(u32) -> u32) {
 const VCC_HI: ScalarIndex = ScalarIndex(ScalarIndex::VCC.0 + 1);
 const EXEC_HI: ScalarIndex = ScalarIndex(ScalarIndex::EXEC.0 + 1);
 
+/// Each half that an instruction names is read or written, and the other half of a result kept.
+#[test]
+fn halves_of_registers_are_read_and_written_where_they_are_named() {
+    let prepare = |wave: &mut Wave| {
+        fill(wave, 0, |_| 0x0007_0005);
+        fill(wave, 1, |_| 0x0300_0100);
+        fill(wave, 2, |_| 0x1111_2222);
+        wave.write_scalar(ScalarIndex(0), 0x0040_0020);
+    };
+    for (text, expected) in [
+        ("v_add_nc_u16 v2.l, v0.l, v1.h", 0x1111_0305),
+        ("v_add_nc_u16 v2.h, v0.h, v1.l", 0x0107_2222),
+        ("v_mul_lo_u16 v2.l, v0.h, v0.h", 0x1111_0031),
+        ("v_mov_b16_e32 v2.h, v1.h", 0x0300_2222),
+        ("v_mov_b16_e64 v2.l, v1.h", 0x1111_0300),
+        ("v_add_nc_u16 v2.h, v0.h, 3", 0x000a_2222),
+        // A scalar source's half is in no name.
+        ("v_add_nc_u16 v2.l, v0.l, s0 op_sel:[0,1,0]", 0x1111_0045),
+        ("v_cvt_f16_u16_e32 v2.h, v0.l", 0x4500_2222),
+        ("v_cmp_eq_u16_e64 s2, v0.h, 7\nv_cndmask_b16 v2.h, v0.l, v0.h, s2", 0x0007_2222),
+        ("v_cmp_eq_u16_e32 vcc_lo, 5, v0.l\nv_cndmask_b32 v2, v0, v1, vcc_lo", 0x0300_0100),
+        ("v_mov_b16_e32 v0.h, 9\nv_swap_b16 v2.l, v0.h", 0x1111_0009),
+    ] {
+        let end = wave("gfx1100", 32, text, prepare);
+        assert_eq!(end.row(RowIndex(2)).0[3], expected, "{text}");
+    }
+}
+
 #[test]
 fn both_halves_of_a_dual_instruction_read_before_either_writes() {
     let prepare = |wave: &mut Wave| {
@@ -349,7 +377,6 @@ const GFX1100: &[&str] = &[
     "v_fmac_legacy_f32",
     "v_maxmin_f16",
     "v_minmax_f16",
-    "v_mov_b16",
     "v_movrelsd_2_b32",
     "v_mullit_f32",
     "v_permlane64_b32",

@@ -62,9 +62,6 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if !inst.modifiers.other.is_empty() {
         return Err(Gap("a modifier is not understood"));
     }
-    if names_halves(&inst) {
-        return Err(Gap("halves of registers as operands"));
-    }
     if let Some(destination) = inst.destinations().next()
         && let Value::Register(range) = destination.value
     {
@@ -119,12 +116,6 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         Encoding::Vopd => dual(op, &inst, level, machine),
         _ => vector_operands(op, &inst, level, machine),
     }
-}
-
-/// Whether an operand is the low or the high half of a register by name (`v1.h`), which the
-/// decoded operands do not say (gfx11 and later).
-fn names_halves(inst: &Inst) -> bool {
-    inst.text.split([' ', ',']).any(|word| word.ends_with(".l") || word.ends_with(".h"))
 }
 
 /// Notes the highest vector registers that are named.

@@ -195,7 +195,7 @@ impl Program {
                 DecodeError::NotDecoded { .. } => FaultCause::NotDecoded { word: word(bytes) },
                 DecodeError::NotExact { text, .. } => FaultCause::Unimplemented {
                     instruction: text.into(),
-                    reason: "LLVM 19 does not decode the halves that its op_sel chooses".into(),
+                    reason: "LLVM 22 does not decode the halves that its op_sel chooses".into(),
                 },
             })?;
         if let Some(accum_offset) = self.machine.accum_offset() {

@@ -170,7 +170,7 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
     }
     // The bit after the sources' bits selects the half that is written.
     let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
-    if inst.encoding == Encoding::Vop3 && destination != 0 {
+    if inst.encoding != Encoding::Vop3p && destination != 0 {
         finish.select = SdwaSelect::Word1;
         finish.unused = SdwaUnused::Preserve;
     }

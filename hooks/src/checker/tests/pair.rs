@@ -178,13 +178,13 @@ impl Pair {
             lines.join("\n"),
         );
         std::fs::write(&source, &text).unwrap();
-        let output = Command::new("clang-19")
+        let output = Command::new("clang-22")
             .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
             .arg(format!("-mcpu={}", self.target))
             .arg("-o")
             .args([&object, &source])
             .output()
-            .expect("clang-19 is needed by these tests");
+            .expect("clang-22 is needed by these tests");
         let messages = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{messages}\n{text}");
         CodeObject::parse(&std::fs::read(&object).unwrap()).unwrap()

@@ -33,14 +33,14 @@ pub fn assemble(processor: &str, text: &str) -> CodeObject {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, output) = (folder.path().join("text.s"), folder.path().join("text.co"));
     std::fs::write(&source, text).expect("the text written");
-    let finished = Command::new("clang-19")
+    let finished = Command::new("clang-22")
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
         .arg(format!("-mcpu={processor}"))
         .arg("-o")
         .arg(&output)
         .arg(&source)
         .output()
-        .expect("clang-19 (Debian's packages clang-19 and lld-19) is needed by these tests");
+        .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed by these tests");
     let messages = String::from_utf8_lossy(&finished.stderr);
     assert!(finished.status.success(), "the text does not assemble:\n{messages}");
     CodeObject::parse(&std::fs::read(output).expect("what clang wrote")).expect("a code object")

@@ -24,7 +24,7 @@ pub const MACHINES: [(&str, u8); 6] = [
 
 pub fn bench((processor, wave_size): (&str, u8)) -> Bench {
     let target: Target = processor.parse().expect("a target");
-    Bench { target, wave_size, compiler: HookCompiler::find().expect("clang-19") }
+    Bench { target, wave_size, compiler: HookCompiler::find().expect("clang-22") }
 }
 
 impl Bench {

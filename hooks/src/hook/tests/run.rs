@@ -155,7 +155,7 @@ impl Bench {
         let folder = tempfile::tempdir().expect("a folder");
         let (source, object) = (folder.path().join("kernel.s"), folder.path().join("kernel.co"));
         std::fs::write(&source, self.frame(text, compiled)).expect("written");
-        let output = Command::new("clang-19")
+        let output = Command::new("clang-22")
             .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
             .arg(format!("-mcpu={}", self.target))
             .arg(if self.wave_size == 64 { "-mwavefrontsize64" } else { "-mno-wavefrontsize64" })
@@ -163,7 +163,7 @@ impl Bench {
             .arg("-o")
             .arg(&object)
             .output()
-            .expect("clang-19");
+            .expect("clang-22");
         assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
         let bytes = std::fs::read(object).expect("what clang wrote");
         let object = CodeObject::parse(&bytes).expect("a code object");

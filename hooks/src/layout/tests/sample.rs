@@ -74,12 +74,12 @@ fn assembled(processor: &str, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let [source, object] = ["sample.s", "sample.co"].map(|name| folder.path().join(name));
     std::fs::write(&source, text).expect("the source");
-    let output = Command::new("clang-19")
+    let output = Command::new("clang-22")
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
         .arg(format!("-mcpu={processor}"))
         .args([&source, std::path::Path::new("-o"), &object])
         .output()
-        .expect("clang-19 is needed by these tests");
+        .expect("clang-22 is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the sample does not assemble:\n{messages}{text}");
     std::fs::read(object).expect("what clang wrote")

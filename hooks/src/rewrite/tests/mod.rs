@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// The compiler of hooks.
 fn compiler() -> &'static HookCompiler {
     static COMPILER: OnceLock<HookCompiler> = OnceLock::new();
-    COMPILER.get_or_init(|| HookCompiler::find().expect("clang-19 is needed by these tests"))
+    COMPILER.get_or_init(|| HookCompiler::find().expect("clang-22 is needed by these tests"))
 }
 
 /// Adds a source of hooks.

@@ -52,6 +52,7 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
         function: move_between_relative,
     },
     WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
+    WholeWaveOperation { name: "v_swap_b16", sources: &[Kind::Half], function: swap_halves },
     WholeWaveOperation {
         name: "v_mqsad_u32_u8",
         sources: &[Kind::Wide, Kind::Word, Kind::Wide],
@@ -175,6 +176,24 @@ fn swap(wave: &mut Wave, op: &Op) {
     let values = [*wave.row(op.destination), *wave.row(other)];
     wave.write_row(op.destination, &values[1]);
     wave.write_row(other, &values[0]);
+}
+
+/// Each register keeps its other half.
+fn swap_halves(wave: &mut Wave, op: &Op) {
+    let Some(other) = op.sources[0].row() else { return };
+    let high = op.inst.modifiers.op_sel.unwrap_or(0);
+    let shifts = [0, 1].map(|operand| u32::from(high >> operand & 1) * 16);
+    for lane in wave.exec().lanes() {
+        let lane = usize::from(lane.0);
+        let half = |row: RowIndex, shift: u32| wave.row(row).0[lane] >> shift & 0xffff;
+        let halves = [half(op.destination, shifts[0]), half(other, shifts[1])];
+        for (row, shift, half) in
+            [(op.destination, shifts[0], halves[1]), (other, shifts[1], halves[0])]
+        {
+            let word = &mut wave.row_mut(row).0[lane];
+            *word = *word & !(0xffff << shift) | half << shift;
+        }
+    }
 }
 
 /// `v_mqsad_u32_u8`: the differences of the second source with the four words that begin at the

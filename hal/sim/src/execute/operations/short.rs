@@ -23,6 +23,7 @@ operations! {
     "v_mad_legacy_u16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
     "v_mad_legacy_i16" (a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
 
+    "v_mov_b16" (a: u16) -> u16 { a }
     "v_and_b16" (a: u16, b: u16) -> u16 { a & b }
     "v_or_b16" (a: u16, b: u16) -> u16 { a | b }
     "v_xor_b16" (a: u16, b: u16) -> u16 { a ^ b }

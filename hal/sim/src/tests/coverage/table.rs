@@ -107,7 +107,7 @@ fn page() -> String {
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
     let mut page = String::from(
         "# Instructions of the embedded GPU\n\n\
-         Every instruction that LLVM 19 decodes for gfx90a, and how the embedded GPU executes it. \
+         Every instruction that LLVM 22 decodes for gfx90a, and how the embedded GPU executes it. \
          This page is generated from the code that executes them.\n\n\
          | | instructions |\n|---|---:|\n",
     );

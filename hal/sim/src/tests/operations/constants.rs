@@ -66,6 +66,7 @@ fn bits(code: u32, constant: ConstantType) -> u64 {
     };
     match constant {
         F16 | PackedF16 => HALF[at].into(),
+        SplatF16 => u64::from(HALF[at]) << 16 | u64::from(HALF[at]),
         Bf16 | PackedBf16 => BRAIN[at].into(),
         U64 | I64 | F64 => DOUBLE[at],
         I16 | I32 | F32 | PackedI16 | PackedI32 | PackedF32 => SINGLE[at].into(),

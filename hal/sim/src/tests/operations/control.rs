@@ -196,6 +196,7 @@ const COMPARISONS: &[fn()] = &[
     cross_lane::reading_a_lane,
     cross_lane::writing_a_lane,
     cross_lane::exchanging_registers,
+    cross_lane::exchanging_halves_of_registers,
     cross_lane::sums_of_four_words,
     cube::coordinates,
     division::scaling_back,

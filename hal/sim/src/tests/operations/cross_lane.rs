@@ -89,6 +89,33 @@ pub fn exchanging_registers() {
 }
 
 #[test]
+pub fn exchanging_halves_of_registers() {
+    let exec = 0xfedc_ba98_7654_3210;
+    // Which of the two are high halves.
+    for high in 0..4u8 {
+        let mut wave = wave(exec);
+        let before = [1, 2].map(|index| *wave.row(RowIndex(index)));
+        execute("v_swap_b16", &mut wave, |op| {
+            op.destination = RowIndex(1);
+            op.sources[0].words = row(2);
+            op.inst.modifiers.op_sel = Some(high);
+        });
+        let shift = |operand: u8| if high >> operand & 1 != 0 { 16 } else { 0 };
+        let (first, second) = (shift(0), shift(1));
+        for lane in 0..LANES {
+            let [mut one, mut other] = before.map(|row| row.0[lane]);
+            if exec >> lane & 1 != 0 {
+                let halves = [one >> first & 0xffff, other >> second & 0xffff];
+                one = one & !(0xffff << first) | halves[1] << first;
+                other = other & !(0xffff << second) | halves[0] << second;
+            }
+            let now = [1, 2].map(|index| wave.row(RowIndex(index)).0[lane]);
+            assert_eq!(now, [one, other], "lane {lane}, {high:#b}");
+        }
+    }
+}
+
+#[test]
 pub fn sums_of_four_words() {
     let mut wave = wave(u64::MAX);
     let before = wave.clone();

@@ -39,9 +39,9 @@ fn what_is_not_decoded_is_illegal_only_where_a_fault_put_it() {
 
 #[test]
 fn halves_that_are_not_decoded_are_a_gap_wherever_they_are() {
-    // `v_add_f16 v0, v1, v2 op_sel:[1,0,0]`.
-    for cause in causes("gfx1100", &[0xd532_0800, 0x0002_0501]) {
+    // `v_add_f16 v0, v1, v2` with bits for the first and for the third of its two sources.
+    for cause in causes("gfx1100", &[0xd532_2800, 0x0002_0501]) {
         assert!(matches!(cause, Some(FaultCause::Unimplemented { .. })), "{cause:?}");
     }
-    assert_eq!(causes("gfx1100", &[0xd532_0000, 0x0002_0501]), [None, None]);
+    assert_eq!(causes("gfx1100", &[0xd532_0800, 0x0002_0501]), [None, None]);
 }
