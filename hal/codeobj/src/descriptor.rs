@@ -226,7 +226,7 @@ pub enum Rsrc3 {
         /// Has image operations (gfx11).
         image_operations: bool,
     },
-    /// gfx12.
+    /// gfx12 and gfx1250; the latter has more fields, which are kept.
     Gfx12 {
         /// Instructions to prefetch, in units of 128 bytes.
         instruction_prefetch: u8,
@@ -428,7 +428,7 @@ impl Rsrc3 {
                 trap_on_end: gfx11 && bit(11),
                 image_operations: gfx11 && bit(31),
             },
-            Generation::Gfx12 => Rsrc3::Gfx12 {
+            Generation::Gfx12 | Generation::Gfx125 => Rsrc3::Gfx12 {
                 instruction_prefetch: field(word, 4, 8) as u8,
                 group_launch_guarantee: bit(13),
                 image_operations: bit(31),

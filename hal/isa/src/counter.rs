@@ -112,7 +112,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of a generation. None for gfx12, whose counters are others.
+    /// Those of a generation. None from gfx12 on, whose counters are others.
     pub(crate) fn of(generation: Generation) -> Option<Counters> {
         let expcnt = Bits::new(4, 3);
         let vmcnt = Bits { low: (0, 4), high: (14, 2) };
@@ -133,7 +133,7 @@ impl Counters {
                 expcnt: Bits::new(0, 3),
                 counts_stores,
             },
-            Generation::Gfx12 => return None,
+            Generation::Gfx12 | Generation::Gfx125 => return None,
         })
     }
 

@@ -108,7 +108,7 @@ impl Target {
         match self.generation() {
             Generation::Gfx90a | Generation::Gfx940 => 8,
             own if own < Generation::Gfx10 => 10,
-            _ if self.processor().starts_with("gfx101") => 20,
+            _ if self.is_gfx10_1() => 20,
             _ => 16,
         }
     }
@@ -131,7 +131,7 @@ impl Target {
         let of_64 = match self.generation() {
             Generation::Gfx90a | Generation::Gfx940 => 8,
             own if own < Generation::Gfx10 => 4,
-            _ if self.processor().starts_with("gfx101") => 4,
+            _ if self.is_gfx10_1() => 4,
             _ if self.has_large_vgpr_file() => 12,
             _ => 8,
         };

@@ -14,11 +14,13 @@ pub enum Generation {
     Gfx9,
     /// gfx90a: gfx9 with a unified vector register file and matrix units.
     Gfx90a,
-    /// gfx940, gfx941, gfx942.
+    /// gfx940, gfx941, gfx942, gfx950.
     Gfx940,
     Gfx10,
     Gfx11,
     Gfx12,
+    /// gfx1250 and gfx1251.
+    Gfx125,
 }
 
 impl Generation {
@@ -101,7 +103,7 @@ const fn processor(name: &'static str, generation: Generation, elf_machine: u8) 
     Processor { name, generation, elf_machine }
 }
 
-static PROCESSORS: [Processor; 45] = [
+static PROCESSORS: [Processor; 55] = [
     processor("gfx600", Generation::Gfx6, 0x20),
     processor("gfx601", Generation::Gfx6, 0x21),
     processor("gfx602", Generation::Gfx6, 0x3a),
@@ -127,6 +129,9 @@ static PROCESSORS: [Processor; 45] = [
     processor("gfx940", Generation::Gfx940, 0x40),
     processor("gfx941", Generation::Gfx940, 0x4b),
     processor("gfx942", Generation::Gfx940, 0x4c),
+    processor("gfx950", Generation::Gfx940, 0x4f),
+    processor("gfx9-generic", Generation::Gfx9, 0x51),
+    processor("gfx9-4-generic", Generation::Gfx940, 0x5f),
     processor("gfx1010", Generation::Gfx10, 0x33),
     processor("gfx1011", Generation::Gfx10, 0x34),
     processor("gfx1012", Generation::Gfx10, 0x35),
@@ -138,6 +143,8 @@ static PROCESSORS: [Processor; 45] = [
     processor("gfx1034", Generation::Gfx10, 0x3e),
     processor("gfx1035", Generation::Gfx10, 0x3d),
     processor("gfx1036", Generation::Gfx10, 0x45),
+    processor("gfx10-1-generic", Generation::Gfx10, 0x52),
+    processor("gfx10-3-generic", Generation::Gfx10, 0x53),
     processor("gfx1100", Generation::Gfx11, 0x41),
     processor("gfx1101", Generation::Gfx11, 0x46),
     processor("gfx1102", Generation::Gfx11, 0x47),
@@ -145,8 +152,13 @@ static PROCESSORS: [Processor; 45] = [
     processor("gfx1150", Generation::Gfx11, 0x43),
     processor("gfx1151", Generation::Gfx11, 0x4a),
     processor("gfx1152", Generation::Gfx11, 0x55),
+    processor("gfx1153", Generation::Gfx11, 0x58),
+    processor("gfx11-generic", Generation::Gfx11, 0x54),
     processor("gfx1200", Generation::Gfx12, 0x48),
     processor("gfx1201", Generation::Gfx12, 0x4e),
+    processor("gfx12-generic", Generation::Gfx12, 0x59),
+    processor("gfx1250", Generation::Gfx125, 0x49),
+    processor("gfx1251", Generation::Gfx125, 0x5a),
 ];
 
 impl Target {
@@ -168,7 +180,11 @@ impl Target {
 
     /// The sizes of waves there are, the default first.
     pub fn wave_sizes(&self) -> &'static [u8] {
-        if self.generation() >= Generation::Gfx10 { &[32, 64] } else { &[64] }
+        match self.generation() {
+            Generation::Gfx125 => &[32],
+            generation if generation >= Generation::Gfx10 => &[32, 64],
+            _ => &[64],
+        }
     }
 
     /// The accumulation registers of the target (AMDGPUUsage, "Memory Model gfx90a" and the
@@ -208,23 +224,26 @@ impl Target {
 
     /// Bytes of LDS that a workgroup can have (LLVM's feature AddressableLocalMemorySize).
     pub fn lds_bytes(&self) -> u32 {
-        if self.generation() == Generation::Gfx6 { 32 << 10 } else { 64 << 10 }
+        match self.generation() {
+            Generation::Gfx6 => 32 << 10,
+            Generation::Gfx125 => 320 << 10,
+            _ if self.processor() == "gfx950" => 160 << 10,
+            _ => 64 << 10,
+        }
     }
 
     /// Whether v0 holds all three work-item ids at the start, ten bits each, instead of v0 to v2
     /// (AMDGPUUsage, "Initial Kernel Execution State").
     pub fn packs_work_item_ids(&self) -> bool {
-        matches!(
-            self.generation(),
-            Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12
-        )
+        matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
+            || self.generation() >= Generation::Gfx11
     }
 
     /// Where FLAT_SCRATCH is (AMDGPUUsage, "Flat Scratch").
     pub fn flat_scratch(&self) -> FlatScratch {
         match self.generation() {
-            Generation::Gfx940 | Generation::Gfx11 | Generation::Gfx12 => FlatScratch::Architected,
             Generation::Gfx10 => FlatScratch::HardwareRegisters,
+            generation if generation >= Generation::Gfx940 => FlatScratch::Architected,
             _ => FlatScratch::Registers,
         }
     }
@@ -240,7 +259,12 @@ impl Target {
 
     /// Whether a branch over 63 words goes wrong (LLVM's feature Offset3fBug: gfx1010 to gfx1013).
     pub fn has_offset_3f_bug(&self) -> bool {
-        self.processor().starts_with("gfx101")
+        self.is_gfx10_1()
+    }
+
+    /// gfx1010 to gfx1013, and code for all of them.
+    pub(crate) fn is_gfx10_1(&self) -> bool {
+        self.processor().starts_with("gfx101") || self.processor() == "gfx10-1-generic"
     }
 
     /// Whether code may be compiled for page-fault replay on or off (AMDGPUUsage, "AMDGPU
@@ -249,7 +273,8 @@ impl Target {
         match self.generation() {
             Generation::Gfx8 => matches!(self.processor(), "gfx801" | "gfx810"),
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => true,
-            Generation::Gfx10 => self.processor().starts_with("gfx101"),
+            Generation::Gfx10 => self.is_gfx10_1(),
+            Generation::Gfx125 => true,
             _ => false,
         }
     }
@@ -257,7 +282,7 @@ impl Target {
     /// Whether code may be compiled for error-corrected SRAM on or off (AMDGPUUsage, "AMDGPU
     /// Processors").
     pub fn supports_sramecc(&self) -> bool {
-        matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
+        matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx125)
             || matches!(self.processor(), "gfx906" | "gfx908")
     }
 

@@ -56,7 +56,7 @@ impl Encoding {
             }
             Generation::Gfx90a | Generation::Gfx940 => ("s_nop 0", 64, 16),
             Generation::Gfx10 => ("s_code_end", 64, 3),
-            Generation::Gfx11 | Generation::Gfx12 => ("s_code_end", 128, 3),
+            Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx125 => ("s_code_end", 128, 3),
         };
         Ok(Encoding {
             branch: word("s_branch 0")?,

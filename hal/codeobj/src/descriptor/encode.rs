@@ -149,7 +149,7 @@ impl Rsrc3 {
             }
             (
                 Rsrc3::Gfx12 { instruction_prefetch, group_launch_guarantee, image_operations },
-                Generation::Gfx12,
+                Generation::Gfx12 | Generation::Gfx125,
             ) => {
                 bits.set("instruction prefetch", 4, 8, instruction_prefetch.into())?;
                 bits.flag(13, group_launch_guarantee);

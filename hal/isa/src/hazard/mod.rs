@@ -127,7 +127,7 @@ pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'stat
         Generation::Gfx9 => gfx9::GFX9,
         Generation::Gfx90a => gfx9::GFX90A,
         Generation::Gfx940 => gfx9::GFX940,
-        Generation::Gfx10 if target.processor().starts_with("gfx101") => gfx10::GFX10_1,
+        Generation::Gfx10 if target.is_gfx10_1() => gfx10::GFX10_1,
         Generation::Gfx10 => gfx10::GFX10_3,
         Generation::Gfx11 => match (target.processor().starts_with("gfx115"), wave_size) {
             (false, 32) => gfx11::WAVE32,
@@ -135,7 +135,11 @@ pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'stat
             (true, 32) => gfx11::GFX11_5_WAVE32,
             (true, _) => gfx11::GFX11_5_WAVE64,
         },
-        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx12 => return None,
+        Generation::Gfx6
+        | Generation::Gfx7
+        | Generation::Gfx8
+        | Generation::Gfx12
+        | Generation::Gfx125 => return None,
     })
 }
 

@@ -22,9 +22,9 @@ pub enum Treatment {
     Gap(&'static str),
 }
 
-/// How the embedded GPU executes `inst`, which is decoded for a processor that it executes.
-pub fn treatment(inst: &Inst) -> Treatment {
-    match translate(inst.clone(), Level::Plain, Machine::default()).run {
+/// How the embedded GPU executes `inst`, which is decoded for the machine's processor.
+pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
+    match translate(inst.clone(), Level::Plain, machine).run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
         _ => operations::numerics(inst.operation.name())

@@ -1,9 +1,11 @@
-//! The book's table of instructions, `docs/instructions.md`.
+//! The book's tables of instructions: `docs/instructions.md` and a page for each target in
+//! `docs/instructions/`.
 
-use super::walk::{decode, isa, neighbours, sampled};
+use super::walk::{SAMPLES, Words, decode, isa, neighbours, samples};
 use super::{Treatment, treatment};
 use crate::execute::lane::Accuracy;
-use flipwave_isa::{Encoding, Inst, OutputScale};
+use crate::wave::Machine;
+use flipwave_isa::{Encoding, Inst, OutputScale, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -11,7 +13,7 @@ use std::sync::LazyLock;
 
 /// Encodings with the headings under which their instructions stand. An instruction with several
 /// stands under the first.
-const GROUPS: [(Encoding, &str); 22] = [
+const GROUPS: [(Encoding, &str); 24] = [
     (Encoding::Sop1, "Scalar, one source (SOP1)"),
     (Encoding::Sop2, "Scalar, two sources (SOP2)"),
     (Encoding::Sopc, "Scalar comparisons (SOPC)"),
@@ -32,6 +34,8 @@ const GROUPS: [(Encoding, &str); 22] = [
     (Encoding::Mubuf, "Buffers (MUBUF)"),
     (Encoding::Mtbuf, "Typed buffers (MTBUF)"),
     (Encoding::Mimg, "Images (MIMG)"),
+    (Encoding::Vintrp, "Interpolation (VINTRP)"),
+    (Encoding::Vopd, "Dual (VOPD)"),
     (Encoding::Export, "Export"),
     (Encoding::Other, "Others"),
 ];
@@ -77,21 +81,52 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
     set.chain(all.cache_policy.iter().cloned()).collect()
 }
 
-static ROWS: LazyLock<BTreeMap<&'static str, Row>> = LazyLock::new(|| {
-    let isa = isa();
-    let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
-    for words in sampled().flat_map(neighbours) {
+/// Processors with a page, each for those that have the same instructions.
+const PAGES: [(&str, &str); 9] = [
+    ("gfx906", "gfx906"),
+    ("gfx908", "gfx908"),
+    ("gfx90a", "gfx90a"),
+    ("gfx942", "gfx942"),
+    ("gfx950", "gfx950"),
+    ("gfx1030", "gfx1030 to gfx1036"),
+    ("gfx1100", "gfx1100 to gfx1103"),
+    ("gfx1150", "gfx1150 to gfx1153"),
+    ("gfx1201", "gfx1200 and gfx1201"),
+];
+
+type Rows = BTreeMap<&'static str, Row>;
+
+/// The rows of a processor's page.
+fn rows(processor: &str) -> Rows {
+    let target: Target = processor.parse().expect("a target");
+    let isa = isa(processor);
+    let machine = Machine::new(&target, target.default_wave_size());
+    let own;
+    let samples = match processor {
+        "gfx90a" => &*SAMPLES,
+        _ => {
+            own = samples(&isa);
+            &own
+        }
+    };
+    let mut rows = Rows::new();
+    let of_kind = |samples: &Vec<Words>| samples.clone();
+    for words in samples.values().flat_map(of_kind).flat_map(neighbours) {
         let Some(inst) = decode(&isa, words) else { continue };
+        let treatment = treatment(&inst, machine);
+        // The two halves of a dual instruction have rows of their own.
+        if inst.encoding == Encoding::Vopd && !matches!(treatment, Treatment::Gap(_)) {
+            continue;
+        }
         let group = GROUPS.iter().position(|(encoding, _)| *encoding == inst.encoding);
         let row = rows.entry(inst.operation.name()).or_insert_with(|| Row {
             encodings: BTreeSet::new(),
-            treatment: treatment(&inst),
+            treatment,
             modifiers: BTreeSet::new(),
         });
         row.encodings.insert(group.unwrap_or(GROUPS.len() - 1));
         row.modifiers.append(&mut modifiers(&inst));
         // Single operands may be refused; gaps show in any case.
-        let treatment = treatment(&inst);
         if matches!(row.treatment, Treatment::NotCompute(_))
             || matches!(treatment, Treatment::Gap(_))
         {
@@ -99,19 +134,16 @@ static ROWS: LazyLock<BTreeMap<&'static str, Row>> = LazyLock::new(|| {
         }
     }
     rows
-});
+}
 
-/// The page.
-fn page() -> String {
-    let rows = &*ROWS;
+/// The rows of each page.
+static ROWS: LazyLock<BTreeMap<&'static str, Rows>> =
+    LazyLock::new(|| PAGES.iter().map(|(processor, _)| (*processor, rows(processor))).collect());
+
+/// How many instructions there are of each kind, and of all.
+fn totals(rows: &Rows) -> [(&'static str, usize); 5] {
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
-    let mut page = String::from(
-        "# Instructions of the embedded GPU\n\n\
-         Every instruction that LLVM 22 decodes for gfx90a, and how the embedded GPU executes it. \
-         This page is generated from the code that executes them.\n\n\
-         | | instructions |\n|---|---:|\n",
-    );
-    let totals = [
+    [
         ("exact", count(|treatment| matches!(treatment, Treatment::Exact))),
         ("within a stated error", count(|treatment| matches!(treatment, Treatment::Within(_)))),
         (
@@ -120,15 +152,46 @@ fn page() -> String {
         ),
         ("missing", count(|treatment| matches!(treatment, Treatment::Gap(_)))),
         ("all", rows.len()),
-    ];
-    for (what, number) in totals {
+    ]
+}
+
+/// The page that leads to the others.
+fn index() -> String {
+    let mut page = String::from(
+        "# Instructions of the embedded GPU\n\n\
+         How many of the instructions that LLVM 22 decodes for a processor the embedded GPU \
+         executes, and how; each processor has a page with all of them. These pages are generated \
+         from the code that executes them.\n\n",
+    );
+    let headings = totals(&Rows::new()).map(|(what, _)| what).join(" | ");
+    let _ = writeln!(page, "| processor | {headings} |\n|---|---:|---:|---:|---:|---:|");
+    for (processor, all) in PAGES {
+        let numbers = totals(&ROWS[processor]).map(|(_, number)| number.to_string()).join(" | ");
+        let _ = writeln!(page, "| [{all}](instructions/{processor}.md) | {numbers} |");
+    }
+    page.push_str(
+        "\nExact means the bits that the ISA defines. Where it leaves them open, an error of so \
+         many units in the last place is kept, and the bits are the same on every host.\n",
+    );
+    page
+}
+
+/// A processor's page.
+fn page(processor: &str, all: &str) -> String {
+    let rows = &ROWS[processor];
+    let mut page = format!(
+        "# Instructions of {all}\n\n\
+         Every instruction that LLVM 22 decodes for {processor}, and how the embedded GPU executes \
+         it. This page is generated from the code that executes them.\n\n\
+         | | instructions |\n|---|---:|\n",
+    );
+    for (what, number) in totals(rows) {
         let _ = writeln!(page, "| {what} | {number} |");
     }
     page.push_str(
-        "\nNames are those of gfx9 without the suffix of the encoding; an instruction with several \
-         encodings stands under its shortest. Exact means the bits that the ISA defines. Where it \
-         leaves them open, an error of so many units in the last place is kept, and the bits are \
-         the same on every host.\n",
+        "\nNames are those of gfx9 without the suffix of the encoding, where gfx9 has the \
+         operation; an instruction with several encodings stands under its shortest. [What the \
+         words mean](../instructions.md).\n",
     );
     for (index, (_, heading)) in GROUPS.iter().enumerate() {
         let here: Vec<_> =
@@ -156,26 +219,30 @@ fn short(encoding: Encoding) -> String {
     format!("{encoding:?}").to_uppercase()
 }
 
-/// Run with `FLIPWAVE_BLESS=1` to write the page anew.
+/// Run with `FLIPWAVE_BLESS=1` to write the pages anew.
 #[test]
-fn the_table_of_instructions_in_the_book_is_what_the_code_does() {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/instructions.md");
-    let page = page();
-    if std::env::var_os("FLIPWAVE_BLESS").is_some() {
-        std::fs::write(&place, &page).expect("the page written");
+fn the_tables_of_instructions_in_the_book_are_what_the_code_does() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let own = PAGES
+        .map(|(processor, all)| (format!("instructions/{processor}.md"), page(processor, all)));
+    for (name, page) in own.into_iter().chain([("instructions.md".into(), index())]) {
+        let place = docs.join(&name);
+        if std::env::var_os("FLIPWAVE_BLESS").is_some() {
+            std::fs::write(&place, &page).expect("the page written");
+        }
+        let written = std::fs::read_to_string(&place).unwrap_or_default();
+        let different = page.lines().zip(written.lines()).find(|(new, old)| new != old);
+        assert!(
+            page == written,
+            "docs/{name} does not say what the code does (first difference: {different:?}); write \
+             it anew with FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_tables_of_instructions"
+        );
     }
-    let written = std::fs::read_to_string(&place).unwrap_or_default();
-    let different = page.lines().zip(written.lines()).find(|(new, old)| new != old);
-    assert!(
-        page == written,
-        "docs/instructions.md does not say what the code does (first difference: {different:?}); \
-         write it anew with FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_table_of_instructions"
-    );
 }
 
 #[test]
 fn the_table_has_a_row_for_what_every_encoding_brings() {
-    let rows = &*ROWS;
+    let rows = &ROWS["gfx90a"];
     assert!(rows.len() > 1100, "only {}", rows.len());
     for (name, treatment, modifier) in [
         ("v_add_f32", Treatment::Exact, "omod"),

@@ -12,24 +12,26 @@ use flipwave_isa::{Encoding, Inst, Isa, Pc, RegisterRange, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Pairs of random words that are tried besides.
-const RANDOM_PAIRS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
+/// The words of an instruction, or more than it has.
+pub type Words = [u32; 4];
 
-/// LLVM for gfx90a.
-pub fn isa() -> Isa {
-    Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has gfx90a")
+/// Random words that are tried besides.
+const RANDOM_WORDS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
+
+/// LLVM for a processor.
+pub fn isa(processor: &str) -> Isa {
+    Isa::new(&processor.parse().expect("a target")).expect("LLVM has it")
 }
 
 /// The instruction that begins with these words.
-pub fn decode(isa: &Isa, words: [u32; 2]) -> Option<Inst> {
-    let bytes = [words[0], words[1], 0, 0].map(u32::to_le_bytes).concat();
-    isa.decode(&bytes, Pc(0)).ok()
+pub fn decode(isa: &Isa, words: Words) -> Option<Inst> {
+    isa.decode(&words.map(u32::to_le_bytes).concat(), Pc(0)).ok()
 }
 
-/// First and second words: every upper half of the first with lower halves that name registers,
-/// constants, sub-dword selects and lane movements, and every opcode that lies in the lower half.
-pub fn structured() -> impl Iterator<Item = [u32; 2]> {
-    const REST: [(u32, u32); 10] = [
+/// Every opcode with words that name registers, constants, sub-dword selects and lane movements.
+pub fn structured() -> impl Iterator<Item = Words> {
+    /// Lower halves of the first word, and second and third words.
+    const SHORT: [(u32, u32); 10] = [
         (0, 0),
         (0x8000, 0x0080_0000),
         (0x0102, 0x0001_0203),
@@ -42,52 +44,97 @@ pub fn structured() -> impl Iterator<Item = [u32; 2]> {
         (0x02fa, 0xff00_e402),
         (0x02ff, 0x3f80_0000),
     ];
-    let upper = (0..=0xffff_u32)
-        .flat_map(|upper| REST.map(|(lower, second)| [upper << 16 | lower, second]));
+    /// Second and third words of instructions that have them in any case.
+    const LONG: [(u32, u32); 14] = [
+        (0, 0),
+        // Three sources: vector registers, some of which are accumulation registers, scalar
+        // registers and constants.
+        (0x0422_0902, 0),
+        (0x1c22_0902, 0x0004_0200),
+        (0x0200_0102, 0),
+        (0x0a22_0902, 0),
+        (0x0001_0200, 0),
+        (0x0080_0082, 0),
+        // Addresses, data and resources in memory operations of gfx9 to gfx11.
+        (0x0404_0200, 0),
+        (0x7c04_0200, 0),
+        (0x8004_0402, 0),
+        // And of gfx12, which have three words.
+        (0x0200_0004, 0x0000_0008),
+        (0xf800_0000, 0),
+        // Lane movement: by a control word, and by eight selects.
+        (0x0422_08fa, 0xff00_e402),
+        (0x0422_08e9, 0x00fa_c602),
+    ];
+    /// Lower halves: result, null or scalar address; an accumulation register, a literal.
+    const LOW: [u32; 3] = [0x0004, 0x807c, 0x1110];
+    // Where the first two bits are not both set, the next seven hold the opcode, but for VOPC, SOPC
+    // and SOPP, which have theirs from the 16th or 17th on.
+    let short = (0..0x180_u32)
+        .flat_map(|opcode| [0, 4, 0x6a].map(|result| opcode << 7 | result))
+        .chain(0x7c00..0x7e00)
+        .chain(0xbf00..0xc000)
+        .chain(0xc000..=0xffff_u32)
+        .flat_map(|upper| SHORT.map(|(lower, second)| [upper << 16 | lower, second, 0, 0]));
+    let long = |first: u32| LONG.map(|(second, third)| [first, second, third, 0]);
+    let vector = (0xc000..=0xffff_u32)
+        .flat_map(move |upper| LOW.into_iter().flat_map(move |low| long(upper << 16 | low)));
+    // Memory of gfx12 has its opcodes in bits 13 to 21 (SMEM: 13 to 18), buffers, scalar memory,
+    // and the three kinds of flat memory.
+    let memory = [0xc400_0000, 0xf400_0000, 0xec00_0000, 0xed00_0000, 0xee00_0000_u32]
+        .into_iter()
+        .flat_map(move |prefix| {
+            (0..0x200).flat_map(move |opcode| {
+                [4, 0x7c].into_iter().flat_map(move |low| long(prefix | opcode << 13 | low))
+            })
+        });
     // SOP1 and VOP1 have their opcodes further down.
-    let sop1 = (0..256)
-        .flat_map(|opcode| [[0xbe80_0002 | opcode << 8, 0], [0xbe84_0008 | opcode << 8, 0]]);
+    let sop1 = (0..256).flat_map(|opcode| {
+        [0xbe80_0002 | opcode << 8, 0xbe84_0008 | opcode << 8].map(|first| [first, 0, 0, 0])
+    });
     let vop1 = (0..256).flat_map(|opcode| {
         [[0x102, 0], [2, 0], [0xf9, 0x0006_0602], [0xfa, 0xff00_e402]]
-            .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second])
+            .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second, 0, 0])
     });
-    upper.chain(sop1).chain(vop1)
+    short.chain(vector).chain(memory).chain(sop1).chain(vop1)
 }
 
-/// Pairs of random words, the same every time.
-pub fn random() -> impl Iterator<Item = [u32; 2]> {
+/// Random words, the same every time.
+pub fn random() -> impl Iterator<Item = Words> {
     let mut random = Random(3);
-    (0..RANDOM_PAIRS).map(move |_| {
-        let bits = random.next();
-        [bits as u32, (bits >> 32) as u32]
+    (0..RANDOM_WORDS).map(move |_| {
+        let [first, second] = [random.next(), random.next()];
+        [first as u32, (first >> 32) as u32, second as u32, (second >> 32) as u32]
     })
 }
 
 /// Encodings of a kind of instruction, by its encoding and name.
-type Samples = BTreeMap<(Encoding, &'static str), Vec<[u32; 2]>>;
+type Samples = BTreeMap<(Encoding, &'static str), Vec<Words>>;
 
-/// Some encodings of each kind of instruction.
-static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
+/// Some encodings of each kind of instruction that the target has.
+pub fn samples(isa: &Isa) -> Samples {
     const MOST: usize = 4;
-    let isa = isa();
     let mut samples = Samples::new();
-    for words in structured().chain(random().take(300_000)) {
-        let Some(inst) = decode(&isa, words) else { continue };
+    for words in structured().chain(random().take(100_000)) {
+        let Some(inst) = decode(isa, words) else { continue };
         let known = samples.entry((inst.encoding, inst.operation.name())).or_default();
         if known.len() < MOST {
             known.push(words);
         }
     }
     samples
-});
+}
 
-/// The sampled encodings.
-pub fn sampled() -> impl Iterator<Item = [u32; 2]> {
+/// The samples of gfx90a, which several tests walk.
+pub static SAMPLES: LazyLock<Samples> = LazyLock::new(|| samples(&isa("gfx90a")));
+
+/// The sampled encodings of gfx90a.
+pub fn sampled() -> impl Iterator<Item = Words> {
     SAMPLES.values().flatten().copied()
 }
 
 /// An encoding, and those that differ from it in one bit.
-pub fn neighbours(sample: [u32; 2]) -> impl Iterator<Item = [u32; 2]> {
+pub fn neighbours(sample: Words) -> impl Iterator<Item = Words> {
     let flipped = (0..64).map(move |bit| {
         let mut words = sample;
         words[bit / 32] ^= 1 << (bit % 32);
@@ -98,13 +145,13 @@ pub fn neighbours(sample: [u32; 2]) -> impl Iterator<Item = [u32; 2]> {
 
 #[test]
 fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
-    let isa = isa();
+    let isa = isa("gfx90a");
     let mut decoded = 0;
     let mut gaps = BTreeMap::new();
     for words in structured().chain(random()).chain(sampled().flat_map(neighbours)) {
         let Some(inst) = decode(&isa, words) else { continue };
         decoded += 1;
-        if let Treatment::Gap(reason) = treatment(&inst) {
+        if let Treatment::Gap(reason) = treatment(&inst, Machine::default()) {
             gaps.entry((inst.operation.name(), reason)).or_insert(inst.text);
         }
     }
@@ -115,19 +162,19 @@ fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
 /// The negative control: what is not understood is a gap.
 #[test]
 fn an_unknown_operation_or_modifier_is_a_gap() {
-    let isa = isa();
+    let isa = isa("gfx90a");
     let inst = |text: &str| {
         let bytes = isa.assemble(text).expect("an instruction");
         isa.decode(&bytes, Pc(0)).expect("an instruction")
     };
     for text in ["v_add_f32 v0, v1, v2", "ds_read_b32 v0, v1", "s_load_dword s0, s[2:3], 0x0"] {
-        assert_eq!(treatment(&inst(text)), Treatment::Exact, "{text}");
+        assert_eq!(treatment(&inst(text), Machine::default()), Treatment::Exact, "{text}");
         let mut unknown = inst(text);
         unknown.modifiers.other.push("sideways".into());
-        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+        assert!(matches!(treatment(&unknown, Machine::default()), Treatment::Gap(_)), "{text}");
         let mut unknown = inst(text);
         unknown.operation = flipwave_isa::Operation::named("v_sideways_f32");
-        assert!(matches!(treatment(&unknown), Treatment::Gap(_)), "{text}");
+        assert!(matches!(treatment(&unknown, Machine::default()), Treatment::Gap(_)), "{text}");
     }
 }
 
@@ -153,7 +200,7 @@ fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
 
 #[test]
 fn no_operand_is_forgotten() {
-    let isa = isa();
+    let isa = isa("gfx90a");
     let mut forgotten_operands = BTreeMap::new();
     let mut checked = 0;
     for words in sampled().flat_map(neighbours) {
@@ -173,9 +220,9 @@ fn no_operand_is_forgotten() {
 /// The negative control: an operation without its last source.
 #[test]
 fn a_source_that_is_dropped_is_noticed() {
-    let isa = isa();
+    let isa = isa("gfx90a");
     // v_add_f32 v4, v2, v3
-    let inst = decode(&isa, [0x0208_0702, 0]).expect("an instruction");
+    let inst = decode(&isa, [0x0208_0702, 0, 0, 0]).expect("an instruction");
     let mut op = translate(inst.clone(), Level::Plain, Machine::default());
     assert_eq!(forgotten(&inst, &op), None);
     op.sources[1] = Source::NONE;
@@ -185,7 +232,7 @@ fn a_source_that_is_dropped_is_noticed() {
 /// Whatever stands in the registers, an instruction completes or ends in a typed fault.
 #[test]
 fn no_instruction_brings_the_host_down() {
-    let isa = isa();
+    let isa = isa("gfx90a");
     let mut bench = Bench::new();
     let mut random_values = Random(11);
     let mut executed = 0;
