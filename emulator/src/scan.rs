@@ -92,7 +92,7 @@ impl<'a> Scan<'a> {
         let (name, proxy) = (&own.instruction.name, own.pattern.text());
         let mut nearest: Option<(usize, NearMiss)> = None;
         let mut collisions = Vec::new();
-        for (at, inst) in places.program.insts() {
+        for (at, inst) in places.program.executable_insts() {
             let is_marked = is_marked(inst.pc);
             match own.pattern.fit(inst) {
                 Ok(()) if is_marked || own.instruction.matching == Matching::All => {

@@ -71,7 +71,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 
     let proxies: Vec<_> = instrumentation
         .program()
-        .insts()
+        .executable_insts()
         .filter(|(_, inst)| is_proxy(inst))
         .filter_map(|(at, inst)| match inst.operands.first()?.value {
             Value::Register(destination) => Some((at, destination)),

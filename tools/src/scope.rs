@@ -16,14 +16,14 @@ pub struct ToolScope<'a> {
 }
 
 impl<'a> ToolScope<'a> {
-    /// What may run in a kernel, or, of no kernel, everything. Of a kernel that the code object
+    /// What may run in a kernel, or, of no kernel, in any. Of a kernel that the code object
     /// does not have: nothing.
     pub fn new(
         object: &CodeObject,
         program: &'a Disassembly,
         kernel: Option<&str>,
     ) -> ToolScope<'a> {
-        let all = || program.functions.indices().iter().collect();
+        let all = || program.executable().into_iter().collect();
         let functions = kernel.map_or_else(all, |name| {
             let index = object.kernels().iter().position(|kernel| *kernel.name == *name);
             let function = index.and_then(|index| program.kernel(index));

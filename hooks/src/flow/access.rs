@@ -122,6 +122,19 @@ impl Disassembly {
         seen.into_iter().collect()
     }
 
+    /// The functions that run when some kernel does. Compilers leave others in code objects: clang 20
+    /// and later each kernel of OpenCL C once more, as a function that nothing calls.
+    pub fn executable(&self) -> BTreeSet<FunctionIndex> {
+        let kernels = self.functions.enumerated().filter(|(_, own)| own.kernel.is_some());
+        kernels.flat_map(|(index, _)| self.reachable(index)).collect()
+    }
+
+    /// The instructions of those functions with their indices.
+    pub fn executable_insts(&self) -> impl Iterator<Item = (InstIndex, &Inst)> {
+        let functions = self.executable();
+        self.insts().filter(move |(at, _)| functions.contains(&self.function_of(*at)))
+    }
+
     /// Registers that instructions of these functions name.
     pub fn registers_named(&self, functions: &[FunctionIndex]) -> RegisterSet {
         let functions = functions.iter().map(|own| &self.functions[*own]);

@@ -31,9 +31,19 @@ pub struct Component {
 }
 
 impl Component {
-    /// Registers that no function touches: first those that are allocated anyhow.
+    /// Registers that no function touches: first those that are allocated anyhow. None where the
+    /// callers are unknown, which may keep something in any register.
     pub fn free(&self) -> RegisterSet {
-        self.allocatable.difference(self.touched)
+        match self.has_unknown_callers() {
+            true => RegisterSet::EMPTY,
+            false => self.allocatable.difference(self.touched),
+        }
+    }
+
+    /// Whether no kernel comes to the functions. Clang 20 and later leave such in code objects: each
+    /// kernel of OpenCL C once more, as a function.
+    pub fn has_unknown_callers(&self) -> bool {
+        self.kernels.is_empty()
     }
 }
 

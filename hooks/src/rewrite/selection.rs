@@ -48,10 +48,12 @@ pub enum Position {
 }
 
 impl Selection {
-    /// The instructions of `program` that fit, by ascending address.
+    /// The instructions of `program` that fit, by ascending address; of code that no kernel comes to,
+    /// none.
     pub fn of(&self, program: &Disassembly, lines: &LineTable) -> Vec<InstIndex> {
         let mut sites = Vec::new();
-        for block in &program.blocks {
+        let executable = program.executable();
+        for block in program.blocks.iter().filter(|own| executable.contains(&own.function)) {
             let function = &program.functions[block.function];
             if self.function.as_ref().is_some_and(|name| **name != *function.name) {
                 continue;

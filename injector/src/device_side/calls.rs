@@ -32,7 +32,9 @@ pub(super) fn calls(program: &Disassembly, request: &Request) -> Result<Vec<Call
             }
         }
         Instructions::Of(opcode) => {
-            for (at, inst) in program.insts().filter(|(_, inst)| inst.operation == opcode) {
+            for (at, inst) in
+                program.executable_insts().filter(|(_, inst)| inst.operation == opcode)
+            {
                 if let Some(register) = destination(inst, request) {
                     calls.add(at, inst, Place::Register(register))?;
                 }
