@@ -12,7 +12,7 @@ use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
-use flipwave_isa::{Class, Encoding, Inst, Register, RegisterSet};
+use flipwave_isa::{Class, Encoding, Register, RegisterSet};
 use std::collections::BTreeMap;
 
 /// What is outstanding at a point.
@@ -72,19 +72,31 @@ pub fn check(
             at = next;
         }
     }
-    let deliverable = deliverable(question, code);
-    for (start, pending) in &known {
-        let (mut at, mut pending) = (*start, pending.clone());
-        loop {
-            let item = &items[at];
-            pending.check(question, code, at, item, deliverable, findings);
-            pending.execute(counters, at, item);
-            match flow.successors(at) {
-                [next] if !known.contains_key(next) => at = *next,
-                _ => break,
+    let walk = |visit: &mut dyn FnMut(ClaimedInstIndex, &Pending)| {
+        for (start, pending) in &known {
+            let (mut at, mut pending) = (*start, pending.clone());
+            loop {
+                visit(at, &pending);
+                pending.execute(counters, at, &items[at]);
+                match flow.successors(at) {
+                    [next] if !known.contains_key(next) => at = *next,
+                    _ => break,
+                }
             }
         }
-    }
+    };
+    // Registers that operations of a caller or callee may deliver to, or have yet to read: control
+    // leaves what is followed while they are outstanding.
+    let mut deliverable = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+    walk(&mut |at, pending| {
+        if flow.successors(at).is_empty() && !items[at].facts.inst.ends_wave() {
+            let delivered = pending.operations.keys().map(|own| items[*own].facts.writes);
+            deliverable = delivered.fold(deliverable, RegisterSet::union);
+        }
+    });
+    walk(&mut |at, pending| {
+        pending.check(question, code, at, &items[at], deliverable, findings);
+    });
 }
 
 impl Pending {
@@ -218,17 +230,6 @@ impl Pending {
             }
         }
     }
-}
-
-/// Registers that operations of a caller or callee may deliver to, or have yet to read.
-fn deliverable(question: &Question<'_>, code: &ClaimedCode) -> RegisterSet {
-    let counters = question.rules.counters;
-    let counts = |inst: &&Inst| !counters.counted(inst).is_empty();
-    let old = question.program.instructions.iter().filter(counts);
-    let new = code.items().iter().map(|item| &item.facts.inst).filter(counts);
-    let delivered: RegisterSet =
-        old.chain(new).flat_map(|inst| inst.writes.iter().copied()).collect();
-    delivered.union(RegisterSet::VGPRS).union(RegisterSet::ACC_VGPRS)
 }
 
 /// Vector loads whose way is known come back in order, so one may follow another into the same

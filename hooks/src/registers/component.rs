@@ -31,19 +31,9 @@ pub struct Component {
 }
 
 impl Component {
-    /// Registers that no function touches: first those that are allocated anyhow. None where the
-    /// callers are unknown, which may keep something in any register.
+    /// Registers that no function touches: first those that are allocated anyhow.
     pub fn free(&self) -> RegisterSet {
-        match self.has_unknown_callers() {
-            true => RegisterSet::EMPTY,
-            false => self.allocatable.difference(self.touched),
-        }
-    }
-
-    /// Whether no kernel comes to the functions. Clang 20 and later leave such in code objects: each
-    /// kernel of OpenCL C once more, as a function.
-    pub fn has_unknown_callers(&self) -> bool {
-        self.kernels.is_empty()
+        self.allocatable.difference(self.touched)
     }
 }
 

@@ -190,7 +190,7 @@ impl HomeSearch<'_> {
         // Moves have to go in.
         let moves = |own: &FunctionIndex| self.placements[*own] == Placement::Inline;
         let is_movable = self.component.functions.iter().all(moves);
-        if words == 0 || !is_movable || self.component.has_unknown_callers() {
+        if words == 0 || !is_movable {
             return None;
         }
         let reachable = kernels().filter_map(|at| self.program.kernel(at));

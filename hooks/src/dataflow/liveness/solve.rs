@@ -13,6 +13,7 @@ pub fn solve(
 ) -> (IndexVec<BlockIndex, Live>, IndexVec<FunctionIndex, Live>) {
     let mut entries = IndexVec::filled(transfers.nothing(), program.blocks.len());
     let callers = Callers::of(program);
+    let executable = program.executable();
     let mut exits: IndexVec<FunctionIndex, Live> = program
         .functions
         .enumerated()
@@ -20,7 +21,12 @@ pub fn solve(
             let is_known = function.kernel.is_none()
                 && !function.address_taken
                 && callers.callers.contains_key(&index);
-            if is_known { transfers.nothing() } else { transfers.everything() }
+            // Nothing matters after code that never runs.
+            if is_known || !executable.contains(&index) {
+                transfers.nothing()
+            } else {
+                transfers.everything()
+            }
         })
         .collect();
     // Last in, first out: blocks near the end first.

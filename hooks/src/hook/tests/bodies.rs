@@ -273,7 +273,10 @@ fn matrix_operations_have_accumulation_registers_of_any_number() {
     let bench = bench(("gfx90a", 64));
     let text = "typedef float f4 __attribute__((ext_vector_type(4)));\n\
         f4 f(float a, float b, f4 c) {\n\
-            return __builtin_amdgcn_mfma_f32_4x4x1f32(a, b, c, 0, 0, 0);\n}";
+            f4 d = __builtin_amdgcn_mfma_f32_4x4x1f32(a, b, c, 0, 0, 0);\n\
+            // The compiler prefers VGPRs.\n\
+            __asm__ volatile(\"\" : \"+a\"(d));\n\
+            return d;\n}";
     let arguments = [register("v2", 1), register("v3", 1), register("a0", 4)];
     let compiled = bench.call(text, &arguments, &[range("a0", 4)], "s_nop 0").expect("compiles");
     let body = &compiled.bodies[0];
