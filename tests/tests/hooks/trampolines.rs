@@ -122,7 +122,8 @@ fn the_examples_compute_the_same_with_trampolines_near_and_far() {
         far += run(&workload, Reach::Jumps);
     }
     assert_most(near, 100);
-    assert_most(far, 90);
+    // Loops that keep SCC from their first instruction to the last have no way back to a far place.
+    assert_most(far, 80);
 }
 
 fn vector_add() -> Workload {

@@ -4,29 +4,19 @@
 use super::hazards;
 use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
+use flipwave_hooks::flow::Disassembly;
 use flipwave_injector::Workload;
-use flipwave_isa::{Inst, Isa, Pc};
+use flipwave_isa::{Inst, Pc};
 use flipwave_sim::strict::Rule;
 use flipwave_tests::{
     MACHINES, Machine, TestProgram, clean, compile_for, examples_folder, kernels, kernels_mut,
 };
 use std::path::Path;
 
-/// The instructions of a code object's functions, without the padding between them.
-fn instructions(object: &CodeObject, machine: Machine) -> Vec<Inst> {
-    let isa = Isa::with_wave_size(&machine.target(), machine.lanes as u8).expect("an ISA");
-    let mut instructions = Vec::new();
-    for section in object.text() {
-        let (mut pc, end) = (section.address, section.address + section.size);
-        while pc < end {
-            let bytes = object.bytes_at(Pc(pc), (end - pc) as usize).expect("code");
-            let inst = isa.decode(bytes, Pc(pc)).ok();
-            let inst = inst.filter(|_| object.function_at(Pc(pc)).is_some());
-            pc += inst.as_ref().map_or(4, |inst| u64::from(inst.size));
-            instructions.extend(inst);
-        }
-    }
-    instructions
+/// The instructions of a code object that run when some kernel does, by ascending address.
+fn instructions(object: &CodeObject) -> Vec<Inst> {
+    let program = Disassembly::read(object).unwrap_or_else(|error| panic!("{error}"));
+    program.executable_insts().map(|(_, inst)| inst.clone()).collect()
 }
 
 /// The code object with other bytes at an address.
@@ -79,7 +69,7 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
         let object = CodeObject::parse(&code).expect("a code object");
         let folder = tempfile::tempdir().expect("a folder");
         let changed = folder.path().join("changed.co");
-        for pair in instructions(&object, machine).windows(2) {
+        for pair in instructions(&object).windows(2) {
             let [wait, next] = pair else { continue };
             if wait.operation.name() != "s_waitcnt" {
                 continue;
@@ -133,7 +123,7 @@ fn every_mitigation_that_is_taken_out_is_missed() {
             };
             clean(&workload(&code));
             let mut taken_out = 0;
-            for inst in instructions(&object, machine) {
+            for inst in instructions(&object) {
                 if inst.operation.name() == "s_waitcnt_depctr" {
                     let changed = patched(&code, inst.pc, &nop(1));
                     let is_missed = breaks(&workload(&changed), &[Rule::ManualHazard]);
@@ -154,7 +144,7 @@ fn wait_states_taken_out(machine: Machine) {
     let code = compile_for(machine, "hazards.cl", &["-O3"]);
     assert!(!breaks(&hazards(&code), &[Rule::ManualHazard]));
     let object = CodeObject::parse(&code).expect("a code object");
-    let instructions = instructions(&object, machine);
+    let instructions = instructions(&object);
     let targets: Vec<Pc> = instructions.iter().filter_map(|inst| inst.branch_target).collect();
     let (mut missed, mut not_missed) = (0, Vec::new());
     for (index, inst) in instructions.iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::Stalls;
-use crate::dispatch::stall::{LoopFinder, Watching, explain};
+use crate::dispatch::stall::{Watching, explain};
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::Workgroup;
 use crate::execute::control::Step;
@@ -306,17 +306,17 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         until: u64,
     ) -> Result<(), DeviceFault> {
         let mut pages = execution.search.take_pages();
-        let mut finder = LoopFinder::new(wave, lds);
+        let (count, mut finder) = execution.search.finder(wave, lds);
         let mut memory = Watching::new(memory, &mut pages);
         let mut scheduler = Scheduler {
             programs: self.programs,
-            observer: &mut finder,
+            observer: &mut *finder,
             checker: &mut *self.checker,
             pause: self.pause,
             spare: Vec::new(),
         };
         scheduler.run_wave::<true>(execution, statistics, wave, lds, &mut memory, until)?;
-        execution.search.note(wave, finder.verdict(), pages);
+        execution.search.note(wave, (count, finder), pages);
         Ok(())
     }
 

@@ -41,15 +41,17 @@ struct Looked {
 }
 
 /// What is known of a wave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Found {
-    /// So often it was not seen to come back.
-    Missed(u8),
+    /// So often it was not seen to come back; what was seen is compared with what comes, as others
+    /// that had their turns between have changed nothing that it sees, or the round is given up.
+    Missed(u8, Box<LoopFinder>),
     /// It goes round in a loop; the device address of its access to memory.
     Loop(u64),
 }
 
-/// How often a wave is looked at in one round: what pauses a dispatch cuts turns.
+/// How often a wave is looked at in one round: turns are shorter than some loops, and what pauses a
+/// dispatch cuts them.
 const LOOKS: u8 = 3;
 
 impl Search {
@@ -88,18 +90,31 @@ impl Search {
         std::mem::take(&mut self.pages)
     }
 
-    /// What was found of a wave that has executed; `pages` are all that were looked at so far.
-    pub fn note(&mut self, wave: &Wave, verdict: Option<Verdict>, pages: BTreeSet<u64>) {
+    /// What watches a wave that executes now, and how often it was looked at in this round.
+    pub fn finder(&mut self, wave: &Wave, lds: &[u8]) -> (u8, Box<LoopFinder>) {
+        let known = self.looked.as_mut().and_then(|looked| looked.waves.remove(&wave.id));
+        match known {
+            Some(Found::Missed(count, finder)) => (count, finder),
+            _ => (0, Box::new(LoopFinder::new(wave, lds))),
+        }
+    }
+
+    /// What was found of a wave that has executed, as it was given by [`Search::finder`]; `pages` are
+    /// all that were looked at so far.
+    pub fn note(
+        &mut self,
+        wave: &Wave,
+        (count, finder): (u8, Box<LoopFinder>),
+        pages: BTreeSet<u64>,
+    ) {
         self.pages = pages;
         let Some(looked) = &mut self.looked else { return };
-        let known = looked.waves.get(&wave.id).copied();
-        let found = match (verdict, wave.status, known) {
-            (Some(Verdict::Loop(at)), ..) => Found::Loop(at),
-            (Some(Verdict::Changes), ..) | (None, Status::Ended, _) => return self.give_up(),
-            (None, Status::Ready, Some(Found::Missed(LOOKS..))) => return self.give_up(),
-            (None, Status::Ready, Some(Found::Missed(count))) => Found::Missed(count + 1),
-            (None, Status::Ready, _) => Found::Missed(1),
-            (None, ..) => return,
+        let found = match (finder.verdict, wave.status) {
+            (Some(Verdict::Loop(at)), _) => Found::Loop(at),
+            (Some(Verdict::Changes), _) | (None, Status::Ended) => return self.give_up(),
+            (None, Status::Ready) if count == LOOKS => return self.give_up(),
+            (None, Status::Ready) => Found::Missed(count + 1, finder),
+            (None, _) => return,
         };
         looked.waves.insert(wave.id, found);
     }
@@ -124,7 +139,7 @@ impl Search {
             Status::Halted => Some((Wait::Halted, wave.waits_at)),
             Status::Ready => match self.looked.as_ref()?.waves.get(&wave.id)? {
                 Found::Loop(at) => Some((Wait::Loop, *at)),
-                Found::Missed(_) => None,
+                Found::Missed(..) => None,
             },
         }
     }
@@ -179,6 +194,7 @@ pub enum Verdict {
 /// Watches a wave for a state that it has had before (by R. P. Brent, "An improved Monte Carlo
 /// factorization algorithm", section 3: the state that is compared with is renewed after 1, 2, 4, ...
 /// steps).
+#[derive(Clone, Debug)]
 pub struct LoopFinder {
     saved: WaveCopy,
     /// LDS as it was.
@@ -212,11 +228,6 @@ impl LoopFinder {
             access: None,
             verdict: None,
         }
-    }
-
-    /// What was found so far.
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.verdict
     }
 
     /// Whether bytes that were written change what others see.
