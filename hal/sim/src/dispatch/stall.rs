@@ -191,9 +191,9 @@ pub enum Verdict {
     Changes,
 }
 
-/// Watches a wave for a state that it has had before (by R. P. Brent, "An improved Monte Carlo
-/// factorization algorithm", section 3: the state that is compared with is renewed after 1, 2, 4, ...
-/// steps).
+/// Watches whether a wave comes back to the state in which it was found. One that goes round in a loop
+/// when the watch begins does so after one way round; one that is still on its way into the loop is
+/// found the next time.
 #[derive(Clone, Debug)]
 pub struct LoopFinder {
     saved: WaveCopy,
@@ -203,8 +203,6 @@ pub struct LoopFinder {
     private: Range<u64>,
     /// Bytes of it that are not as they were when the state was saved, with what they were.
     changed: BTreeMap<u64, u8>,
-    steps: u64,
-    power: u64,
     /// Device address of the instruction.
     at: u64,
     /// The access to memory since the state was saved that says best what is waited for.
@@ -222,8 +220,6 @@ impl LoopFinder {
             lds: lds.to_vec(),
             private: wave.private.base..wave.private.base.saturating_add(bytes),
             changed: BTreeMap::new(),
-            steps: 0,
-            power: 1,
             at: wave.pc,
             access: None,
             verdict: None,
@@ -262,13 +258,6 @@ impl LoopFinder {
         }
         if self.changed.is_empty() && self.saved.is_state_of(state.wave()) {
             return Some(Verdict::Loop(self.access.map_or(self.at, |(_, at)| at)));
-        }
-        self.steps += 1;
-        if self.steps == self.power {
-            (self.steps, self.power) = (0, 2 * self.power);
-            self.saved = WaveCopy::of(state.wave());
-            self.access = None;
-            self.changed.clear();
         }
         None
     }
