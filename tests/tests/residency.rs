@@ -40,8 +40,10 @@ fn stopped(program: &TestProgram) -> DeviceFault {
 #[test]
 fn a_grid_barrier_lets_all_pass_that_fit() {
     for (machine, most) in machines() {
-        for workgroups in [1, 9, 64, most] {
-            let outputs = barrier(machine, "-O2", workgroups).outputs();
+        for (options, workgroups) in
+            [("-O0", 1), ("-O0", 9), ("-O2", 1), ("-O2", 9), ("-O2", 64), ("-O2", most)]
+        {
+            let outputs = barrier(machine, options, workgroups).outputs();
             let expected: Vec<u32> =
                 (0..workgroups).map(|group| (group + 1) % workgroups * 3 + 1).collect();
             assert_eq!(to_values::<u32>(&outputs[0]), [2 * workgroups], "{machine:?}");
