@@ -96,7 +96,7 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
     let (missed, not_missed) = waits_taken_out(MACHINES[0], &all);
     assert!(missed >= 5 * not_missed.len(), "{missed} missed, not {not_missed:#?}");
     let elsewhere = not_missed.iter().filter(|(_, is_before_barrier)| !is_before_barrier);
-    assert!(elsewhere.count() <= 1, "{not_missed:#?}");
+    assert!(elsewhere.count() <= 2, "{not_missed:#?}");
 }
 
 #[test]

@@ -39,6 +39,9 @@ impl Memory for Noting<'_> {
 
     fn take_written(&mut self) -> Vec<WrittenByte> {
         let Noting { memory, written } = self;
+        // Of a byte that was handed out more than once, what was there first.
+        written.sort_by_key(|(address, _)| *address);
+        written.dedup_by_key(|(address, _)| *address);
         let written = written.drain(..).filter_map(|(address, before)| {
             let after = *memory.readable(address, 1)?.get(address, 1)?.first()?;
             Some(WrittenByte { address: Address(address), before, after })

@@ -3,7 +3,7 @@ use crate::memory::{AddressSpace, write_bytes};
 use flipwave_device::AccessKind;
 
 #[test]
-fn each_byte_written_is_told_once_with_what_it_was_and_is() {
+fn each_byte_written_is_given_once_with_what_it_was_and_is() {
     let mut space = AddressSpace::default();
     let address = space.allocate(64).unwrap();
     space.write(address, &[1, 2, 3, 4]).unwrap();
@@ -16,4 +16,8 @@ fn each_byte_written_is_told_once_with_what_it_was_and_is() {
     };
     assert_eq!(noting.take_written(), [byte(1, 2, 2), byte(2, 3, 9)]);
     assert_eq!(noting.take_written(), []);
+    for value in [7, 8] {
+        write_bytes(&mut noting, address.0 + 3, &[value], AccessKind::Write, None).unwrap();
+    }
+    assert_eq!(noting.take_written(), [byte(3, 4, 8)]);
 }
