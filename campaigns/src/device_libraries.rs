@@ -43,17 +43,26 @@ pub(crate) fn usual_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The processor's number as libraries are named after it: `90a` of gfx90a. Its last two digits
-/// are the minor version and the stepping.
+/// The processor's number as libraries are named after it: `90a` of gfx90a.
 fn number(target: &Target) -> &'static str {
     target.processor().trim_start_matches("gfx")
 }
 
-/// The processor's version as the libraries have it: 9010 for gfx90a, 11000 for gfx1100
-/// (`__oclc_ISA_version` in ROCm-Device-Libs, "oclc").
+/// The processor's version as the libraries have it: 9010 for gfx90a, 11000 for gfx1100, 9400 for
+/// gfx9-4-generic (`__oclc_ISA_version` in ROCm-Device-Libs, "oclc").
 fn version(target: &Target) -> u32 {
-    let (major, rest) = number(target).split_at(number(target).len() - 2);
-    let rest = u32::from_str_radix(rest, 16).unwrap_or_default();
+    let digit = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
+    let (major, rest) = match number(target).strip_suffix("-generic") {
+        Some(generic) => {
+            let (major, minor) = generic.split_once('-').unwrap_or((generic, "0"));
+            (major, digit(minor) << 4)
+        }
+        // The last two digits are the minor version and the stepping.
+        None => {
+            let (major, rest) = number(target).split_at(number(target).len() - 2);
+            (major, digit(rest))
+        }
+    };
     major.parse().unwrap_or(0) * 1000 + (rest >> 4) * 100 + (rest & 15)
 }
 
@@ -76,7 +85,7 @@ pub(crate) fn adapted(
     if !are_older && libraries.join(&name).is_file() {
         return Ok(libraries.to_owned());
     }
-    let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes()].join(&0);
+    let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING].join(&0);
     let folder = cache.join("device-libraries").join(hexadecimal(&Sha256::digest(origin)));
     if folder.join(&name).is_file() {
         return Ok(folder);
@@ -110,6 +119,9 @@ pub(crate) fn adapted(
     std::fs::rename(made, folder.join(&name)).map_err(failed)?;
     Ok(folder)
 }
+
+/// How libraries are made here; another word where that changes, so that kept ones are made anew.
+const MAKING: &[u8] = b"renamed, with HIP's";
 
 /// The functions of OpenCL C.
 const OPENCL: &str = "opencl.bc";
@@ -216,6 +228,9 @@ mod tests {
             ("gfx942", 9402),
             ("gfx1030", 10300),
             ("gfx1100", 11000),
+            ("gfx1201", 12001),
+            ("gfx9-4-generic", 9400),
+            ("gfx12-generic", 12000),
         ] {
             let target: Target = processor.parse().expect("a target");
             assert_eq!(version(&target), expected, "{processor}");

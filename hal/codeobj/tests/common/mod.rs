@@ -32,7 +32,7 @@ pub fn run(command: &mut Command) -> String {
 
 /// A program of LLVM 22, by its name without version.
 pub fn llvm(program: &str) -> Command {
-    Command::new(format!("{program}-19"))
+    Command::new(format!("{program}-22"))
 }
 
 /// A linked code object, and the directory it lies in.
