@@ -6,7 +6,7 @@
 typedef _Float16 HalfPair __attribute__((ext_vector_type(2)));
 __device__ inline _Float16 __llvm_amdgcn_rcp_f16(_Float16 x) { return __builtin_amdgcn_rcph(x); }
 __device__ inline HalfPair __llvm_amdgcn_rcp_2f16(HalfPair x) {
-    return HalfPair{__builtin_amdgcn_rcph(x.x), __builtin_amdgcn_rcph(x.y)};
+    return HalfPair{__llvm_amdgcn_rcp_f16(x.x), __llvm_amdgcn_rcp_f16(x.y)};
 }
 #endif
 
