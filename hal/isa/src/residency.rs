@@ -10,15 +10,31 @@ use std::fmt;
 
 /// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
 /// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940) and MI300X (gfx942), and of the
-/// Radeon RX 6900 XT and RX 7900 XTX.
-const PRODUCTS: [(&str, u32); 7] = [
+/// Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M, 610M, RX 7900 XTX, 7800 XT, 7600,
+/// 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT.
+const PRODUCTS: [(&str, u32); 22] = [
     ("gfx906", 60),
     ("gfx908", 120),
     ("gfx90a", 104),
     ("gfx940", 228),
     ("gfx942", 304),
     ("gfx1030", 80),
+    ("gfx1031", 40),
+    ("gfx1032", 32),
+    ("gfx1033", 8),
+    ("gfx1034", 16),
+    ("gfx1035", 12),
+    ("gfx1036", 2),
     ("gfx1100", 96),
+    ("gfx1101", 60),
+    ("gfx1102", 32),
+    ("gfx1103", 12),
+    ("gfx1150", 16),
+    ("gfx1151", 40),
+    ("gfx1152", 8),
+    ("gfx1153", 4),
+    ("gfx1200", 32),
+    ("gfx1201", 64),
 ];
 
 /// SGPRs of a SIMD that waves share on gfx8 and gfx9; from gfx10 on every wave has them all.
@@ -140,7 +156,7 @@ impl Target {
 
     /// Whether a SIMD has half as many VGPRs more than others (LLVM's feature 1_5xVGPRs).
     fn has_large_vgpr_file(&self) -> bool {
-        matches!(self.processor(), "gfx1100" | "gfx1101" | "gfx1151")
+        matches!(self.processor(), "gfx1100" | "gfx1101" | "gfx1151" | "gfx1200" | "gfx1201")
     }
 
     /// VGPRs, AccVGPRs included, of each wave of a workgroup of `waves` waves of `wave_size` lanes,

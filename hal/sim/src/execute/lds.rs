@@ -159,7 +159,10 @@ fn execute_access(
             write(lds, at, &new.to_le_bytes());
             wave.write_row(op.destination, &Row::splat(old));
         }
-        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => {
+        LdsAccess::Permute
+        | LdsAccess::BackwardPermute
+        | LdsAccess::BackwardPermuteAny
+        | LdsAccess::Swizzle => {
             exchange(wave, op, access);
         }
     }
@@ -308,6 +311,12 @@ fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
                 result.0[selected(index, address.0[index])] = data.0[index];
+            }
+        }
+        LdsAccess::BackwardPermuteAny => {
+            let (address, data) = (row(0), row(1));
+            for lane in 0..LANES {
+                result.0[lane] = data.0[selected(lane, address.0[lane])];
             }
         }
         LdsAccess::BackwardPermute => {

@@ -56,6 +56,8 @@ pub enum LdsAccess {
     Permute,
     /// Each lane fetches another's data.
     BackwardPermute,
+    /// The same, of lanes that are not active too.
+    BackwardPermuteAny,
     /// Fixed patterns.
     Swizzle,
 }
@@ -87,6 +89,7 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "consume" => LdsAccess::Count { subtract: true },
         "permute_b32" => LdsAccess::Permute,
         "bpermute_b32" => LdsAccess::BackwardPermute,
+        "bpermute_fi_b32" => LdsAccess::BackwardPermuteAny,
         "swizzle_b32" => LdsAccess::Swizzle,
         _ => {
             if let Some(what) = name.strip_prefix("read_") {

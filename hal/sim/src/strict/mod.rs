@@ -239,7 +239,12 @@ impl Strict {
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
-            Run::Vector(_) | Run::Scalar(_) | Run::Whole(_) | Run::Dual => {
+            Run::Vector(_)
+            | Run::Scalar(_)
+            | Run::Whole(_)
+            | Run::Dual
+            | Run::OnScalars
+            | Run::LdsDirect => {
                 state.shadow.follow(ghost, wave, op, facts);
                 found.extend(undefined::exec(&mut state.shadow));
             }
@@ -295,8 +300,10 @@ fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) 
         Transfer::Load(Element::Part { half: Half::High, .. }) => (1, 0xffff_0000),
         Transfer::Load(element) => (element.words(), !0),
         Transfer::Atomic { atomic, returns: true } => (atomic.bytes / 4, !0),
+        Transfer::LoadBlock => (32, !0),
         Transfer::LoadFormat(_) => (lds::destination_words(op) as u8, !0),
         Transfer::Store(_)
+        | Transfer::StoreBlock
         | Transfer::StoreFormat(_)
         | Transfer::LoadToLds(_)
         | Transfer::LoadFormatToLds(_)

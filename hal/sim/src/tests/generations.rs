@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// A wave after the instructions of `text`, which start with `prepare`d registers and all lanes
 /// active; and the last step's end.
-fn run(
+pub(super) fn run(
     processor: &str,
     lanes: u8,
     text: &str,
@@ -44,14 +44,14 @@ fn run(
 }
 
 /// The wave alone, of instructions that do not fault.
-fn wave(processor: &str, lanes: u8, text: &str, prepare: impl Fn(&mut Wave)) -> Wave {
+pub(super) fn wave(processor: &str, lanes: u8, text: &str, prepare: impl Fn(&mut Wave)) -> Wave {
     let (wave, _, end) = run(processor, lanes, text, |wave, _| prepare(wave));
     assert!(matches!(end, Step::Next), "{text}: {end:?}");
     wave
 }
 
 /// Register `index` holds `word(lane)`.
-fn fill(wave: &mut Wave, index: u16, word: impl Fn(u32) -> u32) {
+pub(super) fn fill(wave: &mut Wave, index: u16, word: impl Fn(u32) -> u32) {
     (0..64).for_each(|lane| wave.row_mut(RowIndex(index)).0[lane as usize] = word(lane));
 }
 
@@ -331,7 +331,6 @@ const EVERYWHERE: &[&str] = &[
 ];
 
 const GFX942: &[&str] = &[
-    "ds_pk_add_f16",
     // 8-bit floating point, sparse matrices, reduced precision, the new integer shapes.
     "v_cvt_f32_bf8",
     "v_cvt_f32_fp8",
@@ -352,37 +351,9 @@ const GFX942: &[&str] = &[
     "v_mfma_i32_32x32x16i8",
 ];
 
-const GFX1030: &[&str] = &[
-    "global_atomic_cmpswap_f64",
-    "v_fma_legacy_f32",
-    "v_fmac_legacy_f32",
-    "v_movrelsd_2_b32",
-    "v_mullit_f32",
-    "v_swaprel_b32",
-];
+const GFX1030: &[&str] = &[];
 
-const GFX1100: &[&str] = &[
-    // The resource descriptor differs.
-    "buffer_",
-    "lds_direct_load",
-    "v_cvt_pk_i16_f32",
-    "v_cvt_pk_u16_f32",
-    "v_dot2_bf16_bf16",
-    "v_dot2_f16_f16",
-    "v_dot2_f32_bf16",
-    "v_dot2acc_f32_f16",
-    "v_dot4_i32_iu8",
-    "v_dot8_i32_iu4",
-    "v_fma_legacy_f32",
-    "v_fmac_legacy_f32",
-    "v_maxmin_f16",
-    "v_minmax_f16",
-    "v_movrelsd_2_b32",
-    "v_mullit_f32",
-    "v_permlane64_b32",
-    "v_swaprel_b32",
-    "v_wmma_",
-];
+const GFX1100: &[&str] = &[];
 
 /// What the corpus and the opcodes of a target have that is not executed. Read-only destinations,
 /// saturation without meaning, loads straight to LDS and the global data share are left out.
@@ -406,6 +377,8 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
     }
     let executed = |name: &&&str| {
         operations::find(&name.replace("v_cmpx_", "v_cmp_")).is_some()
+            // A row for each choice of signs.
+            || operations::find(&format!("{name} 0")).is_some()
             || operations::find_whole(name, target.generation()).is_some()
             || crate::instruction::control::find(name).is_some()
     };

@@ -15,6 +15,8 @@ pub enum Treatment {
     Exact,
     /// With an error. The ISA leaves the bits open; these are the same on every host.
     Within(Accuracy),
+    /// As far as the ISA defines it; this is not settled by what is published.
+    Unsettled(&'static str),
     /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
     /// reason.
     NotCompute(&'static str),
@@ -27,9 +29,16 @@ pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
     match translate(inst.clone(), Level::Plain, machine).run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
-        _ => operations::numerics(inst.operation.name())
-            .and_then(|numerics| numerics.accuracy)
-            .map_or(Treatment::Exact, Treatment::Within),
+        _ => {
+            let name = inst.operation.name();
+            let accuracy = operations::numerics(name).and_then(|numerics| numerics.accuracy);
+            let unsettled = operations::unsettled(name, machine.generation);
+            match (accuracy, unsettled) {
+                (Some(accuracy), _) => Treatment::Within(accuracy),
+                (None, Some(what)) => Treatment::Unsettled(what),
+                (None, None) => Treatment::Exact,
+            }
+        }
     }
 }
 
@@ -41,6 +50,7 @@ impl fmt::Display for Treatment {
             Treatment::Within(Accuracy { ulps, stated: Some(stated) }) => {
                 write!(f, "within {ulps} ULP (the manual states {stated})")
             }
+            Treatment::Unsettled(what) => write!(f, "exact but for what is not published: {what}"),
             Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
             Treatment::Gap(reason) => write!(f, "missing: {reason}"),
         }

@@ -9,8 +9,7 @@ use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    Dpp, DppControl, Encoding, Family, Generation, Inst, Operand, OutputScale, SdwaSelect,
-    SdwaUnused, Value,
+    Encoding, Family, Generation, Inst, Operand, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 
 pub fn vector_operands(
@@ -25,7 +24,8 @@ pub fn vector_operands(
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();
         // LLVM has the register that M0 is added to as a source.
-        if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
+        if ["v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"].contains(&name)
+            && values.len() > 1
             && let Value::Register(range) = values.remove(0).value
         {
             op.destination = RowIndex::nominal(range.first).ok_or(OPERANDS)?;
@@ -34,18 +34,16 @@ pub fn vector_operands(
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
         }
+        if inst.modifiers.sdwa.is_some_and(|sdwa| sdwa != Sdwa::WORDS) {
+            return Err(Gap("parts of words in a move that M0 directs"));
+        }
+        if let Some(dpp) = &inst.modifiers.dpp {
+            let lane_move = Some(LaneMove::of(dpp));
+            op.adapt = Some(Box::new(Adapt { lane_move, ..Adapt::default() }));
+        }
         return Ok(Run::Whole(operation.function));
     }
-    let row = row(inst)?;
-    if let Some(Dpp { control: DppControl::Dpp8(_), fetch_inactive: false, .. }) =
-        inst.modifiers.dpp
-    {
-        return Err(Gap("DPP8 that may read lanes that are not active"));
-    }
-    // It packs two bytes, and whether these leave the other half alone is not in the table.
-    if name == "v_sat_pk_u8_i16" && machine.generation >= Generation::Gfx10 {
-        return Err(Gap("this operation of this generation"));
-    }
+    let row = row(inst, machine)?;
     let mut operands: Vec<(&Operand, SourceAdapt)> = Vec::new();
     for (index, operand) in inst.sources().enumerate() {
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
@@ -81,14 +79,40 @@ pub fn vector_operands(
 /// one; integer saturation has rows of its own. Operations without one cannot leave the range of
 /// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
 /// number to saturate (`v_div_scale`).
-fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
-    let name = inst.operation.name();
+fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
+    let mut name = inst.operation.name().to_owned();
+    if has_signs(inst) {
+        name = format!("{name} {}", inst.modifiers.neg_lo & 3);
+    } else if machine.generation >= Generation::Gfx12 && is_of_bytes(&name) {
+        name.push_str(" ocp");
+    }
+    let name = name.as_str();
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
     let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
         return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
     }
     Ok(row)
+}
+
+/// Whether `neg_lo` says which sources are signed.
+fn has_signs(inst: &Inst) -> bool {
+    matches!(inst.operation.name(), "v_dot4_i32_iu8" | "v_dot8_i32_iu4")
+}
+
+/// Whether it converts from or to floating point of eight bits.
+fn is_of_bytes(name: &str) -> bool {
+    name.starts_with("v_cvt_") && (name.contains("_fp8") || name.contains("_bf8"))
+}
+
+/// A byte of a register.
+fn byte_select(byte: u8) -> SdwaSelect {
+    match byte {
+        0 => SdwaSelect::Byte0,
+        1 => SdwaSelect::Byte1,
+        2 => SdwaSelect::Byte2,
+        _ => SdwaSelect::Byte3,
+    }
 }
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
@@ -138,6 +162,10 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
         adapt.negate_low = bit(modifiers.neg_lo);
         adapt.negate_high = bit(modifiers.neg_hi);
+    } else if modifiers.byte_select != 0 && !inst.operation.name().starts_with("v_cvt_sr_") {
+        adapt.select = byte_select(modifiers.byte_select);
+    } else if has_signs(inst) {
+        // There the bits say otherwise.
     } else if inst.encoding == Encoding::Vop3p {
         adapt.negate |= bit(modifiers.neg_lo);
     } else if op_sel {
@@ -165,6 +193,17 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         && inst.operation.keeps_destination(machine.generation)
         && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
     {
+        finish.select = SdwaSelect::Word0;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    let name = inst.operation.name();
+    if machine.generation >= Generation::Gfx12 && name.starts_with("v_cvt_sr_") {
+        finish.select = byte_select(modifiers.byte_select);
+        finish.unused = SdwaUnused::Preserve;
+        return finish;
+    }
+    // Registers have halves with names of their own from gfx11 on.
+    if machine.generation >= Generation::Gfx11 && name == "v_sat_pk_u8_i16" {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }

@@ -2,8 +2,10 @@
 //! how results are rounded and written.
 
 pub mod binary16;
+pub mod brain;
 mod float;
 mod numerics;
+pub mod ocp8;
 mod result;
 pub mod rounding;
 mod value;

@@ -51,6 +51,27 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
         sources: &[Kind::Word],
         function: move_between_relative,
     },
+    WholeWaveOperation {
+        name: "v_movrelsd_2_b32",
+        sources: &[Kind::Word],
+        function: move_between_two_relative,
+    },
+    WholeWaveOperation { name: "v_swaprel_b32", sources: &[Kind::Word], function: swap_relative },
+    WholeWaveOperation {
+        name: "v_permlane64_b32",
+        sources: &[Kind::Word],
+        function: swap_half_waves,
+    },
+    WholeWaveOperation {
+        name: "v_permlane16_var_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: permute_within_rows_by_lane,
+    },
+    WholeWaveOperation {
+        name: "v_permlanex16_var_b32",
+        sources: &[Kind::Word, Kind::Word],
+        function: permute_across_rows_by_lane,
+    },
     WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
     WholeWaveOperation { name: "v_swap_b16", sources: &[Kind::Half], function: swap_halves },
     WholeWaveOperation {
@@ -111,6 +132,31 @@ fn permute_across_rows(wave: &mut Wave, op: &Op) {
 fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     let [low, high] = [1, 2].map(|source: usize| scalar_word(wave, op.sources[source].words[0]));
     let select = u64::from(low) | u64::from(high) << 32;
+    permute_rows_by(wave, op, distance, |lane| (select >> (4 * (lane % 16)) & 15) as usize);
+}
+
+/// The same, the second source saying for each lane which lane it takes (RDNA 4 ISA,
+/// "V_PERMLANE16_VAR_B32").
+fn permute_within_rows_by_lane(wave: &mut Wave, op: &Op) {
+    let select = vector_source(wave, op, 1);
+    permute_rows_by(wave, op, 0, |lane| (select.0[lane] & 15) as usize);
+}
+
+/// The same across rows (RDNA 4 ISA, "V_PERMLANEX16_VAR_B32").
+fn permute_across_rows_by_lane(wave: &mut Wave, op: &Op) {
+    let select = vector_source(wave, op, 1);
+    permute_rows_by(wave, op, 16, |lane| (select.0[lane] & 15) as usize);
+}
+
+/// A source in all lanes.
+fn vector_source(wave: &Wave, op: &Op, source: usize) -> Row {
+    match op.sources[source].row() {
+        Some(row) => *wave.row(row),
+        None => Row::splat(scalar_word(wave, op.sources[source].words[0])),
+    }
+}
+
+fn permute_rows_by(wave: &mut Wave, op: &Op, distance: usize, select: impl Fn(usize) -> usize) {
     let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
     let (fetch_inactive, bound_control) = (op_sel & 1 != 0, op_sel & 2 != 0);
     let exec = wave.exec();
@@ -118,7 +164,7 @@ fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     let mut written = LaneMask::EMPTY;
     for lane in exec.lanes() {
         let index = usize::from(lane.0);
-        let from = (index & !15 ^ distance) + (select >> (4 * (index % 16)) & 15) as usize;
+        let from = (index & !15 ^ distance) + select(index);
         let readable = fetch_inactive || exec.0 >> from & 1 != 0;
         if readable {
             result.0[index] = lane_of_source(wave, op, from);
@@ -131,10 +177,57 @@ fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     wave.written_lanes = Some(written);
 }
 
+/// The halves of a wave of 64 lanes change places; nothing happens to one of 32 lanes. EXEC does not
+/// matter to what is read (RDNA 3 ISA, "V_PERMLANE64_B32").
+fn swap_half_waves(wave: &mut Wave, op: &Op) {
+    if wave.machine.lanes == 64 {
+        let source = vector_source(wave, op, 0);
+        let swapped = Row(std::array::from_fn(|lane| source.0[lane ^ 32]));
+        wave.write_row(op.destination, &swapped);
+    }
+}
+
 /// The register that is as far after another as M0 says; `None` outside the wave's allocation.
 fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
-    let index = u32::from(row.0).checked_add(wave.scalar(ScalarIndex::M0))?;
+    at_distance(wave, row, wave.scalar(ScalarIndex::M0))
+}
+
+fn at_distance(wave: &Wave, row: RowIndex, distance: u32) -> Option<RowIndex> {
+    let index = u32::from(row.0).checked_add(distance)?;
     (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))
+}
+
+/// The source register and the destination register that M0[9:0] and M0[25:16] lead to (RDNA 3 ISA,
+/// "V_MOVRELSD_2_B32").
+fn two_relative(wave: &Wave, op: &Op) -> [Option<RowIndex>; 2] {
+    let m0 = wave.scalar(ScalarIndex::M0);
+    let source = op.sources[0].row();
+    [
+        source.and_then(|row| at_distance(wave, row, m0 & 0x3ff)),
+        at_distance(wave, op.destination, m0 >> 16 & 0x3ff),
+    ]
+}
+
+/// Moves between registers that each have their own distance.
+fn move_between_two_relative(wave: &mut Wave, op: &Op) {
+    let [source, destination] = two_relative(wave, op);
+    if let Some(destination) = destination {
+        let value = match op.sources[0].row() {
+            Some(_) => *wave.row(source.unwrap_or(RowIndex(0))),
+            None => vector_source(wave, op, 0),
+        };
+        write_moved(wave, op, destination, value);
+    }
+}
+
+/// Exchanges registers that each have their own distance; nothing happens if one is outside the wave's
+/// allocation.
+fn swap_relative(wave: &mut Wave, op: &Op) {
+    if let [Some(source), Some(destination)] = two_relative(wave, op) {
+        let values = [*wave.row(source), *wave.row(destination)];
+        wave.write_row(destination, &values[0]);
+        wave.write_row(source, &values[1]);
+    }
 }
 
 /// The first source; a register outside the wave's allocation reads as `v0`.
@@ -148,7 +241,19 @@ fn relative_source(wave: &Wave, op: &Op) -> Row {
 /// Moves from the register that M0 is added to.
 fn move_from_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
-    wave.write_row(op.destination, &value);
+    write_moved(wave, op, op.destination, value);
+}
+
+/// Writes a row, its lanes moved as the instruction says.
+fn write_moved(wave: &mut Wave, op: &Op, destination: RowIndex, value: Row) {
+    match op.adapt.as_ref().and_then(|adapt| adapt.lane_move.as_ref()) {
+        None => wave.write_row(destination, &value),
+        Some(lane_move) => {
+            let mut rows = [value];
+            let written = lane_move.apply(&mut rows, wave.exec_row()).0 & wave.exec().0;
+            blend(wave.row_mut(destination), &rows[0], &Row::expand(LaneMask(written)));
+        }
+    }
 }
 
 /// Moves to the register that M0 is added to.
@@ -158,7 +263,7 @@ fn move_to_relative(wave: &mut Wave, op: &Op) {
         None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
     };
     if let Some(destination) = relative(wave, op.destination) {
-        wave.write_row(destination, &value);
+        write_moved(wave, op, destination, value);
     }
 }
 
@@ -166,7 +271,7 @@ fn move_to_relative(wave: &mut Wave, op: &Op) {
 fn move_between_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
     if let Some(destination) = relative(wave, op.destination) {
-        wave.write_row(destination, &value);
+        write_moved(wave, op, destination, value);
     }
 }
 

@@ -15,6 +15,8 @@ mod cube;
 mod division;
 mod dot;
 mod double;
+mod eighth;
+mod extremes;
 mod half_precision;
 mod integer;
 mod matrix;
@@ -25,7 +27,10 @@ mod saturating;
 mod short;
 mod single;
 mod transcendental;
+mod wave_matrix;
 mod wide;
+
+pub use choice::{maximum_number, minimum_number};
 
 use crate::execute::lane::{Kind, Numerics};
 use crate::execute::vector::VectorOperation;
@@ -107,10 +112,18 @@ pub static TABLES: &[&[VectorOperation]] = &[
     division::TRIGONOMETRY,
     dot::INTEGER,
     dot::FLOAT,
+    dot::NEWER,
+    dot::MIXED_BYTES,
+    dot::MIXED_NIBBLES,
     double::ARITHMETIC,
     double::EXACT,
     double::CHOICE,
     double::PARTS,
+    eighth::TABLE,
+    extremes::SINGLE,
+    extremes::DOUBLE,
+    extremes::HALF,
+    extremes::PACKED,
     half_precision::ARITHMETIC,
     half_precision::EXACT,
     half_precision::UNFUSED,
@@ -154,6 +167,29 @@ pub fn numerics(operation: &str) -> Option<Numerics> {
     find(operation).map(|row| row.numerics)
 }
 
+/// What is not settled by anything published of an operation that is executed; `operation` is its
+/// canonical name.
+pub fn unsettled(operation: &str, generation: Generation) -> Option<&'static str> {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| operation.starts_with(prefix));
+    if begins(&["v_wmma_i32", "v_swmmac_i32"]) {
+        None
+    } else if begins(&["v_wmma_", "v_swmmac_"]) {
+        Some("the order of the sums, their roundings, which NaN")
+    } else if begins(&["v_dot2_f32_bf16", "v_dot2acc_f32_bf16", "v_dot2_bf16"])
+        || begins(&["v_dot2_f16_f16", "v_dot4_f32_"])
+    {
+        Some("the roundings of the steps, denormals")
+    } else if generation >= Generation::Gfx12 && begins(&["v_cvt_sr_fp8", "v_cvt_sr_bf8"]) {
+        Some("how the random bits are added")
+    } else if begins(&["s_"]) && operation.ends_with("_f16") && !begins(&["s_cmp_", "s_cvt_"]) {
+        Some("the upper half of the result")
+    } else if begins(&["v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"]) && generation >= Generation::Gfx12 {
+        Some("which NaN")
+    } else {
+        None
+    }
+}
+
 /// An operation on the wave as a whole.
 pub struct WholeWaveOperation {
     /// Canonical name.
@@ -172,5 +208,6 @@ pub fn find_whole(name: &str, generation: Generation) -> Option<&'static WholeWa
 pub fn whole_wave_operations(
     generation: Generation,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().chain(matrix::operations(generation))
+    let matrices = matrix::operations(generation).chain(wave_matrix::TABLE);
+    cross_lane::TABLE.iter().chain(matrices)
 }

@@ -43,6 +43,14 @@ impl Addresses {
         }
     }
 
+    /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
+    pub fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+        let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
+        let base = (low | high << 32).wrapping_add(op.immediate as u64);
+        let low = Row(std::array::from_fn(|lane| 4 * lane as u32));
+        Addresses { low, high: Row::ZERO, base, lanes }
+    }
+
     /// A lane's address.
     #[inline(always)]
     pub fn at(&self, lane: usize) -> u64 {

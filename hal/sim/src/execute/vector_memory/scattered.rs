@@ -9,7 +9,7 @@ use crate::execute::{format, lds};
 use crate::instruction::Op;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
-use crate::wave::{LANES, Wave};
+use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
@@ -77,6 +77,21 @@ pub fn scattered(
                     write_lane(wave, op, lane, old, atomic.bytes);
                 }
             }
+            Transfer::LoadBlock => {
+                for register in block(wave) {
+                    let at = |lane, byte| place(lane, 4 * u32::from(register) + byte);
+                    let bytes = gather(memory, 4, lane, &at)?;
+                    wave.row_mut(op.destination.plus(register)).0[index] = word_of(&bytes, 0);
+                }
+            }
+            Transfer::StoreBlock => {
+                for register in block(wave) {
+                    let at = |lane, byte| place(lane, 4 * u32::from(register) + byte);
+                    let row = data_row(op, register.into());
+                    let word = row.map_or(0, |row| wave.row(row).0[index]);
+                    scatter(memory, &word.to_le_bytes(), lane, &at)?;
+                }
+            }
             Transfer::LoadFormat(formatted) => {
                 let (format, channels) = formatted.resolve(buffer);
                 let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
@@ -126,6 +141,12 @@ pub fn scattered(
     Ok(())
 }
 
+/// The registers of a block that take part (RDNA 4 ISA, "GLOBAL_LOAD_BLOCK").
+fn block(wave: &Wave) -> impl Iterator<Item = u16> + use<> {
+    let mask = wave.scalar(ScalarIndex::M0);
+    (0..32).filter(move |register| mask >> register & 1 != 0)
+}
+
 fn word_of(bytes: &[u8; 16], word: u8) -> u32 {
     u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[usize::from(word) * 4 + byte]))
 }
@@ -170,6 +191,7 @@ impl Transfer {
             | Transfer::Store(element)
             | Transfer::LoadToLds(element)
             | Transfer::StoreFromLds(element) => element.bytes().min(4),
+            Transfer::LoadBlock | Transfer::StoreBlock => 4,
             Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
             Transfer::LoadFormat(formatted)
             | Transfer::StoreFormat(formatted)

@@ -47,6 +47,10 @@ pub(crate) fn decoded(isa: &Isa) -> BTreeSet<&'static str> {
     names
 }
 
+/// Processors that have different instructions.
+pub(super) const DIFFERENT: [&str; 9] =
+    ["gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100", "gfx1150", "gfx1201"];
+
 /// Vector operations without a row of their own.
 fn is_executed_elsewhere(name: &str) -> bool {
     name.starts_with("v_cmpx_")
@@ -69,7 +73,7 @@ fn every_vector_operation_has_a_row() {
 
 #[test]
 fn every_row_is_an_operation() {
-    let names: BTreeSet<_> = crate::device::PROCESSORS
+    let names: BTreeSet<_> = DIFFERENT
         .into_iter()
         .flat_map(|processor| {
             let target: Target = processor.parse().expect("a target");
@@ -80,8 +84,10 @@ fn every_row_is_an_operation() {
         .iter()
         .copied()
         .flatten()
-        .map(|row| row.name.trim_end_matches(" clamp"))
-        .filter(|name| !names.contains(name))
+        // What follows the name says which modifiers or formats the row is for.
+        .map(|row| row.name.split(' ').next().unwrap_or_default())
+        // Only as half of a dual instruction.
+        .filter(|name| !names.contains(name) && *name != "v_dot2acc_f32_bf16")
         .collect();
     assert!(unknown.is_empty(), "no such operation: {unknown:?}");
 }

@@ -15,6 +15,7 @@ mod integer;
 mod matrix;
 mod modifiers;
 mod packed;
+mod rdna;
 mod transcendental;
 
 use crate::execute::lane::{Kind, ResultKind};
