@@ -414,3 +414,24 @@ fn list<const N: usize>(list: &str) -> Option<[u8; N]> {
     let items = enclosed(list, "[", "]")?.split(',').map(|item| small(item.trim()));
     items.collect::<Option<Vec<u8>>>()?.try_into().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Generation, testing::inst};
+
+    /// The order of the formats against LLVM's names of them.
+    #[test]
+    fn numbers_of_buffer_formats_are_those_of_llvm() {
+        for (target, generation, count) in
+            [("gfx1030", Generation::Gfx10, 78), ("gfx1100", Generation::Gfx11, 64)]
+        {
+            for number in 0..count {
+                let line = format!("tbuffer_load_format_x v0, off, s[0:3], format:{number}, 0");
+                let named = inst(target, &line).modifiers.buffer_format.unwrap_or_default();
+                assert_eq!(named, BufferFormat::unified(number, generation), "{target}: {number}");
+            }
+            assert_eq!(BufferFormat::unified(count + 40, generation), BufferFormat::NONE);
+        }
+    }
+}

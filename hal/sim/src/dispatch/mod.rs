@@ -14,4 +14,4 @@ mod stall;
 mod turns;
 pub mod wave_state;
 mod workgroup;
-mod workgroup_barrier;
+pub mod workgroup_barrier;

@@ -43,6 +43,25 @@ pub(super) fn run(
     (wave, lds, end)
 }
 
+/// The wave after one instruction that accesses memory.
+pub(super) fn run_in(
+    processor: &str,
+    lanes: u8,
+    text: &str,
+    prepare: impl Fn(&mut Wave),
+    space: &mut AddressSpace,
+) -> Wave {
+    let (mut wave, mut lds, _) = run(processor, lanes, "s_nop 0", |wave, _| prepare(wave));
+    let target: Target = processor.parse().expect("a target");
+    let isa = Isa::with_wave_size(&target, lanes).expect("LLVM has it");
+    let bytes = isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let inst = isa.decode(&bytes, Pc(0)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let op = translate(inst, Level::Plain, wave.machine);
+    let end = step(&mut wave, &op, space, &mut lds);
+    assert!(matches!(end, Step::Next), "{text}: {end:?}");
+    wave
+}
+
 /// The wave alone, of instructions that do not fault.
 pub(super) fn wave(processor: &str, lanes: u8, text: &str, prepare: impl Fn(&mut Wave)) -> Wave {
     let (wave, _, end) = run(processor, lanes, text, |wave, _| prepare(wave));

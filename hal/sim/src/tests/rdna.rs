@@ -1,9 +1,12 @@
 //! What gfx11 and gfx12 have of their own, by single instructions.
 
-use super::generations::{fill, run, wave};
-use crate::execute::control::Step;
+use super::generations::{fill, run, run_in, wave};
+use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
+use crate::execute::control::{BarrierRequest, Step};
+use crate::instruction::control::SplitBarrier;
+use crate::memory::AddressSpace;
 use crate::tests::operations::Random;
-use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
+use crate::wave::{Level, Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 
@@ -227,6 +230,63 @@ fn loops_over_the_halves_of_a_wave() {
     assert_eq!(exec(end, 3, 5), (0x5_0000_0000, 3, 92));
     assert_eq!(exec(end, 0x5_0000_0000, 3), (0x5_0000_0003, 3, 100));
     assert_eq!(exec(end, 3, 0), (3, 0, 100));
+}
+
+#[test]
+fn buffer_resources_choose_their_range_check() {
+    let loaded = |processor: &str, flags: u32, offset: u32| {
+        let text = "buffer_load_b32 v0, v1, s[0:3], null offen";
+        let mut space = AddressSpace::default();
+        let at = space.allocate(4096).expect("memory").0;
+        let words: Vec<u8> = (1..=1024_u32).flat_map(u32::to_le_bytes).collect();
+        space.write(flipwave_device::Address(at), &words).expect("memory");
+        let prepare = |wave: &mut Wave| {
+            // 16 records of 16 bytes.
+            for (index, word) in
+                [at as u32, (at >> 32) as u32 | 16 << 16, 16, flags].iter().enumerate()
+            {
+                wave.write_scalar(ScalarIndex(index as u8), *word);
+            }
+            fill(wave, 1, |_| offset);
+        };
+        run_in(processor, 32, text, prepare, &mut space).row(RowIndex(0)).0[3]
+    };
+    for processor in ["gfx1100", "gfx1201"] {
+        // By bytes, of which there are 16; by record; not at all.
+        assert_eq!([12, 16].map(|at| loaded(processor, 3 << 28, at)), [4, 0]);
+        assert_eq!([12, 16].map(|at| loaded(processor, 0, at)), [4, 0]);
+        assert_eq!([16, 400].map(|at| loaded(processor, 1 << 28, at)), [5, 101]);
+        assert_eq!([16, 400].map(|at| loaded(processor, 2 << 28, at)), [5, 101]);
+    }
+}
+
+/// The waves of a workgroup of two at its split barrier.
+#[test]
+fn all_waves_signal_before_any_passes() {
+    let request =
+        |operation| BarrierRequest { operation, barrier: -1, destination: ScalarIndex(0) };
+    let mut barrier = WorkgroupBarrier::new(2);
+    let mut waves = [0, 1].map(|_| Wave::new(Level::Plain));
+    for round in 0..3 {
+        assert!(barrier.request(&mut waves[0], request(SplitBarrier::SignalIsFirst)));
+        assert!(waves[0].scc, "round {round}");
+        assert!(!barrier.request(&mut waves[0], request(SplitBarrier::Wait)));
+        barrier.request(&mut waves[1], request(SplitBarrier::State));
+        assert_eq!(scalar(&waves[1], 0), 1 << 16 | 2 << 4 | 1);
+        barrier.request(&mut waves[1], request(SplitBarrier::SignalIsFirst));
+        assert!(!waves[1].scc);
+        assert!(barrier.let_pass(&mut waves[0]));
+        assert!(barrier.request(&mut waves[1], request(SplitBarrier::Wait)));
+        assert!(!barrier.let_pass(&mut waves[1]));
+    }
+    // One that has ended is not waited for.
+    barrier.request(&mut waves[0], request(SplitBarrier::Signal));
+    barrier.leave();
+    assert!(barrier.request(&mut waves[0], request(SplitBarrier::Wait)));
+    // Other barriers and single waves wait for nothing.
+    let other = BarrierRequest { barrier: 0, ..request(SplitBarrier::Wait) };
+    assert!(barrier.request(&mut waves[0], other));
+    assert!(WorkgroupBarrier::new(1).request(&mut waves[0], request(SplitBarrier::Wait)));
 }
 
 #[test]

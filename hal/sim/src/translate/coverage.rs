@@ -3,7 +3,7 @@
 use crate::execute::lane::Accuracy;
 use crate::execute::operations;
 use crate::instruction::Run;
-use crate::translate::translate;
+use crate::translate::{on_scalars, translate};
 use crate::wave::{Level, Machine};
 use flipwave_isa::Inst;
 use std::fmt;
@@ -31,7 +31,9 @@ pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
         Run::Gap(reason) => Treatment::Gap(reason),
         _ => {
             let name = inst.operation.name();
-            let accuracy = operations::numerics(name).and_then(|numerics| numerics.accuracy);
+            let vector = on_scalars::vector_name(name);
+            let numerics = operations::numerics(vector.as_deref().unwrap_or(name));
+            let accuracy = numerics.and_then(|numerics| numerics.accuracy);
             let unsettled = operations::unsettled(name, machine.generation);
             match (accuracy, unsettled) {
                 (Some(accuracy), _) => Treatment::Within(accuracy),
