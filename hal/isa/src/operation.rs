@@ -195,7 +195,10 @@ fn keeps_destination(name: &str, class: Class) -> Since {
     if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
         return Since::Never;
     }
-    const SINCE_GFX9: [&str; 9] = [
+    const SINCE_GFX9: [&str; 12] = [
+        "v_bitop3_b16",
+        "v_cvt_sr_f16_",
+        "v_cvt_sr_bf16_",
         "v_mad_",
         "v_fma_",
         "v_div_fixup_",

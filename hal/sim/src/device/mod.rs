@@ -29,8 +29,8 @@ use module::Module;
 use std::sync::Arc;
 
 /// Processors whose code the embedded GPU executes.
-pub(crate) const PROCESSORS: [&str; 7] =
-    ["gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100"];
+pub(crate) const PROCESSORS: [&str; 8] =
+    ["gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1100"];
 
 /// A GPU in this process. A clone is an independent device in the same state; code and its
 /// decoded form are shared.

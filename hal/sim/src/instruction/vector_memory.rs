@@ -51,7 +51,8 @@ pub enum Transfer {
     LoadFormat(Formatted),
     /// Registers to memory, converted.
     StoreFormat(Formatted),
-    /// Memory to LDS: a dword per lane, the lanes' side by side.
+    /// Memory to LDS, the lanes' side by side: a dword per lane, or three or four dwords, for which
+    /// there is the room of four.
     LoadToLds(Element),
     /// The same, converted.
     LoadFormatToLds(Formatted),
@@ -102,7 +103,10 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         ("load", Some(formatted)) => Transfer::LoadFormat(formatted),
         ("store", Some(formatted)) => Transfer::StoreFormat(formatted),
         ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
-        ("load", None) => Transfer::Load(Element::named(what)?),
+        ("load", None) => match what.strip_prefix("lds_") {
+            Some(what) => Transfer::LoadToLds(Element::named(what)?),
+            None => Transfer::Load(Element::named(what)?),
+        },
         ("store", None) => match what.strip_prefix("lds_") {
             Some(what) => Transfer::StoreFromLds(Element::named(what)?),
             None => Transfer::Store(Element::named(what)?),

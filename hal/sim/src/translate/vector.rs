@@ -1,6 +1,6 @@
 //! The operands and modifiers of vector operations.
 
-use super::operands::{Gap, OPERANDS, source};
+use super::operands::{Gap, OPERANDS, constant, source};
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operand::VCC_WORDS;
 use crate::execute::operations;
@@ -9,8 +9,8 @@ use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    Dpp, DppControl, Encoding, Family, Generation, Inst, Operand, OutputScale, SdwaSelect,
-    SdwaUnused, Value,
+    Dpp, DppControl, Encoding, Family, Float8, Generation, Inst, Opcode, Operand, OutputScale,
+    SdwaSelect, SdwaUnused, Value,
 };
 
 pub fn vector_operands(
@@ -20,7 +20,7 @@ pub fn vector_operands(
     machine: Machine,
 ) -> Result<Run, Gap> {
     let name = inst.operation.name();
-    if let Some(operation) = operations::find_whole(name, machine.generation) {
+    if let Some(operation) = operations::find_whole(name, machine) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();
@@ -34,9 +34,13 @@ pub fn vector_operands(
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
         }
+        // Two scales, of a word each.
+        if let Some(second) = values.get(4) {
+            op.sources[3].words[1] = source(second, Kind::Word)?.words[0];
+        }
         return Ok(Run::Whole(operation.function));
     }
-    let row = row(inst)?;
+    let row = row(inst, machine)?;
     if let Some(Dpp { control: DppControl::Dpp8(_), fetch_inactive: false, .. }) =
         inst.modifiers.dpp
     {
@@ -51,7 +55,8 @@ pub fn vector_operands(
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
         operands.push((operand, source_adapt(inst, index, kind)));
     }
-    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
+    let is_listed = inst.operation.opcode() == Opcode::VBitop3;
+    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) && !is_listed {
         let destination = inst.destinations().next().ok_or(OPERANDS)?;
         operands.push((destination, SourceAdapt::default()));
     }
@@ -60,6 +65,9 @@ pub fn vector_operands(
     }
     match row.sources.len() - operands.len() {
         0 => {}
+        1 if inst.operation.opcode() == Opcode::VBitop3 => {
+            op.sources[operands.len()].words = constant(inst.modifiers.bitop3.into());
+        }
         1 if row.sources.last() == Some(&Kind::Mask) => {
             op.sources[operands.len()] = Source { words: VCC_WORDS };
         }
@@ -80,9 +88,14 @@ pub fn vector_operands(
 /// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
 /// one; integer saturation has rows of its own. Operations without one cannot leave the range of
 /// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
-/// number to saturate (`v_div_scale`).
-fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
+/// number to saturate (`v_div_scale`). So have 8-bit floating-point formats without minus zero.
+fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     let name = inst.operation.name();
+    if machine.float8 == Float8::Fnuz
+        && let Some(row) = operations::find(&format!("{name} fnuz"))
+    {
+        return Ok(row);
+    }
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
     let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
@@ -126,6 +139,17 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = *select;
     }
     let op_sel = bit(modifiers.op_sel.unwrap_or(0));
+    if inst.encoding == Encoding::Vop3 && matches!(kind, Kind::Packed | Kind::PackedWords) {
+        adapt.negate_low = adapt.negate;
+        adapt.negate_high = adapt.negate;
+        return adapt;
+    }
+    if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
+        if index == 0 {
+            adapt.select = part_read(inst);
+        }
+        return adapt;
+    }
     if kind == Kind::Mixed {
         // Here `op_sel_hi` says that the source is half precision, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
@@ -144,6 +168,23 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = SdwaSelect::Word1;
     }
     adapt
+}
+
+/// The part of the first source that a conversion from a small format reads.
+fn part_read(inst: &Inst) -> SdwaSelect {
+    let op_sel = inst.modifiers.op_sel.unwrap_or(0);
+    if inst.operation.is(Family::ConvertByte) {
+        byte(op_sel)
+    } else if inst.operation.is(Family::ConvertTwoBytes) && op_sel & 1 != 0 {
+        SdwaSelect::Word1
+    } else {
+        SdwaSelect::Dword
+    }
+}
+
+fn byte(number: u8) -> SdwaSelect {
+    [SdwaSelect::Byte0, SdwaSelect::Byte1, SdwaSelect::Byte2, SdwaSelect::Byte3]
+        [usize::from(number & 3)]
 }
 
 /// What the modifiers make of the result.
@@ -167,6 +208,11 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
     {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
+    }
+    if inst.operation.is(Family::ConvertToByte) {
+        finish.select = byte(modifiers.op_sel.unwrap_or(0) >> 2);
+        finish.unused = SdwaUnused::Preserve;
+        return finish;
     }
     // The bit after the sources' bits selects the half that is written.
     let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;

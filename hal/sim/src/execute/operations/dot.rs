@@ -59,6 +59,17 @@ operations! {
     "v_dot2c_f32_f16" (a: Pair<f16>, b: Pair<f16>, sum: f32) -> f32 { dot2_f16(a, b, sum) }
 }
 
+operations! {
+    /// The same of bfloat16. The manual gives the sum and neither its order nor its roundings.
+    BRAIN {
+        denormals: Flushed, rounds: Fixed, nans: Own, levels: of,
+        unsettled: "sums are rounded one by one, as those of half precision"
+    }
+
+    "v_dot2_f32_bf16" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 { dot2_bf16(a, b, c) }
+    "v_dot2c_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 { dot2_bf16(a, b, sum) }
+}
+
 #[inline(always)]
 fn dot2_i16(a: Pair<i16>, b: Pair<i16>, c: i32) -> i64 {
     i64::from(a.0) * i64::from(b.0) + i64::from(a.1) * i64::from(b.1) + i64::from(c)
@@ -91,7 +102,17 @@ fn dot_unsigned<const BITS: u32>(a: u32, b: u32, c: u32) -> u64 {
 
 #[inline(always)]
 fn dot2_f16(a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
-    let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half)));
+    sum_of_products([a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half))), c)
+}
+
+#[inline(always)]
+fn dot2_bf16(a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+    let single = |brain: u16| single::flush(f32::from_bits(u32::from(brain) << 16));
+    sum_of_products([a.0, a.1, b.0, b.1].map(single), c)
+}
+
+#[inline(always)]
+fn sum_of_products([a0, a1, b0, b1]: [f32; 4], c: f32) -> f32 {
     let c = single::flush(c);
     let first_nan = [a0, b0, a1, b1, c].into_iter().find_map(LaneValue::quiet_nan);
     single::flush(settle(a0 * b0 + a1 * b1 + c, first_nan))

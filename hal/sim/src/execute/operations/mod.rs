@@ -21,16 +21,20 @@ mod matrix;
 mod media;
 mod mixed;
 mod packed;
+mod propagating;
 mod saturating;
+mod scaled;
 mod short;
 mod single;
+mod small_float;
 mod transcendental;
 mod wide;
+mod wide_float;
 
 use crate::execute::lane::{Kind, Numerics};
 use crate::execute::vector::VectorOperation;
 use crate::instruction::ScalarFunction;
-use flipwave_isa::Generation;
+use crate::wave::Machine;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -44,7 +48,7 @@ macro_rules! operations {
         $(#[$documentation:meta])*
         $table:ident {
             denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $of:ident
-            $(, accuracy: $accuracy:expr)?
+            $(, accuracy: $accuracy:expr)? $(, unsettled: $unsettled:expr)?
         }
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
     ) => {
@@ -56,6 +60,10 @@ macro_rules! operations {
                 nans: $crate::execute::lane::Nans::$nans,
                 accuracy: {
                     const STATED: &[$crate::execute::lane::Accuracy] = &[$($accuracy)?];
+                    STATED.first().copied()
+                },
+                unsettled: {
+                    const STATED: &[&str] = &[$($unsettled)?];
                     STATED.first().copied()
                 },
             };
@@ -107,6 +115,7 @@ pub static TABLES: &[&[VectorOperation]] = &[
     division::TRIGONOMETRY,
     dot::INTEGER,
     dot::FLOAT,
+    dot::BRAIN,
     double::ARITHMETIC,
     double::EXACT,
     double::CHOICE,
@@ -124,13 +133,29 @@ pub static TABLES: &[&[VectorOperation]] = &[
     packed::CHOICE,
     packed::SINGLE,
     packed::MOVES,
+    propagating::SINGLE,
+    propagating::HALF,
     saturating::TABLE,
+    scaled::NARROWING,
+    scaled::NARROWING_BRAIN,
+    scaled::STOCHASTIC,
+    scaled::STOCHASTIC_BRAIN,
+    scaled::WIDENING,
+    scaled::TO_HALVES,
     short::TABLE,
     single::ARITHMETIC,
     single::EXACT,
     single::UNFUSED,
     single::CHOICE,
     single::PARTS,
+    small_float::FROM_FP8,
+    small_float::FROM_BF8,
+    small_float::FROM_FP8_FNUZ,
+    small_float::FROM_BF8_FNUZ,
+    small_float::PAIRS,
+    small_float::HALVES,
+    small_float::STOCHASTIC,
+    small_float::FROM_BRAIN,
     transcendental::ROOTS,
     transcendental::SINGLE,
     transcendental::TURNS,
@@ -162,15 +187,28 @@ pub struct WholeWaveOperation {
     pub sources: &'static [Kind],
     /// What executes it.
     pub function: ScalarFunction,
+    /// What of it no source settles, and what is done here; `None` if all is known.
+    pub unsettled: Option<&'static str>,
 }
 
-/// The whole-wave operation of a canonical name, as a generation has it.
-pub fn find_whole(name: &str, generation: Generation) -> Option<&'static WholeWaveOperation> {
-    whole_wave_operations(generation).find(|operation| operation.name == name)
+impl WholeWaveOperation {
+    /// One of which all is known.
+    const fn new(
+        name: &'static str,
+        sources: &'static [Kind],
+        function: ScalarFunction,
+    ) -> WholeWaveOperation {
+        WholeWaveOperation { name, sources, function, unsettled: None }
+    }
+}
+
+/// The whole-wave operation of a canonical name, as a machine has it.
+pub fn find_whole(name: &str, machine: Machine) -> Option<&'static WholeWaveOperation> {
+    whole_wave_operations(machine).find(|operation| operation.name == name)
 }
 
 pub fn whole_wave_operations(
-    generation: Generation,
+    machine: Machine,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().chain(matrix::operations(generation))
+    cross_lane::TABLE.iter().chain(wide_float::operations()).chain(matrix::operations(machine))
 }

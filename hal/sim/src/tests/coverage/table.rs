@@ -141,11 +141,15 @@ static ROWS: LazyLock<BTreeMap<&'static str, Rows>> =
     LazyLock::new(|| PAGES.iter().map(|(processor, _)| (*processor, rows(processor))).collect());
 
 /// How many instructions there are of each kind, and of all.
-fn totals(rows: &Rows) -> [(&'static str, usize); 5] {
+fn totals(rows: &Rows) -> [(&'static str, usize); 6] {
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
     [
         ("exact", count(|treatment| matches!(treatment, Treatment::Exact))),
         ("within a stated error", count(|treatment| matches!(treatment, Treatment::Within(_)))),
+        (
+            "not settled by any source",
+            count(|treatment| matches!(treatment, Treatment::Unsettled(_))),
+        ),
         (
             "typed fault: no compute instruction",
             count(|treatment| matches!(treatment, Treatment::NotCompute(_))),
@@ -164,14 +168,16 @@ fn index() -> String {
          from the code that executes them.\n\n",
     );
     let headings = totals(&Rows::new()).map(|(what, _)| what).join(" | ");
-    let _ = writeln!(page, "| processor | {headings} |\n|---|---:|---:|---:|---:|---:|");
+    let _ = writeln!(page, "| processor | {headings} |\n|---|---:|---:|---:|---:|---:|---:|");
     for (processor, all) in PAGES {
         let numbers = totals(&ROWS[processor]).map(|(_, number)| number.to_string()).join(" | ");
         let _ = writeln!(page, "| [{all}](instructions/{processor}.md) | {numbers} |");
     }
     page.push_str(
         "\nExact means the bits that the ISA defines. Where it leaves them open, an error of so \
-         many units in the last place is kept, and the bits are the same on every host.\n",
+         many units in the last place is kept. Where neither AMD's documents nor published \
+         measurements say what some bits are, the page says what they are here. In all cases they \
+         are the same on every host.\n",
     );
     page
 }

@@ -72,3 +72,43 @@ pub fn minimum_maximum_and_median() {
         }
     }
 }
+
+/// The least or the greatest of three in the order of all numbers, unless a NaN is among them.
+#[test]
+pub fn minimum_and_maximum_of_three_with_nans() {
+    let two = |format: Format, a: u64, b: u64, least: bool| {
+        let quiet = format.quiet_bit();
+        let signalling = |bits: &u64| format.is_nan(*bits) && bits & quiet == 0;
+        let nans = [a, b].into_iter().filter(|bits| format.is_nan(*bits));
+        if let Some(nan) = nans.clone().find(signalling).or(nans.clone().next()) {
+            return nan | quiet;
+        }
+        let place = |bits: u64| {
+            let magnitude = (bits & !format.sign()) as i64;
+            if format.is_negative(bits) { -magnitude - 1 } else { magnitude }
+        };
+        if (place(a) < place(b)) == least { a } else { b }
+    };
+    for mode in MODES {
+        for (kind, least) in [("minimum3", true), ("maximum3", false)] {
+            let [flush_source, flush_result] = flushes(SINGLE, mode);
+            let name = format!("v_{kind}_f32");
+            check(&name, mode, &samples(operation(&name), 3000), |s| {
+                let [a, b, c] = [s[0], s[1], s[2]].map(|x| flushed_if(flush_source, SINGLE, x));
+                let inner = two(SINGLE, a, b, least);
+                flushed_if(flush_result, SINGLE, two(SINGLE, inner, c, least))
+            });
+            let [flush_source, flush_result] = flushes(HALF, mode);
+            let name = format!("v_pk_{kind}_f16");
+            check(&name, mode, &samples(operation(&name), 3000), |s| {
+                let half = |shift: u32| {
+                    let [a, b, c] = [s[0], s[1], s[2]]
+                        .map(|x| flushed_if(flush_source, HALF, x >> shift & 0xffff));
+                    let inner = two(HALF, a, b, least);
+                    flushed_if(flush_result, HALF, two(HALF, inner, c, least)) << shift
+                };
+                half(0) | half(16)
+            });
+        }
+    }
+}

@@ -15,6 +15,8 @@ mod integer;
 mod matrix;
 mod modifiers;
 mod packed;
+mod small_float;
+mod tables;
 mod transcendental;
 
 use crate::execute::lane::{Kind, ResultKind};
