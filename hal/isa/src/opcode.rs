@@ -229,7 +229,6 @@ families! {
         Prefix("v_log_"),
         Prefix("v_sin_"),
         Prefix("v_cos_"),
-        Prefix("v_prng_"),
     ],
     /// `v_permlane`.
     Permlane = [Prefix("v_permlane")],

@@ -382,7 +382,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
             );
         }
     }
-    let machine = Machine::new(&target, target.default_wave_size());
+    let machine = Machine::new(target, target.default_wave_size());
     let executed = |name: &&&str| {
         operations::find(&name.replace("v_cmpx_", "v_cmp_")).is_some()
             || operations::find_whole(name, machine).is_some()

@@ -177,7 +177,7 @@ impl SmallFloat {
     fn nan(self, value: f64, sign: u32) -> u32 {
         let payload = (value.to_bits() >> (52 - self.mantissa)) as u32 & ((1 << self.mantissa) - 1);
         match self.specials {
-            Specials::None => self.infinity() - 1 | sign,
+            Specials::None => (self.infinity() - 1) | sign,
             Specials::Ieee if self.bits == 16 => {
                 self.infinity() | sign | 1 << (self.mantissa - 1) | payload
             }

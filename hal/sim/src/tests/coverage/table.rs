@@ -102,9 +102,9 @@ fn rows(processor: &str) -> Rows {
     let isa = isa(processor);
     let machine = Machine::new(&target, target.default_wave_size());
     let own;
-    let samples = match processor {
-        "gfx90a" => &*SAMPLES,
-        _ => {
+    let samples = match SAMPLES.get(processor) {
+        Some(shared) => shared,
+        None => {
             own = samples(&isa);
             &own
         }
@@ -263,6 +263,18 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         let row = rows.get(name).unwrap_or_else(|| panic!("{name} has no row"));
         assert_eq!(row.treatment, treatment, "{name}");
         assert!(row.modifiers.contains(modifier), "{name}: {:?}", row.modifiers);
+    }
+    // What is measured, what is not, and that nothing is missing.
+    for (processor, name, is_settled) in [
+        ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", true),
+        ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", false),
+        ("gfx942", "v_smfmac_f32_16x16x32_f16", false),
+        ("gfx950", "v_cvt_pk_fp8_f32", true),
+    ] {
+        let treatment = ROWS[processor][name].treatment;
+        assert_eq!(treatment == Treatment::Exact, is_settled, "{processor} {name}: {treatment}");
+        let is_missing = |row: &&Row| matches!(row.treatment, Treatment::Gap(_));
+        assert_eq!(ROWS[processor].values().filter(is_missing).count(), 0, "{processor}");
     }
     let image = &rows["image_load"].treatment;
     assert!(matches!(image, Treatment::NotCompute(_)), "{image}");

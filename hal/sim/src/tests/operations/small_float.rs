@@ -268,7 +268,7 @@ pub fn bfloat16_and_half_precision() {
         let halves: Vec<Sources> = normal
             .iter()
             .copied()
-            .filter(|s| (0x38_80_0000..0x477f_0000).contains(&(s[0] & 0x7fff_ffff)))
+            .filter(|s| (0x3880_0000..0x477f_0000).contains(&(s[0] & 0x7fff_ffff)))
             .collect();
         check("v_cvt_sr_f16_f32", mode, &halves, |s| {
             let magnitude = (s[0] & 0x7fff_ffff) - (112 << 23) + (s[1] >> 19);

@@ -27,6 +27,6 @@ pub fn tables_of_three_bits() {
         });
     }
     check("v_prng_b32", DEFAULT_MODE, &sources, |s| {
-        (s[0] * 2 ^ if s[0] >= 1 << 31 { 0b1100_0101 } else { 0 }) & 0xffff_ffff
+        ((s[0] * 2) ^ if s[0] >= 1 << 31 { 0b1100_0101 } else { 0 }) & 0xffff_ffff
     });
 }

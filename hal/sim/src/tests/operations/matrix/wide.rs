@@ -42,7 +42,7 @@ impl Element {
             Element::F16 => f16::from_f32(value as f32).to_bits().into(),
             Element::Bf16 => (value as f32).to_bits() >> 16,
             // What is cut off does not matter.
-            Element::Xf32 => (value as f32).to_bits() | 0x1fff * u32::from(value != 0),
+            Element::Xf32 => (value as f32).to_bits() | if value == 0 { 0 } else { 0x1fff },
             Element::I8 => u32::from(value as u8),
             Element::Small(bits, mantissa, bias) => {
                 let magnitude = value.unsigned_abs();

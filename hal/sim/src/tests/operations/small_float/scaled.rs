@@ -214,6 +214,10 @@ fn convert(name: &str, rows: &[(u16, Vec<u32>)]) -> Wave {
     wave
 }
 
+/// A conversion's name, words by the row that they begin at, whether they are of bfloat16, and whether
+/// random bits are among them.
+type Case = (String, Vec<(u16, Vec<u32>)>, bool, bool);
+
 /// Numbers of six bits in a row of words.
 fn six_bits(words: &[u32], at: usize) -> u32 {
     (0..6).map(|bit| (words[(at * 6 + bit) / 32] >> ((at * 6 + bit) % 32) & 1) << bit).sum()
@@ -248,7 +252,7 @@ pub fn numbers_of_six_bits() {
                 (0..at).fold(seed, |bits, _| bits << 1 ^ if bits >> 31 != 0 { 0xc5 } else { 0 })
             };
             let seeded = vec![seed];
-            let cases: Vec<(String, Vec<(u16, Vec<u32>)>, bool, bool)> = vec![
+            let cases: [Case; 6] = [
                 (
                     format!("v_cvt_scalef32_2xpk16_{six}_f32"),
                     vec![(0, even.collect()), (40, odd.collect()), (80, vec![by])],
