@@ -9,6 +9,13 @@
 //! |---|---|---|---|
 //! | single and double precision | a chain of fused multiply-adds in the order of k, beginning with C; denormals kept | the same | the same |
 //! | half precision, bfloat16 | groups of four (two for the `bf16` operations without `_1k`): products pairwise, then the group's sum onto the sum so far, every sum rounded to single precision; denormals kept | the same, denormals flushed: sources read as plus zero, sums become zero | groups of eight, the sum so far with them, as fixed-point numbers aligned to the greatest exponent; denormals kept |
+//! | `xf32` | | | the same in groups of four, the last 13 bits of the mantissa cut off |
+//! | 8-bit floating point | | | the same in groups of 16, of which even and odd products are aligned apart |
+//!
+//! Of gfx950 (CDNA 4) and of sparse operations nothing is published. They round here as dense ones of
+//! gfx942 do, products being those of the elements that are there, and the tables of instructions say
+//! so. With scales, 32 products have the sum of the exponents of two scales added to theirs (CDNA 4
+//! ISA, "Rules for the F8F6F4 MFMA instructions").
 //!
 //! That MI200 flushes denormals of half precision and bfloat16, and that this is a speciality of
 //! MI200, AMD says too (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior specifics"). The
