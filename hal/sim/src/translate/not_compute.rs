@@ -17,6 +17,10 @@ pub fn reason(inst: &Inst) -> Option<&'static str> {
     if name == "v_screen_partition_4se_b32" {
         return Some("it looks a screen position up in a table of the rasteriser");
     }
+    let formats = [inst.modifiers.cbsz, inst.modifiers.blgp];
+    if name.ends_with("_f8f6f4") && formats.iter().any(|format| *format > 4) {
+        return Some("the manual reserves the number of the format");
+    }
     let reads_lds = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::LdsDirect);
     if inst.operands.iter().any(|operand| reads_lds(&operand.value)) {
         return Some("gfx90a does not read LDS as a source operand");

@@ -3,6 +3,7 @@
 use crate::tests::bench::{Bench, LDS_BYTES};
 use crate::tests::operations::Random;
 use crate::wave::ScalarIndex;
+use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 use half::f16;
 
@@ -268,4 +269,7 @@ fn scales_are_operands_of_a_matrix_operation() {
     bench.run("v_permlane16_swap_b32 v1, v2").unwrap();
     assert_eq!([bench.lanes(1)[16], bench.lanes(2)[0], bench.lanes(1)[0]], [100, 16, 0]);
     bench.run("v_mfma_ld_scale_b32 v1, v2").unwrap();
+    // A format that is reserved.
+    let fault = bench.run_bytes(&[0x00, 0x05, 0xad, 0xd3, 0x04, 0x11, 0x02, 0x04]);
+    assert!(matches!(fault, Err(FaultCause::NotCompute { .. })), "{fault:?}");
 }

@@ -190,8 +190,8 @@ pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
     });
 }
 
-/// The format of a number (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions"). Others than these
-/// do not decode.
+/// The format of a number (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions"). Others are
+/// refused before.
 fn format_of(number: u8) -> Option<Format> {
     Some(match number {
         0 => Format::FP8,
