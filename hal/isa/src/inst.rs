@@ -255,6 +255,8 @@ pub struct Modifiers {
     pub abid: u8,
     /// MFMA: permutation of the lanes of the second source.
     pub blgp: u8,
+    /// `v_bitop3`: a bit of the result for each three bits of the sources.
+    pub bitop3: u8,
     /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are
     /// negated, bit i for source i.
     pub negated_sources: u8,

@@ -268,6 +268,7 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "cbsz" => modifiers.cbsz = small(value)?,
         "abid" => modifiers.abid = small(value)?,
         "blgp" => modifiers.blgp = small(value)?,
+        "bitop3" => modifiers.bitop3 = small(value)?,
         "neg" => modifiers.negated_sources = bits(value)?,
         "dst_sel" => sdwa(modifiers).destination = select(value)?,
         "dst_unused" => sdwa(modifiers).unused = unused(value)?,

@@ -57,7 +57,8 @@ pub enum Transfer {
     LoadBlock,
     /// Those registers to memory.
     StoreBlock,
-    /// Memory to LDS: a dword per lane, the lanes' side by side.
+    /// Memory to LDS, the lanes' side by side: a dword per lane, or three or four dwords, for which
+    /// there is the room of four.
     LoadToLds(Element),
     /// The same, converted.
     LoadFormatToLds(Formatted),
@@ -112,7 +113,10 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
         ("load", None) if what == "block" => Transfer::LoadBlock,
         ("store", None) if what == "block" => Transfer::StoreBlock,
-        ("load", None) => Transfer::Load(Element::named(what)?),
+        ("load", None) => match what.strip_prefix("lds_") {
+            Some(what) => Transfer::LoadToLds(Element::named(what)?),
+            None => Transfer::Load(Element::named(what)?),
+        },
         ("store", None) => match what.strip_prefix("lds_") {
             Some(what) => Transfer::StoreFromLds(Element::named(what)?),
             None => Transfer::Store(Element::named(what)?),

@@ -1,6 +1,6 @@
 //! Atomic operations: one table for global memory, flat memory, buffers and LDS.
 
-use crate::execute::lane::brain;
+use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
 use crate::execute::operations::{maximum_number, minimum_number};
 use half::f16;
 
@@ -101,6 +101,8 @@ pub fn find_lds(name: &str) -> Option<Atomic> {
         _ => return None,
     };
     let modify = match (base, kind.as_bytes()[0]) {
+        ("pk_add", b'f') => Modify::AddPackedF16,
+        ("pk_add", b'b') => Modify::AddPackedBf16,
         ("add", b'f') if bytes == 4 => Modify::AddF32,
         ("add", b'f') => Modify::AddF64,
         ("add", _) => Modify::Add,
@@ -125,8 +127,6 @@ pub fn find_lds(name: &str) -> Option<Atomic> {
         ("cmpst", b'f') if bytes == 4 => Modify::CompareSwapF32,
         ("cmpst", b'f') => Modify::CompareSwapF64,
         ("wrap", _) => Modify::Wrap,
-        ("pk_add", b'f') => Modify::AddPackedF16,
-        ("pk_add", b'b') => Modify::AddPackedBf16,
         ("min_num", _) if bytes == 4 => Modify::MinNumberF32,
         ("min_num", _) => Modify::MinNumberF64,
         ("max_num", _) if bytes == 4 => Modify::MaxNumberF32,
@@ -220,14 +220,8 @@ impl Atomic {
             }
             Modify::AddF32 => u64::from(add_f32(old as u32, data as u32)),
             Modify::AddF64 => add_f64(old, data),
-            Modify::AddPackedF16 => {
-                u64::from(add_f16(old as u16, data as u16))
-                    | u64::from(add_f16((old >> 16) as u16, (data >> 16) as u16)) << 16
-            }
-            Modify::AddPackedBf16 => {
-                u64::from(add_bf16(old as u16, data as u16))
-                    | u64::from(add_bf16((old >> 16) as u16, (data >> 16) as u16)) << 16
-            }
+            Modify::AddPackedF16 => packed(old, data, add_f16),
+            Modify::AddPackedBf16 => packed(old, data, add_bf16),
             Modify::MinNumberF32 => {
                 minimum_number(f32::from_bits(data as u32), f32::from_bits(old as u32))
                     .to_bits()
@@ -301,13 +295,20 @@ fn add_f64(a: u64, b: u64) -> u64 {
     }
 }
 
-/// Rounded to nearest even; of two NaNs the one in memory, quieted.
+/// The same on both halves of a word.
+fn packed(old: u64, data: u64, add: fn(u16, u16) -> u16) -> u64 {
+    let half = |shift: u32| u64::from(add((old >> shift) as u16, (data >> shift) as u16)) << shift;
+    half(0) | half(16)
+}
+
+/// To nearest even, denormals kept (CDNA 3 ISA, `DS_PK_ADD_BF16`: "handles NAN/INF/denorm").
 fn add_bf16(a: u16, b: u16) -> u16 {
-    let wide = |bits: u16| f32::from_bits(u32::from(bits) << 16);
-    // Exact in double precision but for bits beyond the second rounding's reach.
-    let sum = f64::from(wide(a)) + f64::from(wide(b));
-    match (sum.is_nan(), wide(a).is_nan(), wide(b).is_nan()) {
-        (false, ..) => brain::from_f64(sum),
+    let [x, y] = [a, b].map(|bits| f64::from(brain_to_single(bits)));
+    // A sum in double precision is exact, or so far from a tie in bfloat16 that its rounding does
+    // not matter: where the smaller lies below its last place, the greater is a bfloat16 number.
+    let sum = x + y;
+    match (sum.is_nan(), x.is_nan(), y.is_nan()) {
+        (false, ..) => SmallFloat::BF16.encode(sum, Rounding::Nearest, false) as u16,
         (_, true, _) => a | 1 << 6,
         (_, _, true) => b | 1 << 6,
         _ => 0x7fc0,

@@ -96,12 +96,14 @@ pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32
 /// The bytes of LDS that a move between LDS and device memory touches.
 pub fn moved_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
     let bytes = match access.transfer {
-        // Whatever is loaded, a whole dword of each lane is written.
-        Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_) => 4,
+        // Whatever is loaded, whole dwords of each lane are written.
+        Transfer::LoadToLds(element) => 4 * u32::from(element.words()),
+        Transfer::LoadFormatToLds(_) => 4,
         Transfer::StoreFromLds(element) => element.bytes() as u32,
         _ => return Vec::new(),
     };
-    let place = |lane| Footprint { lane, address: lds_place(wave, op, lane), bytes };
+    let place =
+        |lane| Footprint { lane, address: lds_place(wave, op, lane, bytes as usize), bytes };
     wave.exec().lanes().map(place).collect()
 }
 
@@ -122,6 +124,7 @@ pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
         LdsAccess::Read(element) | LdsAccess::Write(element) => {
             at(offset, element.bytes() as u32).collect()
         }
+        LdsAccess::ReadTransposed { words, .. } => at(offset, u32::from(words) * 4).collect(),
         LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
             let bytes = u32::from(words) * 4;
             at(u32::from(modifiers.offset0) * scale, bytes)

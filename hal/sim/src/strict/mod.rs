@@ -44,7 +44,8 @@ use violation::Report;
 use waits::UnderWay;
 
 /// Processors whose rules are known.
-pub(crate) const PROCESSORS: [&str; 5] = ["gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100"];
+pub(crate) const PROCESSORS: [&str; 6] =
+    ["gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1100"];
 
 /// The checker of the strict level, for one dispatch.
 pub struct Strict {

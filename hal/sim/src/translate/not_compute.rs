@@ -41,6 +41,10 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<&'static str> {
     if inst.modifiers.other.iter().any(|word| word == "scale_offset") {
         return Some("the bit that scales the offset is one of gfx1250");
     }
+    let formats = [inst.modifiers.cbsz, inst.modifiers.blgp];
+    if name.ends_with("_f8f6f4") && formats.iter().any(|format| *format > 4) {
+        return Some("the manual reserves the number of the format");
+    }
     let reads_lds = |value: &Value| matches!(value, Value::Register(range) if range.first == Register::LdsDirect);
     if lacks_units && inst.operands.iter().any(|operand| reads_lds(&operand.value)) {
         return Some("the processor does not read LDS as a source operand");

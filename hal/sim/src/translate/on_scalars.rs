@@ -18,6 +18,12 @@ pub fn vector_name(name: &str) -> Option<String> {
     Some(format!("v_{}", rest.replacen("cvt_hi_", "cvt_", 1)))
 }
 
+/// Whether it is a floating-point operation of the scalar unit that writes half a register.
+pub fn writes_half(name: &str) -> bool {
+    let is_other = name.starts_with("s_cmp_") || name.starts_with("s_cvt_");
+    name.starts_with("s_") && name.ends_with("_f16") && !is_other
+}
+
 /// Resolves the operands, and makes the vector operation of `name` ready.
 pub fn operands(
     op: &mut Op,

@@ -1,6 +1,6 @@
 //! The operands and modifiers of vector operations.
 
-use super::operands::{Gap, OPERANDS, source};
+use super::operands::{Gap, OPERANDS, constant, source};
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operand::VCC_WORDS;
 use crate::execute::operations;
@@ -9,7 +9,8 @@ use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    Encoding, Family, Generation, Inst, Operand, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
+    Encoding, Family, Generation, Inst, Opcode, Operand, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
+    Value,
 };
 
 pub fn vector_operands(
@@ -19,7 +20,7 @@ pub fn vector_operands(
     machine: Machine,
 ) -> Result<Run, Gap> {
     let name = inst.operation.name();
-    if let Some(operation) = operations::find_whole(name, machine.generation) {
+    if let Some(operation) = operations::find_whole(name, machine) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();
@@ -33,6 +34,10 @@ pub fn vector_operands(
         for (index, value) in values.iter().take(op.sources.len()).enumerate() {
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
+        }
+        // Two scales, of a word each.
+        if let Some(second) = values.get(4) {
+            op.sources[3].words[1] = source(second, Kind::Word)?.words[0];
         }
         if inst.modifiers.sdwa.is_some_and(|sdwa| sdwa != Sdwa::WORDS) {
             return Err(Gap("parts of words in a move that M0 directs"));
@@ -49,7 +54,8 @@ pub fn vector_operands(
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
         operands.push((operand, source_adapt(inst, index, kind)));
     }
-    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
+    let is_listed = inst.operation.opcode() == Opcode::VBitop3;
+    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) && !is_listed {
         let destination = inst.destinations().next().ok_or(OPERANDS)?;
         operands.push((destination, SourceAdapt::default()));
     }
@@ -58,6 +64,9 @@ pub fn vector_operands(
     }
     match row.sources.len() - operands.len() {
         0 => {}
+        1 if inst.operation.opcode() == Opcode::VBitop3 => {
+            op.sources[operands.len()].words = constant(inst.modifiers.bitop3.into());
+        }
         1 if row.sources.last() == Some(&Kind::Mask) => {
             op.sources[operands.len()] = Source { words: VCC_WORDS };
         }
@@ -78,17 +87,15 @@ pub fn vector_operands(
 /// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
 /// one; integer saturation has rows of its own. Operations without one cannot leave the range of
 /// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
-/// number to saturate (`v_div_scale`).
+/// number to saturate (`v_div_scale`). So has each choice of signs.
 fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     let mut name = inst.operation.name().to_owned();
     if has_signs(inst) {
         name = format!("{name} {}", inst.modifiers.neg_lo & 3);
-    } else if machine.generation >= Generation::Gfx12 && is_of_bytes(&name) {
-        name.push_str(" ocp");
     }
-    let name = name.as_str();
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
-    let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
+    let row = operations::find_for(compare.as_deref().unwrap_or(&name), machine)
+        .ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
         return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
     }
@@ -98,21 +105,6 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
 /// Whether `neg_lo` says which sources are signed.
 fn has_signs(inst: &Inst) -> bool {
     matches!(inst.operation.name(), "v_dot4_i32_iu8" | "v_dot8_i32_iu4")
-}
-
-/// Whether it converts from or to floating point of eight bits.
-fn is_of_bytes(name: &str) -> bool {
-    name.starts_with("v_cvt_") && (name.contains("_fp8") || name.contains("_bf8"))
-}
-
-/// A byte of a register.
-fn byte_select(byte: u8) -> SdwaSelect {
-    match byte {
-        0 => SdwaSelect::Byte0,
-        1 => SdwaSelect::Byte1,
-        2 => SdwaSelect::Byte2,
-        _ => SdwaSelect::Byte3,
-    }
 }
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
@@ -150,6 +142,18 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = *select;
     }
     let op_sel = bit(modifiers.op_sel.unwrap_or(0));
+    if inst.encoding == Encoding::Vop3 && matches!(kind, Kind::Packed | Kind::PackedWords) {
+        adapt.low_from_high = op_sel && !inst.operation.is(Family::ConvertSmall);
+        adapt.negate_low = adapt.negate;
+        adapt.negate_high = adapt.negate;
+        return adapt;
+    }
+    if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
+        if index == 0 {
+            adapt.select = part_read(inst);
+        }
+        return adapt;
+    }
     if kind == Kind::Mixed {
         // Here `op_sel_hi` says that the source is half precision, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
@@ -162,8 +166,8 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
         adapt.negate_low = bit(modifiers.neg_lo);
         adapt.negate_high = bit(modifiers.neg_hi);
-    } else if modifiers.byte_select != 0 && !inst.operation.name().starts_with("v_cvt_sr_") {
-        adapt.select = byte_select(modifiers.byte_select);
+    } else if modifiers.byte_select != 0 && !inst.operation.is(Family::ConvertToByte) {
+        adapt.select = byte(modifiers.byte_select);
     } else if has_signs(inst) {
         // There the bits say otherwise.
     } else if inst.encoding == Encoding::Vop3p {
@@ -172,6 +176,24 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = SdwaSelect::Word1;
     }
     adapt
+}
+
+/// The part of the first source that a conversion from a small format reads.
+fn part_read(inst: &Inst) -> SdwaSelect {
+    let op_sel = inst.modifiers.op_sel.unwrap_or(0);
+    if inst.operation.is(Family::ConvertByte) {
+        byte(op_sel)
+    } else if inst.operation.is(Family::ConvertTwoBytes) && op_sel & 1 != 0 {
+        SdwaSelect::Word1
+    } else {
+        SdwaSelect::Dword
+    }
+}
+
+/// A byte of a register.
+fn byte(number: u8) -> SdwaSelect {
+    [SdwaSelect::Byte0, SdwaSelect::Byte1, SdwaSelect::Byte2, SdwaSelect::Byte3]
+        [usize::from(number & 3)]
 }
 
 /// What the modifiers make of the result.
@@ -196,14 +218,15 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }
-    let name = inst.operation.name();
-    if machine.generation >= Generation::Gfx12 && name.starts_with("v_cvt_sr_") {
-        finish.select = byte_select(modifiers.byte_select);
+    if inst.operation.is(Family::ConvertToByte) {
+        let of_gfx9 = modifiers.op_sel.unwrap_or(0) >> 2;
+        let is_newer = machine.generation >= Generation::Gfx12;
+        finish.select = byte(if is_newer { modifiers.byte_select } else { of_gfx9 });
         finish.unused = SdwaUnused::Preserve;
         return finish;
     }
     // Registers have halves with names of their own from gfx11 on.
-    if machine.generation >= Generation::Gfx11 && name == "v_sat_pk_u8_i16" {
+    if machine.generation >= Generation::Gfx11 && inst.operation.name() == "v_sat_pk_u8_i16" {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }

@@ -2,12 +2,11 @@
 //! how results are rounded and written.
 
 pub mod binary16;
-pub mod brain;
 mod float;
 mod numerics;
-pub mod ocp8;
 mod result;
 pub mod rounding;
+pub mod small_float;
 mod value;
 
 pub use float::{Float, settle};

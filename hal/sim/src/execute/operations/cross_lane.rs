@@ -11,73 +11,45 @@ use flipwave_isa::LaneMask;
 
 /// The operations.
 pub(super) static TABLE: &[WholeWaveOperation] = &[
+    WholeWaveOperation::new("v_readfirstlane_b32", &[Kind::Word], read_first_lane),
+    WholeWaveOperation::new("v_readlane_b32", &[Kind::Word, Kind::Word], read_lane),
+    WholeWaveOperation::new("v_writelane_b32", &[Kind::Word, Kind::Word], write_lane),
+    WholeWaveOperation::new(
+        "v_permlane16_b32",
+        &[Kind::Word, Kind::Word, Kind::Word],
+        permute_within_rows,
+    ),
+    WholeWaveOperation::new(
+        "v_permlanex16_b32",
+        &[Kind::Word, Kind::Word, Kind::Word],
+        permute_across_rows,
+    ),
+    WholeWaveOperation::new("v_movrels_b32", &[Kind::Word], move_from_relative),
+    WholeWaveOperation::new("v_movreld_b32", &[Kind::Word], move_to_relative),
+    WholeWaveOperation::new("v_movrelsd_b32", &[Kind::Word], move_between_relative),
+    WholeWaveOperation::new("v_movrelsd_2_b32", &[Kind::Word], move_between_two_relative),
+    WholeWaveOperation::new("v_swaprel_b32", &[Kind::Word], swap_relative),
+    WholeWaveOperation::new("v_permlane64_b32", &[Kind::Word], swap_half_waves),
+    WholeWaveOperation::new(
+        "v_permlane16_var_b32",
+        &[Kind::Word, Kind::Word],
+        permute_within_rows_by_lane,
+    ),
+    WholeWaveOperation::new(
+        "v_permlanex16_var_b32",
+        &[Kind::Word, Kind::Word],
+        permute_across_rows_by_lane,
+    ),
+    WholeWaveOperation::new("v_swap_b32", &[Kind::Word], swap),
+    WholeWaveOperation::new("v_swap_b16", &[Kind::Half], swap_halves),
+    WholeWaveOperation::new("v_mqsad_u32_u8", &[Kind::Wide, Kind::Word, Kind::Wide], masked_sums),
     WholeWaveOperation {
-        name: "v_readfirstlane_b32",
-        sources: &[Kind::Word],
-        function: read_first_lane,
+        unsettled: Some("lanes that are not active count as in DPP"),
+        ..WholeWaveOperation::new("v_permlane16_swap_b32", &[Kind::Word], swap_rows)
     },
     WholeWaveOperation {
-        name: "v_readlane_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: read_lane,
-    },
-    WholeWaveOperation {
-        name: "v_writelane_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: write_lane,
-    },
-    WholeWaveOperation {
-        name: "v_permlane16_b32",
-        sources: &[Kind::Word, Kind::Word, Kind::Word],
-        function: permute_within_rows,
-    },
-    WholeWaveOperation {
-        name: "v_permlanex16_b32",
-        sources: &[Kind::Word, Kind::Word, Kind::Word],
-        function: permute_across_rows,
-    },
-    WholeWaveOperation {
-        name: "v_movrels_b32",
-        sources: &[Kind::Word],
-        function: move_from_relative,
-    },
-    WholeWaveOperation {
-        name: "v_movreld_b32",
-        sources: &[Kind::Word],
-        function: move_to_relative,
-    },
-    WholeWaveOperation {
-        name: "v_movrelsd_b32",
-        sources: &[Kind::Word],
-        function: move_between_relative,
-    },
-    WholeWaveOperation {
-        name: "v_movrelsd_2_b32",
-        sources: &[Kind::Word],
-        function: move_between_two_relative,
-    },
-    WholeWaveOperation { name: "v_swaprel_b32", sources: &[Kind::Word], function: swap_relative },
-    WholeWaveOperation {
-        name: "v_permlane64_b32",
-        sources: &[Kind::Word],
-        function: swap_half_waves,
-    },
-    WholeWaveOperation {
-        name: "v_permlane16_var_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: permute_within_rows_by_lane,
-    },
-    WholeWaveOperation {
-        name: "v_permlanex16_var_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: permute_across_rows_by_lane,
-    },
-    WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
-    WholeWaveOperation { name: "v_swap_b16", sources: &[Kind::Half], function: swap_halves },
-    WholeWaveOperation {
-        name: "v_mqsad_u32_u8",
-        sources: &[Kind::Wide, Kind::Word, Kind::Wide],
-        function: masked_sums,
+        unsettled: Some("lanes that are not active count as in DPP"),
+        ..WholeWaveOperation::new("v_permlane32_swap_b32", &[Kind::Word], swap_halves_of_wave)
     },
 ];
 
@@ -281,6 +253,44 @@ fn swap(wave: &mut Wave, op: &Op) {
     let values = [*wave.row(op.destination), *wave.row(other)];
     wave.write_row(op.destination, &values[1]);
     wave.write_row(other, &values[0]);
+}
+
+/// Odd rows of 16 lanes of the first register and even ones of the second change places (CDNA 4 ISA,
+/// "V_PERMLANE16_SWAP_B32").
+fn swap_rows(wave: &mut Wave, op: &Op) {
+    swap_lanes(wave, op, 16);
+}
+
+/// The upper half of the lanes of the first register and the lower of the second change places
+/// (CDNA 4 ISA, "V_PERMLANE32_SWAP_B32").
+fn swap_halves_of_wave(wave: &mut Wave, op: &Op) {
+    swap_lanes(wave, op, 32);
+}
+
+/// The upper one of each two groups of lanes of the first register and the lower of the second change
+/// places. A lane that is not active is not written; what would come from one is read with `fi`, is
+/// zero with `bound_ctrl`, and else leaves the other lane as it is.
+fn swap_lanes(wave: &mut Wave, op: &Op, distance: usize) {
+    let Some(other) = op.sources[0].row() else { return };
+    let (fetch_inactive, bound_control) = op
+        .inst
+        .modifiers
+        .dpp
+        .as_ref()
+        .map_or((false, false), |dpp| (dpp.fetch_inactive, dpp.bound_control));
+    let exec = wave.exec();
+    let [first, second] = [*wave.row(op.destination), *wave.row(other)];
+    for lane in exec.lanes() {
+        let lane = usize::from(lane.0);
+        let partner = lane ^ distance;
+        let is_upper = lane & distance != 0;
+        let (register, from) = if is_upper { (op.destination, &second) } else { (other, &first) };
+        if fetch_inactive || exec.0 >> partner & 1 != 0 {
+            wave.row_mut(register).0[lane] = from.0[partner];
+        } else if bound_control {
+            wave.row_mut(register).0[lane] = 0;
+        }
+    }
 }
 
 /// Each register keeps its other half.

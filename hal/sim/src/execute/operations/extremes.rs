@@ -1,5 +1,5 @@
 //! Minimum, maximum and median as gfx12 has them (RDNA 4 ISA, `V_MIN_NUM_F32`, `V_MINIMUM_F32` and
-//! those made of them). What NaNs do is said in [`super::choice`]; MODE does not matter to it.
+//! those made of them), of which gfx950 has some (CDNA 4 ISA, `V_MINIMUM3_F32`). What NaNs do is said in [`super::choice`]; MODE does not matter to it.
 
 use super::choice::{
     maximum_number, maximum_or_nan, median_number, minimum_number, minimum_or_nan,
@@ -91,5 +91,17 @@ operations! {
     }
     "v_pk_maximum_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> {
         Pair(maximum_or_nan(a.0, b.0), maximum_or_nan(a.1, b.1))
+    }
+    "v_pk_minimum3_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
+        Pair(
+            minimum_or_nan(minimum_or_nan(a.0, b.0), c.0),
+            minimum_or_nan(minimum_or_nan(a.1, b.1), c.1),
+        )
+    }
+    "v_pk_maximum3_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
+        Pair(
+            maximum_or_nan(maximum_or_nan(a.0, b.0), c.0),
+            maximum_or_nan(maximum_or_nan(a.1, b.1), c.1),
+        )
     }
 }

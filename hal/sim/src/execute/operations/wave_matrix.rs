@@ -10,12 +10,12 @@
 //! once, at the end. Sums of integers are exact, and wrap or saturate.
 
 use super::WholeWaveOperation;
-use crate::execute::lane::ocp8::{bf8, fp8};
-use crate::execute::lane::{Kind, LaneValue, binary16, brain, settle};
+use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
+use crate::execute::lane::{Kind, LaneValue, binary16, settle};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Wave};
-use flipwave_isa::Generation;
+use flipwave_isa::{Float8, Generation};
 use half::f16;
 
 /// Rows and columns.
@@ -46,9 +46,9 @@ impl Element {
     fn float(self, bits: u32) -> f32 {
         match self {
             Element::F16 => binary16::to_f32(f16::from_bits(bits as u16)),
-            Element::Bf16 => brain::to_f32(bits as u16),
-            Element::Fp8 => fp8(bits as u8),
-            _ => bf8(bits as u8),
+            Element::Bf16 => brain_to_single(bits as u16),
+            Element::Fp8 => SmallFloat::fp8(Float8::Ocp).decode(bits),
+            _ => SmallFloat::bf8(Float8::Ocp).decode(bits),
         }
     }
 
@@ -103,6 +103,10 @@ macro_rules! wave_matrices {
                     multiply_add(wave, op, &SHAPE);
                 }
                 run
+            },
+            unsettled: match Sum::$sum {
+                Sum::I32 => None,
+                _ => Some("fused steps in the order of k, denormals kept, the first NaN"),
             },
         }),*];
     };
@@ -216,7 +220,7 @@ fn floats<'a>(
     };
     let mut sum = match shape.sum {
         Sum::F16 => binary16::to_f32(f16::from_bits(initial as u16)),
-        Sum::Bf16 => brain::to_f32(initial as u16),
+        Sum::Bf16 => brain_to_single(initial as u16),
         _ => f32::from_bits(initial),
     };
     if modifiers.neg_hi >> 2 & 1 != 0 {
@@ -233,7 +237,7 @@ fn floats<'a>(
     }
     match shape.sum {
         Sum::F16 => binary16::from_f32(sum).to_bits().into(),
-        Sum::Bf16 => brain::from_f32(sum).into(),
+        Sum::Bf16 => single_to_brain(sum).into(),
         _ => sum.to_bits(),
     }
 }

@@ -6,8 +6,8 @@ use super::data::{atomic_operands, data_row, write_lane};
 use crate::execute::buffer::Buffer;
 use crate::execute::format::Format;
 use crate::execute::{format, lds};
-use crate::instruction::Op;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer};
+use crate::instruction::{Element, Op};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
@@ -123,17 +123,23 @@ pub fn scattered(
             }
             Transfer::LoadToLds(element) => {
                 let bytes = gather(memory, element.bytes(), lane, &place)?;
-                let word = element.extend(word_of(&bytes, 0), 0);
-                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+                let to = lds_place(wave, op, lane, element.bytes());
+                if let Element::Words(words) = element {
+                    lds::write(lds, to, &bytes[..usize::from(words) * 4]);
+                } else {
+                    let word = element.extend(word_of(&bytes, 0), 0);
+                    lds::write(lds, to, &word.to_le_bytes());
+                }
             }
             Transfer::LoadFormatToLds(formatted) => {
                 let (format, channels) = formatted.resolve(buffer);
                 let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
                 let word = format.map_or(0, |format| format.word(bytes, channels[0]));
-                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+                lds::write(lds, lds_place(wave, op, lane, 4), &word.to_le_bytes());
             }
             Transfer::StoreFromLds(element) => {
-                let bytes = lds::read(lds, lds_place(wave, op, lane), element.bytes());
+                let from = lds_place(wave, op, lane, element.bytes());
+                let bytes = lds::read(lds, from, element.bytes());
                 scatter(memory, &bytes[..element.bytes()], lane, &place)?;
             }
         }

@@ -95,14 +95,20 @@ pub fn extremes_of_gfx12() {
                     ("v_pk_max_num_f16", false, true),
                     ("v_pk_minimum_f16", true, false),
                     ("v_pk_maximum_f16", true, true),
+                    ("v_pk_minimum3_f16", true, false),
+                    ("v_pk_maximum3_f16", true, true),
                 ] {
                     let [flush_sources, flush_results] = flushes(HALF, mode);
                     super::check(name, mode, &samples(operation(name), 500), |s| {
                         [0, 16].into_iter().fold(0, |all, shift| {
-                            let [a, b] = [s[0], s[1]].map(|bits| {
+                            let [a, b, c] = [s[0], s[1], s[2]].map(|bits| {
                                 flushed_if(flush_sources, HALF, bits >> shift & 0xffff)
                             });
-                            let result = newer(HALF, nan_wins, a, b, greater);
+                            let of_two = newer(HALF, nan_wins, a, b, greater);
+                            let result = match name.contains('3') {
+                                true => newer(HALF, nan_wins, of_two, c, greater),
+                                false => of_two,
+                            };
                             all | flushed_if(flush_results, HALF, result) << shift
                         })
                     });

@@ -3,7 +3,7 @@
 
 use super::{
     choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
-    packed, rdna, transcendental,
+    packed, rdna, small_float, tables, transcendental,
 };
 use crate::tests::scalar;
 use crate::wave::Mode;
@@ -101,6 +101,26 @@ const CONTROLS: &[Control] = &[
     ("dot", packed::dot_products_of_halves, Wrong::Operation("v_dot2_f32_f16", "v_dot2_i32_i16")),
     ("convert", convert::to_integers, Wrong::Operation("v_cvt_i32_f32", "v_cvt_flr_i32_f32")),
     ("convert to numbers", convert::from_integers, Wrong::Mode(0b11)),
+    (
+        "small formats",
+        small_float::bytes_are_the_nearest_numbers,
+        Wrong::Operation("v_cvt_pk_fp8_f32", "v_cvt_pk_fp8_f32 fnuz"),
+    ),
+    (
+        "stochastic rounding",
+        small_float::bytes_are_what_random_bits_choose,
+        Wrong::Operation("v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f32"),
+    ),
+    (
+        "small-format overflow",
+        small_float::bytes_are_the_nearest_numbers,
+        Wrong::Mode(Mode::FP16_OVERFLOW),
+    ),
+    (
+        "scaled conversions",
+        small_float::scaled::what_is_made_greater_is_multiplied,
+        Wrong::Operation("v_cvt_scalef32_pk_f32_fp8", "v_cvt_scalef32_pk_f32_bf8"),
+    ),
     ("compare", compare::numbers, Wrong::Operation("v_cmp_lt_f32", "v_cmp_nge_f32")),
     ("class", compare::classes, Wrong::Operation("v_cmp_class_f16", "v_cmp_lt_f16")),
     ("choice", choice::minimum_maximum_and_median, Wrong::Operation("v_med3_f32", "v_max3_f32")),
@@ -113,11 +133,6 @@ const CONTROLS: &[Control] = &[
         "mixed signs",
         rdna::dot_products_of_mixed_signs,
         Wrong::Operation("v_dot4_i32_iu8 1", "v_dot4_i32_iu8 2"),
-    ),
-    (
-        "eight bits",
-        rdna::floating_point_of_eight_bits,
-        Wrong::Operation("v_cvt_f32_fp8 ocp", "v_cvt_f32_bf8 ocp"),
     ),
     ("IEEE rules", choice::minimum_maximum_and_median, Wrong::Mode(1 << 9)),
     ("division", division::scaling_back, Wrong::Operation("v_div_fmas_f32", "v_fma_f32")),
@@ -242,7 +257,20 @@ const COMPARISONS: &[fn()] = &[
     rdna::dot_products_of_mixed_signs,
     rdna::pairs_of_integers_from_numbers,
     rdna::newer_dot_products,
-    rdna::floating_point_of_eight_bits,
+    packed::dot_products_of_brains,
+    tables::tables_of_three_bits,
+    small_float::every_byte_is_the_number_of_the_table,
+    small_float::bytes_are_the_nearest_numbers,
+    small_float::bytes_are_what_random_bits_choose,
+    small_float::bfloat16_and_half_precision,
+    small_float::pairs_of_halves_round_as_single_ones,
+    small_float::scaled::what_is_made_smaller_is_divided,
+    small_float::scaled::random_bits_choose_after_the_division,
+    small_float::scaled::what_is_made_greater_is_multiplied,
+    small_float::scaled::numbers_of_six_bits,
+    cross_lane::exchanging_rows_of_lanes,
+    matrix::wide::products_of_small_integers,
+    matrix::wide::formats_that_are_modifiers,
     transcendental::single_precision,
     transcendental::half_precision,
     transcendental::double_precision,
@@ -250,6 +278,8 @@ const COMPARISONS: &[fn()] = &[
 
 /// Operations that move state rather than compute, which other tests show.
 const ELSEWHERE: &[&str] = &[
+    // Nothing by itself.
+    "v_mfma_ld_scale_b32",
     "v_permlane16_b32",
     "v_permlanex16_b32",
     "v_movrels_b32",
@@ -279,7 +309,10 @@ fn every_row_is_compared() {
     let compared = RECORDED.take().unwrap_or_default();
     let lane_by_lane =
         crate::execute::operations::TABLES.iter().copied().flatten().map(|row| row.name);
-    let whole = crate::execute::operations::whole_wave_operations(flipwave_isa::Generation::Gfx90a)
+    let machines = ["gfx90a", "gfx942", "gfx950"].map(matrix::machine);
+    let whole = machines
+        .into_iter()
+        .flat_map(crate::execute::operations::whole_wave_operations)
         .map(|row| row.name);
     let scalar = crate::execute::scalar::names();
     let left_out: Vec<_> = lane_by_lane

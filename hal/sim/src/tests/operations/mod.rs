@@ -16,6 +16,8 @@ mod matrix;
 mod modifiers;
 mod packed;
 mod rdna;
+mod small_float;
+mod tables;
 mod transcendental;
 
 use crate::execute::lane::{Kind, ResultKind};
