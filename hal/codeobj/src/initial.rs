@@ -1,7 +1,7 @@
 //! What is in the scalar registers when a wave starts.
 
 use crate::Descriptor;
-use flipwave_isa::{FlatScratch, Sgpr, Target};
+use flipwave_isa::{FlatScratch, Generation, Sgpr, Target};
 
 /// A value that hardware and firmware put into scalar registers before a wave's first
 /// instruction.
@@ -65,7 +65,8 @@ pub struct Initial {
 impl Descriptor {
     /// The values in scalar registers at the start, by register (AMDGPUUsage, "SGPR Register Set
     /// Up Order"): user registers, then system registers after all of them. Between the two there
-    /// may be user registers for nothing.
+    /// may be user registers for nothing. From gfx12 on no general register has the workgroup's
+    /// position: trap registers do.
     pub fn initial_sgprs(&self, target: &Target) -> Vec<Initial> {
         let properties = &self.properties;
         let rsrc2 = &self.rsrc2;
@@ -93,12 +94,14 @@ impl Descriptor {
             put(InitialValue::Arguments, next, preloaded);
         }
         let mut next = rsrc2.user_sgprs.max(next);
+        // From gfx12 on trap registers have the workgroup's position.
+        let in_trap_registers = target.generation() >= Generation::Gfx12;
         // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [
-            (rsrc2.workgroup_id_x, InitialValue::WorkgroupIdX),
-            (rsrc2.workgroup_id_y, InitialValue::WorkgroupIdY),
-            (rsrc2.workgroup_id_z, InitialValue::WorkgroupIdZ),
+            (rsrc2.workgroup_id_x && !in_trap_registers, InitialValue::WorkgroupIdX),
+            (rsrc2.workgroup_id_y && !in_trap_registers, InitialValue::WorkgroupIdY),
+            (rsrc2.workgroup_id_z && !in_trap_registers, InitialValue::WorkgroupIdZ),
             (rsrc2.workgroup_info, InitialValue::WorkgroupInfo),
             (rsrc2.private_segment && !architected, InitialValue::ScratchOffset),
         ] {

@@ -28,7 +28,7 @@ const GFX8: [(&str, &str); 12] = [
 ];
 
 /// Whole names, newer first.
-const RENAMED: [(&str, &str); 52] = [
+const RENAMED: [(&str, &str); 53] = [
     // gfx10
     ("v_add_nc_u32", "v_add_u32"),
     ("v_sub_nc_u32", "v_sub_u32"),
@@ -53,6 +53,7 @@ const RENAMED: [(&str, &str); 52] = [
     ("v_cvt_pk_norm_u16_f32", "v_cvt_pknorm_u16_f32"),
     ("v_cvt_pk_norm_i16_f16", "v_cvt_pknorm_i16_f16"),
     ("v_cvt_pk_norm_u16_f16", "v_cvt_pknorm_u16_f16"),
+    ("v_dot2acc_f32_f16", "v_dot2c_f32_f16"),
     ("v_mul_dx9_zero_f32", "v_mul_legacy_f32"),
     ("v_fma_dx9_zero_f32", "v_fma_legacy_f32"),
     ("v_fmac_dx9_zero_f32", "v_fmac_legacy_f32"),

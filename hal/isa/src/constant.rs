@@ -6,7 +6,7 @@
 //! constants" and "Literal constants".
 
 use crate::inst::Modifiers;
-use crate::{Family, Generation, Operation, Value};
+use crate::{DataType, Family, Generation, Operation, Value};
 use half::f16;
 
 /// The type that the constants of an operand have.
@@ -93,6 +93,14 @@ impl ConstantType {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
                 if halves >> source & 1 != 0 { ConstantType::F16 } else { ConstantType::F32 }
             }
+            // LLVM has one type for all of them, that of double precision.
+            _ if operation.is(Family::Wmma) => match operation.data_type() {
+                DataType::F32 => ConstantType::F32,
+                DataType::F16 if generation >= Generation::Gfx12 => ConstantType::SplatF16,
+                DataType::F16 => ConstantType::F16,
+                DataType::Bf16 => ConstantType::Bf16,
+                _ => ConstantType::I32,
+            },
             described => described,
         }
     }

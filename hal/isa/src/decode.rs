@@ -278,10 +278,12 @@ fn flags(description: &Description, operation: Operation) -> Flags {
         call: has(flag::CALL),
         terminator: has(flag::TERMINATOR),
         barrier: has(flag::BARRIER),
-        tied: description
-            .operands
-            .iter()
-            .any(|operand| matches!(operand, McOperand::Use { tied: true, .. })),
+        // LLVM marks the destinations of some that write a byte as written early instead.
+        tied: operation.is(Family::ConvertToByte)
+            || description
+                .operands
+                .iter()
+                .any(|operand| matches!(operand, McOperand::Use { tied: true, .. })),
         side_effects: has(flag::SIDE_EFFECTS),
     }
 }

@@ -19,7 +19,9 @@ pub(crate) fn is_exact(description: &Description, bytes: &[u8], generation: Gene
     let definitions = description.operands.iter();
     let definitions = definitions.filter(|operand| matches!(operand, McOperand::Definition(_)));
     // A second result is a lane mask, whose register is in the place of these bits.
-    if definitions.count() > 1 || description.text.contains(" op_sel:") {
+    // Of bytes the same bits are printed otherwise.
+    let is_printed = [" op_sel:", " byte_sel:"].iter().any(|word| description.text.contains(word));
+    if definitions.count() > 1 || is_printed {
         return true;
     }
     let types = description.operands.iter().filter_map(|operand| match operand {

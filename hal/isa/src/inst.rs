@@ -1,6 +1,6 @@
 //! A decoded instruction.
 
-use crate::{Class, ConstantType, DataType, MemoryAccess, Operation, RegisterRange};
+use crate::{Class, ConstantType, DataType, Generation, MemoryAccess, Operation, RegisterRange};
 use std::fmt;
 
 /// Address of an instruction, in bytes. Inside a code object: the ELF virtual address, as
@@ -223,19 +223,28 @@ pub struct Modifiers {
     /// Atomic returns the old value; elsewhere a cache policy. (gfx940 has `sc0` for it. On any
     /// generation an atomic that returns has a destination.)
     pub glc: bool,
-    /// Other cache policy words, as printed: slc, dlc, scc, nt, sc0, sc1.
+    /// Other cache policy words, as printed: slc, dlc, scc, nt, sc0, sc1; from gfx12 on temporal
+    /// hints and scopes, `th:TH_LOAD_NT`, `scope:SCOPE_DEV`.
     pub cache_policy: Vec<String>,
     /// MUBUF: an address register holds a byte offset.
     pub offen: bool,
     /// MUBUF: an address register holds an index.
     pub idxen: bool,
-    /// MTBUF before gfx10: the format of the data in memory. Absent where the instruction has none
-    /// and where it is the default, [`BufferFormat::default`].
+    /// MTBUF: the format of the data in memory. Absent where the instruction has none and where it
+    /// is the default, [`BufferFormat::default`].
     pub buffer_format: Option<BufferFormat>,
     /// Data goes to LDS directly.
     pub lds: bool,
     /// Global data share instead of LDS.
     pub gds: bool,
+    /// A fetch that hits a page which is not resident writes a status to the register after the
+    /// data ("texture fault enable"): the destination has that register besides.
+    pub tfe: bool,
+    /// Conversions of 8-bit floating-point numbers from gfx12 on: the byte of the register that is
+    /// read or written.
+    pub byte_select: u8,
+    /// Sparse matrix operations from gfx12 on: which part of the register of indices is used.
+    pub index_key: u8,
     /// Sub-dword selects.
     pub sdwa: Option<Sdwa>,
     /// Data-parallel primitive.
@@ -246,6 +255,8 @@ pub struct Modifiers {
     pub abid: u8,
     /// MFMA: permutation of the lanes of the second source.
     pub blgp: u8,
+    /// `v_bitop3`: a bit of the result for each three bits of the sources.
+    pub bitop3: u8,
     /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are
     /// negated, bit i for source i.
     pub negated_sources: u8,
@@ -253,14 +264,57 @@ pub struct Modifiers {
     pub other: Vec<String>,
 }
 
-/// How typed buffers lie in memory, up to gfx9: the numbers of the data format and of the number
-/// format (ISA manual, "Buffer resource descriptor", DATA_FORMAT and NUM_FORMAT).
+/// How typed buffers lie in memory: the numbers that the data format and the number format have up
+/// to gfx9 (ISA manual, "Buffer resource descriptor", DATA_FORMAT and NUM_FORMAT). Newer generations
+/// have one number for both, see [`BufferFormat::unified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferFormat {
     /// Components and their widths, 0 to 15.
     pub data: u8,
     /// What the bits of a component mean, 0 to 7.
     pub number: u8,
+}
+
+impl BufferFormat {
+    /// A format without components.
+    pub const NONE: BufferFormat = BufferFormat { data: 0, number: 0 };
+
+    /// The format of a number of gfx10 or later (RDNA 2 and RDNA 3 ISA, "Buffer image formats").
+    pub fn unified(number: u8, generation: Generation) -> BufferFormat {
+        /// Data formats in order, with the number formats that each has.
+        type Order = [(u8, &'static [u8]); 14];
+        const ALL: &[u8] = &[0, 1, 2, 3, 4, 5, 7];
+        const NO_FLOAT: &[u8] = &[0, 1, 2, 3, 4, 5];
+        const WORDS: &[u8] = &[4, 5, 7];
+        const fn order(short: &'static [u8], first_packed: &'static [u8]) -> Order {
+            [
+                (1, NO_FLOAT),
+                (2, ALL),
+                (3, NO_FLOAT),
+                (4, WORDS),
+                (5, ALL),
+                (6, short),
+                (7, short),
+                (8, first_packed),
+                (9, NO_FLOAT),
+                (10, NO_FLOAT),
+                (11, WORDS),
+                (12, ALL),
+                (13, WORDS),
+                (14, WORDS),
+            ]
+        }
+        let order = match generation >= Generation::Gfx11 {
+            true => order(&[7], &[0, 1, 4, 5]),
+            false => order(ALL, NO_FLOAT),
+        };
+        // Number 0 is no format.
+        let Some(index) = number.checked_sub(1) else { return BufferFormat::NONE };
+        let mut all = order.iter().flat_map(|(data, numbers)| {
+            numbers.iter().map(|number| BufferFormat { data: *data, number: *number })
+        });
+        all.nth(index.into()).unwrap_or(BufferFormat::NONE)
+    }
 }
 
 impl Default for BufferFormat {
@@ -314,6 +368,15 @@ pub struct Sdwa {
     pub unused: SdwaUnused,
     /// Selects of the sources.
     pub sources: [SdwaSelect; 2],
+}
+
+impl Sdwa {
+    /// No part of a word is selected.
+    pub const WORDS: Sdwa = Sdwa {
+        destination: SdwaSelect::Dword,
+        unused: SdwaUnused::Pad,
+        sources: [SdwaSelect::Dword; 2],
+    };
 }
 
 /// Lane movement of a DPP instruction ("DPP_CTRL").

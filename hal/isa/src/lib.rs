@@ -66,4 +66,4 @@ pub use register::{AccVgpr, Register, RegisterRange, Sgpr, Ttmp, UnknownRegister
 pub use register_set::RegisterSet;
 pub use residency::{Allocation, Residency, ResidencyLimit};
 pub use rules::Rules;
-pub use target::{AccVgprs, FlatScratch, Generation, Setting, Target, UnknownTarget};
+pub use target::{AccVgprs, FlatScratch, Float8, Generation, Setting, Target, UnknownTarget};

@@ -118,6 +118,7 @@ opcodes! {
     VMov64 = "v_mov_b64",
     VSwap = "v_swap_b32",
     VAnd = "v_and_b32",
+    VBitop3 = "v_bitop3_b16" | "v_bitop3_b32",
     VReadlane = "v_readlane_b32",
     VReadfirstlane = "v_readfirstlane_b32",
     VWritelane = "v_writelane_b32",
@@ -173,6 +174,40 @@ families! {
     CompareClass = [Prefix("v_cmp_class"), Prefix("v_cmpx_class")],
     /// `v_cvt`.
     Convert = [Prefix("v_cvt")],
+    /// Conversions to and from small floating-point formats whose `op_sel` selects parts of the first
+    /// source and of the destination.
+    ConvertSmall = [
+        Prefix("v_cvt_scalef32_"),
+        Prefix("v_cvt_sr_"),
+        Prefix("v_cvt_pk_fp8_"),
+        Prefix("v_cvt_pk_bf8_"),
+    ],
+    /// Those of them that read a byte.
+    ConvertByte = [
+        Prefix("v_cvt_scalef32_f32_"),
+        Prefix("v_cvt_scalef32_f16_"),
+        Prefix("v_cvt_scalef32_pk_f32_fp4"),
+        Prefix("v_cvt_scalef32_pk_f16_fp4"),
+        Prefix("v_cvt_scalef32_pk_bf16_fp4"),
+    ],
+    /// Those of them that read a half of a register.
+    ConvertTwoBytes = [
+        Prefix("v_cvt_scalef32_pk_f32_fp8"),
+        Prefix("v_cvt_scalef32_pk_f32_bf8"),
+        Prefix("v_cvt_scalef32_pk_f16_fp8"),
+        Prefix("v_cvt_scalef32_pk_f16_bf8"),
+        Prefix("v_cvt_scalef32_pk_bf16_fp8"),
+        Prefix("v_cvt_scalef32_pk_bf16_bf8"),
+    ],
+    /// Those of them that write a byte.
+    ConvertToByte = [
+        Prefix("v_cvt_sr_fp8_"),
+        Prefix("v_cvt_sr_bf8_"),
+        Prefix("v_cvt_scalef32_sr_fp8_"),
+        Prefix("v_cvt_scalef32_sr_bf8_"),
+        Prefix("v_cvt_scalef32_pk_fp4_"),
+        Prefix("v_cvt_scalef32_sr_pk_fp4_"),
+    ],
     /// `v_ldexp`.
     ScaleByExponent = [Prefix("v_ldexp")],
     /// `v_frexp_exp`.
@@ -194,7 +229,6 @@ families! {
         Prefix("v_log_"),
         Prefix("v_sin_"),
         Prefix("v_cos_"),
-        Prefix("v_prng_"),
     ],
     /// `v_permlane`.
     Permlane = [Prefix("v_permlane")],
@@ -239,7 +273,7 @@ families! {
         Prefix("ds_bpermute_"),
         Prefix("ds_swizzle_"),
         Contains("_load_tr_"),
-        Prefix("ds_read_tr"),
+        Contains("_tr_b"),
         Prefix("ds_load_tr"),
         Prefix("ds_gws_"),
     ],

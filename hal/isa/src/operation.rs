@@ -186,6 +186,22 @@ fn keeps_destination(name: &str, class: Class) -> Since {
         let is_odd = !name.ends_with("_xy") && !name.ends_with("_xyzw");
         return if name.contains("_d16") && loads && is_odd { Since::Gfx9 } else { Since::Never };
     }
+    // Results of one byte or two, of which `op_sel` says where they go.
+    const PARTS: [&str; 10] = [
+        "v_ashr_pk_",
+        "v_cvt_pk_fp8_",
+        "v_cvt_pk_bf8_",
+        "v_cvt_sr_",
+        "v_cvt_scalef32_f16_",
+        "v_cvt_scalef32_pk_fp",
+        "v_cvt_scalef32_pk_bf8_",
+        "v_cvt_scalef32_sr_fp8_",
+        "v_cvt_scalef32_sr_bf8_",
+        "v_cvt_scalef32_sr_pk_fp4_",
+    ];
+    if class == Class::Valu && PARTS.iter().any(|prefix| name.starts_with(prefix)) {
+        return Since::Gfx9;
+    }
     if class != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
         return Since::Never;
     }
@@ -195,7 +211,8 @@ fn keeps_destination(name: &str, class: Class) -> Since {
     if !matches!(result, Some("f16" | "bf16" | "i16" | "u16" | "b16")) {
         return Since::Never;
     }
-    const SINCE_GFX9: [&str; 9] = [
+    const SINCE_GFX9: [&str; 10] = [
+        "v_bitop3_b16",
         "v_mad_",
         "v_fma_",
         "v_div_fixup_",

@@ -9,24 +9,42 @@ use crate::{Generation, Target};
 use std::fmt;
 
 /// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
-/// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940) and MI300X (gfx942), and of the
-/// Radeon RX 6900 XT and RX 7900 XTX.
-const PRODUCTS: [(&str, u32); 7] = [
+/// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X (gfx942) and MI355X
+/// (gfx950), and of the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M, 610M,
+/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT.
+const PRODUCTS: [(&str, u32); 23] = [
     ("gfx906", 60),
     ("gfx908", 120),
     ("gfx90a", 104),
     ("gfx940", 228),
     ("gfx942", 304),
+    ("gfx950", 256),
     ("gfx1030", 80),
+    ("gfx1031", 40),
+    ("gfx1032", 32),
+    ("gfx1033", 8),
+    ("gfx1034", 16),
+    ("gfx1035", 12),
+    ("gfx1036", 2),
     ("gfx1100", 96),
+    ("gfx1101", 60),
+    ("gfx1102", 32),
+    ("gfx1103", 12),
+    ("gfx1150", 16),
+    ("gfx1151", 40),
+    ("gfx1152", 8),
+    ("gfx1153", 4),
+    ("gfx1200", 32),
+    ("gfx1201", 64),
 ];
 
 /// SGPRs of a SIMD that waves share on gfx8 and gfx9; from gfx10 on every wave has them all.
 const SGPRS_PER_SIMD: u32 = 800;
-/// Bytes of LDS that the workgroups of a compute unit share.
-const LDS_PER_UNIT: u32 = 64 << 10;
-/// The unit in which LDS is allocated, in bytes (gfx7 and later).
-const LDS_GRANULE: u32 = 512;
+/// Bytes of LDS that the workgroups of a compute unit share, and the unit in which it is allocated
+/// (gfx7 and later).
+const LDS: (u32, u32) = (64 << 10, 512);
+/// The same of gfx950 (CDNA 4 ISA, "LDS").
+const GFX950_LDS: (u32, u32) = (160 << 10, 1280);
 /// Workgroups of several waves that a compute unit can have; those of one have no barrier.
 const WORKGROUPS_PER_UNIT: u32 = 16;
 
@@ -140,7 +158,7 @@ impl Target {
 
     /// Whether a SIMD has half as many VGPRs more than others (LLVM's feature 1_5xVGPRs).
     fn has_large_vgpr_file(&self) -> bool {
-        matches!(self.processor(), "gfx1100" | "gfx1101" | "gfx1151")
+        matches!(self.processor(), "gfx1100" | "gfx1101" | "gfx1151" | "gfx1200" | "gfx1201")
     }
 
     /// VGPRs, AccVGPRs included, of each wave of a workgroup of `waves` waves of `wave_size` lanes,
@@ -191,8 +209,9 @@ impl Target {
             limits.push((WORKGROUPS_PER_UNIT * shared, ResidencyLimit::Workgroups));
         }
         if own.lds_bytes > 0 {
-            let lds = own.lds_bytes.next_multiple_of(LDS_GRANULE);
-            limits.push((LDS_PER_UNIT * shared / lds, ResidencyLimit::Lds(own.lds_bytes)));
+            let (all, granule) = if self.processor() == "gfx950" { GFX950_LDS } else { LDS };
+            let lds = own.lds_bytes.next_multiple_of(granule);
+            limits.push((all * shared / lds, ResidencyLimit::Lds(own.lds_bytes)));
         }
         let (of_place, limit) = limits.into_iter().min_by_key(|(count, _)| *count)?;
         Some(Residency { workgroups: of_place * places, limit })
@@ -263,6 +282,8 @@ mod tests {
             ("gfx906", Allocation { sgprs: 112, ..SMALL }, (28, Sgprs(112))),
             ("gfx90a", Allocation { lds_bytes: 65536, ..SMALL }, (1, Lds(65536))),
             ("gfx90a", Allocation { lds_bytes: 4097, ..SMALL }, (14, Lds(4097))),
+            ("gfx950", Allocation { lds_bytes: 160 << 10, ..SMALL }, (1, Lds(160 << 10))),
+            ("gfx950", Allocation { lds_bytes: 65536, ..SMALL }, (2, Lds(65536))),
             ("gfx1030", Allocation { wave_size: 32, ..SMALL }, (32, Waves)),
             ("gfx1030", Allocation { wave_size: 32, vgprs: 200, ..SMALL }, (8, Vgprs(200))),
             ("gfx1100", Allocation { wave_size: 32, vgprs: 200, ..SMALL }, (14, Vgprs(200))),

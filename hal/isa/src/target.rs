@@ -68,6 +68,17 @@ pub enum FlatScratch {
     Architected,
 }
 
+/// What the 8-bit floating-point operands `fp8` and `bf8` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Float8 {
+    /// E4M3 with a bias of 8 and E5M2 with one of 16, without infinities, the NaN in the place of
+    /// minus zero (CDNA 3 ISA, "BF8 / FP8").
+    Fnuz,
+    /// E4M3 with a bias of 7, without infinities, and E5M2 as IEEE 754 would have it (OCP 8-bit
+    /// Floating Point Specification; CDNA 4 ISA, "Small Float Data Formats").
+    Ocp,
+}
+
 /// State of an optional feature in a target name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Setting {
@@ -229,6 +240,14 @@ impl Target {
             Generation::Gfx125 => 320 << 10,
             _ if self.processor() == "gfx950" => 160 << 10,
             _ => 64 << 10,
+        }
+    }
+
+    /// What `fp8` and `bf8` are, where the target has them.
+    pub fn float8(&self) -> Float8 {
+        match self.generation() {
+            Generation::Gfx940 if self.processor() != "gfx950" => Float8::Fnuz,
+            _ => Float8::Ocp,
         }
     }
 

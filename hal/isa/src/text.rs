@@ -230,13 +230,14 @@ fn plain_modifier(word: &str, modifiers: &mut Modifiers) -> Option<()> {
     match word {
         "clamp" => modifiers.clamp = true,
         "glc" => modifiers.glc = true,
-        "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" => {
+        "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "nv" => {
             modifiers.cache_policy.push(word.to_owned());
         }
         "offen" => modifiers.offen = true,
         "idxen" => modifiers.idxen = true,
         "lds" => modifiers.lds = true,
         "gds" => modifiers.gds = true,
+        "tfe" => modifiers.tfe = true,
         "row_mirror" => dpp(modifiers).control = DppControl::RowMirror,
         "row_half_mirror" => dpp(modifiers).control = DppControl::RowHalfMirror,
         _ => return None,
@@ -259,9 +260,15 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "offset0" => modifiers.offset0 = small(value)?,
         "offset1" => modifiers.offset1 = small(value)?,
         "format" => modifiers.buffer_format = Some(buffer_format(value)?),
+        "th" | "scope" => modifiers.cache_policy.push(format!("{key}:{value}")),
+        // Counters that direct loads from LDS wait for.
+        "wait_vdst" | "wait_exp" | "wait_va_vdst" | "wait_vm_vsrc" => {}
+        "byte_sel" => modifiers.byte_select = small(value)?,
+        "index_key" => modifiers.index_key = small(value)?,
         "cbsz" => modifiers.cbsz = small(value)?,
         "abid" => modifiers.abid = small(value)?,
         "blgp" => modifiers.blgp = small(value)?,
+        "bitop3" => modifiers.bitop3 = small(value)?,
         "neg" => modifiers.negated_sources = bits(value)?,
         "dst_sel" => sdwa(modifiers).destination = select(value)?,
         "dst_unused" => sdwa(modifiers).unused = unused(value)?,
@@ -299,13 +306,23 @@ const DATA_FORMATS: [&str; 16] = [
 const NUMBER_FORMATS: [&str; 8] =
     ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
 
-/// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]`, of which the default part may be missing.
+/// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]`, of which the default part may be missing; from gfx10
+/// on `[BUF_FMT_32_FLOAT]`, or a number that stands for nothing.
 fn buffer_format(list: &str) -> Option<BufferFormat> {
+    if number(list).is_some() {
+        return Some(BufferFormat::NONE);
+    }
     let number_of =
         |names: &[&str], name| u8::try_from(names.iter().position(|known| *known == name)?).ok();
     let mut format = BufferFormat::default();
     for name in enclosed(list, "[", "]")?.split(',') {
-        if let Some(data) = name.strip_prefix("BUF_DATA_FORMAT_") {
+        if let Some(unified) = name.strip_prefix("BUF_FMT_") {
+            let Some((data, number)) = unified.rsplit_once('_') else {
+                return Some(BufferFormat::NONE);
+            };
+            format.data = number_of(&DATA_FORMATS, data)?;
+            format.number = number_of(&NUMBER_FORMATS, number)?;
+        } else if let Some(data) = name.strip_prefix("BUF_DATA_FORMAT_") {
             format.data = number_of(&DATA_FORMATS, data)?;
         } else {
             let number = name.strip_prefix("BUF_NUM_FORMAT_")?;
@@ -397,4 +414,25 @@ fn bits(list: &str) -> Option<u8> {
 fn list<const N: usize>(list: &str) -> Option<[u8; N]> {
     let items = enclosed(list, "[", "]")?.split(',').map(|item| small(item.trim()));
     items.collect::<Option<Vec<u8>>>()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Generation, testing::inst};
+
+    /// The order of the formats against LLVM's names of them.
+    #[test]
+    fn numbers_of_buffer_formats_are_those_of_llvm() {
+        for (target, generation, count) in
+            [("gfx1030", Generation::Gfx10, 78), ("gfx1100", Generation::Gfx11, 64)]
+        {
+            for number in 0..count {
+                let line = format!("tbuffer_load_format_x v0, off, s[0:3], format:{number}, 0");
+                let named = inst(target, &line).modifiers.buffer_format.unwrap_or_default();
+                assert_eq!(named, BufferFormat::unified(number, generation), "{target}: {number}");
+            }
+            assert_eq!(BufferFormat::unified(count + 40, generation), BufferFormat::NONE);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod common;
 mod facts;
 mod hazards;
+mod narrow;
 mod round_trip;
 mod threads;
 mod unused;

@@ -32,7 +32,7 @@ pub(super) const GFX940: &[&[Hazard]] = &[
 ];
 
 /// A hazard after a matrix operation, which says how many wait states it needs.
-const fn behind_matrix(
+pub(super) const fn behind_matrix(
     states: fn(&Inst) -> u8,
     name: &'static str,
     trigger: Side,
@@ -44,7 +44,7 @@ const fn behind_matrix(
 
 /// What all of gfx9 shares.
 #[rustfmt::skip]
-const COMMON: &[Hazard] = &[
+pub(super) const COMMON: &[Hazard] = &[
     hazard(5, "VALU writes an SGPR, VMEM reads it",
         side(VALU, Part::ScalarsWritten), side(VMEM, Part::ScalarsRead), Meeting::Overlap),
     hazard(4, "VALU writes an SGPR, v_readlane or v_writelane selects the lane by it",
@@ -74,13 +74,13 @@ const STORE_DATA: &[Hazard] = &[
 
 /// Data of wide stores on gfx940.
 #[rustfmt::skip]
-const GFX940_STORE_DATA: &[Hazard] = &[
+pub(super) const GFX940_STORE_DATA: &[Hazard] = &[
     hazard(2, "a store of more than 64 bits, VALU overwrites its data",
         side(WIDE_STORE, Part::StoredData), side(VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
 #[rustfmt::skip]
-const GFX940_VALU: &[Hazard] = &[
+pub(super) const GFX940_VALU: &[Hazard] = &[
     hazard(2, "VALU writes a scalar register, VALU reads it",
         side(VALU, Part::ScalarsWritten), side(VALU, Part::ScalarSources), Meeting::Overlap),
     hazard(4, "VALU writes EXEC, v_readlane, v_readfirstlane or v_writelane follows",
@@ -91,14 +91,14 @@ const GFX940_VALU: &[Hazard] = &[
 
 /// Results of transcendental operations on gfx940.
 #[rustfmt::skip]
-const GFX940_TRANS: &[Hazard] = &[
+pub(super) const GFX940_TRANS: &[Hazard] = &[
     hazard(1, "a transcendental operation writes a VGPR, another VALU operation reads it",
         side(TRANS, Part::VectorsWritten), side(NOT_TRANS, Part::VectorsRead), Meeting::Overlap),
 ];
 
 /// Results smaller than a register on gfx940.
 #[rustfmt::skip]
-const GFX940_PART: &[Hazard] = &[
+pub(super) const GFX940_PART: &[Hazard] = &[
     hazard(1, "VALU writes a part of a VGPR or is packed, VALU reads the VGPR",
         side(WRITES_PART, Part::VectorsWritten), side(VALU, Part::VectorsRead), Meeting::Overlap),
     hazard(1, "VALU writes a part of a VGPR, VALU overwrites it",
@@ -107,7 +107,7 @@ const GFX940_PART: &[Hazard] = &[
 
 /// What MFMA reads of the VALU's.
 #[rustfmt::skip]
-const VALU_TO_MATRIX: &[Hazard] = &[
+pub(super) const VALU_TO_MATRIX: &[Hazard] = &[
     hazard(4, "VALU writes EXEC, MFMA follows",
         side(NOT_MATRIX_WRITES_EXEC, Part::Nothing), side(MATRIX, Part::Nothing), Meeting::Always),
     hazard(2, "VALU writes a VGPR, MFMA reads it",
@@ -116,7 +116,7 @@ const VALU_TO_MATRIX: &[Hazard] = &[
 
 /// Results of dot products; the addend of the same operation is forwarded.
 #[rustfmt::skip]
-const FROM_DOT: &[Hazard] = &[
+pub(super) const FROM_DOT: &[Hazard] = &[
     hazard(3, "DOT writes a VGPR, the same operation reads it as a factor",
         side(DOT, Part::VectorsWritten), side(DOT, Part::Factors), Meeting::OverlapOfSame),
     hazard(3, "DOT writes a VGPR, another operation reads it",
@@ -192,7 +192,7 @@ const GFX940_TO_ADDEND: &[Hazard] = &[
 
 /// What double-precision matrix operations disturb beside their own registers.
 #[rustfmt::skip]
-const AROUND_DGEMM: &[Hazard] = &[
+pub(super) const AROUND_DGEMM: &[Hazard] = &[
     hazard(2, "double-precision MFMA, v_fma_f64 follows",
         side(DGEMM, Part::Nothing), side(FMA_F64, Part::Nothing), Meeting::Always),
 ];

@@ -235,6 +235,11 @@ fn writes_part(inst: &Inst) -> bool {
                 .any(|family| inst.operation.is(family));
             inst.class() == Class::Valu && has_halves && op_sel_hi.is_none_or(|own| own & 1 != 0)
         }
+        // LLVM takes those to four bits for one of these wherever their byte lies.
+        (None, _) if inst.operation.is(Family::ConvertToByte) => {
+            inst.operation.name().contains("_sr_pk_fp4_")
+                || op_sel.is_some_and(|own| own >> 2 & 3 != 0)
+        }
         (None, _) => op_sel.is_some_and(|own| own >> sources & 1 != 0),
     };
     is_valu(inst) && selects

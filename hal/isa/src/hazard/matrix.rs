@@ -47,6 +47,41 @@ pub(super) fn gfx940_passes(inst: &Inst) -> u8 {
     }
 }
 
+/// Passes of a matrix operation other than double precision on gfx950: those of gfx940, but that
+/// operations with formats as modifiers take twice as long where a format has eight bits.
+pub(super) fn gfx950_passes(inst: &Inst) -> u8 {
+    let has_formats = inst.operation.name().ends_with("_f8f6f4");
+    let is_byte = |format: u8| format < 2;
+    let modifiers = &inst.modifiers;
+    let more = has_formats && (is_byte(modifiers.cbsz) || is_byte(modifiers.blgp));
+    gfx940_passes(inst) * if more { 2 } else { 1 }
+}
+
+/// Wait states from a matrix operation of gfx950 to what reads its result.
+pub(super) fn gfx950_result(inst: &Inst) -> u8 {
+    if is_dgemm(inst) {
+        return if side(inst) == Some(Side::Of4) { 6 } else { 19 };
+    }
+    let passes = gfx950_passes(inst);
+    passes + if has_single_sources(inst) { 2 } else { 3 + u8::from(passes != 2) }
+}
+
+/// Wait states to a memory instruction that reads it.
+pub(super) fn gfx950_result_in_memory(inst: &Inst) -> u8 {
+    double_result_in_memory(inst).unwrap_or_else(|| gfx950_result(inst))
+}
+
+/// Wait states to what overwrites it.
+pub(super) fn gfx950_result_overwritten(inst: &Inst) -> u8 {
+    double_result(inst).unwrap_or_else(|| gfx950_result(inst))
+}
+
+/// Wait states to a matrix operation of single or double precision that adds to a part of it.
+pub(super) fn gfx950_to_other_addend(inst: &Inst) -> u8 {
+    let passes = gfx950_passes(inst);
+    passes + 1 + u8::from(passes != 2)
+}
+
 /// Wait states from a matrix operation of gfx90a to what reads or overwrites its result.
 pub(super) fn gfx90a_result(inst: &Inst) -> u8 {
     double_result(inst).unwrap_or_else(|| gfx90a_passes(inst) + 3)
@@ -99,6 +134,7 @@ impl MatrixShape {
     /// The shape that a canonical name has: `16x16` of `v_mfma_f32_16x16x4f32`.
     pub(crate) fn of(name: &str) -> Option<MatrixShape> {
         let rest = name.strip_prefix("v_mfma_").or_else(|| name.strip_prefix("v_smfmac_"))?;
+        let rest = rest.strip_prefix("scale_").unwrap_or(rest);
         let sizes = rest.split('_').nth(1).unwrap_or_default();
         let side = [("4x4", Side::Of4), ("16x16", Side::Of16), ("32x32", Side::Of32)]
             .into_iter()

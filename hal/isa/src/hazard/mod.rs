@@ -6,6 +6,7 @@
 mod gfx10;
 mod gfx11;
 mod gfx9;
+mod gfx950;
 mod group;
 mod matrix;
 mod mitigation;
@@ -119,13 +120,14 @@ impl Hazard {
 
 /// Most wait states that any hazard needs. What lies further back matters only for hazards that
 /// wait states do not end.
-pub const MOST_WAIT_STATES: u8 = 19;
+pub const MOST_WAIT_STATES: u8 = 20;
 
 /// The manual hazards of a target's waves, in families; `None` for generations that have no table.
 pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {
     Some(match target.generation() {
         Generation::Gfx9 => gfx9::GFX9,
         Generation::Gfx90a => gfx9::GFX90A,
+        Generation::Gfx940 if target.processor() == "gfx950" => gfx950::GFX950,
         Generation::Gfx940 => gfx9::GFX940,
         Generation::Gfx10 if target.is_gfx10_1() => gfx10::GFX10_1,
         Generation::Gfx10 => gfx10::GFX10_3,

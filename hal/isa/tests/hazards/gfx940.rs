@@ -6,7 +6,7 @@ use crate::common::isa;
 use flipwave_isa::{Isa, Rules};
 
 /// Beside gfx90a's.
-const POOL: &[&str] = &[
+pub const POOL: &[&str] = &[
     "$vgpr0 = V_RCP_F32_e32 $vgpr4, implicit $mode, implicit $exec",
     "$vgpr4 = V_EXP_F32_e32 $vgpr0, implicit $mode, implicit $exec",
     "$vgpr0 = V_SQRT_F16_e32 $vgpr4, implicit $mode, implicit $exec",
@@ -29,10 +29,13 @@ const POOL: &[&str] = &[
 ];
 
 /// Names of rows that LLVM does not have.
-const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
+pub const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 /// A matrix operation's name, the registers of its result, of its first and of its second factor.
-const MATRICES: [(&str, u8, u8, u8); 42] = [
+pub type Matrix = (&'static str, u8, u8, u8);
+
+/// Those of gfx942.
+pub const MATRICES: &[Matrix] = &[
     ("V_MFMA_F32_16X16X16BF16_1K_vgprcd_e64", 4, 2, 2),
     ("V_MFMA_F32_16X16X16F16_vgprcd_e64", 4, 2, 2),
     ("V_MFMA_F32_16X16X1F32_vgprcd_e64", 16, 1, 1),
@@ -83,33 +86,39 @@ fn vgprs(first: u8, count: u8) -> String {
     format!("${}", names.join("_"))
 }
 
-fn table() -> (Isa, Families, Vec<Recognized>) {
-    let isa = isa("gfx942");
+/// A processor's table and what LLVM makes of all pairs of gfx90a's and gfx942's instructions and of
+/// these.
+pub fn table(processor: &str, more: &[&'static str]) -> (Isa, Families, Vec<Recognized>) {
+    let isa = isa(processor);
     let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     // One operation of gfx90a is gone.
     let shared = gfx9::POOL.iter().filter(|line| !line.contains("16X16X16I8"));
-    let pool: Vec<&str> = shared.chain(POOL).copied().collect();
+    let pool: Vec<&str> = shared.chain(POOL).chain(more).copied().collect();
     let recognized = recognized(&isa, &["-mattr=-xnack"], &pairs(&pool));
     (isa, families, recognized)
 }
 
 #[test]
 fn every_pair_of_instructions_is_kept_apart_as_llvm_keeps_it() {
-    let (isa, families, recognized) = table();
+    let (isa, families, recognized) = table("gfx942", &[]);
     let reached = agree(&isa, &families, &recognized);
     all_reached(&families, &reached, &MANUAL_ALONE);
 }
 
 #[test]
 fn a_table_without_one_of_its_families_differs_from_llvm() {
-    let (isa, families, recognized) = table();
+    let (isa, families, recognized) = table("gfx942", &[]);
     each_family_matters(&isa, &families, &recognized);
 }
 
-/// Each of them, followed by what reads, stores, overwrites and accumulates its registers.
 #[test]
 fn every_matrix_operation_has_the_passes_that_llvm_gives_it() {
-    let isa = isa("gfx942");
+    passes_agree("gfx942", MATRICES);
+}
+
+/// Each of these, followed by what reads, stores, overwrites and accumulates its registers.
+pub fn passes_agree(processor: &str, matrices: &[Matrix]) {
+    let isa = isa(processor);
     let families: Families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     let mut lines = Vec::new();
     let followers: Vec<String> = vec![
@@ -119,21 +128,29 @@ fn every_matrix_operation_has_the_passes_that_llvm_gives_it() {
         "$vgpr64 = V_MOV_B32_e32 $vgpr60, implicit $exec".into(),
     ];
     let factors = |name: &str, a: u8, b: u8, result: &str, addend: &str| {
-        let (a, b) = (vgprs(48, a), vgprs(52, b));
+        let (a, b) = (vgprs(40, a), vgprs(48, b));
         if name.starts_with("V_SMFMAC") {
             let tail = "implicit $mode, implicit $exec";
             format!("{addend} = {name} {a}, {b}, $vgpr56, 0, 0, {addend}, {tail}")
         } else {
-            format!("{result} = {name} {a}, {b}, {addend}, 0, 0, 0, implicit $mode, implicit $exec")
+            // Where formats are modifiers there is no third one.
+            let more = match name.split_once("F8F6F4") {
+                Some((_, formats)) if formats.contains("f4_f4") => "4, 4",
+                Some((_, formats)) if formats.contains("f8_f4") => "0, 4",
+                Some((_, formats)) if formats.contains("f6_f4") => "2, 4",
+                Some(_) => "0, 0",
+                None => "0, 0, 0",
+            };
+            format!("{result} = {name} {a}, {b}, {addend}, {more}, implicit $mode, implicit $exec")
         }
     };
-    for (name, result, a, b) in MATRICES {
+    for (name, result, a, b) in matrices.iter().copied() {
         let (own, other) = (vgprs(0, result), vgprs(64, result));
         for first in [factors(name, a, b, &own, &own), factors(name, a, b, &own, &other)] {
             for second in &followers {
                 lines.push([first.clone(), second.clone()]);
             }
-            for (follower, result, a, b) in MATRICES {
+            for (follower, result, a, b) in matrices.iter().copied() {
                 let addend = vgprs(2, result);
                 let second = factors(follower, a, b, &vgprs(96, result), &addend);
                 lines.push([first.clone(), second]);

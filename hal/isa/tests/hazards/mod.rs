@@ -5,6 +5,7 @@ mod gfx10;
 mod gfx11;
 mod gfx9;
 mod gfx940;
+mod gfx950;
 mod llc;
 
 use flipwave_isa::hazard::{Hazard, Mitigation, Rows, breaches, mitigations, preceding};

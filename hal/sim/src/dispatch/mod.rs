@@ -11,5 +11,7 @@ pub mod schedule;
 mod slots;
 pub mod spare_waves;
 mod stall;
+mod turns;
 pub mod wave_state;
 mod workgroup;
+pub mod workgroup_barrier;

@@ -13,8 +13,10 @@ use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
 use crate::dispatch::policy::Stalls;
 use crate::dispatch::stall::{Watching, explain};
+use crate::dispatch::turns::{FEW, turn};
 use crate::dispatch::wave_state::WaveState;
-use crate::dispatch::workgroup::Workgroup;
+use crate::dispatch::workgroup::{Common, Workgroup};
+use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::Step;
 use crate::execute::step::step;
 use crate::memory::{Footprints, Memory, Recording};
@@ -22,11 +24,6 @@ use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
 use std::sync::Arc;
-
-/// Workgroups that are started one by one, and have whole turns beside each other.
-const FEW: usize = 8;
-/// Rounds of the shortest turn of a workgroup: bringing its state into the host's caches takes less.
-const SHORTEST_TURN: u32 = 4;
 
 /// Advances a dispatch. Compiled once for each checker, and called through the trait for each
 /// observer: observers are many, and the interpreter is long.
@@ -198,6 +195,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             waves: Vec::new(),
             watched: Vec::new(),
             lds: vec![0; launch.lds_bytes as usize],
+            barrier: WorkgroupBarrier::new(launch.waves(position)),
             statistics: Statistics::default(),
         };
         for index in 0..launch.waves(position) {
@@ -250,6 +248,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 return Ok(Turn::Ended);
             }
             workgroup.pass_barrier(self.checker);
+            workgroup.pass_split_barrier();
             execution.position.wave = 0;
             execution.position.round += 1;
         }
@@ -264,7 +263,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
     ) -> Result<(), DeviceFault> {
         let index = execution.position.wave;
-        let Workgroup { waves, watched, lds, statistics, .. } = workgroup;
+        let Workgroup { waves, watched, lds, barrier, statistics, .. } = workgroup;
+        let mut common = Common { lds, barrier, statistics };
         let (wave, watched) = (&mut waves[index], &mut watched[index]);
         if wave.status == Status::AtGlobalSync && execution.sync.take_released(wave.id) {
             wave.status = Status::Ready;
@@ -279,15 +279,15 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let until = until.min(wave.executed.saturating_add(left));
         if *watched {
             execution.search.give_up();
-            let watch = self.run_wave::<true>(execution, statistics, wave, lds, memory, until)?;
+            let watch = self.run_wave::<true>(execution, &mut common, wave, memory, until)?;
             *watched = watch == Watch::On;
         } else if execution.search.looks_at(wave.id) {
-            self.look_for_loop(execution, statistics, wave, lds, memory, until)?;
+            self.look_for_loop(execution, &mut common, wave, memory, until)?;
         }
         // A wave that is not watched any more has the rest of its turn, so that watching does not
         // change the order of execution.
         if !*watched && wave.status == Status::Ready {
-            self.run_wave::<false>(execution, statistics, wave, lds, memory, until)?;
+            self.run_wave::<false>(execution, &mut common, wave, memory, until)?;
         }
         Ok(())
     }
@@ -299,14 +299,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
     fn look_for_loop(
         &mut self,
         execution: &mut Execution,
-        statistics: &mut Statistics,
+        common: &mut Common<'_>,
         wave: &mut Wave,
-        lds: &mut [u8],
         memory: &mut dyn Memory,
         until: u64,
     ) -> Result<(), DeviceFault> {
         let mut pages = execution.search.take_pages();
-        let (count, mut finder) = execution.search.finder(wave, lds);
+        let (count, mut finder) = execution.search.finder(wave, common.lds);
         let mut memory = Watching::new(memory, &mut pages);
         let mut scheduler = Scheduler {
             programs: self.programs,
@@ -315,24 +314,25 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             pause: self.pause,
             spare: Vec::new(),
         };
-        scheduler.run_wave::<true>(execution, statistics, wave, lds, &mut memory, until)?;
+        scheduler.run_wave::<true>(execution, common, wave, &mut memory, until)?;
         execution.search.note(wave, (count, finder), pages);
         Ok(())
     }
 
     /// Executes a wave until it waits, ends, or has executed `until` instructions in all; whether
     /// the observer wants to see more of it. What is executed is counted for the dispatch, and for
-    /// the workgroup whose `statistics` these are.
+    /// the workgroup.
     #[inline(never)]
     fn run_wave<const WATCHED: bool>(
         &mut self,
         execution: &mut Execution,
-        statistics: &mut Statistics,
+        common: &mut Common<'_>,
         wave: &mut Wave,
-        lds: &mut [u8],
         memory: &mut dyn Memory,
         until: u64,
     ) -> Result<Watch, DeviceFault> {
+        let Common { lds, barrier, statistics } = common;
+        let lds = &mut **lds;
         let programs = self.programs;
         let mut program = &*programs[execution.home];
         let before = wave.executed;
@@ -389,13 +389,21 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             match step(wave, op, memory, lds) {
                 Step::Next => {}
                 Step::Barrier => wave.wait(Status::AtBarrier, pc),
+                Step::SplitBarrier(request) => {
+                    if !barrier.request(wave, request) {
+                        wave.wait(Status::AtSplitBarrier, pc);
+                    }
+                }
                 Step::Sync(request) => {
                     if !execution.sync.request(wave.id, request) {
                         wave.wait(Status::AtGlobalSync, pc);
                     }
                 }
                 Step::Halted => wave.wait(Status::Halted, pc),
-                Step::Ended => wave.status = Status::Ended,
+                Step::Ended => {
+                    wave.status = Status::Ended;
+                    barrier.leave();
+                }
                 Step::Fault(cause) => {
                     fault = Some((pc, cause));
                     break;
@@ -417,7 +425,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 break;
             }
         }
-        for statistics in [&mut execution.statistics, statistics] {
+        for statistics in [&mut execution.statistics, &mut **statistics] {
             statistics.wave_instructions += wave.executed - before;
             statistics.lane_operations += lane_operations;
         }
@@ -431,15 +439,6 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         }
         Ok(watch)
     }
-}
-
-/// Rounds of a workgroup's turn beside so many others, where `whole` are those of a whole turn.
-fn turn(whole: u32, resident: usize) -> u32 {
-    if resident <= FEW {
-        return whole;
-    }
-    let share = u64::from(whole) * FEW as u64 / resident as u64;
-    whole.min(SHORTEST_TURN.max(share as u32))
 }
 
 fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {

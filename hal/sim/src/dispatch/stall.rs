@@ -134,7 +134,7 @@ impl Search {
     fn wait(&self, wave: &Wave) -> Option<(Wait, u64)> {
         match wave.status {
             Status::Ended => None,
-            Status::AtBarrier => Some((Wait::Barrier, wave.waits_at)),
+            Status::AtBarrier | Status::AtSplitBarrier => Some((Wait::Barrier, wave.waits_at)),
             Status::AtGlobalSync => Some((Wait::GlobalSync, wave.waits_at)),
             Status::Halted => Some((Wait::Halted, wave.waits_at)),
             Status::Ready => match self.looked.as_ref()?.waves.get(&wave.id)? {

@@ -1,6 +1,7 @@
 //! A workgroup under way.
 
 use crate::dispatch::checker::Checker;
+use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Statistics};
@@ -18,11 +19,32 @@ pub struct Workgroup {
     pub watched: Vec<bool>,
     /// Its LDS.
     pub lds: Vec<u8>,
+    /// Its barrier, where signal and wait are instructions of their own.
+    pub barrier: WorkgroupBarrier,
     /// What it has executed.
     pub statistics: Statistics,
 }
 
+/// What the waves of a workgroup have in common.
+pub struct Common<'a> {
+    /// The LDS.
+    pub lds: &'a mut [u8],
+    /// The split barrier.
+    pub barrier: &'a mut WorkgroupBarrier,
+    /// What is executed.
+    pub statistics: &'a mut Statistics,
+}
+
 impl Workgroup {
+    /// Lets the waves go on that wait at a split barrier which has completed.
+    pub fn pass_split_barrier(&mut self) {
+        for wave in &mut self.waves {
+            if wave.status == Status::AtSplitBarrier && self.barrier.let_pass(wave) {
+                wave.status = Status::Ready;
+            }
+        }
+    }
+
     /// Lets the waves go on that wait at a barrier, once no other wave can still reach it. Waves
     /// that have ended do not count (ISA manual, "S_BARRIER").
     pub fn pass_barrier(&mut self, checker: &mut impl Checker) {
@@ -46,6 +68,7 @@ pub struct WorkgroupCopy {
     slot: usize,
     waves: Vec<WaveCopy>,
     lds: Vec<u8>,
+    barrier: WorkgroupBarrier,
     /// What it has executed.
     pub statistics: Statistics,
 }
@@ -58,6 +81,7 @@ impl WorkgroupCopy {
             slot: workgroup.slot,
             waves: workgroup.waves.iter().map(WaveCopy::of).collect(),
             lds: workgroup.lds.clone(),
+            barrier: workgroup.barrier,
             statistics: workgroup.statistics,
         }
     }
@@ -85,6 +109,7 @@ impl WorkgroupCopy {
             watched: vec![false; self.waves.len()],
             waves: self.waves.iter().map(restore).collect(),
             lds: self.lds.clone(),
+            barrier: self.barrier,
             statistics: self.statistics,
         }
     }

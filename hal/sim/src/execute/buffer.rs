@@ -4,7 +4,7 @@
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{ScalarIndex, Wave};
-use flipwave_isa::{BufferFormat, Lane};
+use flipwave_isa::{BufferFormat, Generation, Lane};
 
 /// A buffer resource with the scalar offset of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Buffer {
     /// Bytes, or records where the buffer is structured.
     records: u32,
     swizzle: bool,
+    /// Bytes that swizzling keeps together.
+    element: u32,
     /// Records that swizzling puts side by side.
     index_stride: u32,
     add_thread: bool,
@@ -22,14 +24,41 @@ pub struct Buffer {
     /// The instruction has an index. Only then does the resource count records in units of its
     /// stride (the manual does not say so; Mesa and LLVM depend on it).
     indexed: bool,
+    /// What is out of range, from gfx10 on.
+    range: Option<RangeCheck>,
     /// Format of the data in memory, for instructions that have none of their own.
     pub format: BufferFormat,
     /// Where each channel of a formatted load comes from: 0 zero, 1 one, 4 to 7 a component.
     pub channels: [u8; 4],
 }
 
+/// When an access is out of range (RDNA 2 and RDNA 3 ISA, "Buffer range checking", `OOB_SELECT`). The
+/// scalar offset does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RangeCheck {
+    /// By index, and by offset in the record.
+    IndexAndOffset,
+    /// By index.
+    Index,
+    /// Where there is not any record.
+    Empty,
+    /// By byte; of swizzled records as [`RangeCheck::IndexAndOffset`].
+    Bytes,
+}
+
+impl RangeCheck {
+    fn of(flags: u32) -> RangeCheck {
+        match flags >> 28 & 3 {
+            0 => RangeCheck::IndexAndOffset,
+            1 => RangeCheck::Index,
+            2 => RangeCheck::Empty,
+            _ => RangeCheck::Bytes,
+        }
+    }
+}
+
 impl Buffer {
-    /// Bytes that swizzling keeps together; fixed since gfx9.
+    /// Bytes that swizzling keeps together on gfx9 and gfx10.
     const ELEMENT: u32 = 4;
 
     /// The resource in source 2 of an instruction, whose scalar offset is source 3.
@@ -39,7 +68,30 @@ impl Buffer {
             _ => 0,
         };
         let words = [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex(first + word)));
-        Buffer::new(words, scalar_word(wave, op.sources[3].words[0]), indexed)
+        let offset = scalar_word(wave, op.sources[3].words[0]);
+        match wave.machine.generation {
+            generation if generation >= Generation::Gfx10 => {
+                Buffer::of_rdna(words, offset, indexed, generation)
+            }
+            _ => Buffer::new(words, offset, indexed),
+        }
+    }
+
+    /// The resource that the four words describe from gfx10 on: data and number format are one, the
+    /// range check is chosen, and from gfx11 on so is what swizzling keeps together (RDNA 2 and RDNA 3
+    /// ISA, "Buffer resource descriptor").
+    fn of_rdna(words: [u32; 4], offset: u32, indexed: bool, generation: Generation) -> Buffer {
+        let [_, high, _, flags] = words;
+        let is_newer = generation >= Generation::Gfx11;
+        let format = flags >> 12 & if is_newer { 0x3f } else { 0x7f };
+        Buffer {
+            stride: high >> 16 & 0x3fff,
+            swizzle: if is_newer { high >> 30 != 0 } else { high >> 31 != 0 },
+            element: if is_newer && high >> 30 == 3 { 16 } else { Buffer::ELEMENT },
+            format: BufferFormat::unified(format as u8, generation),
+            range: Some(RangeCheck::of(flags)),
+            ..Buffer::new(words, offset, indexed)
+        }
     }
 
     /// The resource that the four words describe.
@@ -53,6 +105,8 @@ impl Buffer {
             stride: high >> 16 & 0x3fff | more,
             records,
             swizzle: high >> 31 != 0,
+            element: Buffer::ELEMENT,
+            range: None,
             index_stride: 8 << (flags >> 21 & 3),
             add_thread,
             offset,
@@ -60,11 +114,6 @@ impl Buffer {
             format: BufferFormat { data, number: (flags >> 12 & 7) as u8 },
             channels: [0, 3, 6, 9].map(|at| (flags >> at & 7) as u8),
         }
-    }
-
-    /// Whether the thread's number is added, as in the resource of private memory.
-    pub fn adds_thread(&self) -> bool {
-        self.add_thread
     }
 
     /// Whether the buffer is one of records for this instruction, rather than one of bytes.
@@ -82,10 +131,11 @@ impl Buffer {
             return u64::from(index) * u64::from(self.stride) + u64::from(offset);
         }
         let (group, member) = (index / self.index_stride, index % self.index_stride);
-        let (element, byte) = (offset / Buffer::ELEMENT, offset % Buffer::ELEMENT);
-        let row = u64::from(group) * u64::from(self.stride)
-            + u64::from(element) * u64::from(Buffer::ELEMENT);
-        row * u64::from(self.index_stride) + u64::from(member * Buffer::ELEMENT + byte)
+        // A resource of no memory has none.
+        let size = self.element.max(1);
+        let (element, byte) = (offset / size, offset % size);
+        let row = u64::from(group) * u64::from(self.stride) + u64::from(element) * u64::from(size);
+        row * u64::from(self.index_stride) + u64::from(member * size + byte)
     }
 
     /// Whether all `bytes` bytes from `offset` of record `index` on exist. A buffer of bytes is
@@ -94,6 +144,18 @@ impl Buffer {
     pub fn contains(&self, lane: Lane, index: u32, offset: u32, bytes: u32) -> bool {
         let index = self.index(lane, index);
         let Some(last) = offset.checked_add(bytes.saturating_sub(1)) else { return false };
+        if let Some(range) = self.range {
+            let is_record = index < self.records;
+            return match range {
+                RangeCheck::IndexAndOffset => is_record && last < self.stride,
+                RangeCheck::Index => is_record,
+                RangeCheck::Empty => self.records != 0,
+                RangeCheck::Bytes if self.swizzle && self.stride != 0 => {
+                    is_record && last < self.stride
+                }
+                RangeCheck::Bytes => self.within(index, last) < u64::from(self.records),
+            };
+        }
         if self.is_structured() {
             index < self.records && !(self.swizzle && last >= self.stride)
         } else {

@@ -2,9 +2,9 @@
 
 use crate::execute::hardware_register;
 use crate::execute::operand::scalar_word;
-use crate::instruction::Op;
-use crate::instruction::control::{Condition, Control};
+use crate::instruction::control::{Condition, Control, SplitBarrier};
 use crate::instruction::sync::{SyncOperation, SyncRequest};
+use crate::instruction::{Op, Word};
 use crate::wave::{Mode, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
@@ -16,6 +16,8 @@ pub enum Step {
     Next,
     /// The wave waits at a barrier.
     Barrier,
+    /// The wave takes part in a split barrier.
+    SplitBarrier(BarrierRequest),
     /// The wave asks for a resource of global wave sync.
     Sync(SyncRequest),
     /// The wave has halted itself.
@@ -26,8 +28,16 @@ pub enum Step {
     Fault(FaultCause),
 }
 
-/// The encoding of `s_code_end`.
-const CODE_END: u32 = 0xbf9f_0000;
+/// What a wave asks of the split barriers of its workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierRequest {
+    /// What is done.
+    pub operation: SplitBarrier,
+    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers.
+    pub barrier: i32,
+    /// Where the answer goes.
+    pub destination: ScalarIndex,
+}
 
 /// Executes a control operation. The wave's PC is that of the next instruction already.
 #[inline(always)]
@@ -79,11 +89,65 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
         Control::HaltAlways => return Step::Halted,
         Control::Kill | Control::Halt => {}
         Control::Sync(operation) => return Step::Sync(sync_request(wave, op, operation)),
-        Control::CodeEnd => {
-            return Step::Fault(FaultCause::IllegalInstruction { word: CODE_END });
+        Control::Illegal { word } => {
+            return Step::Fault(FaultCause::IllegalInstruction { word });
         }
+        Control::SplitBarrier(operation) => {
+            return Step::SplitBarrier(barrier_request(wave, op, operation));
+        }
+        Control::SubvectorLoopBegin => begin_subvector_loop(wave, op, target),
+        Control::SubvectorLoopEnd => end_subvector_loop(wave, op, target),
     }
     Step::Next
+}
+
+/// The barrier is an immediate, or M0[4:0].
+#[cold]
+#[inline(never)]
+fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> BarrierRequest {
+    let barrier = match op.sources[0].words[0] {
+        _ if operation == SplitBarrier::Wait => i32::from(op.immediate as i16),
+        Word::Scalar(index) => (wave.scalar(index) & 31) as i32,
+        word => scalar_word(wave, word) as i32,
+    };
+    BarrierRequest { operation, barrier, destination: op.scalar_destination }
+}
+
+/// Executes what follows for the lower half of the wave first, and keeps the lanes of the upper half
+/// in a scalar register; passes over it where no lane is active (RDNA 2 ISA,
+/// "S_SUBVECTOR_LOOP_BEGIN").
+#[cold]
+#[inline(never)]
+fn begin_subvector_loop(wave: &mut Wave, op: &Op, target: u64) {
+    let exec = wave.exec().0;
+    let (low, high) = (exec as u32, (exec >> 32) as u32);
+    if exec == 0 {
+        wave.pc = target;
+    } else if low == 0 {
+        wave.write_scalar(op.scalar_destination, low);
+    } else {
+        wave.write_scalar(op.scalar_destination, high);
+        wave.set_exec(LaneMask(low.into()));
+    }
+}
+
+/// Goes back for the upper half of the wave, or makes both halves active again (RDNA 2 ISA,
+/// "S_SUBVECTOR_LOOP_END").
+#[cold]
+#[inline(never)]
+fn end_subvector_loop(wave: &mut Wave, op: &Op, target: u64) {
+    let kept = match op.sources[0].words[0] {
+        Word::Scalar(index) => index,
+        _ => op.scalar_destination,
+    };
+    let (other, exec) = (wave.scalar(kept), wave.exec().0);
+    if exec >> 32 != 0 {
+        wave.set_exec(LaneMask(exec | u64::from(other)));
+    } else if other != 0 {
+        wave.write_scalar(kept, exec as u32);
+        wave.set_exec(LaneMask(u64::from(other) << 32));
+        wave.pc = target;
+    }
 }
 
 /// Takes both ways of a branch: the one that fewer lanes take now, the other when they join (ISA

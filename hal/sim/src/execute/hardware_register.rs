@@ -34,7 +34,7 @@ pub fn mode_field(offset: u32, width: u32) -> u32 {
 pub fn read(wave: &Wave, immediate: u32) -> u32 {
     let (offset, mask) = field(immediate);
     let value = match immediate & 63 {
-        id::MODE => wave.mode.0,
+        id::MODE => wave.mode.0 & !Mode::always_set(wave.machine.generation),
         id::STATUS => {
             let bit = |set: bool, at: u32| u32::from(set) << at;
             // SCC, EXECZ, VCCZ, VALID.
@@ -70,7 +70,7 @@ pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
         // From gfx10 on nothing is skipped, and no registers are indexed.
         let none = wave.machine.generation >= Generation::Gfx10;
         let without = if none { Mode::GPR_INDEX | Mode::SKIP_VECTORS } else { 0 };
-        wave.mode = Mode(mode & !without);
+        wave.mode = Mode(mode & !without | Mode::always_set(wave.machine.generation));
     }
     if let Some(index) = flat_scratch(wave, immediate & 63) {
         let (offset, mask) = field(immediate);

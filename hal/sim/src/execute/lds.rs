@@ -85,6 +85,10 @@ fn execute_access(
             let elements = two_offsets(op).map(|at| at * scale);
             read_words(wave, op, words, &bases, elements, lds);
         }
+        LdsAccess::ReadTransposed { bits, words } => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            read_transposed(wave, op, bits.into(), words, &addresses, lds);
+        }
         LdsAccess::Write(element) => {
             let addresses = addresses(wave, op, op.immediate as u32);
             write_element(wave, op, 1, element, &addresses, lds);
@@ -159,7 +163,10 @@ fn execute_access(
             write(lds, at, &new.to_le_bytes());
             wave.write_row(op.destination, &Row::splat(old));
         }
-        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => {
+        LdsAccess::Permute
+        | LdsAccess::BackwardPermute
+        | LdsAccess::BackwardPermuteAny
+        | LdsAccess::Swizzle => {
             exchange(wave, op, access);
         }
     }
@@ -256,6 +263,37 @@ fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
         .is_some_and(|rows| lane_access::load(lds, addresses, active, rows, &places))
 }
 
+/// Reads `words` words per lane, which among 16 lanes are a matrix of 16 columns, row after row, and
+/// gives each lane a column. The manual does not say where elements go (CDNA 4 ISA, "MFMA Transpose
+/// Load from LDS", has what matrix operations want of it); this is what compilers rely on (Triton,
+/// `ds_read_tr`; MLIR, `amdgpu.transpose_load`). EXEC must be full; a lane that is not active counts
+/// as zeros.
+fn read_transposed(wave: &mut Wave, op: &Op, bits: usize, words: u8, addresses: &Row, lds: &[u8]) {
+    const COLUMNS: usize = 16;
+    let exec = wave.exec();
+    let mut loaded = [0u128; LANES];
+    for lane in exec.lanes() {
+        let index = usize::from(lane.0);
+        let bytes = read(lds, addresses.0[index], usize::from(words) * 4);
+        loaded[index] = u128::from_le_bytes(bytes);
+    }
+    let each = usize::from(words) * 32 / bits;
+    for lane in exec.lanes() {
+        let index = usize::from(lane.0);
+        let (group, column) = (index - index % COLUMNS, index % COLUMNS);
+        let mut result = 0u128;
+        for row in 0..each {
+            let at = row * COLUMNS + column;
+            let element = loaded[group + at / each] >> (at % each * bits) & ((1 << bits) - 1);
+            result |= element << (row * bits);
+        }
+        for word in 0..words {
+            let row = wave.row_mut(op.destination.plus(word.into()));
+            row.0[index] = (result >> (32 * u32::from(word))) as u32;
+        }
+    }
+}
+
 #[inline(always)]
 fn write_element(
     wave: &Wave,
@@ -308,6 +346,12 @@ fn exchange(wave: &mut Wave, op: &Op, access: LdsAccess) {
             for lane in exec.lanes() {
                 let index = usize::from(lane.0);
                 result.0[selected(index, address.0[index])] = data.0[index];
+            }
+        }
+        LdsAccess::BackwardPermuteAny => {
+            let (address, data) = (row(0), row(1));
+            for lane in 0..LANES {
+                result.0[lane] = data.0[selected(lane, address.0[lane])];
             }
         }
         LdsAccess::BackwardPermute => {

@@ -198,6 +198,9 @@ operations! {
     "s_ashr_i64" |w, op| (a: i64, b: u32) -> i64 { nonzero!(w, a >> (b & 63)) }
     "s_bfm_b32" |w, op| (a: u32, b: u32) -> u32 { ((1u32 << (a & 31)) - 1) << (b & 31) }
     "s_bfm_b64" |w, op| (a: u32, b: u32) -> u64 { ((1u64 << (a & 63)) - 1) << (b & 63) }
+    "s_add_nc_u64" |w, op| (a: u64, b: u64) -> u64 { a.wrapping_add(b) }
+    "s_sub_nc_u64" |w, op| (a: u64, b: u64) -> u64 { a.wrapping_sub(b) }
+    "s_mul_u64" |w, op| (a: u64, b: u64) -> u64 { a.wrapping_mul(b) }
     "s_mul_i32" |w, op| (a: u32, b: u32) -> u32 { a.wrapping_mul(b) }
     "s_mul_hi_u32" |w, op| (a: u32, b: u32) -> u32 {
         ((u64::from(a) * u64::from(b)) >> 32) as u32
@@ -358,6 +361,15 @@ operations! {
     }
     "s_movrels_b32" |w, op| () -> u32 { w.scalar(relative_source(w, op)) }
     "s_movrels_b64" |w, op| () -> u64 { w.scalar_pair(relative_source(w, op)) }
+    "s_movrelsd_2_b32" |w, op| () -> () {
+        let m0 = w.scalar(ScalarIndex::M0);
+        let Word::Scalar(from) = op.sources[0].words[0] else { return };
+        let moved = |index: ScalarIndex, by: u32| {
+            ScalarIndex((u32::from(index.0).wrapping_add(by & 0x3ff) & 127) as u8)
+        };
+        let value = w.scalar(moved(from, m0));
+        w.write_scalar(moved(op.scalar_destination, m0 >> 16), value);
+    }
     "s_movreld_b32" |w, op| (a: u32) -> () {
         w.write_scalar(control::relative(op.scalar_destination, w), a);
     }

@@ -1,5 +1,6 @@
 //! Scalar memory: loads, stores and atomics of consecutive words in scalar registers. They are
-//! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored.
+//! made once per wave, whatever EXEC says, at addresses whose two lowest bits are ignored but for bytes
+//! and half words.
 
 use crate::execute::operand::scalar_word;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
@@ -30,6 +31,14 @@ pub fn execute(
                 *value = u32::from_le_bytes(bytes);
             }
             write_words(wave, op.scalar_destination, &values[..usize::from(words)]);
+        }
+        Transfer::LoadPart(element) => {
+            let mut bytes = [0; 4];
+            if let Some(address) = place.of_part(element.bytes() as u64) {
+                let bytes = &mut bytes[..element.bytes()];
+                read_bytes(memory, address, bytes, AccessKind::Read, None)?;
+            }
+            wave.write_scalar(op.scalar_destination, element.extend(u32::from_le_bytes(bytes), 0));
         }
         Transfer::Store(words) => {
             for word in 0..words {
@@ -91,6 +100,15 @@ impl Place {
             return None;
         }
         Some((self.base & !3).wrapping_add_signed(offset))
+    }
+}
+
+impl Place {
+    /// The address of a byte or an aligned half word, if it is in range.
+    fn of_part(&self, bytes: u64) -> Option<u64> {
+        let end = (self.offset as u64).saturating_add(bytes);
+        let address = self.base.wrapping_add_signed(self.offset) & !(bytes - 1);
+        self.limit.is_none_or(|limit| end <= limit).then_some(address)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The execution of one instruction by one wave.
 
 use crate::execute::control::Step;
+use crate::execute::operand::scalar_word;
 use crate::execute::{control, lds, scalar_memory, vector_memory};
 use crate::instruction::control::Control;
-use crate::instruction::{Op, Run, Word};
+use crate::instruction::{Inner, Op, Run, Word};
 use crate::memory::Memory;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::Value;
+use flipwave_isa::{LaneMask, Value};
 
 /// Executes one instruction. The wave's PC is that of the next one already.
 #[inline(always)]
@@ -42,6 +43,8 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
         Run::Lds(access) => lds::execute(wave, op, access, lds),
         Run::Dual => return dual(wave, op, memory, lds),
+        Run::OnScalars => return on_scalars(wave, op, memory, lds),
+        Run::LdsDirect => return lds_direct(wave, op, memory, lds),
         Run::NotCompute(reason) => Err(FaultCause::NotCompute {
             instruction: op.inst.text.as_str().into(),
             reason: reason.into(),
@@ -60,7 +63,7 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
 /// Both halves of a dual instruction.
 #[inline(never)]
 fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
-    let Some(halves) = &op.dual else { return Step::Next };
+    let Some(Inner::Dual(halves)) = op.inner.as_deref() else { return Step::Next };
     if let Step::Fault(cause) = step(wave, &halves.first, memory, lds) {
         return Step::Fault(cause);
     }
@@ -68,6 +71,50 @@ fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> St
     if halves.destination.0 < wave.vgpr_count {
         let result = *wave.row(RowIndex::WAITING);
         wave.write_row(halves.destination, &result);
+    }
+    end
+}
+
+/// An operation with a word of LDS as a source: M0[15:0] is its address, M0[18:16] says how it lies
+/// there (Vega ISA, "LDS direct read"; RDNA 3 ISA, "LDS direct load").
+#[cold]
+#[inline(never)]
+fn lds_direct(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let Some(Inner::LdsDirect(inner)) = op.inner.as_deref() else { return Step::Next };
+    let m0 = wave.scalar(ScalarIndex::M0);
+    let bytes = lds::read(lds, m0 & 0xffff, 4);
+    let word = u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[byte]));
+    let value = match m0 >> 16 & 7 {
+        0 => word & 0xff,
+        1 => word & 0xffff,
+        4 => word as i8 as u32,
+        5 => word as i16 as u32,
+        _ => word,
+    };
+    wave.write_scalar(ScalarIndex::LDS_DIRECT, value);
+    step(wave, inner, memory, lds)
+}
+
+/// A vector operation on scalar registers, made in one lane. EXEC does not matter. The upper half of
+/// a 16-bit result is zero (RDNA 4 ISA, `V_S_RCP_F16`; of the operations of the scalar unit no document
+/// says it).
+#[cold]
+#[inline(never)]
+fn on_scalars(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+    let Some(Inner::OnScalars(vector)) = op.inner.as_deref() else { return Step::Next };
+    for (source, index) in op.sources.iter().zip(ScalarIndex::OPERANDS.0..ScalarIndex::COMPARED.0) {
+        wave.write_scalar(ScalarIndex(index), scalar_word(wave, source.words[0]));
+    }
+    let exec = wave.exec();
+    wave.set_exec(LaneMask(1));
+    wave.row_mut(RowIndex::WAITING).0[0] = 0;
+    let end = step(wave, vector, memory, lds);
+    wave.set_exec(exec);
+    if vector.mask_destination[0] == ScalarIndex::COMPARED {
+        wave.scc = wave.scalar(ScalarIndex::COMPARED) & 1 != 0;
+    } else {
+        let result = wave.row(RowIndex::WAITING).0[0];
+        wave.write_scalar(op.scalar_destination, result);
     }
     end
 }
@@ -100,6 +147,7 @@ pub fn is_vector(run: Run) -> bool {
             | Run::Whole(_)
             | Run::VectorMemory(_)
             | Run::Lds(_)
+            | Run::LdsDirect
             | Run::Control(Control::Sync(_))
     )
 }

@@ -42,8 +42,30 @@ pub enum Control {
     HaltAlways,
     /// Global wave sync.
     Sync(SyncOperation),
-    /// What stands after a program's end, and is illegal to execute.
-    CodeEnd,
+    /// What the ISA defines as illegal to execute, such as what stands after a program's end.
+    Illegal {
+        /// The first word of its encoding.
+        word: u32,
+    },
+    /// Takes part in a barrier whose signal and wait are instructions of their own.
+    SplitBarrier(SplitBarrier),
+    /// Begins a loop over the halves of a wave of 64 lanes.
+    SubvectorLoopBegin,
+    /// Goes back for the other half, or ends the loop.
+    SubvectorLoopEnd,
+}
+
+/// What an instruction does with the barrier of the workgroup (RDNA 4 ISA, "Barriers").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitBarrier {
+    /// Says that the wave has arrived.
+    Signal,
+    /// The same; SCC says whether it is the first to arrive.
+    SignalIsFirst,
+    /// Waits until all waves have arrived.
+    Wait,
+    /// Reads how many waves there are, and how many have arrived.
+    State,
 }
 
 /// When a branch is taken.
@@ -85,6 +107,7 @@ pub fn find(name: &str) -> Option<Control> {
         | "buffer_invl2"
         | "v_nop"
         | "v_clrexcp"
+        | "v_pipeflush"
         | "ds_nop"
         | "s_sendmsg"
         // gfx10 and later.
@@ -100,6 +123,26 @@ pub fn find(name: &str) -> Option<Control> {
         | "s_ttracedata_imm"
         | "buffer_gl0_inv"
         | "buffer_gl1_inv"
+        // gfx12.
+        | "s_wait_loadcnt"
+        | "s_wait_storecnt"
+        | "s_wait_samplecnt"
+        | "s_wait_bvhcnt"
+        | "s_wait_expcnt"
+        | "s_wait_dscnt"
+        | "s_wait_kmcnt"
+        | "s_wait_loadcnt_dscnt"
+        | "s_wait_storecnt_dscnt"
+        | "s_wait_alu"
+        | "s_sleep_var"
+        | "s_prefetch_inst"
+        | "s_prefetch_inst_pc_rel"
+        | "s_prefetch_data"
+        | "s_prefetch_data_pc_rel"
+        | "s_buffer_prefetch_data"
+        | "global_wb"
+        | "global_inv"
+        | "global_wbinv"
         // gfx940.
         | "buffer_inv" => Control::Nothing,
         "s_endpgm" | "s_endpgm_saved" => Control::EndProgram,
@@ -107,6 +150,10 @@ pub fn find(name: &str) -> Option<Control> {
         "s_sethalt" => Control::Halt,
         "s_sendmsghalt" => Control::HaltAlways,
         "s_barrier" => Control::Barrier,
+        "s_barrier_signal" => Control::SplitBarrier(SplitBarrier::Signal),
+        "s_barrier_signal_isfirst" => Control::SplitBarrier(SplitBarrier::SignalIsFirst),
+        "s_barrier_wait" => Control::SplitBarrier(SplitBarrier::Wait),
+        "s_get_barrier_state" => Control::SplitBarrier(SplitBarrier::State),
         "s_trap" => Control::Trap,
         "s_branch" => Control::Branch(Condition::Always),
         "s_cbranch_scc0" => Control::Branch(Condition::Scc(false)),
@@ -131,7 +178,10 @@ pub fn find(name: &str) -> Option<Control> {
         "s_cbranch_g_fork" => Control::ForkToRegister,
         "s_cbranch_join" => Control::Join,
         "s_setvskip" => Control::SkipVectors,
-        "s_code_end" => Control::CodeEnd,
+        "s_code_end" => Control::Illegal { word: 0xbf9f_0000 },
+        "v_illegal" => Control::Illegal { word: 0 },
+        "s_subvector_loop_begin" => Control::SubvectorLoopBegin,
+        "s_subvector_loop_end" => Control::SubvectorLoopEnd,
         _ => return SyncOperation::find(name).map(Control::Sync),
     })
 }

@@ -19,7 +19,8 @@ pub struct LaneMove {
 }
 
 impl LaneMove {
-    /// What `dpp` does.
+    /// What `dpp` does. With eight selects, lanes whose source is not active read zero: the encoding
+    /// has no place to say otherwise (RDNA 3 ISA, "DPP8"; AMDGPUModifierSyntax, "fi").
     pub fn of(dpp: &Dpp) -> LaneMove {
         let mut sources = [0; LANES];
         let [mut sourced, mut enabled] = [0, 0];
@@ -34,7 +35,7 @@ impl LaneMove {
             sources,
             sourced,
             enabled,
-            bound_control: dpp.bound_control,
+            bound_control: dpp.bound_control || matches!(dpp.control, DppControl::Dpp8(_)),
             fetch_inactive: dpp.fetch_inactive,
         }
     }

@@ -9,6 +9,13 @@ use crate::memory::atomic::Atomic;
 pub enum LdsAccess {
     /// Memory to registers.
     Read(Element),
+    /// Memory to registers, elements of so many bits transposed among 16 lanes.
+    ReadTransposed {
+        /// Bits of an element.
+        bits: u8,
+        /// Words that each lane reads.
+        words: u8,
+    },
     /// Registers to memory.
     Write(Element),
     /// Two elements of so many words each, at offsets in units of `scale` bytes.
@@ -56,6 +63,8 @@ pub enum LdsAccess {
     Permute,
     /// Each lane fetches another's data.
     BackwardPermute,
+    /// The same, of lanes that are not active too.
+    BackwardPermuteAny,
     /// Fixed patterns.
     Swizzle,
 }
@@ -80,6 +89,10 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "wrxchg2st64_rtn_b64" => {
             LdsAccess::Exchange2 { atomic: Atomic::EXCHANGE_B64, scale: 8 * 64 }
         }
+        "read_b64_tr_b16" => LdsAccess::ReadTransposed { bits: 16, words: 2 },
+        "read_b64_tr_b8" => LdsAccess::ReadTransposed { bits: 8, words: 2 },
+        "read_b96_tr_b6" => LdsAccess::ReadTransposed { bits: 6, words: 3 },
+        "read_b64_tr_b4" => LdsAccess::ReadTransposed { bits: 4, words: 2 },
         "condxchg32_rtn_b64" => LdsAccess::ExchangeIf,
         "read_addtid_b32" => LdsAccess::ReadByThread,
         "write_addtid_b32" => LdsAccess::WriteByThread,
@@ -87,6 +100,7 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "consume" => LdsAccess::Count { subtract: true },
         "permute_b32" => LdsAccess::Permute,
         "bpermute_b32" => LdsAccess::BackwardPermute,
+        "bpermute_fi_b32" => LdsAccess::BackwardPermuteAny,
         "swizzle_b32" => LdsAccess::Swizzle,
         _ => {
             if let Some(what) = name.strip_prefix("read_") {

@@ -12,5 +12,5 @@ pub mod vector_memory;
 
 pub use element::{Element, Half};
 pub use op::{
-    Adapt, Dual, Finish, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction, Word,
+    Adapt, Dual, Finish, Inner, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction, Word,
 };

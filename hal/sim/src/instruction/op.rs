@@ -45,8 +45,8 @@ pub struct Op {
     pub mask_destination: [ScalarIndex; 2],
     /// A comparison that also writes EXEC.
     pub writes_exec: bool,
-    /// The halves of a dual instruction.
-    pub dual: Option<Box<Dual>>,
+    /// The operations that an instruction is made of.
+    pub inner: Option<Box<Inner>>,
     /// The sources.
     pub sources: [Source; 4],
     /// The instruction it came from, its `pc` being the ELF virtual address.
@@ -71,10 +71,23 @@ impl Op {
             sources: [Source::NONE; 4],
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),
-            dual: None,
+            inner: None,
             inst: Box::new(inst),
         }
     }
+}
+
+/// The operations that an instruction is made of.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is always in a box, and most are dual")]
+pub enum Inner {
+    /// Those of [`Run::Dual`].
+    Dual(Dual),
+    /// That of [`Run::OnScalars`]. Its sources are [`ScalarIndex::OPERANDS`], its result goes to
+    /// [`RowIndex::WAITING`] or, of a comparison, to [`ScalarIndex::COMPARED`].
+    OnScalars(Op),
+    /// That of [`Run::LdsDirect`], which finds the word in [`ScalarIndex::LDS_DIRECT`].
+    LdsDirect(Op),
 }
 
 /// The halves of a dual instruction.
@@ -106,8 +119,12 @@ pub enum Run {
     VectorMemory(VectorAccess),
     /// Local data share.
     Lds(LdsAccess),
-    /// Two operations at once, in [`Op::dual`].
+    /// Two operations at once, in [`Op::inner`].
     Dual,
+    /// A vector operation, which is in [`Op::inner`], on scalar registers.
+    OnScalars,
+    /// A vector operation, which is in [`Op::inner`], with a word of LDS as a source.
+    LdsDirect,
     /// Decodes, but is nothing that a compute wave can execute, and why.
     NotCompute(&'static str),
     /// Decodes, but is not executed yet, and why.

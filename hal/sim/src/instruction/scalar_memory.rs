@@ -1,5 +1,6 @@
 //! The operations of scalar memory.
 
+use super::element::Element;
 use crate::memory::atomic;
 use crate::memory::atomic::Atomic;
 
@@ -28,6 +29,8 @@ pub enum Space {
 pub enum Transfer {
     /// So many words to registers.
     Load(u8),
+    /// A byte or half word to a register.
+    LoadPart(Element),
     /// So many words to memory.
     Store(u8),
     /// Read, modify, write.
@@ -61,7 +64,10 @@ pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
         width => width.strip_prefix('x')?.parse().ok(),
     };
     let transfer = match verb {
-        "load" => Transfer::Load(words()?),
+        "load" => match words() {
+            Some(words) => Transfer::Load(words),
+            None => Transfer::LoadPart(Element::named(what)?),
+        },
         "store" => Transfer::Store(words()?),
         "atomic" => Transfer::Atomic { atomic: atomic::find_memory(what)?, returns },
         _ => return None,

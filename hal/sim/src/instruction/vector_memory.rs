@@ -3,7 +3,7 @@
 use super::element::Element;
 use crate::memory::atomic;
 use crate::memory::atomic::Atomic;
-use flipwave_isa::{BufferFormat, Inst, Modifiers};
+use flipwave_isa::{BufferFormat, Family, Inst, Modifiers};
 
 /// A vector memory operation. Sources: 0 the address register, 1 the data, 2 the scalar base or
 /// buffer resource, 3 the scalar offset.
@@ -20,6 +20,8 @@ pub struct VectorAccess {
 pub enum Space {
     /// 64-bit address, or scalar base plus 32-bit offset.
     Global,
+    /// Scalar base plus four bytes for each lane before.
+    GlobalByThread,
     /// 64-bit address whose window decides.
     Flat,
     /// Offset in the lane's private memory.
@@ -51,7 +53,12 @@ pub enum Transfer {
     LoadFormat(Formatted),
     /// Registers to memory, converted.
     StoreFormat(Formatted),
-    /// Memory to LDS: a dword per lane, the lanes' side by side.
+    /// Memory to those of 32 registers whose bits are set in M0, the words side by side.
+    LoadBlock,
+    /// Those registers to memory.
+    StoreBlock,
+    /// Memory to LDS, the lanes' side by side: a dword per lane, or three or four dwords, for which
+    /// there is the room of four.
     LoadToLds(Element),
     /// The same, converted.
     LoadFormatToLds(Formatted),
@@ -89,6 +96,7 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     let (space, rest) = inst.operation.name().split_once('_')?;
     let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
     let space = match space {
+        "global" if inst.operation.is(Family::AddsLane) => Space::GlobalByThread,
         "global" => Space::Global,
         "flat" => Space::Flat,
         "scratch" => Space::Scratch,
@@ -96,13 +104,19 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         _ => return None,
     };
     let (verb, what) = rest.split_once('_')?;
+    let what = what.trim_end_matches("_addtid");
     let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
     let transfer = match (verb, formatted) {
         ("load", Some(formatted)) if lds => Transfer::LoadFormatToLds(formatted),
         ("load", Some(formatted)) => Transfer::LoadFormat(formatted),
         ("store", Some(formatted)) => Transfer::StoreFormat(formatted),
         ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
-        ("load", None) => Transfer::Load(Element::named(what)?),
+        ("load", None) if what == "block" => Transfer::LoadBlock,
+        ("store", None) if what == "block" => Transfer::StoreBlock,
+        ("load", None) => match what.strip_prefix("lds_") {
+            Some(what) => Transfer::LoadToLds(Element::named(what)?),
+            None => Transfer::Load(Element::named(what)?),
+        },
         ("store", None) => match what.strip_prefix("lds_") {
             Some(what) => Transfer::StoreFromLds(Element::named(what)?),
             None => Transfer::Store(Element::named(what)?),
@@ -129,6 +143,12 @@ fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
 impl Transfer {
     /// Whether registers are read.
     pub fn has_data(self) -> bool {
-        matches!(self, Transfer::Store(_) | Transfer::StoreFormat(_) | Transfer::Atomic { .. })
+        matches!(
+            self,
+            Transfer::Store(_)
+                | Transfer::StoreFormat(_)
+                | Transfer::StoreBlock
+                | Transfer::Atomic { .. }
+        )
     }
 }

@@ -1,5 +1,7 @@
 //! Atomic operations: one table for global memory, flat memory, buffers and LDS.
 
+use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
+use crate::execute::operations::{maximum_number, minimum_number};
 use half::f16;
 
 /// What an atomic makes of the old value. All values are zero-extended; for 32-bit operations
@@ -37,10 +39,17 @@ pub enum Modify {
     AddF32,
     AddF64,
     AddPackedF16,
+    AddPackedBf16,
     MinF32,
     MaxF32,
     MinF64,
     MaxF64,
+    MinNumberF32,
+    MaxNumberF32,
+    MinNumberF64,
+    MaxNumberF64,
+    SubClamp,
+    SubConditional,
 }
 
 /// The modification that follows `global_atomic_`, `flat_atomic_` and `buffer_atomic_` in names.
@@ -70,6 +79,14 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
         "min_f64" => Modify::MinF64,
         "max_f64" => Modify::MaxF64,
         "pk_add_f16" => Modify::AddPackedF16,
+        "pk_add_bf16" => Modify::AddPackedBf16,
+        "cmpswap_f32" => Modify::CompareSwapF32,
+        "cmpswap_f64" => Modify::CompareSwapF64,
+        "min_num_f32" => Modify::MinNumberF32,
+        "max_num_f32" => Modify::MaxNumberF32,
+        // gfx12 names it otherwise.
+        "csub" | "sub_clamp_u32" => Modify::SubClamp,
+        "cond_sub_u32" => Modify::SubConditional,
         _ => return None,
     };
     Some(Atomic { bytes, modify })
@@ -79,11 +96,13 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
 pub fn find_lds(name: &str) -> Option<Atomic> {
     let (base, kind) = name.rsplit_once('_')?;
     let bytes = match kind {
-        "u32" | "i32" | "b32" | "f32" => 4,
+        "u32" | "i32" | "b32" | "f32" | "f16" | "bf16" => 4,
         "u64" | "i64" | "b64" | "f64" => 8,
         _ => return None,
     };
     let modify = match (base, kind.as_bytes()[0]) {
+        ("pk_add", b'f') => Modify::AddPackedF16,
+        ("pk_add", b'b') => Modify::AddPackedBf16,
         ("add", b'f') if bytes == 4 => Modify::AddF32,
         ("add", b'f') => Modify::AddF64,
         ("add", _) => Modify::Add,
@@ -108,6 +127,12 @@ pub fn find_lds(name: &str) -> Option<Atomic> {
         ("cmpst", b'f') if bytes == 4 => Modify::CompareSwapF32,
         ("cmpst", b'f') => Modify::CompareSwapF64,
         ("wrap", _) => Modify::Wrap,
+        ("min_num", _) if bytes == 4 => Modify::MinNumberF32,
+        ("min_num", _) => Modify::MinNumberF64,
+        ("max_num", _) if bytes == 4 => Modify::MaxNumberF32,
+        ("max_num", _) => Modify::MaxNumberF64,
+        ("sub_clamp", _) => Modify::SubClamp,
+        ("cond_sub", _) => Modify::SubConditional,
         _ => return None,
     };
     Some(Atomic { bytes, modify })
@@ -195,10 +220,27 @@ impl Atomic {
             }
             Modify::AddF32 => u64::from(add_f32(old as u32, data as u32)),
             Modify::AddF64 => add_f64(old, data),
-            Modify::AddPackedF16 => {
-                u64::from(add_f16(old as u16, data as u16))
-                    | u64::from(add_f16((old >> 16) as u16, (data >> 16) as u16)) << 16
+            Modify::AddPackedF16 => packed(old, data, add_f16),
+            Modify::AddPackedBf16 => packed(old, data, add_bf16),
+            Modify::MinNumberF32 => {
+                minimum_number(f32::from_bits(data as u32), f32::from_bits(old as u32))
+                    .to_bits()
+                    .into()
             }
+            Modify::MaxNumberF32 => {
+                maximum_number(f32::from_bits(data as u32), f32::from_bits(old as u32))
+                    .to_bits()
+                    .into()
+            }
+            Modify::MinNumberF64 => {
+                minimum_number(f64::from_bits(data), f64::from_bits(old)).to_bits()
+            }
+            Modify::MaxNumberF64 => {
+                maximum_number(f64::from_bits(data), f64::from_bits(old)).to_bits()
+            }
+            Modify::SubClamp => old.saturating_sub(data),
+            Modify::SubConditional if old >= data => old - data,
+            Modify::SubConditional => old,
             Modify::MinF32 => {
                 if f32::from_bits(data as u32) < f32::from_bits(old as u32) {
                     data
@@ -250,6 +292,26 @@ fn add_f64(a: u64, b: u64) -> u64 {
         (_, true, _) => a | 1 << 51,
         (_, _, true) => b | 1 << 51,
         _ => 0x7ff8_0000_0000_0000,
+    }
+}
+
+/// The same on both halves of a word.
+fn packed(old: u64, data: u64, add: fn(u16, u16) -> u16) -> u64 {
+    let half = |shift: u32| u64::from(add((old >> shift) as u16, (data >> shift) as u16)) << shift;
+    half(0) | half(16)
+}
+
+/// To nearest even, denormals kept (CDNA 3 ISA, `DS_PK_ADD_BF16`: "handles NAN/INF/denorm").
+fn add_bf16(a: u16, b: u16) -> u16 {
+    let [x, y] = [a, b].map(|bits| f64::from(brain_to_single(bits)));
+    // A sum in double precision is exact, or so far from a tie in bfloat16 that its rounding does
+    // not matter: where the smaller lies below its last place, the greater is a bfloat16 number.
+    let sum = x + y;
+    match (sum.is_nan(), x.is_nan(), y.is_nan()) {
+        (false, ..) => SmallFloat::BF16.encode(sum, Rounding::Nearest, false) as u16,
+        (_, true, _) => a | 1 << 6,
+        (_, _, true) => b | 1 << 6,
+        _ => 0x7fc0,
     }
 }
 

@@ -29,6 +29,7 @@ pub fn transferred(transfer: Transfer) -> u32 {
         | Transfer::Store(element)
         | Transfer::LoadToLds(element)
         | Transfer::StoreFromLds(element) => element.bytes() as u32,
+        Transfer::LoadBlock | Transfer::StoreBlock => 128,
         Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
         Transfer::LoadFormat(_) | Transfer::StoreFormat(_) | Transfer::LoadFormatToLds(_) => 0,
     }
@@ -41,11 +42,14 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
     let exec = wave.exec();
     match access.space {
         Space::Scratch => Vec::new(),
-        Space::Global | Space::Flat => {
-            let addresses = Addresses::of(wave, op, wave.exec());
+        Space::Global | Space::GlobalByThread | Space::Flat => {
+            let addresses = match access.space {
+                Space::GlobalByThread => Addresses::by_thread(wave, op, exec),
+                _ => Addresses::of(wave, op, exec),
+            };
             let place = |lane: Lane| {
                 let address = addresses.at(lane.0.into());
-                let is_device = access.space == Space::Global
+                let is_device = access.space != Space::Flat
                     || matches!(aperture::window(address), Window::Global(_));
                 is_device.then_some(Footprint { lane, address, bytes })
             };
@@ -92,12 +96,14 @@ pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32
 /// The bytes of LDS that a move between LDS and device memory touches.
 pub fn moved_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
     let bytes = match access.transfer {
-        // Whatever is loaded, a whole dword of each lane is written.
-        Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_) => 4,
+        // Whatever is loaded, whole dwords of each lane are written.
+        Transfer::LoadToLds(element) => 4 * u32::from(element.words()),
+        Transfer::LoadFormatToLds(_) => 4,
         Transfer::StoreFromLds(element) => element.bytes() as u32,
         _ => return Vec::new(),
     };
-    let place = |lane| Footprint { lane, address: lds_place(wave, op, lane), bytes };
+    let place =
+        |lane| Footprint { lane, address: lds_place(wave, op, lane, bytes as usize), bytes };
     wave.exec().lanes().map(place).collect()
 }
 
@@ -118,6 +124,7 @@ pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
         LdsAccess::Read(element) | LdsAccess::Write(element) => {
             at(offset, element.bytes() as u32).collect()
         }
+        LdsAccess::ReadTransposed { words, .. } => at(offset, u32::from(words) * 4).collect(),
         LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
             let bytes = u32::from(words) * 4;
             at(u32::from(modifiers.offset0) * scale, bytes)
@@ -148,6 +155,9 @@ pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
             let first = wave.exec().lanes().next();
             first.map(|lane| Footprint { lane, address, bytes: 4 }).into_iter().collect()
         }
-        LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::Swizzle => Vec::new(),
+        LdsAccess::Permute
+        | LdsAccess::BackwardPermute
+        | LdsAccess::BackwardPermuteAny
+        | LdsAccess::Swizzle => Vec::new(),
     }
 }

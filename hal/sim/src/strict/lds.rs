@@ -211,7 +211,9 @@ impl LdsState {
                 Transfer::Load(element) => load(&self.undefined, element, shadow),
                 Transfer::Store(element) => store(&mut self.undefined, element, shadow),
                 // Flat accesses are not formatted, and take no way around registers.
-                Transfer::LoadFormat(_)
+                Transfer::LoadBlock
+                | Transfer::StoreBlock
+                | Transfer::LoadFormat(_)
                 | Transfer::StoreFormat(_)
                 | Transfer::LoadToLds(_)
                 | Transfer::LoadFormatToLds(_)

@@ -44,7 +44,8 @@ use violation::Report;
 use waits::UnderWay;
 
 /// Processors whose rules are known.
-pub(crate) const PROCESSORS: [&str; 5] = ["gfx90a", "gfx940", "gfx942", "gfx1030", "gfx1100"];
+pub(crate) const PROCESSORS: [&str; 6] =
+    ["gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1100"];
 
 /// The checker of the strict level, for one dispatch.
 pub struct Strict {
@@ -239,7 +240,12 @@ impl Strict {
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
-            Run::Vector(_) | Run::Scalar(_) | Run::Whole(_) | Run::Dual => {
+            Run::Vector(_)
+            | Run::Scalar(_)
+            | Run::Whole(_)
+            | Run::Dual
+            | Run::OnScalars
+            | Run::LdsDirect => {
                 state.shadow.follow(ghost, wave, op, facts);
                 found.extend(undefined::exec(&mut state.shadow));
             }
@@ -295,8 +301,10 @@ fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) 
         Transfer::Load(Element::Part { half: Half::High, .. }) => (1, 0xffff_0000),
         Transfer::Load(element) => (element.words(), !0),
         Transfer::Atomic { atomic, returns: true } => (atomic.bytes / 4, !0),
+        Transfer::LoadBlock => (32, !0),
         Transfer::LoadFormat(_) => (lds::destination_words(op) as u8, !0),
         Transfer::Store(_)
+        | Transfer::StoreBlock
         | Transfer::StoreFormat(_)
         | Transfer::LoadToLds(_)
         | Transfer::LoadFormatToLds(_)

@@ -45,13 +45,20 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// All lanes active, everything zero.
+    /// A wave of gfx90a.
     pub fn new() -> Bench {
-        let isa = Isa::new(&"gfx90a".parse().expect("a target")).expect("LLVM has gfx90a");
+        Bench::of("gfx90a")
+    }
+
+    /// A wave of a processor, all lanes active, everything zero.
+    pub fn of(processor: &str) -> Bench {
+        let target = processor.parse().expect("a target");
+        let isa = Isa::new(&target).expect("LLVM has it");
+        let machine = Machine::new(&target, 64);
         let mut space = AddressSpace::default();
         let buffer = space.allocate(BUFFER_BYTES as u64).expect("memory");
         let mut wave = Wave::new(Level::detect());
-        wave.reset(Machine::default(), WaveId { workgroup: [0; 3], wave: 0 }, 256, 256);
+        wave.reset(machine, WaveId { workgroup: [0; 3], wave: 0 }, 256, 256);
         wave.mode = DEFAULT_MODE;
         wave.set_exec(LaneMask::FULL);
         Bench { isa, wave, space, buffer, lds: vec![0; LDS_BYTES] }

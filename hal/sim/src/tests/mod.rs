@@ -6,4 +6,6 @@ mod coverage;
 mod executed;
 mod generations;
 pub mod operations;
+mod rdna;
+mod rdna_matrices;
 pub mod scalar;

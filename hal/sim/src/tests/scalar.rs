@@ -155,6 +155,9 @@ pub fn arithmetic() {
         flagged(sum, !fits_i32(sum))
     });
     check("s_mulk_i32", 32, |c| value(c.s(0, 32) * i128::from(c.immediate)));
+    check("s_add_nc_u64", 64, |c| value(c.u(0, 64) + c.u(1, 64)));
+    check("s_sub_nc_u64", 64, |c| value(c.u(0, 64) - c.u(1, 64)));
+    check("s_mul_u64", 64, |c| value(c.u(0, 64).wrapping_mul(c.u(1, 64))));
     check("s_mul_i32", 32, |c| value(c.s(0, 32) * c.s(1, 32)));
     check("s_mul_hi_u32", 32, |c| value((c.u(0, 32) * c.u(1, 32)) >> 32));
     check("s_mul_hi_i32", 32, |c| value((c.s(0, 32) * c.s(1, 32)) >> 32));

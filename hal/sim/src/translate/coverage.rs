@@ -1,9 +1,9 @@
 //! How instructions are executed: what the book's table of instructions says.
 
-use crate::execute::lane::Accuracy;
+use crate::execute::lane::{Accuracy, Numerics};
 use crate::execute::operations;
 use crate::instruction::Run;
-use crate::translate::translate;
+use crate::translate::{on_scalars, translate};
 use crate::wave::{Level, Machine};
 use flipwave_isa::Inst;
 use std::fmt;
@@ -15,6 +15,9 @@ pub enum Treatment {
     Exact,
     /// With an error. The ISA leaves the bits open; these are the same on every host.
     Within(Accuracy),
+    /// As far as it is known. No source settles the rest; what is done there is said, and is the same
+    /// on every host.
+    Unsettled(&'static str),
     /// Not: it ends the dispatch with [`flipwave_device::FaultCause::NotCompute`], for this
     /// reason.
     NotCompute(&'static str),
@@ -27,9 +30,25 @@ pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
     match translate(inst.clone(), Level::Plain, machine).run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
-        _ => operations::numerics(inst.operation.name())
-            .and_then(|numerics| numerics.accuracy)
-            .map_or(Treatment::Exact, Treatment::Within),
+        _ => executed(inst, machine),
+    }
+}
+
+/// How exact what is executed is.
+fn executed(inst: &Inst, machine: Machine) -> Treatment {
+    let name = inst.operation.name();
+    if let Some(operation) = operations::find_whole(name, machine) {
+        return operation.unsettled.map_or(Treatment::Exact, Treatment::Unsettled);
+    }
+    let on_scalars = on_scalars::vector_name(name);
+    let row = operations::find_for(on_scalars.as_deref().unwrap_or(name), machine);
+    match row.map(|row| row.numerics) {
+        Some(Numerics { unsettled: Some(done), .. }) => Treatment::Unsettled(done),
+        Some(Numerics { accuracy: Some(accuracy), .. }) => Treatment::Within(accuracy),
+        _ if on_scalars::writes_half(name) => {
+            Treatment::Unsettled("the upper half of the result is zero")
+        }
+        _ => Treatment::Exact,
     }
 }
 
@@ -41,6 +60,7 @@ impl fmt::Display for Treatment {
             Treatment::Within(Accuracy { ulps, stated: Some(stated) }) => {
                 write!(f, "within {ulps} ULP (the manual states {stated})")
             }
+            Treatment::Unsettled(done) => write!(f, "not settled: {done}"),
             Treatment::NotCompute(reason) => write!(f, "fault `not_compute`: {reason}"),
             Treatment::Gap(reason) => write!(f, "missing: {reason}"),
         }

@@ -4,9 +4,9 @@ use super::operands::{Gap, OPERANDS, source};
 use crate::execute::lane::Kind;
 use crate::instruction::lds::{self, LdsAccess};
 use crate::instruction::scalar_memory::ScalarAccess;
+use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Run, Source, vector_memory};
-use crate::wave::Machine;
-use flipwave_isa::{Encoding, Generation, Inst, Operand, Value};
+use flipwave_isa::{Encoding, Inst, Operand, Value};
 
 pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
@@ -30,10 +30,9 @@ pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) ->
     Ok(Run::ScalarMemory(access))
 }
 
-pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
-    let buffer = matches!(inst.encoding, Encoding::Mubuf | Encoding::Mtbuf);
-    if buffer && machine.generation >= Generation::Gfx11 {
-        return Err(Gap("the buffer resources of this generation"));
+pub fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
+    if inst.operation.name().contains("_load_tr_") {
+        return Err(Gap("how the lanes exchange what they load is not published"));
     }
     let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
     op.immediate = inst.modifiers.offset;
@@ -47,6 +46,8 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
         // An atomic that returns has its data in the destination.
         (Encoding::Mubuf, true) if inst.destinations().next().is_some() => &[0, 2, 3],
         (Encoding::Mubuf | Encoding::Mtbuf, true) => &[1, 0, 2, 3],
+        _ if access.space == Space::GlobalByThread && has_data => &[1, 2],
+        _ if access.space == Space::GlobalByThread => &[2],
         (Encoding::Flat, false) => &[0],
         (Encoding::Flat, true) => &[0, 1],
         (_, false) => &[0, 2],

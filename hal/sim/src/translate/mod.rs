@@ -3,17 +3,18 @@
 pub mod coverage;
 mod memory;
 mod not_compute;
+mod on_scalars;
 mod operands;
 pub mod program;
 mod vector;
 
 use crate::execute::lane::Kind;
 use crate::execute::{hardware_register, scalar};
-use crate::instruction::{Dual, Op, Run, Source, Word, control, scalar_memory};
+use crate::instruction::{Dual, Inner, Op, Run, Source, Word, control, scalar_memory};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
-    RegisterRange, Role, Value, Vgpr,
+    AccVgpr, Encoding, Family, Inst, Opcode, Operand, Operation, Register, RegisterRange, Role,
+    Value, Vgpr,
 };
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
@@ -49,15 +50,8 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     name_registers(op, machine);
     let inst = op.inst.clone();
     let name = inst.operation.name();
-    let lacks_units = matches!(machine.generation, Generation::Gfx90a | Generation::Gfx940);
-    if let Some(reason) = not_compute::reason(&inst) {
-        if !lacks_units {
-            return Err(Gap("images, graphics, and units that gfx90a lacks"));
-        }
+    if let Some(reason) = not_compute::reason(&inst, machine.generation) {
         return Ok(Run::NotCompute(reason));
-    }
-    if inst.modifiers.gds && !inst.operation.is(Family::GlobalWaveSync) && !lacks_units {
-        return Err(Gap("the global data share"));
     }
     if !inst.modifiers.other.is_empty() {
         return Err(Gap("a modifier is not understood"));
@@ -97,11 +91,17 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         }
         return Ok(Run::Control(control));
     }
+    if matches!(name, "lds_direct_load" | "ds_direct_load") {
+        return load_direct(op, level);
+    }
     if inst.operation.is(Family::SendMessageReturning) {
         return answer(op);
     }
     if let Some(operation) = scalar::find(name) {
         return scalar_operands(op, &inst, operation);
+    }
+    if let Some(name) = on_scalars::vector_name(name) {
+        return on_scalars::operands(op, &inst, &name, level, machine);
     }
     if let Some(access) = scalar_memory::find(name, inst.modifiers.glc) {
         return scalar_memory_operands(op, &inst, access);
@@ -111,11 +111,34 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         | Encoding::Flat
         | Encoding::Scratch
         | Encoding::Mubuf
-        | Encoding::Mtbuf => vector_memory_operands(op, &inst, machine),
+        | Encoding::Mtbuf => vector_memory_operands(op, &inst),
         Encoding::Ds => lds_operands(op, &inst),
         Encoding::Vopd => dual(op, &inst, level, machine),
-        _ => vector_operands(op, &inst, level, machine),
+        _ => {
+            let run = vector_operands(op, &inst, level, machine)?;
+            Ok(if reads_lds(op) { lds_direct(op, run) } else { run })
+        }
     }
+}
+
+/// Whether a source is the word of LDS that M0 names.
+fn reads_lds(op: &Op) -> bool {
+    let direct = Word::Scalar(ScalarIndex::LDS_DIRECT);
+    op.sources.iter().any(|source| source.words[0] == direct)
+}
+
+/// An operation that `run` executes once the word of LDS has been read.
+fn lds_direct(op: &mut Op, run: Run) -> Run {
+    let inner = Op { run, per_lane: run.is_per_lane(), ..op.clone() };
+    op.inner = Some(Box::new(Inner::LdsDirect(inner)));
+    Run::LdsDirect
+}
+
+/// A load of one word of LDS to all lanes: a move of what M0 names.
+fn load_direct(op: &mut Op, level: Level) -> Result<Run, Gap> {
+    let copy = crate::execute::operations::find("v_mov_b32").ok_or(OPERANDS)?;
+    op.sources[0] = Source { words: [Word::Scalar(ScalarIndex::LDS_DIRECT); 2] };
+    Ok(lds_direct(op, Run::Vector(copy.function(level))))
 }
 
 /// Notes the highest vector registers that are named.
@@ -168,19 +191,24 @@ fn scalar_operands(
 /// A message that is answered in a register (AMDGPUUsage and LLVM's `SIDefines.h`, `sendmsg`).
 fn answer(op: &mut Op) -> Result<Run, Gap> {
     const GET_DOORBELL: i64 = 128;
+    const GET_DDID: i64 = 129;
+    const GET_TMA: i64 = 130;
     const GET_REALTIME: i64 = 131;
+    const GET_TBA: i64 = 133;
+    const GET_SE_AID_ID: i64 = 135;
     match op.immediate {
         GET_REALTIME => {
             let clock = scalar_memory::find("s_memrealtime", false);
             clock.map(Run::ScalarMemory).ok_or(OPERANDS)
         }
-        // Only a trap handler has a use for it. The sources of the move are zero.
-        GET_DOORBELL => {
+        // Only a trap handler has a use for them, and none is installed: their addresses are zero, and
+        // everything runs on the first shader engine. The sources of the move are zero.
+        GET_DOORBELL | GET_DDID | GET_TMA | GET_TBA | GET_SE_AID_ID => {
             let wide = op.inst.operation.name().ends_with("_b64");
             let zero = scalar::find(if wide { "s_mov_b64" } else { "s_mov_b32" });
             zero.map(|operation| Run::Scalar(operation.run)).ok_or(OPERANDS)
         }
-        _ => Err(Gap("this message")),
+        _ => Ok(Run::NotCompute("no such message is answered")),
     }
 }
 
@@ -206,7 +234,7 @@ fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run,
         }
     }
     let destination = std::mem::replace(&mut first.destination, RowIndex::WAITING);
-    op.dual = Some(Box::new(Dual { first, destination, second }));
+    op.inner = Some(Box::new(Inner::Dual(Dual { first, destination, second })));
     Ok(Run::Dual)
 }
 

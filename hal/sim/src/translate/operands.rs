@@ -41,6 +41,7 @@ fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
         Register::Execz => flag(Word::Execz),
         // Of no meaning to compute waves.
         Register::Null | Register::PopsExitingWaveId => [Word::Constant(0); 2],
+        Register::LdsDirect => [Word::Scalar(ScalarIndex::LDS_DIRECT); 2],
         Register::SharedBase => window(aperture::SHARED, 0),
         Register::SharedLimit => window(aperture::SHARED, u32::MAX),
         Register::PrivateBase => window(aperture::PRIVATE, 0),

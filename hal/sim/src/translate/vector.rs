@@ -1,6 +1,6 @@
 //! The operands and modifiers of vector operations.
 
-use super::operands::{Gap, OPERANDS, source};
+use super::operands::{Gap, OPERANDS, constant, source};
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operand::VCC_WORDS;
 use crate::execute::operations;
@@ -9,8 +9,8 @@ use crate::instruction::lane_move::LaneMove;
 use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    Dpp, DppControl, Encoding, Family, Generation, Inst, Operand, OutputScale, SdwaSelect,
-    SdwaUnused, Value,
+    Encoding, Family, Generation, Inst, Opcode, Operand, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
+    Value,
 };
 
 pub fn vector_operands(
@@ -20,12 +20,13 @@ pub fn vector_operands(
     machine: Machine,
 ) -> Result<Run, Gap> {
     let name = inst.operation.name();
-    if let Some(operation) = operations::find_whole(name, machine.generation) {
+    if let Some(operation) = operations::find_whole(name, machine) {
         // A second destination is read as well: `v_swap_b32`.
         let operands = inst.sources().chain(inst.destinations().skip(1));
         let mut values: Vec<&Operand> = operands.collect();
         // LLVM has the register that M0 is added to as a source.
-        if ["v_movreld_b32", "v_movrelsd_b32"].contains(&name)
+        if ["v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"].contains(&name)
+            && values.len() > 1
             && let Value::Register(range) = values.remove(0).value
         {
             op.destination = RowIndex::nominal(range.first).ok_or(OPERANDS)?;
@@ -34,24 +35,27 @@ pub fn vector_operands(
             let kind = operation.sources.get(index).copied().unwrap_or(Kind::Word);
             op.sources[index] = source(value, kind)?;
         }
+        // Two scales, of a word each.
+        if let Some(second) = values.get(4) {
+            op.sources[3].words[1] = source(second, Kind::Word)?.words[0];
+        }
+        if inst.modifiers.sdwa.is_some_and(|sdwa| sdwa != Sdwa::WORDS) {
+            return Err(Gap("parts of words in a move that M0 directs"));
+        }
+        if let Some(dpp) = &inst.modifiers.dpp {
+            let lane_move = Some(LaneMove::of(dpp));
+            op.adapt = Some(Box::new(Adapt { lane_move, ..Adapt::default() }));
+        }
         return Ok(Run::Whole(operation.function));
     }
-    let row = row(inst)?;
-    if let Some(Dpp { control: DppControl::Dpp8(_), fetch_inactive: false, .. }) =
-        inst.modifiers.dpp
-    {
-        return Err(Gap("DPP8 that may read lanes that are not active"));
-    }
-    // It packs two bytes, and whether these leave the other half alone is not in the table.
-    if name == "v_sat_pk_u8_i16" && machine.generation >= Generation::Gfx10 {
-        return Err(Gap("this operation of this generation"));
-    }
+    let row = row(inst, machine)?;
     let mut operands: Vec<(&Operand, SourceAdapt)> = Vec::new();
     for (index, operand) in inst.sources().enumerate() {
         let kind = row.sources.get(index).copied().ok_or(OPERANDS)?;
         operands.push((operand, source_adapt(inst, index, kind)));
     }
-    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) {
+    let is_listed = inst.operation.opcode() == Opcode::VBitop3;
+    if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) && !is_listed {
         let destination = inst.destinations().next().ok_or(OPERANDS)?;
         operands.push((destination, SourceAdapt::default()));
     }
@@ -60,6 +64,9 @@ pub fn vector_operands(
     }
     match row.sources.len() - operands.len() {
         0 => {}
+        1 if inst.operation.opcode() == Opcode::VBitop3 => {
+            op.sources[operands.len()].words = constant(inst.modifiers.bitop3.into());
+        }
         1 if row.sources.last() == Some(&Kind::Mask) => {
             op.sources[operands.len()] = Source { words: VCC_WORDS };
         }
@@ -80,15 +87,24 @@ pub fn vector_operands(
 /// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
 /// one; integer saturation has rows of its own. Operations without one cannot leave the range of
 /// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no
-/// number to saturate (`v_div_scale`).
-fn row(inst: &Inst) -> Result<&'static VectorOperation, Gap> {
-    let name = inst.operation.name();
+/// number to saturate (`v_div_scale`). So has each choice of signs.
+fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
+    let mut name = inst.operation.name().to_owned();
+    if has_signs(inst) {
+        name = format!("{name} {}", inst.modifiers.neg_lo & 3);
+    }
     let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
-    let row = operations::find(compare.as_deref().unwrap_or(name)).ok_or(Gap("this operation"))?;
+    let row = operations::find_for(compare.as_deref().unwrap_or(&name), machine)
+        .ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
         return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
     }
     Ok(row)
+}
+
+/// Whether `neg_lo` says which sources are signed.
+fn has_signs(inst: &Inst) -> bool {
+    matches!(inst.operation.name(), "v_dot4_i32_iu8" | "v_dot8_i32_iu4")
 }
 
 /// Where a lane-mask result goes: the only destination of a comparison, the second one of
@@ -126,6 +142,18 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.select = *select;
     }
     let op_sel = bit(modifiers.op_sel.unwrap_or(0));
+    if inst.encoding == Encoding::Vop3 && matches!(kind, Kind::Packed | Kind::PackedWords) {
+        adapt.low_from_high = op_sel && !inst.operation.is(Family::ConvertSmall);
+        adapt.negate_low = adapt.negate;
+        adapt.negate_high = adapt.negate;
+        return adapt;
+    }
+    if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
+        if index == 0 {
+            adapt.select = part_read(inst);
+        }
+        return adapt;
+    }
     if kind == Kind::Mixed {
         // Here `op_sel_hi` says that the source is half precision, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
@@ -138,12 +166,34 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         adapt.high_from_low = !bit(modifiers.op_sel_hi.unwrap_or(u8::MAX));
         adapt.negate_low = bit(modifiers.neg_lo);
         adapt.negate_high = bit(modifiers.neg_hi);
+    } else if modifiers.byte_select != 0 && !inst.operation.is(Family::ConvertToByte) {
+        adapt.select = byte(modifiers.byte_select);
+    } else if has_signs(inst) {
+        // There the bits say otherwise.
     } else if inst.encoding == Encoding::Vop3p {
         adapt.negate |= bit(modifiers.neg_lo);
     } else if op_sel {
         adapt.select = SdwaSelect::Word1;
     }
     adapt
+}
+
+/// The part of the first source that a conversion from a small format reads.
+fn part_read(inst: &Inst) -> SdwaSelect {
+    let op_sel = inst.modifiers.op_sel.unwrap_or(0);
+    if inst.operation.is(Family::ConvertByte) {
+        byte(op_sel)
+    } else if inst.operation.is(Family::ConvertTwoBytes) && op_sel & 1 != 0 {
+        SdwaSelect::Word1
+    } else {
+        SdwaSelect::Dword
+    }
+}
+
+/// A byte of a register.
+fn byte(number: u8) -> SdwaSelect {
+    [SdwaSelect::Byte0, SdwaSelect::Byte1, SdwaSelect::Byte2, SdwaSelect::Byte3]
+        [usize::from(number & 3)]
 }
 
 /// What the modifiers make of the result.
@@ -165,6 +215,18 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         && inst.operation.keeps_destination(machine.generation)
         && !matches!(inst.encoding, Encoding::Sdwa | Encoding::Vop3p)
     {
+        finish.select = SdwaSelect::Word0;
+        finish.unused = SdwaUnused::Preserve;
+    }
+    if inst.operation.is(Family::ConvertToByte) {
+        let of_gfx9 = modifiers.op_sel.unwrap_or(0) >> 2;
+        let is_newer = machine.generation >= Generation::Gfx12;
+        finish.select = byte(if is_newer { modifiers.byte_select } else { of_gfx9 });
+        finish.unused = SdwaUnused::Preserve;
+        return finish;
+    }
+    // Registers have halves with names of their own from gfx11 on.
+    if machine.generation >= Generation::Gfx11 && inst.operation.name() == "v_sat_pk_u8_i16" {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }

@@ -23,6 +23,7 @@ pub struct WaveCopy {
     mode: Mode,
     lds_size: u32,
     private: Private,
+    barriers_passed: u32,
     status: Status,
     waits_at: u64,
     executed: u64,
@@ -48,6 +49,7 @@ impl WaveCopy {
             mode: wave.mode,
             lds_size: wave.lds_size,
             private: wave.private,
+            barriers_passed: wave.barriers_passed,
             status: wave.status,
             waits_at: wave.waits_at,
             executed: wave.executed,
@@ -84,6 +86,7 @@ impl WaveCopy {
         wave.mode = self.mode;
         wave.lds_size = self.lds_size;
         wave.private = self.private;
+        wave.barriers_passed = self.barriers_passed;
         wave.status = self.status;
         wave.waits_at = self.waits_at;
         wave.executed = self.executed;

@@ -6,7 +6,7 @@
 //! written to scalar registers, and where lanes are counted or named, the two differ.
 
 use super::registers::{RowIndex, ScalarIndex};
-use flipwave_isa::{FlatScratch, Generation, LaneMask, Register, Target};
+use flipwave_isa::{FlatScratch, Float8, Generation, LaneMask, Register, Target};
 
 /// A target, a wave size, and where in the file of vector registers AccVGPRs begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Machine {
     pub lanes: u8,
     /// Lanes within which `ds_permute_b32` exchanges data.
     pub permute_lanes: u8,
+    /// What 8-bit floating-point operands are.
+    pub float8: Float8,
+    /// Bytes of LDS that a workgroup can have.
+    pub lds_bytes: u32,
     /// Where FLAT_SCRATCH is kept.
     pub flat_scratch: ScalarIndex,
     /// The row of the first AccVGPR: the kernel's ACCUM_OFFSET where one file has all, so that
@@ -31,6 +35,8 @@ impl Machine {
             generation: target.generation(),
             lanes,
             permute_lanes: target.permute_lanes(lanes),
+            float8: target.float8(),
+            lds_bytes: target.lds_bytes(),
             flat_scratch: match target.flat_scratch() {
                 FlatScratch::Registers => ScalarIndex::FLAT_SCRATCH,
                 FlatScratch::HardwareRegisters | FlatScratch::Architected => {
@@ -85,6 +91,8 @@ impl Default for Machine {
             generation: Generation::Gfx90a,
             lanes: 64,
             permute_lanes: 64,
+            float8: Float8::Ocp,
+            lds_bytes: 64 << 10,
             flat_scratch: ScalarIndex::FLAT_SCRATCH,
             accumulation: RowIndex::UPPER_HALF,
         }

@@ -1,5 +1,7 @@
 //! The MODE register.
 
+use flipwave_isa::Generation;
+
 /// The MODE register (ISA manual, "MODE register").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode(pub u32);
@@ -75,7 +77,16 @@ impl Mode {
     /// Clamping turns NaN into zero.
     #[inline(always)]
     pub fn dx10_clamp(self) -> bool {
-        self.0 >> 8 & 1 != 0
+        self.0 & Mode::DX10_CLAMP != 0
+    }
+
+    /// The bit that makes clamping turn NaN into zero.
+    const DX10_CLAMP: u32 = 1 << 8;
+
+    /// The bits that a generation has set for good: MODE of gfx12 has no `DX10_CLAMP` any more, and
+    /// NaN is always clamped to zero (RDNA 4 ISA, "Output modifiers").
+    pub fn always_set(generation: Generation) -> u32 {
+        if generation >= Generation::Gfx12 { Mode::DX10_CLAMP } else { 0 }
     }
 
     /// IEEE rules for signalling NaNs.

@@ -100,6 +100,12 @@ impl ScalarIndex {
     pub const DROPPED: ScalarIndex = ScalarIndex(128);
     /// FLAT_SCRATCH where it is no pair of scalar operands, low half.
     pub const HIDDEN_FLAT_SCRATCH: ScalarIndex = ScalarIndex(144);
+    /// Where vector operations on scalar registers have their sources: up to three words.
+    pub const OPERANDS: ScalarIndex = ScalarIndex(146);
+    /// Where comparisons among them leave their result.
+    pub const COMPARED: ScalarIndex = ScalarIndex(149);
+    /// The word of LDS that is a source operand.
+    pub const LDS_DIRECT: ScalarIndex = ScalarIndex(150);
     /// Scalar indices that can be written down.
     pub const COUNT: usize = 256;
 

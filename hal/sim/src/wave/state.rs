@@ -50,6 +50,8 @@ pub struct Wave {
     /// Lanes whose per-lane destinations the last instruction wrote, where it chose them
     /// itself.
     pub written_lanes: Option<LaneMask>,
+    /// How often the split barrier had completed when the wave last waited at it.
+    pub barriers_passed: u32,
     /// Whether it runs, waits or has ended.
     pub status: Status,
     /// Device address of the instruction at which it waits, if it does.
@@ -88,6 +90,8 @@ pub enum Status {
     Ready,
     /// It waits at a barrier.
     AtBarrier,
+    /// It waits until all waves of its workgroup have signalled a split barrier.
+    AtSplitBarrier,
     /// It waits for a resource of global wave sync.
     AtGlobalSync,
     /// It has halted itself, and no host resumes it.
@@ -120,6 +124,7 @@ impl Wave {
             lds_size: 0,
             private: Private::default(),
             written_lanes: None,
+            barriers_passed: 0,
             status: Status::Ended,
             waits_at: 0,
             executed: 0,
@@ -143,6 +148,7 @@ impl Wave {
         self.scalars = [0; ScalarIndex::COUNT];
         self.scc = false;
         self.written_lanes = None;
+        self.barriers_passed = 0;
         self.status = Status::Ready;
         self.executed = 0;
         self.set_exec(LaneMask::EMPTY);

@@ -5,7 +5,7 @@ use crate::wave::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::InitialValue;
 use flipwave_device::{Address, Dim3, WaveId};
-use flipwave_isa::{AccVgprs, FlatScratch, LaneMask};
+use flipwave_isa::{AccVgprs, FlatScratch, Generation, LaneMask};
 
 impl Launch {
     /// Sets up a wave as the hardware starts it. `slot` is the workgroup's place among
@@ -20,7 +20,8 @@ impl Launch {
             u32::from(rsrc1.float_mode.mode())
                 | u32::from(rsrc1.dx10_clamp) << 8
                 | u32::from(rsrc1.ieee_mode) << 9
-                | if rsrc1.fp16_overflow { Mode::FP16_OVERFLOW } else { 0 },
+                | if rsrc1.fp16_overflow { Mode::FP16_OVERFLOW } else { 0 }
+                | Mode::always_set(self.machine.generation),
         );
         wave.lds_size = self.lds_bytes;
         let offset = self.scratch_offset(slot, index);
@@ -29,7 +30,7 @@ impl Launch {
             bytes: self.scratch.bytes_per_lane,
         };
         self.work_items(wave, position, index);
-        self.scalars(position, offset, |register, word| wave.write_scalar(register, word));
+        self.scalars(position, index, offset, |register, word| wave.write_scalar(register, word));
     }
 
     /// Architectural and accumulation registers of a wave, those that have names of both kinds among
@@ -78,7 +79,7 @@ impl Launch {
     /// The scalar registers that a wave starts with.
     pub fn scalars_set(&self) -> Vec<ScalarIndex> {
         let mut set = Vec::new();
-        self.scalars([0; 3], 0, |register, _| set.push(register));
+        self.scalars([0; 3], 0, 0, |register, _| set.push(register));
         set
     }
 
@@ -100,6 +101,7 @@ impl Launch {
     fn scalars(
         &self,
         position: Dim3,
+        wave: u32,
         scratch_offset: u32,
         mut write: impl FnMut(ScalarIndex, u32),
     ) {
@@ -124,6 +126,14 @@ impl Launch {
                 write(ScalarIndex(register), word);
             }
         }
+        // LLVM, `SITargetLowering::allocateSystemSGPRs` and `lowerWaveID`: "architected SGPRs".
+        if self.machine.generation >= Generation::Gfx12 {
+            let [x, y, z] = position;
+            let trap_register = |number| ScalarIndex(ScalarIndex::TTMP.0 + number);
+            write(trap_register(7), y | z << 16);
+            write(trap_register(8), (wave & 31) << 25);
+            write(trap_register(9), x);
+        }
         if self.target.flat_scratch() == FlatScratch::Architected {
             let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
             let low = self.machine.flat_scratch;
@@ -140,6 +150,10 @@ impl Launch {
         let base = self.scratch.base.0;
         let bytes = u32::try_from(self.scratch.bytes).unwrap_or(u32::MAX);
         let index_stride = if self.machine.lanes == 32 { 2 << 21 } else { 3 << 21 };
-        [base as u32, (base >> 32) as u32 & 0xffff | SWIZZLE, bytes, index_stride | ADD_THREAD]
+        // From gfx10 on it is chosen what is out of range: here nothing.
+        let is_rdna = self.machine.generation >= Generation::Gfx10;
+        let range = if is_rdna { 2 << 28 } else { 0 };
+        let flags = index_stride | ADD_THREAD | range;
+        [base as u32, (base >> 32) as u32 & 0xffff | SWIZZLE, bytes, flags]
     }
 }

@@ -6,6 +6,7 @@ mod float;
 mod numerics;
 mod result;
 pub mod rounding;
+pub mod small_float;
 mod value;
 
 pub use float::{Float, settle};

@@ -14,6 +14,8 @@ pub struct Numerics {
     pub nans: Nans,
     /// How far from exact it may be; `None` if it is exact, or correctly rounded.
     pub accuracy: Option<Accuracy>,
+    /// What of it no source settles, and what is done here; `None` if all is known.
+    pub unsettled: Option<&'static str>,
 }
 
 /// What becomes of denormals.

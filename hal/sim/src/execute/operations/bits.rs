@@ -1,6 +1,8 @@
 //! Moves, logic, shifts and bit fields of 32-bit words.
 
 use super::operations;
+use super::scaled::next_random;
+use crate::execute::lane::LowHalf;
 
 operations! {
     /// Moves, logic, shifts and bit fields.
@@ -55,6 +57,12 @@ operations! {
         let below = if context.lane < 32 { 0 } else { (1 << (context.lane & 31)) - 1 };
         (a & below).count_ones().wrapping_add(b)
     }
+    // A bit of the table for each three bits.
+    "v_bitop3_b32" (a: u32, b: u32, c: u32, table: u32) -> u32 { chosen(a, b, c, table) }
+    "v_bitop3_b16" (a: u16, b: u16, c: u16, table: u32) -> LowHalf<u16> {
+        LowHalf(chosen(a.into(), b.into(), c.into(), table) as u16)
+    }
+    "v_prng_b32" (a: u32) -> u32 { next_random(a) }
     "v_perm_b32" (a: u32, b: u32, select: u32) -> u32 {
         let bytes = u64::from(a) << 32 | u64::from(b);
         permuted(bytes, select)
@@ -62,6 +70,20 @@ operations! {
             | permuted(bytes, select >> 16) << 16
             | permuted(bytes, select >> 24) << 24
     }
+}
+
+/// The bits of a table of eight that the bits of three words select, those of the first being the
+/// highest of their numbers (CDNA 4 ISA, "V_BITOP3_B32").
+#[inline(always)]
+fn chosen(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    let side = |yes: bool, word: u32| if yes { word } else { !word };
+    let mut result = 0;
+    for number in 0..8 {
+        let selected =
+            side(number & 4 != 0, a) & side(number & 2 != 0, b) & side(number & 1 != 0, c);
+        result |= if table >> number & 1 != 0 { selected } else { 0 };
+    }
+    result
 }
 
 /// As many ones as the low five bits of `width` say.

@@ -1,23 +1,36 @@
 //! Minimum, maximum and median of floating-point numbers.
 //!
-//! Minus zero is less than plus zero. A quiet NaN loses against a number. With IEEE mode on, a
-//! signalling NaN wins and becomes quiet (ISA manual, `V_MIN_F32`, `V_MED3_F32`).
+//! Minus zero is less than plus zero. What NaNs do:
+//! - up to gfx11, a quiet NaN loses against a number; with IEEE mode on, a signalling NaN wins and
+//!   becomes quiet (ISA manual, `V_MIN_F32`, `V_MED3_F32`);
+//! - `num` (gfx12): every NaN loses against a number, and the first of two becomes quiet (RDNA 4
+//!   ISA, `V_MIN_NUM_F32`; `minimumNumber` of IEEE 754-2019);
+//! - `minimum` and `maximum` (gfx12): a NaN wins and becomes quiet, a signalling one against a quiet
+//!   one (RDNA 4 ISA, `V_MINIMUM_F32`).
 
 use crate::execute::lane::Float;
 use crate::wave::Mode;
 
+#[inline(always)]
+fn lesser<T: Float>(a: T, b: T) -> T {
+    if b.above(a) | (!a.above(b) & a.negative()) { a } else { b }
+}
+
+#[inline(always)]
+fn greater<T: Float>(a: T, b: T) -> T {
+    if a.above(b) | (!b.above(a) & b.negative()) { a } else { b }
+}
+
 /// The lesser of two.
 #[inline(always)]
 pub(super) fn minimum<T: Float>(a: T, b: T, mode: Mode) -> T {
-    let lesser = if b.above(a) | (!a.above(b) & a.negative()) { a } else { b };
-    choose(a, b, lesser, mode)
+    choose(a, b, lesser(a, b), mode)
 }
 
 /// The greater of two.
 #[inline(always)]
 pub(super) fn maximum<T: Float>(a: T, b: T, mode: Mode) -> T {
-    let greater = if a.above(b) | (!b.above(a) & b.negative()) { a } else { b };
-    choose(a, b, greater, mode)
+    choose(a, b, greater(a, b), mode)
 }
 
 /// The one in the middle: the maximum without one that equals the greatest, where zeros of both
@@ -31,6 +44,65 @@ pub(super) fn median<T: Float>(a: T, b: T, c: T, mode: Mode) -> T {
     let middle = maximum(first, second, mode);
     let least = minimum(minimum(a, b, mode), c, mode);
     if a.nan() | b.nan() | c.nan() { least } else { middle }
+}
+
+/// The lesser number of two.
+#[inline(always)]
+pub fn minimum_number<T: Float>(a: T, b: T) -> T {
+    choose_number(a, b, lesser(a, b))
+}
+
+/// The greater number of two.
+#[inline(always)]
+pub fn maximum_number<T: Float>(a: T, b: T) -> T {
+    choose_number(a, b, greater(a, b))
+}
+
+/// The number in the middle; the minimum if one is a NaN.
+#[inline(always)]
+pub(super) fn median_number<T: Float>(a: T, b: T, c: T) -> T {
+    let greatest = maximum_number(maximum_number(a, b), c);
+    let is_greatest = |value: T| !greatest.above(value) & !value.above(greatest);
+    let first = if is_greatest(a) { b } else { a };
+    let second = if is_greatest(a) | is_greatest(b) { c } else { b };
+    let middle = maximum_number(first, second);
+    let least = minimum_number(minimum_number(a, b), c);
+    if a.nan() | b.nan() | c.nan() { least } else { middle }
+}
+
+/// The lesser of two, or a NaN.
+#[inline(always)]
+pub(super) fn minimum_or_nan<T: Float>(a: T, b: T) -> T {
+    choose_nan(a, b, lesser(a, b))
+}
+
+/// The greater of two, or a NaN.
+#[inline(always)]
+pub(super) fn maximum_or_nan<T: Float>(a: T, b: T) -> T {
+    choose_nan(a, b, greater(a, b))
+}
+
+/// `number`, unless one of the two is a NaN: then the other.
+#[inline(always)]
+fn choose_number<T: Float>(a: T, b: T, number: T) -> T {
+    match (a.nan(), b.nan()) {
+        (true, true) => a.quieted(),
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => number,
+    }
+}
+
+/// `number`, unless one of the two is a NaN: then that.
+#[inline(always)]
+fn choose_nan<T: Float>(a: T, b: T, number: T) -> T {
+    if a.signalling() | (a.nan() & !b.signalling()) {
+        a.quieted()
+    } else if b.nan() {
+        b.quieted()
+    } else {
+        number
+    }
 }
 
 /// `number`, unless one of the two is a NaN.

@@ -84,6 +84,8 @@ operations! {
     "v_cvt_pknorm_u16_f16" (a: f16, b: f16) -> Pair<u16> {
         Pair(unsigned_normal(to_f32(a)), unsigned_normal(to_f32(b)))
     }
+    "v_cvt_pk_i16_f32" (a: f32, b: f32) -> Pair<i16> { Pair(a as i16, b as i16) }
+    "v_cvt_pk_u16_f32" (a: f32, b: f32) -> Pair<u16> { Pair(a as u16, b as u16) }
     "v_cvt_pk_u16_u32" (a: u32, b: u32) -> Pair<u16> {
         let saturated = |word: u32| word.min(0xffff) as u16;
         Pair(saturated(a), saturated(b))

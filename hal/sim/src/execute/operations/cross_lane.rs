@@ -11,52 +11,45 @@ use flipwave_isa::LaneMask;
 
 /// The operations.
 pub(super) static TABLE: &[WholeWaveOperation] = &[
+    WholeWaveOperation::new("v_readfirstlane_b32", &[Kind::Word], read_first_lane),
+    WholeWaveOperation::new("v_readlane_b32", &[Kind::Word, Kind::Word], read_lane),
+    WholeWaveOperation::new("v_writelane_b32", &[Kind::Word, Kind::Word], write_lane),
+    WholeWaveOperation::new(
+        "v_permlane16_b32",
+        &[Kind::Word, Kind::Word, Kind::Word],
+        permute_within_rows,
+    ),
+    WholeWaveOperation::new(
+        "v_permlanex16_b32",
+        &[Kind::Word, Kind::Word, Kind::Word],
+        permute_across_rows,
+    ),
+    WholeWaveOperation::new("v_movrels_b32", &[Kind::Word], move_from_relative),
+    WholeWaveOperation::new("v_movreld_b32", &[Kind::Word], move_to_relative),
+    WholeWaveOperation::new("v_movrelsd_b32", &[Kind::Word], move_between_relative),
+    WholeWaveOperation::new("v_movrelsd_2_b32", &[Kind::Word], move_between_two_relative),
+    WholeWaveOperation::new("v_swaprel_b32", &[Kind::Word], swap_relative),
+    WholeWaveOperation::new("v_permlane64_b32", &[Kind::Word], swap_half_waves),
+    WholeWaveOperation::new(
+        "v_permlane16_var_b32",
+        &[Kind::Word, Kind::Word],
+        permute_within_rows_by_lane,
+    ),
+    WholeWaveOperation::new(
+        "v_permlanex16_var_b32",
+        &[Kind::Word, Kind::Word],
+        permute_across_rows_by_lane,
+    ),
+    WholeWaveOperation::new("v_swap_b32", &[Kind::Word], swap),
+    WholeWaveOperation::new("v_swap_b16", &[Kind::Half], swap_halves),
+    WholeWaveOperation::new("v_mqsad_u32_u8", &[Kind::Wide, Kind::Word, Kind::Wide], masked_sums),
     WholeWaveOperation {
-        name: "v_readfirstlane_b32",
-        sources: &[Kind::Word],
-        function: read_first_lane,
+        unsettled: Some("lanes that are not active count as in DPP"),
+        ..WholeWaveOperation::new("v_permlane16_swap_b32", &[Kind::Word], swap_rows)
     },
     WholeWaveOperation {
-        name: "v_readlane_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: read_lane,
-    },
-    WholeWaveOperation {
-        name: "v_writelane_b32",
-        sources: &[Kind::Word, Kind::Word],
-        function: write_lane,
-    },
-    WholeWaveOperation {
-        name: "v_permlane16_b32",
-        sources: &[Kind::Word, Kind::Word, Kind::Word],
-        function: permute_within_rows,
-    },
-    WholeWaveOperation {
-        name: "v_permlanex16_b32",
-        sources: &[Kind::Word, Kind::Word, Kind::Word],
-        function: permute_across_rows,
-    },
-    WholeWaveOperation {
-        name: "v_movrels_b32",
-        sources: &[Kind::Word],
-        function: move_from_relative,
-    },
-    WholeWaveOperation {
-        name: "v_movreld_b32",
-        sources: &[Kind::Word],
-        function: move_to_relative,
-    },
-    WholeWaveOperation {
-        name: "v_movrelsd_b32",
-        sources: &[Kind::Word],
-        function: move_between_relative,
-    },
-    WholeWaveOperation { name: "v_swap_b32", sources: &[Kind::Word], function: swap },
-    WholeWaveOperation { name: "v_swap_b16", sources: &[Kind::Half], function: swap_halves },
-    WholeWaveOperation {
-        name: "v_mqsad_u32_u8",
-        sources: &[Kind::Wide, Kind::Word, Kind::Wide],
-        function: masked_sums,
+        unsettled: Some("lanes that are not active count as in DPP"),
+        ..WholeWaveOperation::new("v_permlane32_swap_b32", &[Kind::Word], swap_halves_of_wave)
     },
 ];
 
@@ -111,6 +104,31 @@ fn permute_across_rows(wave: &mut Wave, op: &Op) {
 fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     let [low, high] = [1, 2].map(|source: usize| scalar_word(wave, op.sources[source].words[0]));
     let select = u64::from(low) | u64::from(high) << 32;
+    permute_rows_by(wave, op, distance, |lane| (select >> (4 * (lane % 16)) & 15) as usize);
+}
+
+/// The same, the second source saying for each lane which lane it takes (RDNA 4 ISA,
+/// "V_PERMLANE16_VAR_B32").
+fn permute_within_rows_by_lane(wave: &mut Wave, op: &Op) {
+    let select = vector_source(wave, op, 1);
+    permute_rows_by(wave, op, 0, |lane| (select.0[lane] & 15) as usize);
+}
+
+/// The same across rows (RDNA 4 ISA, "V_PERMLANEX16_VAR_B32").
+fn permute_across_rows_by_lane(wave: &mut Wave, op: &Op) {
+    let select = vector_source(wave, op, 1);
+    permute_rows_by(wave, op, 16, |lane| (select.0[lane] & 15) as usize);
+}
+
+/// A source in all lanes.
+fn vector_source(wave: &Wave, op: &Op, source: usize) -> Row {
+    match op.sources[source].row() {
+        Some(row) => *wave.row(row),
+        None => Row::splat(scalar_word(wave, op.sources[source].words[0])),
+    }
+}
+
+fn permute_rows_by(wave: &mut Wave, op: &Op, distance: usize, select: impl Fn(usize) -> usize) {
     let op_sel = op.inst.modifiers.op_sel.unwrap_or(0);
     let (fetch_inactive, bound_control) = (op_sel & 1 != 0, op_sel & 2 != 0);
     let exec = wave.exec();
@@ -118,7 +136,7 @@ fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     let mut written = LaneMask::EMPTY;
     for lane in exec.lanes() {
         let index = usize::from(lane.0);
-        let from = (index & !15 ^ distance) + (select >> (4 * (index % 16)) & 15) as usize;
+        let from = (index & !15 ^ distance) + select(index);
         let readable = fetch_inactive || exec.0 >> from & 1 != 0;
         if readable {
             result.0[index] = lane_of_source(wave, op, from);
@@ -131,10 +149,57 @@ fn permute_rows(wave: &mut Wave, op: &Op, distance: usize) {
     wave.written_lanes = Some(written);
 }
 
+/// The halves of a wave of 64 lanes change places; nothing happens to one of 32 lanes. EXEC does not
+/// matter to what is read (RDNA 3 ISA, "V_PERMLANE64_B32").
+fn swap_half_waves(wave: &mut Wave, op: &Op) {
+    if wave.machine.lanes == 64 {
+        let source = vector_source(wave, op, 0);
+        let swapped = Row(std::array::from_fn(|lane| source.0[lane ^ 32]));
+        wave.write_row(op.destination, &swapped);
+    }
+}
+
 /// The register that is as far after another as M0 says; `None` outside the wave's allocation.
 fn relative(wave: &Wave, row: RowIndex) -> Option<RowIndex> {
-    let index = u32::from(row.0).checked_add(wave.scalar(ScalarIndex::M0))?;
+    at_distance(wave, row, wave.scalar(ScalarIndex::M0))
+}
+
+fn at_distance(wave: &Wave, row: RowIndex, distance: u32) -> Option<RowIndex> {
+    let index = u32::from(row.0).checked_add(distance)?;
     (index < wave.vgpr_count.into()).then_some(RowIndex(index as u16))
+}
+
+/// The source register and the destination register that M0[9:0] and M0[25:16] lead to (RDNA 3 ISA,
+/// "V_MOVRELSD_2_B32").
+fn two_relative(wave: &Wave, op: &Op) -> [Option<RowIndex>; 2] {
+    let m0 = wave.scalar(ScalarIndex::M0);
+    let source = op.sources[0].row();
+    [
+        source.and_then(|row| at_distance(wave, row, m0 & 0x3ff)),
+        at_distance(wave, op.destination, m0 >> 16 & 0x3ff),
+    ]
+}
+
+/// Moves between registers that each have their own distance.
+fn move_between_two_relative(wave: &mut Wave, op: &Op) {
+    let [source, destination] = two_relative(wave, op);
+    if let Some(destination) = destination {
+        let value = match op.sources[0].row() {
+            Some(_) => *wave.row(source.unwrap_or(RowIndex(0))),
+            None => vector_source(wave, op, 0),
+        };
+        write_moved(wave, op, destination, value);
+    }
+}
+
+/// Exchanges registers that each have their own distance; nothing happens if one is outside the wave's
+/// allocation.
+fn swap_relative(wave: &mut Wave, op: &Op) {
+    if let [Some(source), Some(destination)] = two_relative(wave, op) {
+        let values = [*wave.row(source), *wave.row(destination)];
+        wave.write_row(destination, &values[0]);
+        wave.write_row(source, &values[1]);
+    }
 }
 
 /// The first source; a register outside the wave's allocation reads as `v0`.
@@ -148,7 +213,19 @@ fn relative_source(wave: &Wave, op: &Op) -> Row {
 /// Moves from the register that M0 is added to.
 fn move_from_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
-    wave.write_row(op.destination, &value);
+    write_moved(wave, op, op.destination, value);
+}
+
+/// Writes a row, its lanes moved as the instruction says.
+fn write_moved(wave: &mut Wave, op: &Op, destination: RowIndex, value: Row) {
+    match op.adapt.as_ref().and_then(|adapt| adapt.lane_move.as_ref()) {
+        None => wave.write_row(destination, &value),
+        Some(lane_move) => {
+            let mut rows = [value];
+            let written = lane_move.apply(&mut rows, wave.exec_row()).0 & wave.exec().0;
+            blend(wave.row_mut(destination), &rows[0], &Row::expand(LaneMask(written)));
+        }
+    }
 }
 
 /// Moves to the register that M0 is added to.
@@ -158,7 +235,7 @@ fn move_to_relative(wave: &mut Wave, op: &Op) {
         None => Row::splat(scalar_word(wave, op.sources[0].words[0])),
     };
     if let Some(destination) = relative(wave, op.destination) {
-        wave.write_row(destination, &value);
+        write_moved(wave, op, destination, value);
     }
 }
 
@@ -166,7 +243,7 @@ fn move_to_relative(wave: &mut Wave, op: &Op) {
 fn move_between_relative(wave: &mut Wave, op: &Op) {
     let value = relative_source(wave, op);
     if let Some(destination) = relative(wave, op.destination) {
-        wave.write_row(destination, &value);
+        write_moved(wave, op, destination, value);
     }
 }
 
@@ -176,6 +253,44 @@ fn swap(wave: &mut Wave, op: &Op) {
     let values = [*wave.row(op.destination), *wave.row(other)];
     wave.write_row(op.destination, &values[1]);
     wave.write_row(other, &values[0]);
+}
+
+/// Odd rows of 16 lanes of the first register and even ones of the second change places (CDNA 4 ISA,
+/// "V_PERMLANE16_SWAP_B32").
+fn swap_rows(wave: &mut Wave, op: &Op) {
+    swap_lanes(wave, op, 16);
+}
+
+/// The upper half of the lanes of the first register and the lower of the second change places
+/// (CDNA 4 ISA, "V_PERMLANE32_SWAP_B32").
+fn swap_halves_of_wave(wave: &mut Wave, op: &Op) {
+    swap_lanes(wave, op, 32);
+}
+
+/// The upper one of each two groups of lanes of the first register and the lower of the second change
+/// places. A lane that is not active is not written; what would come from one is read with `fi`, is
+/// zero with `bound_ctrl`, and else leaves the other lane as it is.
+fn swap_lanes(wave: &mut Wave, op: &Op, distance: usize) {
+    let Some(other) = op.sources[0].row() else { return };
+    let (fetch_inactive, bound_control) = op
+        .inst
+        .modifiers
+        .dpp
+        .as_ref()
+        .map_or((false, false), |dpp| (dpp.fetch_inactive, dpp.bound_control));
+    let exec = wave.exec();
+    let [first, second] = [*wave.row(op.destination), *wave.row(other)];
+    for lane in exec.lanes() {
+        let lane = usize::from(lane.0);
+        let partner = lane ^ distance;
+        let is_upper = lane & distance != 0;
+        let (register, from) = if is_upper { (op.destination, &second) } else { (other, &first) };
+        if fetch_inactive || exec.0 >> partner & 1 != 0 {
+            wave.row_mut(register).0[lane] = from.0[partner];
+        } else if bound_control {
+            wave.row_mut(register).0[lane] = 0;
+        }
+    }
 }
 
 /// Each register keeps its other half.

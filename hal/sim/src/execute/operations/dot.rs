@@ -2,8 +2,13 @@
 
 use super::{operations, single};
 use crate::execute::lane::binary16::to_f32;
-use crate::execute::lane::{LaneValue, Pair, binary16, settle};
+use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single, single_to_brain};
+use crate::execute::lane::{LaneValue, LowHalf, Pair, binary16, settle};
+use flipwave_isa::Float8;
 use half::f16;
+
+const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
+const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 operations! {
     /// Integers. Products and sums are exact; the result wraps, or saturates with `clamp`.
@@ -59,6 +64,134 @@ operations! {
     "v_dot2c_f32_f16" (a: Pair<f16>, b: Pair<f16>, sum: f32) -> f32 { dot2_f16(a, b, sum) }
 }
 
+operations! {
+    /// The same of bfloat16 on gfx950. The manual gives the sum and neither its order nor its roundings.
+    BRAIN {
+        denormals: Flushed, rounds: Fixed, nans: Own, levels: of,
+        unsettled: "sums are rounded one by one, as those of half precision"
+    }
+
+    "v_dot2_f32_bf16" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 { dot2_bf16(a, b, c) }
+    "v_dot2c_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 { dot2_bf16(a, b, sum) }
+}
+
+operations! {
+    /// Bfloat16 and half precision of gfx11 and later, in the order of the manual: the third source,
+    /// the low product, the high product (RDNA 3 ISA, `V_DOT2_F32_BF16`). No document says how the
+    /// steps round and what becomes of denormals: here each step is fused, rounded to nearest even in
+    /// the format of the result, and denormals are kept. Where gfx950 has a row of the same name, this
+    /// one ends in `gfx11`.
+    NEWER {
+        denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "each step is rounded once, denormals are kept"
+    }
+
+    "v_dot2_f32_bf16 gfx11" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 { fused_dot2(a, b, c) }
+    "v_dot2acc_f32_bf16" (a: Pair<u16>, b: Pair<u16>, sum: f32) -> f32 { fused_dot2(a, b, sum) }
+    "v_dot2_bf16_bf16" (a: Pair<u16>, b: Pair<u16>, c: u16) -> LowHalf<u16> {
+        let step = |sum: u16, a: u16, b: u16| {
+            let [a, b, sum] = [a, b, sum].map(brain_to_single);
+            let exact = f64::from(a) * f64::from(b);
+            let first_nan = [a, b, sum].into_iter().find(|value| value.is_nan());
+            match first_nan {
+                Some(nan) => single_to_brain(nan),
+                None => {
+                    let sum = binary16::sum_to_odd(exact, sum.into());
+                    SmallFloat::BF16.encode(sum, Rounding::Nearest, false) as u16
+                }
+            }
+        };
+        LowHalf(step(step(c, a.0, b.0), a.1, b.1))
+    }
+    "v_dot2_f16_f16" (a: Pair<f16>, b: Pair<f16>, c: f16) -> LowHalf<f16> {
+        let step = |sum: f16, a: f16, b: f16| {
+            let first_nan = [a, b, sum].into_iter().find_map(LaneValue::quiet_nan);
+            settle(binary16::multiply_add(a, b, sum), first_nan)
+        };
+        LowHalf(step(step(c, a.0, b.0), a.1, b.1))
+    }
+    "v_dot4_f32_fp8_fp8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, FP8, FP8) }
+    "v_dot4_f32_fp8_bf8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, FP8, BF8) }
+    "v_dot4_f32_bf8_fp8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, BF8, FP8) }
+    "v_dot4_f32_bf8_bf8" (a: u32, b: u32, c: f32) -> f32 { dot4(a, b, c, BF8, BF8) }
+}
+
+/// Dot products of integers of which each source is signed or not, as the bits of `neg_lo` say: a row
+/// for each choice, and for saturation (RDNA 3 ISA, `V_DOT4_I32_IU8`).
+macro_rules! mixed_signs {
+    ($table:ident, $name:literal, $bits:literal) => {
+        operations! {
+            /// Integers of either sign.
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+
+            { concat!($name, " 0") } (a: u32, b: u32, c: i32) -> i32 {
+                dot_mixed::<$bits>(a, b, c, 0) as i32
+            }
+            { concat!($name, " 1") } (a: u32, b: u32, c: i32) -> i32 {
+                dot_mixed::<$bits>(a, b, c, 1) as i32
+            }
+            { concat!($name, " 2") } (a: u32, b: u32, c: i32) -> i32 {
+                dot_mixed::<$bits>(a, b, c, 2) as i32
+            }
+            { concat!($name, " 3") } (a: u32, b: u32, c: i32) -> i32 {
+                dot_mixed::<$bits>(a, b, c, 3) as i32
+            }
+            { concat!($name, " 0 clamp") } (a: u32, b: u32, c: i32) -> i32 {
+                signed(dot_mixed::<$bits>(a, b, c, 0))
+            }
+            { concat!($name, " 1 clamp") } (a: u32, b: u32, c: i32) -> i32 {
+                signed(dot_mixed::<$bits>(a, b, c, 1))
+            }
+            { concat!($name, " 2 clamp") } (a: u32, b: u32, c: i32) -> i32 {
+                signed(dot_mixed::<$bits>(a, b, c, 2))
+            }
+            { concat!($name, " 3 clamp") } (a: u32, b: u32, c: i32) -> i32 {
+                signed(dot_mixed::<$bits>(a, b, c, 3))
+            }
+        }
+    };
+}
+
+mixed_signs!(MIXED_BYTES, "v_dot4_i32_iu8", 8);
+mixed_signs!(MIXED_NIBBLES, "v_dot8_i32_iu4", 4);
+
+/// Bit i of `signs`: source i is signed.
+#[inline(always)]
+fn dot_mixed<const BITS: u32>(a: u32, b: u32, c: i32, signs: u8) -> i64 {
+    let mut sum = i64::from(c);
+    for i in 0..32 / BITS {
+        let element = |word: u32, source: u8| -> i64 {
+            let high = word << (32 - BITS - i * BITS);
+            if signs >> source & 1 != 0 {
+                (high as i32 >> (32 - BITS)).into()
+            } else {
+                (high >> (32 - BITS)).into()
+            }
+        };
+        sum += element(a, 0) * element(b, 1);
+    }
+    sum
+}
+
+/// A step of a dot product in single precision.
+#[inline(always)]
+fn fused_step(sum: f32, a: f32, b: f32) -> f32 {
+    let first_nan = [a, b, sum].into_iter().find_map(LaneValue::quiet_nan);
+    settle(a.mul_add(b, sum), first_nan)
+}
+
+#[inline(always)]
+fn fused_dot2(a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+    let low = fused_step(c, brain_to_single(a.0), brain_to_single(b.0));
+    fused_step(low, brain_to_single(a.1), brain_to_single(b.1))
+}
+
+#[inline(always)]
+fn dot4(a: u32, b: u32, c: f32, left: SmallFloat, right: SmallFloat) -> f32 {
+    let bytes = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
+    bytes.fold(c, |sum, (a, b)| fused_step(sum, left.decode(a.into()), right.decode(b.into())))
+}
+
 #[inline(always)]
 fn dot2_i16(a: Pair<i16>, b: Pair<i16>, c: i32) -> i64 {
     i64::from(a.0) * i64::from(b.0) + i64::from(a.1) * i64::from(b.1) + i64::from(c)
@@ -91,7 +224,17 @@ fn dot_unsigned<const BITS: u32>(a: u32, b: u32, c: u32) -> u64 {
 
 #[inline(always)]
 fn dot2_f16(a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
-    let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half)));
+    sum_of_products([a.0, a.1, b.0, b.1].map(|half| to_f32(binary16::flush(half))), c)
+}
+
+#[inline(always)]
+fn dot2_bf16(a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
+    let single = |brain: u16| single::flush(brain_to_single(brain));
+    sum_of_products([a.0, a.1, b.0, b.1].map(single), c)
+}
+
+#[inline(always)]
+fn sum_of_products([a0, a1, b0, b1]: [f32; 4], c: f32) -> f32 {
     let c = single::flush(c);
     let first_nan = [a0, b0, a1, b1, c].into_iter().find_map(LaneValue::quiet_nan);
     single::flush(settle(a0 * b0 + a1 * b1 + c, first_nan))

@@ -94,6 +94,12 @@ operations! {
     "v_max3_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
         LowHalf(maximum(maximum(a, b, context.mode), c, context.mode))
     }
+    "v_maxmin_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(minimum(maximum(a, b, context.mode), c, context.mode))
+    }
+    "v_minmax_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
+        LowHalf(maximum(minimum(a, b, context.mode), c, context.mode))
+    }
     "v_med3_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
         LowHalf(median(a, b, c, context.mode))
     }

@@ -5,18 +5,21 @@
 //! the elements, and how it differs between generations, is in [`element`].
 
 mod element;
+mod fused;
+mod tables;
+mod wide;
 
 use super::WholeWaveOperation;
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
-use crate::wave::{LANES, Level, Row, Wave};
+use crate::wave::{LANES, Level, Machine, Row, Wave};
 use element::{Brain, Byte, Double, Element, Fused, Half, Pairwise, Single};
-use flipwave_isa::{Generation, LaneMask};
+use flipwave_isa::{Family, Float8, Generation, LaneMask};
 
 /// Rows of a table: name, element type, rows and columns, products per sum, matrices side by
 /// side.
 macro_rules! matrix_operations {
-    ($(#[$documentation:meta])* $table:ident:
+    ($(#[$documentation:meta])* $table:ident, unsettled $unsettled:expr;
      $($name:literal $element:ty, $size:literal $depth:literal $blocks:literal)*) => {
         $(#[$documentation])*
         static $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
@@ -27,13 +30,14 @@ macro_rules! matrix_operations {
                 <$element as Element>::SUM,
             ],
             function: multiply_add::<$element, $size, $depth, $blocks>,
+            unsettled: $unsettled,
         }),*];
     };
 }
 
 matrix_operations! {
     /// Operations that are the same on all generations.
-    SHARED:
+    SHARED, unsettled None;
     "v_mfma_f32_32x32x1f32"       Single,      32  1  2
     "v_mfma_f32_16x16x1f32"       Single,      16  1  4
     "v_mfma_f32_4x4x1f32"         Single,       4  1 16
@@ -51,10 +55,11 @@ matrix_operations! {
 /// The operations on half precision and bfloat16, by the arithmetic of either: half precision,
 /// bfloat16 of gfx90a on, bfloat16 of gfx908 on.
 macro_rules! short_operations {
-    ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty) => {
+    ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty,
+     unsettled $unsettled:expr) => {
         matrix_operations! {
             $(#[$documentation])*
-            $table:
+            $table, unsettled $unsettled;
             "v_mfma_f32_32x32x4f16"       $half,   32  4  2
             "v_mfma_f32_16x16x4f16"       $half,   16  4  4
             "v_mfma_f32_4x4x4f16"         $half,    4  4 16
@@ -76,27 +81,33 @@ macro_rules! short_operations {
 
 short_operations! {
     /// gfx908, CDNA 1.
-    CDNA1: Pairwise<Half, 4, false>, Pairwise<Brain, 4, false>, Pairwise<Brain, 2, false>
+    CDNA1: Pairwise<Half, 4, false>, Pairwise<Brain, 4, false>, Pairwise<Brain, 2, false>,
+    unsettled None
 }
 short_operations! {
     /// gfx90a, CDNA 2.
-    CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>
+    CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>,
+    unsettled None
 }
 short_operations! {
     /// gfx940 and gfx942, CDNA 3, which lacks the last.
-    CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>
+    CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled None
+}
+short_operations! {
+    /// gfx950, CDNA 4, of which no measurement is published.
+    CDNA4: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled tables::DENSE
 }
 
-/// The operations of a generation.
-pub(super) fn operations(
-    generation: Generation,
-) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    let short = match generation {
-        Generation::Gfx940 => CDNA3,
-        Generation::Gfx90a => CDNA2,
-        _ => CDNA1,
+/// The operations of a machine.
+pub(super) fn operations(machine: Machine) -> impl Iterator<Item = &'static WholeWaveOperation> {
+    let (short, wide) = match (machine.generation, machine.float8) {
+        (Generation::Gfx940, Float8::Fnuz) => (CDNA3, true),
+        (Generation::Gfx940, Float8::Ocp) => (CDNA4, true),
+        (Generation::Gfx90a, _) => (CDNA2, false),
+        _ => (CDNA1, false),
     };
-    SHARED.iter().chain(short)
+    let wide = wide.then(|| tables::operations(machine.float8));
+    SHARED.iter().chain(short).chain(wide.into_iter().flatten())
 }
 
 /// The most elements of A or B that a lane holds.
@@ -253,6 +264,18 @@ fn sum_rows<E: Element>(wave: &Wave, op: &Op, index: usize) -> [Row; 2] {
     [word(0), if E::SUM_WORDS == 2 { word(1) } else { Row::ZERO }]
 }
 
+/// The word of C that holds the `index`-th element of each lane, where a sum is a word; the word of D
+/// where the operation names no other register for it.
+fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
+    if op.inst.operation.is(Family::SparseMfma) {
+        return *wave.row(op.destination.plus(index as u16));
+    }
+    match op.sources[2].row() {
+        Some(first) => *wave.row(first.plus(index as u16)),
+        None => row(wave, op.sources[2].words[0]),
+    }
+}
+
 /// A word of a source in all lanes.
 #[inline(always)]
 fn row(wave: &Wave, word: Word) -> Row {
@@ -271,15 +294,18 @@ fn joined(rows: &[Row; 2], lane: usize) -> u64 {
 /// The lanes of B as `blgp` rearranges them (ISA manual, "BLGP").
 #[inline(always)]
 fn permuted<T: Copy>(elements: &Elements<T>, pattern: u8) -> Elements<T> {
-    std::array::from_fn(|lane| {
-        elements[match pattern & 7 {
-            0 => lane,
-            1 => lane % 32,
-            2 => lane % 32 + 32,
-            3 => (lane + 16) % LANES,
-            pattern => lane % 16 + 16 * usize::from(pattern - 4),
-        }]
-    })
+    std::array::from_fn(|lane| elements[permuted_lane(pattern, lane)])
+}
+
+#[inline(always)]
+fn permuted_lane(pattern: u8, lane: usize) -> usize {
+    match pattern & 7 {
+        0 => lane,
+        1 => lane % 32,
+        2 => lane % 32 + 32,
+        3 => (lane + 16) % LANES,
+        pattern => lane % 16 + 16 * usize::from(pattern - 4),
+    }
 }
 
 /// Where elements of C and D lie. Rows of a matrix go down the registers of a lane a few at a

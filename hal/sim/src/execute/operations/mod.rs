@@ -15,6 +15,7 @@ mod cube;
 mod division;
 mod dot;
 mod double;
+mod extremes;
 mod half_precision;
 mod integer;
 mod matrix;
@@ -22,15 +23,22 @@ mod media;
 mod mixed;
 mod packed;
 mod saturating;
+mod scaled;
 mod short;
 mod single;
+mod small_float;
 mod transcendental;
+mod wave_matrix;
 mod wide;
+mod wide_float;
+
+pub use choice::{maximum_number, minimum_number};
 
 use crate::execute::lane::{Kind, Numerics};
 use crate::execute::vector::VectorOperation;
 use crate::instruction::ScalarFunction;
-use flipwave_isa::Generation;
+use crate::wave::Machine;
+use flipwave_isa::{Float8, Generation};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -44,7 +52,7 @@ macro_rules! operations {
         $(#[$documentation:meta])*
         $table:ident {
             denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $of:ident
-            $(, accuracy: $accuracy:expr)?
+            $(, accuracy: $accuracy:expr)? $(, unsettled: $unsettled:expr)?
         }
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
     ) => {
@@ -56,6 +64,10 @@ macro_rules! operations {
                 nans: $crate::execute::lane::Nans::$nans,
                 accuracy: {
                     const STATED: &[$crate::execute::lane::Accuracy] = &[$($accuracy)?];
+                    STATED.first().copied()
+                },
+                unsettled: {
+                    const STATED: &[&str] = &[$($unsettled)?];
                     STATED.first().copied()
                 },
             };
@@ -107,10 +119,18 @@ pub static TABLES: &[&[VectorOperation]] = &[
     division::TRIGONOMETRY,
     dot::INTEGER,
     dot::FLOAT,
+    dot::NEWER,
+    dot::MIXED_BYTES,
+    dot::MIXED_NIBBLES,
+    dot::BRAIN,
     double::ARITHMETIC,
     double::EXACT,
     double::CHOICE,
     double::PARTS,
+    extremes::SINGLE,
+    extremes::DOUBLE,
+    extremes::HALF,
+    extremes::PACKED,
     half_precision::ARITHMETIC,
     half_precision::EXACT,
     half_precision::UNFUSED,
@@ -125,12 +145,27 @@ pub static TABLES: &[&[VectorOperation]] = &[
     packed::SINGLE,
     packed::MOVES,
     saturating::TABLE,
+    scaled::NARROWING,
+    scaled::NARROWING_BRAIN,
+    scaled::STOCHASTIC,
+    scaled::STOCHASTIC_BRAIN,
+    scaled::WIDENING,
+    scaled::TO_HALVES,
     short::TABLE,
     single::ARITHMETIC,
     single::EXACT,
     single::UNFUSED,
     single::CHOICE,
     single::PARTS,
+    small_float::FROM_FP8,
+    small_float::FROM_BF8,
+    small_float::FROM_FP8_FNUZ,
+    small_float::FROM_BF8_FNUZ,
+    small_float::PAIRS,
+    small_float::SETTLED_PAIRS,
+    small_float::HALVES,
+    small_float::STOCHASTIC,
+    small_float::FROM_BRAIN,
     transcendental::ROOTS,
     transcendental::SINGLE,
     transcendental::TURNS,
@@ -148,6 +183,18 @@ pub fn find(name: &str) -> Option<&'static VectorOperation> {
     BY_NAME.get(name).copied()
 }
 
+/// The same, as a machine has it. Rows of what other machines do otherwise have a word after the name.
+pub fn find_for(name: &str, machine: Machine) -> Option<&'static VectorOperation> {
+    let word = if machine.float8 == Float8::Fnuz {
+        "fnuz"
+    } else if machine.generation >= Generation::Gfx11 {
+        "gfx11"
+    } else {
+        return find(name);
+    };
+    find(&format!("{name} {word}")).or_else(|| find(name))
+}
+
 /// What holds of the arithmetic of a vector operation; `None` if there is no such operation, or
 /// if it works on the wave as a whole. `operation` is its canonical name.
 pub fn numerics(operation: &str) -> Option<Numerics> {
@@ -162,15 +209,29 @@ pub struct WholeWaveOperation {
     pub sources: &'static [Kind],
     /// What executes it.
     pub function: ScalarFunction,
+    /// What of it no source settles, and what is done here; `None` if all is known.
+    pub unsettled: Option<&'static str>,
 }
 
-/// The whole-wave operation of a canonical name, as a generation has it.
-pub fn find_whole(name: &str, generation: Generation) -> Option<&'static WholeWaveOperation> {
-    whole_wave_operations(generation).find(|operation| operation.name == name)
+impl WholeWaveOperation {
+    /// One of which all is known.
+    const fn new(
+        name: &'static str,
+        sources: &'static [Kind],
+        function: ScalarFunction,
+    ) -> WholeWaveOperation {
+        WholeWaveOperation { name, sources, function, unsettled: None }
+    }
+}
+
+/// The whole-wave operation of a canonical name, as a machine has it.
+pub fn find_whole(name: &str, machine: Machine) -> Option<&'static WholeWaveOperation> {
+    whole_wave_operations(machine).find(|operation| operation.name == name)
 }
 
 pub fn whole_wave_operations(
-    generation: Generation,
+    machine: Machine,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    cross_lane::TABLE.iter().chain(matrix::operations(generation))
+    let matrices = matrix::operations(machine).chain(wave_matrix::TABLE);
+    cross_lane::TABLE.iter().chain(wide_float::operations()).chain(matrices)
 }

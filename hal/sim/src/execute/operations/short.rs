@@ -32,6 +32,15 @@ operations! {
     "v_cvt_u32_u16" (a: u16) -> u32 { a.into() }
     "v_cvt_i32_i16" (a: i16) -> i32 { a.into() }
 
+    "v_ashr_pk_i8_i32" (a: i32, b: i32, by: u32) -> LowHalf<u16> {
+        let byte = |word: i32| (word >> (by & 31)).clamp(-128, 127) as u8;
+        LowHalf(u16::from_le_bytes([byte(a), byte(b)]))
+    }
+    "v_ashr_pk_u8_i32" (a: i32, b: i32, by: u32) -> LowHalf<u16> {
+        let byte = |word: i32| (word >> (by & 31)).clamp(0, 255) as u8;
+        LowHalf(u16::from_le_bytes([byte(a), byte(b)]))
+    }
+
     "v_lshlrev_b16" (by: u16, a: u16) -> u16 { a << (by & 15) }
     "v_lshrrev_b16" (by: u16, a: u16) -> u16 { a >> (by & 15) }
     "v_ashrrev_i16" (by: u16, a: i16) -> i16 { a >> (by & 15) }

@@ -24,6 +24,12 @@ fn multiply_legacy(round: impl Rounder, a: f32, b: f32) -> f32 {
     if a == 0.0 || b == 0.0 { 0.0 } else { round.product(a, b) }
 }
 
+/// The same, and a sum, rounded once (RDNA 3 ISA, `V_FMA_DX9_ZERO_F32`).
+#[inline(always)]
+fn fused_legacy(round: impl Rounder, a: f32, b: f32, c: f32) -> f32 {
+    if a == 0.0 || b == 0.0 { c } else { round.fused(a, b, c) }
+}
+
 /// What lies above the floor, rounded, but not to one (ISA manual, `V_FRACT_F32`: "Obey round
 /// mode, result clamped").
 #[inline(always)]
@@ -44,6 +50,17 @@ operations! {
     "v_subrev_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(b, -a) }
     "v_mul_f32" (a: f32, b: f32; context) -> f32 { context.round.product(a, b) }
     "v_mul_legacy_f32" (a: f32, b: f32; context) -> f32 { multiply_legacy(context.round, a, b) }
+    "v_fma_legacy_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        fused_legacy(context.round, a, b, c)
+    }
+    "v_fmac_legacy_f32" (a: f32, b: f32, sum: f32; context) -> f32 {
+        fused_legacy(context.round, a, b, sum)
+    }
+    // The product of specular lighting.
+    "v_mullit_f32" (a: f32, b: f32, c: f32; context) -> f32 {
+        let is_dark = b <= f32::MIN || b.is_nan() || c <= 0.0 || c.is_nan();
+        if is_dark { f32::MIN } else { context.round.product(a, b) }
+    }
     "v_fma_f32" (a: f32, b: f32, c: f32; context) -> f32 { context.round.fused(a, b, c) }
     "v_fmac_f32" (a: f32, b: f32, sum: f32; context) -> f32 { context.round.fused(a, b, sum) }
     "v_fmaak_f32" (a: f32, b: f32, literal: f32; context) -> f32 {

@@ -198,8 +198,9 @@ fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
         };
         let for_low = if how.low_from_high { high } else { low };
         let for_high = if how.high_from_low { low } else { high };
-        let for_low = for_low ^ if how.negate_low { sign } else { 0 };
-        let for_high = for_high ^ if how.negate_high { sign } else { 0 };
+        let magnitude = |bits: u32| if how.absolute { bits & !sign } else { bits };
+        let for_low = magnitude(for_low) ^ if how.negate_low { sign } else { 0 };
+        let for_high = magnitude(for_high) ^ if how.negate_high { sign } else { 0 };
         if kind == Kind::PackedWords {
             rows[0].0[lane] = for_low;
             rows[1].0[lane] = for_high;

@@ -43,6 +43,14 @@ impl Addresses {
         }
     }
 
+    /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
+    pub fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+        let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
+        let base = (low | high << 32).wrapping_add(op.immediate as u64);
+        let low = Row(std::array::from_fn(|lane| 4 * lane as u32));
+        Addresses { low, high: Row::ZERO, base, lanes }
+    }
+
     /// A lane's address.
     #[inline(always)]
     pub fn at(&self, lane: usize) -> u64 {
@@ -74,9 +82,12 @@ impl Addresses {
     }
 }
 
-/// Where a lane's dword lies in LDS for moves between memory and LDS: M0[15:0] and the
-/// instruction's offset, then four bytes per lane (ISA manual, "Memory buffer load to LDS").
-pub fn lds_place(wave: &Wave, op: &Op, lane: Lane) -> u32 {
-    let base = wave.scalar(ScalarIndex::M0) & 0xffff;
-    base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * 4)
+/// Where a lane's element lies in LDS for moves between memory and LDS: M0 and the instruction's
+/// offset, then four bytes per lane, or 16 where the element is longer (ISA manuals, "Memory buffer
+/// load to LDS"). Of M0 as many bits count as an address in LDS needs: 16, which is what manuals
+/// say, but for gfx950, whose LDS is longer.
+pub fn lds_place(wave: &Wave, op: &Op, lane: Lane, bytes: usize) -> u32 {
+    let base = wave.scalar(ScalarIndex::M0) & (wave.machine.lds_bytes.next_power_of_two() - 1);
+    let apart = if bytes > 4 { 16 } else { 4 };
+    base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * apart)
 }

@@ -18,7 +18,7 @@ use crate::wave::{LANES, Wave};
 use addresses::address_word;
 use flat::{flat, scratch};
 use flipwave_device::FaultCause;
-use flipwave_isa::{Generation, LaneMask};
+use flipwave_isa::LaneMask;
 use scattered::buffered;
 use transfer::transfer;
 
@@ -50,6 +50,10 @@ fn execute_access(
             let addresses = Addresses::of(wave, op, exec);
             transfer(wave, op, access.transfer, &addresses, memory, lds)
         }
+        Space::GlobalByThread => {
+            let addresses = Addresses::by_thread(wave, op, exec);
+            transfer(wave, op, access.transfer, &addresses, memory, lds)
+        }
         Space::Scratch => {
             let mut offsets = [0u32; LANES];
             let base = match op.sources[2].words[0] {
@@ -65,12 +69,6 @@ fn execute_access(
         Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
         Space::Buffer { offset, index } => {
             let buffer = Buffer::read(wave, op, index);
-            if wave.machine.generation >= Generation::Gfx10 && !buffer.adds_thread() {
-                return Err(FaultCause::Unimplemented {
-                    instruction: op.inst.text.as_str().into(),
-                    reason: "buffer resources other than that of private memory".into(),
-                });
-            }
             let mut offsets = [0u32; LANES];
             let mut indices = [0u32; LANES];
             for lane in 0..LANES {

@@ -6,10 +6,10 @@ use super::data::{atomic_operands, data_row, write_lane};
 use crate::execute::buffer::Buffer;
 use crate::execute::format::Format;
 use crate::execute::{format, lds};
-use crate::instruction::Op;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer};
+use crate::instruction::{Element, Op};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
-use crate::wave::{LANES, Wave};
+use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
@@ -77,6 +77,21 @@ pub fn scattered(
                     write_lane(wave, op, lane, old, atomic.bytes);
                 }
             }
+            Transfer::LoadBlock => {
+                for register in block(wave) {
+                    let at = |lane, byte| place(lane, 4 * u32::from(register) + byte);
+                    let bytes = gather(memory, 4, lane, &at)?;
+                    wave.row_mut(op.destination.plus(register)).0[index] = word_of(&bytes, 0);
+                }
+            }
+            Transfer::StoreBlock => {
+                for register in block(wave) {
+                    let at = |lane, byte| place(lane, 4 * u32::from(register) + byte);
+                    let row = data_row(op, register.into());
+                    let word = row.map_or(0, |row| wave.row(row).0[index]);
+                    scatter(memory, &word.to_le_bytes(), lane, &at)?;
+                }
+            }
             Transfer::LoadFormat(formatted) => {
                 let (format, channels) = formatted.resolve(buffer);
                 let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
@@ -108,22 +123,34 @@ pub fn scattered(
             }
             Transfer::LoadToLds(element) => {
                 let bytes = gather(memory, element.bytes(), lane, &place)?;
-                let word = element.extend(word_of(&bytes, 0), 0);
-                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+                let to = lds_place(wave, op, lane, element.bytes());
+                if let Element::Words(words) = element {
+                    lds::write(lds, to, &bytes[..usize::from(words) * 4]);
+                } else {
+                    let word = element.extend(word_of(&bytes, 0), 0);
+                    lds::write(lds, to, &word.to_le_bytes());
+                }
             }
             Transfer::LoadFormatToLds(formatted) => {
                 let (format, channels) = formatted.resolve(buffer);
                 let bytes = gather(memory, format.map_or(0, Format::bytes), lane, &place)?;
                 let word = format.map_or(0, |format| format.word(bytes, channels[0]));
-                lds::write(lds, lds_place(wave, op, lane), &word.to_le_bytes());
+                lds::write(lds, lds_place(wave, op, lane, 4), &word.to_le_bytes());
             }
             Transfer::StoreFromLds(element) => {
-                let bytes = lds::read(lds, lds_place(wave, op, lane), element.bytes());
+                let from = lds_place(wave, op, lane, element.bytes());
+                let bytes = lds::read(lds, from, element.bytes());
                 scatter(memory, &bytes[..element.bytes()], lane, &place)?;
             }
         }
     }
     Ok(())
+}
+
+/// The registers of a block that take part (RDNA 4 ISA, "GLOBAL_LOAD_BLOCK").
+fn block(wave: &Wave) -> impl Iterator<Item = u16> + use<> {
+    let mask = wave.scalar(ScalarIndex::M0);
+    (0..32).filter(move |register| mask >> register & 1 != 0)
 }
 
 fn word_of(bytes: &[u8; 16], word: u8) -> u32 {
@@ -170,6 +197,7 @@ impl Transfer {
             | Transfer::Store(element)
             | Transfer::LoadToLds(element)
             | Transfer::StoreFromLds(element) => element.bytes().min(4),
+            Transfer::LoadBlock | Transfer::StoreBlock => 4,
             Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
             Transfer::LoadFormat(formatted)
             | Transfer::StoreFormat(formatted)

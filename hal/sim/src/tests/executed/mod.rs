@@ -2,6 +2,7 @@
 
 mod atomics;
 mod buffers;
+mod cdna;
 mod control;
 mod lds;
 mod scalar_memory;

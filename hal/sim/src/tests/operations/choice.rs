@@ -29,6 +29,95 @@ fn extreme(format: Format, mode: Mode, a: u64, b: u64, greater: bool) -> u64 {
     }
 }
 
+/// As gfx12 has it: a NaN loses against a number, and a number against a NaN.
+fn newer(format: Format, nan_wins: bool, a: u64, b: u64, greater: bool) -> u64 {
+    let signalling = [a, b].into_iter().find(|bits| is_signalling(format, *bits));
+    match (format.is_nan(a), format.is_nan(b)) {
+        (false, false) if (place(format, a) > place(format, b)) == greater => a,
+        (false, false) => b,
+        (first, _) if nan_wins => {
+            signalling.unwrap_or(if first { a } else { b }) | format.quiet_bit()
+        }
+        (true, true) => a | format.quiet_bit(),
+        (true, false) => b,
+        (false, true) => a,
+    }
+}
+
+#[test]
+pub fn extremes_of_gfx12() {
+    for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
+        for mode in MODES {
+            let check = |name: String, reference: &dyn Fn([u64; 3]) -> u64| {
+                let [flush_sources, flush_results] = flushes(format, mode);
+                check(&name, mode, &samples(operation(&name), 1000), |s| {
+                    let sources = [s[0], s[1], s[2]];
+                    let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
+                    flushed_if(flush_results, format, reference(sources))
+                });
+            };
+            let number = |a, b, greater| newer(format, false, a, b, greater);
+            let wins = |a, b, greater| newer(format, true, a, b, greater);
+            for (name, long, greater) in [("min", "minimum", false), ("max", "maximum", true)] {
+                check(format!("v_{name}_num_{suffix}"), &|[a, b, _]| number(a, b, greater));
+                check(format!("v_{long}_{suffix}"), &|[a, b, _]| wins(a, b, greater));
+                if format != DOUBLE {
+                    check(format!("v_{name}3_num_{suffix}"), &|[a, b, c]| {
+                        number(number(a, b, greater), c, greater)
+                    });
+                    check(format!("v_{long}3_{suffix}"), &|[a, b, c]| {
+                        wins(wins(a, b, greater), c, greater)
+                    });
+                }
+            }
+            if format == DOUBLE {
+                continue;
+            }
+            for (name, long, first) in
+                [("minmax", "minimummaximum", false), ("maxmin", "maximumminimum", true)]
+            {
+                check(format!("v_{name}_num_{suffix}"), &|[a, b, c]| {
+                    number(number(a, b, first), c, !first)
+                });
+                check(format!("v_{long}_{suffix}"), &|[a, b, c]| {
+                    wins(wins(a, b, first), c, !first)
+                });
+            }
+            check(format!("v_med3_num_{suffix}"), &|numbers| {
+                if numbers.iter().any(|bits| format.is_nan(*bits)) {
+                    return number(number(numbers[0], numbers[1], false), numbers[2], false);
+                }
+                median(format, Mode(0), numbers)
+            });
+            if format == HALF {
+                for (name, nan_wins, greater) in [
+                    ("v_pk_min_num_f16", false, false),
+                    ("v_pk_max_num_f16", false, true),
+                    ("v_pk_minimum_f16", true, false),
+                    ("v_pk_maximum_f16", true, true),
+                    ("v_pk_minimum3_f16", true, false),
+                    ("v_pk_maximum3_f16", true, true),
+                ] {
+                    let [flush_sources, flush_results] = flushes(HALF, mode);
+                    super::check(name, mode, &samples(operation(name), 500), |s| {
+                        [0, 16].into_iter().fold(0, |all, shift| {
+                            let [a, b, c] = [s[0], s[1], s[2]].map(|bits| {
+                                flushed_if(flush_sources, HALF, bits >> shift & 0xffff)
+                            });
+                            let of_two = newer(HALF, nan_wins, a, b, greater);
+                            let result = match name.contains('3') {
+                                true => newer(HALF, nan_wins, of_two, c, greater),
+                                false => of_two,
+                            };
+                            all | flushed_if(flush_results, HALF, result) << shift
+                        })
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// The one between the others. Of zeros, which are equal, the first one counts as the greatest.
 fn median(format: Format, mode: Mode, numbers: [u64; 3]) -> u64 {
     if numbers.iter().any(|bits| format.is_nan(*bits)) {
@@ -61,10 +150,10 @@ pub fn minimum_maximum_and_median() {
                     check(format!("v_{name}3_{suffix}"), &|[a, b, c]| of(of(a, b), c));
                 }
             }
-            if format == SINGLE {
+            if format != DOUBLE {
                 let of = |a, b, greater| extreme(format, mode, a, b, greater);
-                check("v_maxmin_f32".into(), &|[a, b, c]| of(of(a, b, true), c, false));
-                check("v_minmax_f32".into(), &|[a, b, c]| of(of(a, b, false), c, true));
+                check(format!("v_maxmin_{suffix}"), &|[a, b, c]| of(of(a, b, true), c, false));
+                check(format!("v_minmax_{suffix}"), &|[a, b, c]| of(of(a, b, false), c, true));
             }
             if format != DOUBLE {
                 check(format!("v_med3_{suffix}"), &|numbers| median(format, mode, numbers));

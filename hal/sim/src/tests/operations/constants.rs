@@ -331,7 +331,7 @@ fn right(_: &Inst, constant: ConstantType) -> ConstantType {
 #[test]
 fn constants_are_what_their_operand_types_say() {
     let results = std::thread::scope(|scope| {
-        let runs = crate::device::PROCESSORS
+        let runs = super::coverage::DIFFERENT
             .map(|processor| (processor, scope.spawn(move || compare(processor, right, None))));
         runs.map(|(processor, run)| (processor, run.join().expect("no panic")))
     });

@@ -3,7 +3,7 @@
 
 use super::{
     choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
-    packed, transcendental,
+    packed, rdna, small_float, tables, transcendental,
 };
 use crate::tests::scalar;
 use crate::wave::Mode;
@@ -101,9 +101,39 @@ const CONTROLS: &[Control] = &[
     ("dot", packed::dot_products_of_halves, Wrong::Operation("v_dot2_f32_f16", "v_dot2_i32_i16")),
     ("convert", convert::to_integers, Wrong::Operation("v_cvt_i32_f32", "v_cvt_flr_i32_f32")),
     ("convert to numbers", convert::from_integers, Wrong::Mode(0b11)),
+    (
+        "small formats",
+        small_float::bytes_are_the_nearest_numbers,
+        Wrong::Operation("v_cvt_pk_fp8_f32", "v_cvt_pk_fp8_f32 fnuz"),
+    ),
+    (
+        "stochastic rounding",
+        small_float::bytes_are_what_random_bits_choose,
+        Wrong::Operation("v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f32"),
+    ),
+    (
+        "small-format overflow",
+        small_float::bytes_are_the_nearest_numbers,
+        Wrong::Mode(Mode::FP16_OVERFLOW),
+    ),
+    (
+        "scaled conversions",
+        small_float::scaled::what_is_made_greater_is_multiplied,
+        Wrong::Operation("v_cvt_scalef32_pk_f32_fp8", "v_cvt_scalef32_pk_f32_bf8"),
+    ),
     ("compare", compare::numbers, Wrong::Operation("v_cmp_lt_f32", "v_cmp_nge_f32")),
     ("class", compare::classes, Wrong::Operation("v_cmp_class_f16", "v_cmp_lt_f16")),
     ("choice", choice::minimum_maximum_and_median, Wrong::Operation("v_med3_f32", "v_max3_f32")),
+    (
+        "extremes of gfx12",
+        choice::extremes_of_gfx12,
+        Wrong::Operation("v_minimum_f32", "v_min_num_f32"),
+    ),
+    (
+        "mixed signs",
+        rdna::dot_products_of_mixed_signs,
+        Wrong::Operation("v_dot4_i32_iu8 1", "v_dot4_i32_iu8 2"),
+    ),
     ("IEEE rules", choice::minimum_maximum_and_median, Wrong::Mode(1 << 9)),
     ("division", division::scaling_back, Wrong::Operation("v_div_fmas_f32", "v_fma_f32")),
     (
@@ -223,6 +253,24 @@ const COMPARISONS: &[fn()] = &[
     packed::pairs_of_singles,
     packed::mixed_precision,
     packed::dot_products_of_halves,
+    choice::extremes_of_gfx12,
+    rdna::dot_products_of_mixed_signs,
+    rdna::pairs_of_integers_from_numbers,
+    rdna::newer_dot_products,
+    packed::dot_products_of_brains,
+    tables::tables_of_three_bits,
+    small_float::every_byte_is_the_number_of_the_table,
+    small_float::bytes_are_the_nearest_numbers,
+    small_float::bytes_are_what_random_bits_choose,
+    small_float::bfloat16_and_half_precision,
+    small_float::pairs_of_halves_round_as_single_ones,
+    small_float::scaled::what_is_made_smaller_is_divided,
+    small_float::scaled::random_bits_choose_after_the_division,
+    small_float::scaled::what_is_made_greater_is_multiplied,
+    small_float::scaled::numbers_of_six_bits,
+    cross_lane::exchanging_rows_of_lanes,
+    matrix::wide::products_of_small_integers,
+    matrix::wide::formats_that_are_modifiers,
     transcendental::single_precision,
     transcendental::half_precision,
     transcendental::double_precision,
@@ -230,11 +278,19 @@ const COMPARISONS: &[fn()] = &[
 
 /// Operations that move state rather than compute, which other tests show.
 const ELSEWHERE: &[&str] = &[
+    // Nothing by itself.
+    "v_mfma_ld_scale_b32",
     "v_permlane16_b32",
     "v_permlanex16_b32",
     "v_movrels_b32",
     "v_movreld_b32",
     "v_movrelsd_b32",
+    "v_movrelsd_2_b32",
+    "v_swaprel_b32",
+    "v_permlane64_b32",
+    "v_permlane16_var_b32",
+    "v_permlanex16_var_b32",
+    "s_movrelsd_2_b32",
     "s_getreg_b32",
     "s_set_gpr_idx_on",
     "s_set_gpr_idx_off",
@@ -253,13 +309,17 @@ fn every_row_is_compared() {
     let compared = RECORDED.take().unwrap_or_default();
     let lane_by_lane =
         crate::execute::operations::TABLES.iter().copied().flatten().map(|row| row.name);
-    let whole = crate::execute::operations::whole_wave_operations(flipwave_isa::Generation::Gfx90a)
+    let machines = ["gfx90a", "gfx942", "gfx950"].map(matrix::machine);
+    let whole = machines
+        .into_iter()
+        .flat_map(crate::execute::operations::whole_wave_operations)
         .map(|row| row.name);
     let scalar = crate::execute::scalar::names();
     let left_out: Vec<_> = lane_by_lane
         .chain(whole)
         .chain(scalar)
         .filter(|name| !ELSEWHERE.contains(name) && !compared.contains(*name))
+        .filter(|name| !name.starts_with("v_wmma_") && !name.starts_with("v_swmmac_"))
         .collect();
     assert!(left_out.is_empty(), "never compared: {left_out:?}");
 }

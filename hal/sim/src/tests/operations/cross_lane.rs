@@ -5,7 +5,7 @@ use crate::execute::operations::find_whole;
 use crate::instruction::{Op, Run, Source, Word};
 use crate::tests::bench::op;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
-use flipwave_isa::{Generation, LaneMask};
+use flipwave_isa::LaneMask;
 
 fn wave(exec: u64) -> Wave {
     let mut random = Random(5);
@@ -21,8 +21,7 @@ fn wave(exec: u64) -> Wave {
 
 fn execute(name: &str, wave: &mut Wave, prepare: impl Fn(&mut Op)) {
     let name = control::operation(name);
-    let operation =
-        find_whole(name, Generation::Gfx90a).unwrap_or_else(|| panic!("missing: {name}"));
+    let operation = find_whole(name, wave.machine).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
     prepare(&mut op);
     (operation.function)(wave, &op);
@@ -111,6 +110,55 @@ pub fn exchanging_halves_of_registers() {
             }
             let now = [1, 2].map(|index| wave.row(RowIndex(index)).0[lane]);
             assert_eq!(now, [one, other], "lane {lane}, {high:#b}");
+        }
+    }
+}
+
+/// A lane of the first register in an odd group, one of the second in an even group, change places.
+#[test]
+pub fn exchanging_rows_of_lanes() {
+    use flipwave_isa::{Dpp, DppControl};
+    for (name, group) in [("v_permlane16_swap_b32", 16), ("v_permlane32_swap_b32", 32)] {
+        for exec in [u64::MAX, 0x0123_4567_89ab_cdef] {
+            for (fetch_inactive, bound_control) in [(false, false), (true, false), (false, true)] {
+                let mut wave = wave(exec);
+                let (first, second) = (*wave.row(RowIndex(1)), *wave.row(RowIndex(2)));
+                execute(name, &mut wave, |op| {
+                    op.destination = RowIndex(1);
+                    op.sources[0].words = row(2);
+                    op.inst.modifiers.dpp = Some(Dpp {
+                        control: DppControl::QuadPerm([0, 1, 2, 3]),
+                        row_mask: 15,
+                        bank_mask: 15,
+                        bound_control,
+                        fetch_inactive,
+                    });
+                });
+                let active = |lane: usize| exec >> lane & 1 != 0;
+                let arrives = |lane: usize, from: usize, own: u32, other: u32| {
+                    if !active(lane) {
+                        own
+                    } else if active(from) || fetch_inactive {
+                        other
+                    } else if bound_control {
+                        0
+                    } else {
+                        own
+                    }
+                };
+                for lane in 0..LANES {
+                    let now = [1, 2].map(|index| wave.row(RowIndex(index)).0[lane]);
+                    let (one, other) = (first.0[lane], second.0[lane]);
+                    let wanted = if lane / group % 2 == 1 {
+                        let from = lane - group;
+                        [arrives(lane, from, one, second.0[from]), other]
+                    } else {
+                        let from = lane + group;
+                        [one, arrives(lane, from, other, first.0[from])]
+                    };
+                    assert_eq!(now, wanted, "{name}: lane {lane} of {exec:#x}");
+                }
+            }
         }
     }
 }

@@ -164,6 +164,34 @@ pub fn legacy_products_of_zero_are_zero() {
     in_every_mode("v_mul_legacy_f32", SINGLE, |s, rule| {
         if SINGLE.is_zero(s[0]) || SINGLE.is_zero(s[1]) { 0 } else { product(rule, s[0], s[1]) }
     });
+    for name in ["v_fma_legacy_f32", "v_fmac_legacy_f32"] {
+        in_every_mode(name, SINGLE, |s, rule| {
+            match [s[0], s[1]].map(|bits| SINGLE.is_zero(bits)) {
+                [false, false] => fused(rule, s[0], s[1], s[2]),
+                // A NaN comes out only if the third source is one; then the first NaN source does.
+                _ if SINGLE.is_nan(s[2]) => {
+                    let nan = s[..3].iter().find(|bits| SINGLE.is_nan(**bits));
+                    nan.copied().unwrap_or_default() | SINGLE.quiet_bit()
+                }
+                _ => s[2],
+            }
+        });
+    }
+    in_every_mode("v_mullit_f32", SINGLE, |s, rule| {
+        let value = |bits: u64| f32::from_bits(bits as u32);
+        let [b, c] = [value(s[1]), value(s[2])];
+        if b > f32::MIN && c > 0.0 {
+            let product = product(rule, s[0], s[1]);
+            // Which NaN comes out: the first source that is one.
+            let nan = s[..3].iter().find(|bits| SINGLE.is_nan(**bits));
+            return if SINGLE.is_nan(product) {
+                nan.map_or(product, |bits| bits | SINGLE.quiet_bit())
+            } else {
+                product
+            };
+        }
+        f32::MIN.to_bits().into()
+    });
     whatever_denormals("v_mad_legacy_f32", SINGLE, |s, rule| {
         let [a, b, c] = [s[0], s[1], s[2]].map(|bits| SINGLE.flush(bits));
         if SINGLE.is_zero(a) || SINGLE.is_zero(b) {

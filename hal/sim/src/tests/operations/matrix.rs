@@ -1,12 +1,14 @@
 //! Matrix operations against plain matrix products, through where AMD's tables say elements lie.
 
 mod generations;
+mod sums;
+pub mod wide;
 
 use super::{LANES, MODES, Random, control, levels};
 use crate::execute::operations::find_whole;
 use crate::instruction::{Op, Run, Source, Word};
 use crate::tests::bench::op;
-use crate::wave::{RowIndex, Wave};
+use crate::wave::{Machine, RowIndex, Wave};
 use flipwave_isa::{Generation, LaneMask};
 use half::f16;
 
@@ -53,6 +55,11 @@ const SHAPES: &[Shape] = &[
     ("v_mfma_f64_4x4x4f64", Elements::F64, 4, 4, 4),
 ];
 
+/// The machine of a processor.
+pub fn machine(processor: &str) -> Machine {
+    Machine::new(&processor.parse().expect("a target"), 64)
+}
+
 const A: u16 = 0;
 const B: u16 = 8;
 const C: u16 = 40;
@@ -89,8 +96,7 @@ fn output(shape: &Shape, block: usize, row: usize, column: usize) -> (usize, u16
 
 fn multiply(shape: &Shape, wave: &mut Wave, change: impl Fn(&mut Op)) {
     let name = control::operation(shape.0);
-    let operation =
-        find_whole(name, wave.machine.generation).unwrap_or_else(|| panic!("missing: {name}"));
+    let operation = find_whole(name, wave.machine).unwrap_or_else(|| panic!("missing: {name}"));
     let mut op = op(Run::Whole(operation.function));
     let rows = |first: u16| [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))];
     for (index, first) in [A, B, C].into_iter().enumerate() {

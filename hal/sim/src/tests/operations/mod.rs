@@ -15,6 +15,9 @@ mod integer;
 mod matrix;
 mod modifiers;
 mod packed;
+mod rdna;
+mod small_float;
+mod tables;
 mod transcendental;
 
 use crate::execute::lane::{Kind, ResultKind};

@@ -133,20 +133,9 @@ pub fn mixed_precision() {
 }
 
 /// To nearest even and without denormals in every mode.
-#[test]
-pub fn dot_products_of_halves() {
+fn dot_products(names: [&str; 2], widened: fn(u64) -> u64) {
     let rule = Rule::nearest(SINGLE);
-    let widened = |bits: u64| {
-        let sign = (bits & 0x8000) << 16;
-        if HALF.is_nan(bits) {
-            sign | 0x7fc0_0000 | (bits & 0x3ff) << 13
-        } else if HALF.is_infinite(bits) {
-            sign | 0x7f80_0000
-        } else {
-            rule.rounded(&[HALF.term(HALF.flush(bits))])
-        }
-    };
-    for name in ["v_dot2_f32_f16", "v_dot2c_f32_f16"] {
+    for name in names {
         for mode in MODES {
             check(name, mode, &samples(operation(name), 2000), |s| {
                 let [a0, b0, a1, b1] =
@@ -161,4 +150,23 @@ pub fn dot_products_of_halves() {
             });
         }
     }
+}
+
+#[test]
+pub fn dot_products_of_halves() {
+    dot_products(["v_dot2_f32_f16", "v_dot2c_f32_f16"], |bits| {
+        let sign = (bits & 0x8000) << 16;
+        if HALF.is_nan(bits) {
+            sign | 0x7fc0_0000 | (bits & 0x3ff) << 13
+        } else if HALF.is_infinite(bits) {
+            sign | 0x7f80_0000
+        } else {
+            Rule::nearest(SINGLE).rounded(&[HALF.term(HALF.flush(bits))])
+        }
+    });
+}
+
+#[test]
+pub fn dot_products_of_brains() {
+    dot_products(["v_dot2_f32_bf16", "v_dot2c_f32_bf16"], |bits| SINGLE.flush(bits << 16));
 }

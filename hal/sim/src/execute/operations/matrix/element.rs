@@ -9,6 +9,13 @@
 //! |---|---|---|---|
 //! | single and double precision | a chain of fused multiply-adds in the order of k, beginning with C; denormals kept | the same | the same |
 //! | half precision, bfloat16 | groups of four (two for the `bf16` operations without `_1k`): products pairwise, then the group's sum onto the sum so far, every sum rounded to single precision; denormals kept | the same, denormals flushed: sources read as plus zero, sums become zero | groups of eight, the sum so far with them, as fixed-point numbers aligned to the greatest exponent; denormals kept |
+//! | `xf32` | | | the same in groups of four, the last 13 bits of the mantissa cut off |
+//! | 8-bit floating point | | | the same in groups of 16, of which even and odd products are aligned apart |
+//!
+//! Of gfx950 (CDNA 4) and of sparse operations nothing is published. They round here as dense ones of
+//! gfx942 do, products being those of the elements that are there, and the tables of instructions say
+//! so. With scales, 32 products have the sum of the exponents of two scales added to theirs (CDNA 4
+//! ISA, "Rules for the F8F6F4 MFMA instructions").
 //!
 //! That MI200 flushes denormals of half precision and bfloat16, and that this is a speciality of
 //! MI200, AMD says too (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior specifics"). The
@@ -18,8 +25,10 @@
 //! whether MODE's rounding reaches single and double precision (the measurements were made to
 //! nearest even).
 
+use super::fused::{Factor, Rule, sum};
 use super::{LANES, Lanes, MOST_GROUP};
 use crate::execute::lane::binary16::to_f32;
+use crate::execute::lane::small_float::{SmallFloat, brain_to_single};
 use crate::execute::lane::{Kind, LaneValue, settle};
 use crate::execute::operations::single;
 use half::f16;
@@ -174,10 +183,8 @@ impl Element for Byte {
 
 /// A 16-bit format whose products are exact in single precision.
 pub(super) trait Short {
-    /// Bits of the mantissa.
-    const MANTISSA: u32;
-    /// The bias of the exponent.
-    const BIAS: i32;
+    /// The format.
+    const FORMAT: SmallFloat;
 
     /// The value of these bits.
     fn value(bits: u16) -> f32;
@@ -185,7 +192,7 @@ pub(super) trait Short {
     /// The exponent's field.
     #[inline(always)]
     fn field(bits: u16) -> u16 {
-        (bits & 0x7fff) >> Self::MANTISSA
+        (bits & 0x7fff) >> Self::FORMAT.mantissa
     }
 }
 
@@ -193,8 +200,7 @@ pub(super) trait Short {
 pub(super) struct Half;
 
 impl Short for Half {
-    const MANTISSA: u32 = 10;
-    const BIAS: i32 = 15;
+    const FORMAT: SmallFloat = SmallFloat::F16;
     #[inline(always)]
     fn value(bits: u16) -> f32 {
         to_f32(f16::from_bits(bits))
@@ -205,11 +211,10 @@ impl Short for Half {
 pub(super) struct Brain;
 
 impl Short for Brain {
-    const MANTISSA: u32 = 7;
-    const BIAS: i32 = 127;
+    const FORMAT: SmallFloat = SmallFloat::BF16;
     #[inline(always)]
     fn value(bits: u16) -> f32 {
-        f32::from_bits(u32::from(bits) << 16)
+        brain_to_single(bits)
     }
 }
 
@@ -250,7 +255,7 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
 pub(super) struct Fused<T>(PhantomData<T>);
 
 impl<T: Short> Element for Fused<T> {
-    type Value = u16;
+    type Value = Factor;
     type Sum = f32;
     const SOURCE: Kind = Kind::Wide;
     const SUM: Kind = Kind::F32;
@@ -260,101 +265,28 @@ impl<T: Short> Element for Fused<T> {
     const GROUP: usize = 8;
 
     #[inline(always)]
-    fn value(bits: u64) -> u16 {
-        bits as u16
+    fn value(bits: u64) -> Factor {
+        Factor::of(T::FORMAT, bits as u32 & 0xffff)
     }
     #[inline(always)]
     fn initial(bits: u64) -> f32 {
         f32::from_bits(bits as u32)
     }
     #[inline(always)]
-    fn add(a: &[u16], b: &[u16], sum: f32) -> f32 {
-        let products = a.iter().zip(b).map(|(a, b)| (*a, *b));
-        fused_sum::<T>(products, sum)
+    fn add(a: &[Factor], b: &[Factor], before: f32) -> f32 {
+        sum(Rule::Together, a.iter().copied().zip(b.iter().copied()), 0, before)
     }
     #[inline(always)]
-    fn add_all(a: &[Lanes<u16>], b: &[Lanes<u16>], sums: &mut Lanes<f32>) {
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            *sum = fused_sum::<T>(a.iter().zip(b).map(|(a, b)| (a[lane], b[lane])), *sum);
+    fn add_all(a: &[Lanes<Factor>], b: &[Lanes<Factor>], sums: &mut Lanes<f32>) {
+        for (lane, before) in sums.iter_mut().enumerate() {
+            let factors = a.iter().zip(b).map(|(a, b)| (a[lane], b[lane]));
+            *before = sum(Rule::Together, factors, 0, *before);
         }
     }
     #[inline(always)]
     fn bits(sum: f32) -> u64 {
         sum.to_bits().into()
     }
-}
-
-/// The significand with its sign, in units of the last place, and the exponent of its first place.
-/// Denormals keep theirs. Zeros have the least exponent of single precision.
-#[inline(always)]
-fn parts<T: Short>(bits: u16) -> (i64, i32) {
-    let field = i32::from(T::field(bits));
-    let fraction = i64::from(bits & ((1 << T::MANTISSA) - 1));
-    let significand = if field == 0 { fraction } else { fraction | 1 << T::MANTISSA };
-    let exponent = if significand == 0 { ZERO_EXPONENT } else { field.max(1) - T::BIAS };
-    (if bits >> 15 != 0 { -significand } else { significand }, exponent)
-}
-
-/// The exponent of zeros and of single precision's denormals.
-const ZERO_EXPONENT: i32 = -126;
-
-/// The bits after the point that products and sum are cut to, relative to the greatest exponent:
-/// products to 24 towards zero, their sum to 31 and the sum so far to 24, both downwards. The
-/// result is rounded to nearest even.
-#[inline(always)]
-fn fused_sum<T: Short>(products: impl Iterator<Item = (u16, u16)> + Clone, before: f32) -> f32 {
-    // Infinities, NaNs, and products that single precision does not hold.
-    let value = |(a, b): (u16, u16)| T::value(a) * T::value(b);
-    if !before.is_finite() || products.clone().any(|product| !value(product).is_finite()) {
-        return special::<T>(products, before);
-    }
-    let parts = products.map(|(a, b)| {
-        let ((a, a_exponent), (b, b_exponent)) = (parts::<T>(a), parts::<T>(b));
-        (a * b, a_exponent + b_exponent)
-    });
-    let greatest = parts.clone().map(|(_, exponent)| exponent).max().unwrap_or(2 * ZERO_EXPONENT);
-    let sum: i64 = parts
-        .map(|(significand, exponent)| {
-            // Division cuts towards zero.
-            let scaled = significand << (24 - 2 * T::MANTISSA);
-            let distance = (greatest - exponent) as u32;
-            if distance < 40 { scaled / (1 << distance) } else { 0 }
-        })
-        .sum();
-    let bits = before.to_bits();
-    let field = (bits >> 23 & 0xff) as i32;
-    let magnitude = i64::from(bits & 0x7f_ffff | if field == 0 { 0 } else { 1 << 23 });
-    let significand = if before.is_sign_negative() { -magnitude } else { magnitude };
-    let exponent = field.max(1) - 127;
-    let top = greatest.max(exponent);
-    // Shifts cut downwards.
-    let down = |value: i64, distance: i32| value >> distance.min(63);
-    let sum = down(sum << 7, top - greatest) + (down(significand << 1, top - exponent) << 7);
-    // Exact: the sum has fewer than 53 bits, and double precision has the exponents.
-    (sum as f64 * power(top - 31)) as f32
-}
-
-/// A power of two in double precision, whose exponents are those of normal numbers.
-#[inline(always)]
-fn power(exponent: i32) -> f64 {
-    f64::from_bits(((1023 + exponent) as u64) << 52)
-}
-
-/// The sum where not all is finite. Finite products beyond single precision count as infinite,
-/// beside finite numbers.
-#[cold]
-#[inline(never)]
-fn special<T: Short>(products: impl Iterator<Item = (u16, u16)> + Clone, before: f32) -> f32 {
-    let values = products.map(|(a, b)| (T::value(a), T::value(b)));
-    let wide: f64 = values.clone().map(|(a, b)| f64::from(a) * f64::from(b)).sum();
-    let wide = wide + f64::from(before);
-    let sum = if wide.is_finite() {
-        values.clone().map(|(a, b)| a * b).filter(|product| !product.is_finite()).sum()
-    } else {
-        wide as f32
-    };
-    let sources = values.flat_map(|(a, b)| [a, b]).chain([before]);
-    settle(sum, sources.into_iter().find_map(LaneValue::quiet_nan))
 }
 
 /// The first source's NaN instead of any other.

@@ -1,0 +1,230 @@
+//! Floating-point formats of 16 bits and less: what their bits mean, and how numbers are rounded to
+//! them (CDNA 4 ISA, "Small Float Data Formats"; CDNA 3 ISA, "BF8 / FP8").
+
+use flipwave_isa::Float8;
+
+/// A format: a sign, an exponent and a mantissa.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmallFloat {
+    /// All bits.
+    pub bits: u32,
+    /// Bits of the mantissa without the hidden one.
+    pub mantissa: u32,
+    bias: i32,
+    specials: Specials,
+}
+
+/// Which bits are no numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Specials {
+    /// None: what is too great becomes the greatest number.
+    None,
+    /// NaNs and infinities as IEEE 754 has them.
+    Ieee,
+    /// A NaN in the place of the greatest number, no infinity.
+    LastIsNan,
+    /// A NaN in the place of minus zero, no infinity.
+    MinusZeroIsNan,
+}
+
+/// How a number is rounded to a format that lacks some of its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To nearest even.
+    Nearest,
+    /// The highest of these bits are added below the last place, and the rest is cut. The manual says
+    /// so much. Where the result is denormal, what lies below the last place of a normal one is cut
+    /// first; this was measured on gfx1201 (rocjitsu, `shared/conversion.h`) and is not known of
+    /// gfx942 and gfx950.
+    Stochastic(u32),
+}
+
+const fn format(bits: u32, mantissa: u32, bias: i32, specials: Specials) -> SmallFloat {
+    SmallFloat { bits, mantissa, bias, specials }
+}
+
+impl SmallFloat {
+    /// Half precision.
+    pub const F16: SmallFloat = format(16, 10, 15, Specials::Ieee);
+    /// Bfloat16.
+    pub const BF16: SmallFloat = format(16, 7, 127, Specials::Ieee);
+    /// E2M3.
+    pub const FP6: SmallFloat = format(6, 3, 1, Specials::None);
+    /// E3M2.
+    pub const BF6: SmallFloat = format(6, 2, 3, Specials::None);
+    /// E2M1.
+    pub const FP4: SmallFloat = format(4, 1, 1, Specials::None);
+
+    /// E4M3.
+    pub const fn fp8(kind: Float8) -> SmallFloat {
+        match kind {
+            Float8::Ocp => format(8, 3, 7, Specials::LastIsNan),
+            Float8::Fnuz => format(8, 3, 8, Specials::MinusZeroIsNan),
+        }
+    }
+
+    /// E5M2.
+    pub const fn bf8(kind: Float8) -> SmallFloat {
+        match kind {
+            Float8::Ocp => format(8, 2, 15, Specials::Ieee),
+            Float8::Fnuz => format(8, 2, 16, Specials::MinusZeroIsNan),
+        }
+    }
+
+    const fn sign(self) -> u32 {
+        1 << (self.bits - 1)
+    }
+
+    /// The bits of infinity, or those after the greatest number's.
+    const fn infinity(self) -> u32 {
+        match self.specials {
+            Specials::Ieee => (self.sign() - 1) >> self.mantissa << self.mantissa,
+            Specials::LastIsNan => self.sign() - 1,
+            Specials::None | Specials::MinusZeroIsNan => self.sign(),
+        }
+    }
+
+    /// The exponent of the least normal number.
+    pub const fn least_exponent(self) -> i32 {
+        1 - self.bias
+    }
+
+    /// The number of these bits, which single precision holds. A NaN keeps its sign and has the
+    /// highest mantissa bit alone set (gfx1201 gives 0xffc00000 for all; the manuals do not say),
+    /// but that of half precision and bfloat16 keeps its payload.
+    #[inline(always)]
+    pub fn decode(self, bits: u32) -> f32 {
+        let sign = (bits & self.sign()) << (32 - self.bits);
+        let magnitude = bits & (self.sign() - 1);
+        if self.is_nan(bits) {
+            let payload =
+                if self.bits == 16 { magnitude << (23 - self.mantissa) & 0x7f_ffff } else { 0 };
+            return f32::from_bits(sign | 0x7fc0_0000 | payload);
+        }
+        if self.specials == Specials::Ieee && magnitude == self.infinity() {
+            return f32::from_bits(sign | 0x7f80_0000);
+        }
+        let field = (magnitude >> self.mantissa) as i32;
+        let fraction = magnitude & ((1 << self.mantissa) - 1);
+        let digits = if field == 0 { fraction } else { fraction | 1 << self.mantissa };
+        let exponent = field.max(1) - self.bias - self.mantissa as i32;
+        let value = f64::from(digits) * power(exponent);
+        f32::from_bits((value as f32).to_bits() | sign)
+    }
+
+    /// Whether these bits are a NaN.
+    #[inline(always)]
+    pub fn is_nan(self, bits: u32) -> bool {
+        let magnitude = bits & (self.sign() - 1);
+        match self.specials {
+            Specials::None => false,
+            Specials::Ieee => magnitude > self.infinity(),
+            Specials::LastIsNan => magnitude == self.infinity(),
+            Specials::MinusZeroIsNan => bits & (2 * self.sign() - 1) == self.sign(),
+        }
+    }
+
+    /// The bits of a number of single precision, or of one times a power of two between 2^-300 and
+    /// 2^300. What is too great becomes infinite, or a NaN where there is no infinity, or the greatest
+    /// number where the format has neither or `clamps` says so (`FP16_OVFL`), and so does an infinity.
+    /// NaNs of formats without one are not settled by the manual; here they become the greatest
+    /// number.
+    #[inline(always)]
+    pub fn encode(self, value: f64, rounding: Rounding, clamps: bool) -> u32 {
+        let sign = if value.is_sign_negative() { self.sign() } else { 0 };
+        if value.is_nan() {
+            return self.nan(value, sign);
+        }
+        let greatest = self.infinity() - 1;
+        let too_great = match self.specials {
+            _ if clamps => greatest | sign,
+            Specials::None => greatest | sign,
+            Specials::MinusZeroIsNan => self.sign(),
+            Specials::Ieee | Specials::LastIsNan => self.infinity() | sign,
+        };
+        if value.is_infinite() {
+            return too_great;
+        }
+        let bits = value.to_bits();
+        let (field, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
+        if field == 0 {
+            return self.signed(0, sign);
+        }
+        // 53 bits, of which those of single precision are not zero, and the result's exponent.
+        let exponent = (field - 1023).max(self.least_exponent());
+        let shift = (52 - self.mantissa as i32 + exponent - (field - 1023)) as u32;
+        let digits = fraction | 1 << 52;
+        let units = match rounding {
+            Rounding::Nearest => nearest(digits, shift),
+            Rounding::Stochastic(random) => {
+                let normal = 52 - self.mantissa;
+                let kept = digits.checked_shr(shift - normal).unwrap_or(0);
+                (kept + (u64::from(random) << (normal - 32))) >> normal
+            }
+        };
+        // A carry into the next exponent gives the right bits by itself.
+        let code = (((exponent - self.least_exponent()) as u64) << self.mantissa) + units;
+        if code >= u64::from(self.infinity()) { too_great } else { self.signed(code as u32, sign) }
+    }
+
+    fn signed(self, magnitude: u32, sign: u32) -> u32 {
+        let has_no_sign = self.specials == Specials::MinusZeroIsNan && magnitude == 0;
+        if has_no_sign { 0 } else { magnitude | sign }
+    }
+
+    /// The NaN that a NaN becomes. That of E5M2 is the one of gfx1201, but for its sign.
+    #[cold]
+    fn nan(self, value: f64, sign: u32) -> u32 {
+        let payload = (value.to_bits() >> (52 - self.mantissa)) as u32 & ((1 << self.mantissa) - 1);
+        match self.specials {
+            Specials::None => (self.infinity() - 1) | sign,
+            Specials::Ieee if self.bits == 16 => {
+                self.infinity() | sign | 1 << (self.mantissa - 1) | payload
+            }
+            Specials::Ieee => self.infinity() | sign | 1 << (self.mantissa - 1),
+            Specials::LastIsNan => self.infinity() | sign,
+            Specials::MinusZeroIsNan => self.sign(),
+        }
+    }
+}
+
+/// The number of a bfloat16, which is the upper half of single precision. A NaN stays as it is.
+#[inline(always)]
+pub fn brain_to_single(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// The nearest bfloat16; a NaN becomes quiet and keeps the high bits of its payload.
+#[inline(always)]
+pub fn single_to_brain(value: f32) -> u16 {
+    SmallFloat::BF16.encode(widened(value), Rounding::Nearest, false) as u16
+}
+
+/// The same number in double precision. A NaN keeps its sign and payload, whatever the host does.
+#[inline(always)]
+pub fn widened(value: f32) -> f64 {
+    let bits = u64::from(value.to_bits());
+    if value.is_nan() {
+        f64::from_bits((bits >> 31) << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
+    } else {
+        value.into()
+    }
+}
+
+/// Digits without so many of the lowest, rounded to nearest even.
+#[inline(always)]
+fn nearest(digits: u64, shift: u32) -> u64 {
+    if shift > 54 {
+        return 0;
+    }
+    let kept = digits >> shift;
+    let rest = digits & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    kept + u64::from(rest > half || rest == half && kept & 1 != 0)
+}
+
+/// A power of two in double precision, whose exponents are those of normal numbers.
+#[inline(always)]
+pub fn power(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}

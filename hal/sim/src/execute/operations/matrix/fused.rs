@@ -1,0 +1,150 @@
+//! Sums of products as fixed-point numbers aligned to the greatest exponent, which CDNA 3 has for
+//! elements of less than single precision. The source is that of [`super::element`]: MMA-Sim's
+//! `amd_fused_dot_rd_add`, made after measurements of gfx942.
+
+use crate::execute::lane::small_float::{SmallFloat, power};
+use crate::execute::lane::{LaneValue, settle};
+
+/// Bits of a significand after the point.
+const PLACES: u32 = 10;
+/// The exponent of zeros and of single precision's denormals.
+const ZERO_EXPONENT: i32 = -126;
+
+/// An element of A or B.
+#[derive(Clone, Copy, Default)]
+pub struct Factor {
+    /// The number.
+    pub value: f32,
+    /// Its digits with its sign, [`PLACES`] of them after the point. Denormals have the exponent of
+    /// the least normal number of their format, zeros the least one of single precision.
+    pub significand: i32,
+    exponent: i32,
+}
+
+impl Factor {
+    /// An element of a format of 16 bits or less.
+    #[inline(always)]
+    pub fn of(format: SmallFloat, bits: u32) -> Factor {
+        Factor::parts(format.decode(bits), format.least_exponent())
+    }
+
+    /// Single precision without the last 13 bits of its mantissa (`xf32`).
+    #[inline(always)]
+    pub fn truncated(bits: u32) -> Factor {
+        Factor::parts(f32::from_bits(bits & !0x1fff), -126)
+    }
+
+    /// An integer.
+    #[inline(always)]
+    pub fn integer(value: i32) -> Factor {
+        Factor { significand: value, ..Factor::default() }
+    }
+
+    #[inline(always)]
+    fn parts(value: f32, least: i32) -> Factor {
+        let bits = value.to_bits();
+        let field = (bits >> 23 & 0xff) as i32;
+        let fraction = bits & 0x7f_ffff;
+        let digits = if field == 0 { fraction } else { fraction | 1 << 23 };
+        let own = field.max(1) - 127;
+        let exponent = if digits == 0 { ZERO_EXPONENT } else { own.max(least) };
+        let places = (digits >> (23 - PLACES)) >> (exponent - own).min(31);
+        let significand = if bits >> 31 != 0 { -(places as i32) } else { places as i32 };
+        Factor { value, significand, exponent }
+    }
+}
+
+/// What a sum of products makes of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// All products are aligned together.
+    Together,
+    /// Even and odd ones apart, as those of 8-bit elements are.
+    EvenAndOdd,
+}
+
+/// A product's significand with 24 places and its exponent.
+type Part = (i64, i32);
+
+/// Products and the sum so far: products are cut to 24 places towards zero, their sum to 31 and the
+/// sum so far to 24, both downwards. The result is rounded to nearest even. `scale` is an exponent
+/// that is added to those of all products.
+#[inline(always)]
+pub fn sum(
+    rule: Rule,
+    factors: impl Iterator<Item = (Factor, Factor)> + Clone,
+    scale: i32,
+    before: f32,
+) -> f32 {
+    // Infinities, NaNs, and products that single precision does not hold.
+    let is_special = |(a, b): (Factor, Factor)| !(a.value * b.value).is_finite();
+    if !before.is_finite() || factors.clone().any(is_special) {
+        return special(factors, scale, before);
+    }
+    let parts = factors.map(|(a, b)| {
+        let digits = i64::from(a.significand) * i64::from(b.significand);
+        (digits << (24 - 2 * PLACES), a.exponent + b.exponent + scale)
+    });
+    let bits = before.to_bits();
+    let field = (bits >> 23 & 0xff) as i32;
+    let magnitude = i64::from(bits & 0x7f_ffff | if field == 0 { 0 } else { 1 << 23 });
+    let significand = if before.is_sign_negative() { -magnitude } else { magnitude };
+    let exponent = field.max(1) - 127;
+    // A zero has the least exponent, that of a denormal.
+    let ((sum, greatest), has_all) = match rule {
+        Rule::Together => (aligned(parts), true),
+        Rule::EvenAndOdd => {
+            let (even, odd) =
+                (aligned(parts.clone().step_by(2)), aligned(parts.skip(1).step_by(2)));
+            let top = even.1.max(odd.1);
+            let sum = down(even.0, top - even.1) + down(odd.0, top - odd.1);
+            ((sum, top), exponent >= top.max(exponent) - 25)
+        }
+    };
+    let top = greatest.max(exponent);
+    let third = if has_all { down(significand << 1, top - exponent) << 7 } else { 0 };
+    let sum = down(sum << 7, top - greatest) + third;
+    // Exact: the sum has fewer than 53 bits, and double precision has the exponents.
+    (sum as f64 * power(top - 31)) as f32
+}
+
+/// Parts cut towards zero and added, with the greatest exponent.
+#[inline(always)]
+fn aligned(parts: impl Iterator<Item = Part> + Clone) -> Part {
+    let greatest = parts.clone().map(|(_, exponent)| exponent).max().unwrap_or(2 * ZERO_EXPONENT);
+    let sum = parts
+        .map(|(digits, exponent)| {
+            let distance = (greatest - exponent) as u32;
+            // Division cuts towards zero.
+            if distance < 40 { digits / (1 << distance) } else { 0 }
+        })
+        .sum();
+    (sum, greatest)
+}
+
+/// Shifts cut downwards.
+#[inline(always)]
+fn down(digits: i64, distance: i32) -> i64 {
+    digits >> distance.min(63)
+}
+
+/// The sum where not all is finite. Finite products beyond single precision count as infinite,
+/// beside finite numbers.
+#[cold]
+#[inline(never)]
+fn special(
+    factors: impl Iterator<Item = (Factor, Factor)> + Clone,
+    scale: i32,
+    before: f32,
+) -> f32 {
+    let products = factors.clone().map(|(a, b)| f64::from(a.value) * f64::from(b.value));
+    let wide = products.clone().map(|product| product * power(scale)).sum::<f64>();
+    let wide = wide + f64::from(before);
+    let sum = if wide.is_finite() {
+        products.map(|product| product as f32).filter(|product| !product.is_finite()).sum()
+    } else {
+        wide as f32
+    };
+    let sources = factors.flat_map(|(a, b)| [a.value, b.value]).chain([before]);
+    settle(sum, sources.into_iter().find_map(LaneValue::quiet_nan))
+}

@@ -1,0 +1,175 @@
+//! The operations of [`super::wide`], one row each.
+
+use super::fused::Rule;
+use super::wide::{Format, Shape, Sum, dense, scaled, sparse};
+use crate::execute::lane::Kind;
+use crate::execute::operations::WholeWaveOperation;
+use flipwave_isa::Float8;
+
+const SOURCES: &[Kind] = &[Kind::Word; 4];
+/// Sums of half precision and bfloat16.
+const EIGHT: Sum = Sum::Fused(Rule::Together, 8);
+/// Sums of `xf32`.
+const FOUR: Sum = Sum::Fused(Rule::Together, 4);
+/// Sums of 8-bit elements.
+const SIXTEEN: Sum = Sum::Fused(Rule::EvenAndOdd, 16);
+
+/// What is not settled of dense operations of gfx950.
+pub(super) const DENSE: Option<&str> = Some("sums round as on gfx942");
+/// What is not settled of sparse operations.
+const SPARSE: Option<&str> = Some("sums round as those of dense operations of gfx942");
+
+/// Rows: name, elements of A and of B, how they are summed, rows and columns, products.
+macro_rules! operations {
+    ($(#[$documentation:meta])* $table:ident: $multiply:ident, unsettled $unsettled:expr;
+     $($name:literal $a:ident $b:ident $sum:ident $size:literal $depth:literal)*) => {
+        $(#[$documentation])*
+        const $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
+            unsettled: $unsettled,
+            ..WholeWaveOperation::new($name, SOURCES, |wave, op| {
+                const SHAPE: Shape = Shape {
+                    size: $size,
+                    depth: $depth,
+                    a: Format::$a,
+                    b: Format::$b,
+                    sum: $sum,
+                };
+                $multiply(wave, op, &SHAPE);
+            })
+        }),*];
+    };
+}
+
+use Sum::Integers as INTEGERS;
+
+operations! {
+    /// Integers.
+    INTEGER: dense, unsettled None;
+    "v_mfma_i32_16x16x32i8" Byte Byte INTEGERS 16 32
+    "v_mfma_i32_32x32x16i8" Byte Byte INTEGERS 32 16
+    "v_mfma_i32_16x16x64i8" Byte Byte INTEGERS 16 64
+    "v_mfma_i32_32x32x32i8" Byte Byte INTEGERS 32 32
+}
+
+operations! {
+    /// Sparse integers.
+    SPARSE_INTEGER: sparse, unsettled None;
+    "v_smfmac_i32_16x16x64_i8"  Byte Byte INTEGERS 16  64
+    "v_smfmac_i32_32x32x32_i8"  Byte Byte INTEGERS 32  32
+    "v_smfmac_i32_16x16x128_i8" Byte Byte INTEGERS 16 128
+    "v_smfmac_i32_32x32x64_i8"  Byte Byte INTEGERS 32  64
+}
+
+operations! {
+    /// Single precision cut to 19 bits.
+    XF32: dense, unsettled None;
+    "v_mfma_f32_16x16x8_xf32" Xf32 Xf32 FOUR 16 8
+    "v_mfma_f32_32x32x4_xf32" Xf32 Xf32 FOUR 32 4
+}
+
+operations! {
+    /// Half precision and bfloat16 of gfx950.
+    SHORT: dense, unsettled DENSE;
+    "v_mfma_f32_16x16x32f16"     F16  F16  EIGHT 16 32
+    "v_mfma_f32_32x32x16f16"     F16  F16  EIGHT 32 16
+    "v_mfma_f32_16x16x32bf16_1k" BF16 BF16 EIGHT 16 32
+    "v_mfma_f32_32x32x16bf16_1k" BF16 BF16 EIGHT 32 16
+}
+
+operations! {
+    /// Sparse half precision and bfloat16.
+    SPARSE_SHORT: sparse, unsettled SPARSE;
+    "v_smfmac_f32_16x16x32_f16"  F16  F16  EIGHT 16 32
+    "v_smfmac_f32_32x32x16_f16"  F16  F16  EIGHT 32 16
+    "v_smfmac_f32_16x16x32_bf16" BF16 BF16 EIGHT 16 32
+    "v_smfmac_f32_32x32x16_bf16" BF16 BF16 EIGHT 32 16
+    "v_smfmac_f32_16x16x64_f16"  F16  F16  EIGHT 16 64
+    "v_smfmac_f32_32x32x32_f16"  F16  F16  EIGHT 32 32
+    "v_smfmac_f32_16x16x64_bf16" BF16 BF16 EIGHT 16 64
+    "v_smfmac_f32_32x32x32_bf16" BF16 BF16 EIGHT 32 32
+}
+
+/// The operations on 8-bit elements, by what these are.
+macro_rules! byte_operations {
+    ($dense:ident $sparse:ident $fp8:ident $bf8:ident, unsettled $unsettled:expr) => {
+        operations! {
+            $dense: dense, unsettled $unsettled;
+            "v_mfma_f32_16x16x32_fp8_fp8" $fp8 $fp8 SIXTEEN 16 32
+            "v_mfma_f32_16x16x32_fp8_bf8" $fp8 $bf8 SIXTEEN 16 32
+            "v_mfma_f32_16x16x32_bf8_fp8" $bf8 $fp8 SIXTEEN 16 32
+            "v_mfma_f32_16x16x32_bf8_bf8" $bf8 $bf8 SIXTEEN 16 32
+            "v_mfma_f32_32x32x16_fp8_fp8" $fp8 $fp8 SIXTEEN 32 16
+            "v_mfma_f32_32x32x16_fp8_bf8" $fp8 $bf8 SIXTEEN 32 16
+            "v_mfma_f32_32x32x16_bf8_fp8" $bf8 $fp8 SIXTEEN 32 16
+            "v_mfma_f32_32x32x16_bf8_bf8" $bf8 $bf8 SIXTEEN 32 16
+        }
+
+        operations! {
+            $sparse: sparse, unsettled SPARSE;
+            "v_smfmac_f32_16x16x64_fp8_fp8"  $fp8 $fp8 SIXTEEN 16  64
+            "v_smfmac_f32_16x16x64_fp8_bf8"  $fp8 $bf8 SIXTEEN 16  64
+            "v_smfmac_f32_16x16x64_bf8_fp8"  $bf8 $fp8 SIXTEEN 16  64
+            "v_smfmac_f32_16x16x64_bf8_bf8"  $bf8 $bf8 SIXTEEN 16  64
+            "v_smfmac_f32_32x32x32_fp8_fp8"  $fp8 $fp8 SIXTEEN 32  32
+            "v_smfmac_f32_32x32x32_fp8_bf8"  $fp8 $bf8 SIXTEEN 32  32
+            "v_smfmac_f32_32x32x32_bf8_fp8"  $bf8 $fp8 SIXTEEN 32  32
+            "v_smfmac_f32_32x32x32_bf8_bf8"  $bf8 $bf8 SIXTEEN 32  32
+            "v_smfmac_f32_16x16x128_fp8_fp8" $fp8 $fp8 SIXTEEN 16 128
+            "v_smfmac_f32_16x16x128_fp8_bf8" $fp8 $bf8 SIXTEEN 16 128
+            "v_smfmac_f32_16x16x128_bf8_fp8" $bf8 $fp8 SIXTEEN 16 128
+            "v_smfmac_f32_16x16x128_bf8_bf8" $bf8 $bf8 SIXTEEN 16 128
+            "v_smfmac_f32_32x32x64_fp8_fp8"  $fp8 $fp8 SIXTEEN 32  64
+            "v_smfmac_f32_32x32x64_fp8_bf8"  $fp8 $bf8 SIXTEEN 32  64
+            "v_smfmac_f32_32x32x64_bf8_fp8"  $bf8 $fp8 SIXTEEN 32  64
+            "v_smfmac_f32_32x32x64_bf8_bf8"  $bf8 $bf8 SIXTEEN 32  64
+        }
+    };
+}
+
+byte_operations!(OCP SPARSE_OCP FP8 BF8, unsettled DENSE);
+byte_operations!(FNUZ SPARSE_FNUZ FP8_FNUZ BF8_FNUZ, unsettled None);
+
+/// The operations of gfx950 whose formats are modifiers.
+const MIXED: &[WholeWaveOperation] = &[
+    WholeWaveOperation {
+        unsettled: DENSE,
+        ..WholeWaveOperation::new("v_mfma_f32_16x16x128_f8f6f4", SOURCES, |wave, op| {
+            scaled(wave, op, 16, false);
+        })
+    },
+    WholeWaveOperation {
+        unsettled: DENSE,
+        ..WholeWaveOperation::new("v_mfma_f32_32x32x64_f8f6f4", SOURCES, |wave, op| {
+            scaled(wave, op, 32, false);
+        })
+    },
+    WholeWaveOperation {
+        unsettled: DENSE,
+        ..WholeWaveOperation::new("v_mfma_scale_f32_16x16x128_f8f6f4", SOURCES, |wave, op| {
+            scaled(wave, op, 16, true);
+        })
+    },
+    WholeWaveOperation {
+        unsettled: DENSE,
+        ..WholeWaveOperation::new("v_mfma_scale_f32_32x32x64_f8f6f4", SOURCES, |wave, op| {
+            scaled(wave, op, 32, true);
+        })
+    },
+    // It is the first half of the two above. Scales do not reach other operations.
+    WholeWaveOperation {
+        unsettled: Some("alone it does nothing"),
+        ..WholeWaveOperation::new("v_mfma_ld_scale_b32", SOURCES, |wave, _| {
+            wave.written_lanes = None;
+        })
+    },
+];
+
+/// The operations of CDNA 3 and CDNA 4, by what 8-bit elements are.
+pub(super) fn operations(kind: Float8) -> impl Iterator<Item = &'static WholeWaveOperation> {
+    let bytes = match kind {
+        Float8::Ocp => [OCP, SPARSE_OCP],
+        Float8::Fnuz => [FNUZ, SPARSE_FNUZ],
+    };
+    let others = [INTEGER, SPARSE_INTEGER, XF32, SHORT, SPARSE_SHORT, MIXED];
+    others.into_iter().chain(bytes).flatten()
+}

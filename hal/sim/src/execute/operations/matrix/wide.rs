@@ -1,0 +1,307 @@
+//! The operations of CDNA 3 and CDNA 4 on one block: those whose sources are wider than two words or
+//! have other elements than older ones, sparse ones, and those with scales.
+//!
+//! Where elements lie is in the CDNA 4 ISA ("General input and output layout", "8-bit and Smaller
+//! Matrix Operations and Layouts", "Details of Sparsity Structure"): a lane holds 16 bytes of elements
+//! side by side, then 16 bytes from further on; only elements of six and four bits lie together all.
+//!
+//! How sums round was measured for dense operations of gfx942 alone; all others do the same here.
+
+use super::fused::{Factor, Rule, sum};
+use super::{permuted_lane, row, sum_row};
+use crate::execute::lane::small_float::SmallFloat;
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, Row, Wave};
+use flipwave_isa::{Float8, LaneMask};
+
+/// What an element is.
+#[derive(Clone, Copy)]
+pub enum Format {
+    /// A floating-point format of 16 bits or less.
+    Small(SmallFloat),
+    /// Single precision, of which 19 bits count.
+    Xf32,
+    /// An 8-bit integer.
+    Byte,
+}
+
+impl Format {
+    /// E4M3.
+    pub const FP8: Format = Format::Small(SmallFloat::fp8(Float8::Ocp));
+    /// E5M2.
+    pub const BF8: Format = Format::Small(SmallFloat::bf8(Float8::Ocp));
+    /// E4M3 without minus zero.
+    pub const FP8_FNUZ: Format = Format::Small(SmallFloat::fp8(Float8::Fnuz));
+    /// E5M2 without minus zero.
+    pub const BF8_FNUZ: Format = Format::Small(SmallFloat::bf8(Float8::Fnuz));
+    /// Half precision.
+    pub const F16: Format = Format::Small(SmallFloat::F16);
+    /// Bfloat16.
+    pub const BF16: Format = Format::Small(SmallFloat::BF16);
+
+    fn bits(self) -> usize {
+        match self {
+            Format::Small(format) => format.bits as usize,
+            Format::Xf32 => 32,
+            Format::Byte => 8,
+        }
+    }
+
+    fn factor(self, bits: u32) -> Factor {
+        match self {
+            Format::Small(format) => Factor::of(format, bits),
+            Format::Xf32 => Factor::truncated(bits),
+            Format::Byte => Factor::integer((bits as i8).into()),
+        }
+    }
+
+    /// Which of the products of a sum is `k`-th, of elements that are the `item`-th in the `group`-th
+    /// of so many groups of lanes, each with so many elements.
+    fn place(self, item: usize, group: usize, groups: usize, each: usize) -> usize {
+        let chunk = if self.bits() < 8 { each } else { each.min(128 / self.bits()) };
+        item % chunk + chunk * (group + groups * (item / chunk))
+    }
+}
+
+/// How products become a sum.
+#[derive(Clone, Copy)]
+pub enum Sum {
+    /// Integers, which wrap around.
+    Integers,
+    /// Groups of so many products, each fused with the sum so far.
+    Fused(Rule, usize),
+}
+
+/// A product of `size` by `depth` with `depth` by `size` elements.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Rows and columns of the result.
+    pub size: usize,
+    /// Products of a dense sum. Sparse ones have half as many.
+    pub depth: usize,
+    /// Elements of A.
+    pub a: Format,
+    /// Elements of B.
+    pub b: Format,
+    /// How they are summed.
+    pub sum: Sum,
+}
+
+/// Most elements of a row of A or a column of B.
+const MOST_DEPTH: usize = 128;
+/// Most elements of A or of B.
+const MOST_ELEMENTS: usize = 2048;
+/// Products that share a scale.
+const SCALED: usize = 32;
+/// Most words that a lane holds of A or B.
+const MOST_WORDS: usize = 8;
+
+/// Rows of A or columns of B, one after the other.
+type Elements = [Factor; MOST_ELEMENTS];
+
+/// D = A * B + C.
+pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
+    let Shape { size, depth, a, b, .. } = *shape;
+    let blgp = op.inst.modifiers.blgp;
+    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
+    let right = elements(wave, op, 1, b, size, depth, |lane| permuted_lane(blgp, lane));
+    let pairs = |row: usize, column: usize, products: &mut Products| {
+        let (left, right) = (&left[row * depth..][..depth], &right[column * depth..][..depth]);
+        for ((product, a), b) in products.iter_mut().zip(left).zip(right) {
+            *product = (*a, *b);
+        }
+        depth
+    };
+    finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
+}
+
+/// D = A * B + D, where of each four elements of a row of A there are two, and the third source says
+/// which, two bits each. `cbsz` and `abid` say in which part of its words.
+pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) {
+    let Shape { size, depth, a, b, .. } = *shape;
+    let each = depth * size / LANES;
+    let groups = LANES / size;
+    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
+    let kept = lane_elements(wave, op, 0, a, each / 2);
+    let index_bits = each;
+    let modifiers = &op.inst.modifiers;
+    let set =
+        if modifiers.cbsz & 3 == 0 { usize::from(modifiers.abid) % (32 / index_bits) } else { 0 };
+    let indices = row(wave, op.sources[2].words[0]);
+    // The elements of A in the order of their products, and which element of a column each meets.
+    let mut left = [(Factor::default(), 0usize); MOST_ELEMENTS / 2];
+    for lane in 0..LANES {
+        let (row, group) = (lane % size, lane / size);
+        for (item, factor) in kept[lane][..each / 2].iter().enumerate() {
+            let selected = indices.0[lane] >> (set * index_bits + 2 * item) & 3;
+            let met = b.place(item / 2 * 4 + selected as usize, group, groups, each);
+            let order = b.place(item / 2 * 4, group, groups, each) / 2 + item % 2;
+            left[row * depth / 2 + order] = (*factor, met);
+        }
+    }
+    let pairs = |row: usize, column: usize, products: &mut Products| {
+        let left = &left[row * depth / 2..][..depth / 2];
+        for (product, (a, met)) in products.iter_mut().zip(left) {
+            *product = (*a, right[column * depth + met]);
+        }
+        depth / 2
+    };
+    finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
+}
+
+/// D = A * B + C with formats that `cbsz` and `blgp` name, 32 products at a time with a scale of their
+/// row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
+pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
+    let modifiers = &op.inst.modifiers;
+    let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return };
+    let depth = SCALED * LANES / size;
+    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
+    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
+    let scales = [0, 1].map(|side| {
+        let low = modifiers.op_sel.unwrap_or(0) >> side & 1;
+        let high = modifiers.op_sel_hi.unwrap_or(u8::MAX) >> side & 1;
+        scale_bytes(wave, op.sources[3].words[side], low | high << 1)
+    });
+    let scale = |side: usize, line: usize, block: usize| match has_scales {
+        true => scales[side][line + size * block],
+        false => 127,
+    };
+    let pairs = |row: usize, column: usize, products: &mut Products| {
+        let (left, right) = (&left[row * depth..][..depth], &right[column * depth..][..depth]);
+        for ((product, a), b) in products.iter_mut().zip(left).zip(right) {
+            *product = (*a, *b);
+        }
+        depth
+    };
+    finish(wave, op, size, pairs, |products, before, row, column| {
+        let mut before = f32::from_bits(before);
+        for (block, products) in products.chunks(SCALED).enumerate() {
+            let [a, b] = [scale(0, row, block), scale(1, column, block)];
+            if a == 0xff || b == 0xff {
+                return 0x7fc0_0000;
+            }
+            let exponent = i32::from(a) + i32::from(b) - 2 * 127;
+            for group in products.chunks(16) {
+                before = sum(Rule::EvenAndOdd, group.iter().copied(), exponent, before);
+            }
+        }
+        before.to_bits()
+    });
+}
+
+/// The format of a number (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions"). Others are
+/// refused before.
+fn format_of(number: u8) -> Option<Format> {
+    Some(match number {
+        0 => Format::FP8,
+        1 => Format::BF8,
+        2 => Format::Small(SmallFloat::FP6),
+        3 => Format::Small(SmallFloat::BF6),
+        4 => Format::Small(SmallFloat::FP4),
+        _ => return None,
+    })
+}
+
+/// A byte of each lane of a scale; of a constant the exponent.
+fn scale_bytes(wave: &Wave, word: Word, byte: u8) -> [u8; LANES] {
+    match word {
+        Word::Row(row) => wave.row(row).0.map(|word| (word >> (8 * byte)) as u8),
+        Word::Constant(bits) => [(bits >> 23) as u8; LANES],
+        other => [(scalar_word(wave, other) >> (8 * byte)) as u8; LANES],
+    }
+}
+
+/// The products of a sum.
+type Products = [(Factor, Factor); MOST_DEPTH];
+
+/// The bits of an element of D, from the products and the bits of C.
+fn summed(rule: Sum, products: &[(Factor, Factor)], before: u32) -> u32 {
+    match rule {
+        Sum::Integers => products
+            .iter()
+            .fold(before, |sum, (a, b)| sum.wrapping_add((a.significand * b.significand) as u32)),
+        Sum::Fused(rule, group) => products
+            .chunks(group)
+            .fold(f32::from_bits(before), |before, group| {
+                sum(rule, group.iter().copied(), 0, before)
+            })
+            .to_bits(),
+    }
+}
+
+/// Computes all elements of D. `pairs` gives the factors of an element, and how many.
+fn finish(
+    wave: &mut Wave,
+    op: &Op,
+    size: usize,
+    pairs: impl Fn(usize, usize, &mut Products) -> usize,
+    sum: impl Fn(&[(Factor, Factor)], u32, usize, usize) -> u32,
+) {
+    const ROWS: usize = 4;
+    let groups = LANES / size;
+    let registers = size * size / LANES;
+    let mut products = [(Factor::default(), Factor::default()); MOST_DEPTH];
+    let mut result = [Row::ZERO; 16];
+    for (register, result) in result[..registers].iter_mut().enumerate() {
+        let before = sum_row(wave, op, register);
+        for (lane, result) in result.0.iter_mut().enumerate() {
+            let row = register % ROWS + ROWS * (lane / size + groups * (register / ROWS));
+            let column = lane % size;
+            let count = pairs(row, column, &mut products);
+            *result = sum(&products[..count], before.0[lane], row, column);
+        }
+    }
+    for (register, row) in result[..registers].iter().enumerate() {
+        *wave.row_mut(op.destination.plus(register as u16)) = *row;
+    }
+    wave.written_lanes = Some(LaneMask::FULL);
+}
+
+/// The rows of A or the columns of B in the order of their products.
+fn elements(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    format: Format,
+    size: usize,
+    depth: usize,
+    from: impl Fn(usize) -> usize,
+) -> Elements {
+    let each = depth * size / LANES;
+    let lanes = lane_elements(wave, op, source, format, each);
+    let mut elements = [Factor::default(); MOST_ELEMENTS];
+    for lane in 0..LANES {
+        let (line, group) = (lane % size, lane / size);
+        for (item, factor) in lanes[from(lane)][..each].iter().enumerate() {
+            elements[line * depth + format.place(item, group, LANES / size, each)] = *factor;
+        }
+    }
+    elements
+}
+
+/// What each lane holds of A or B.
+fn lane_elements(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    format: Format,
+    each: usize,
+) -> [[Factor; 32]; LANES] {
+    let bits = format.bits();
+    let count = (each * bits).div_ceil(32);
+    let words: [Row; MOST_WORDS] = std::array::from_fn(|word| match op.sources[source].row() {
+        Some(first) if word < count => *wave.row(first.plus(word as u16)),
+        _ => Row::ZERO,
+    });
+    let mut elements = [[Factor::default(); 32]; LANES];
+    for (lane, elements) in elements.iter_mut().enumerate() {
+        for (item, element) in elements[..each].iter_mut().enumerate() {
+            let (word, shift) = (item * bits / 32, item * bits % 32);
+            let next = words.get(word + 1).map_or(0, |row| row.0[lane]);
+            let both = u64::from(words[word].0[lane]) | u64::from(next) << 32;
+            *element = format.factor((both >> shift & ((1 << bits) - 1)) as u32);
+        }
+    }
+    elements
+}

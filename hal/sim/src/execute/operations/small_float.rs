@@ -1,0 +1,150 @@
+//! Conversions from and to 8-bit floating-point formats and bfloat16, and with stochastic rounding
+//! (CDNA 3 ISA, "BF8 / FP8"; CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and Conversions"; RDNA 4 ISA,
+//! `V_CVT_F32_FP8` and others). Which byte is read or written is the instruction's affair.
+//!
+//! Rows that end in `fnuz` are those of targets with [`Float8::Fnuz`].
+
+use super::operations;
+use crate::execute::lane::binary16::from_f32;
+use crate::execute::lane::small_float::{Rounding, SmallFloat, single_to_brain, widened};
+use crate::execute::lane::{LowHalf, Pair};
+use crate::wave::Mode;
+use flipwave_isa::Float8;
+use half::f16;
+
+/// Rows of conversions from one 8-bit format.
+macro_rules! from_bytes {
+    ($($(#[$documentation:meta])* $table:ident: $single:literal $pair:literal $format:expr;)*) => {$(
+        operations! {
+            $(#[$documentation])*
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+
+            $single (a: u32) -> f32 { $format.decode(a & 0xff) }
+            $pair (a: u32) -> Pair<f32> {
+                Pair($format.decode(a & 0xff), $format.decode(a >> 8 & 0xff))
+            }
+        }
+    )*};
+}
+
+from_bytes! {
+    /// From E4M3.
+    FROM_FP8: "v_cvt_f32_fp8" "v_cvt_pk_f32_fp8" SmallFloat::fp8(Float8::Ocp);
+    /// From E5M2.
+    FROM_BF8: "v_cvt_f32_bf8" "v_cvt_pk_f32_bf8" SmallFloat::bf8(Float8::Ocp);
+    /// From E4M3 without minus zero.
+    FROM_FP8_FNUZ: "v_cvt_f32_fp8 fnuz" "v_cvt_pk_f32_fp8 fnuz" SmallFloat::fp8(Float8::Fnuz);
+    /// From E5M2 without minus zero.
+    FROM_BF8_FNUZ: "v_cvt_f32_bf8 fnuz" "v_cvt_pk_f32_bf8 fnuz" SmallFloat::bf8(Float8::Fnuz);
+}
+
+operations! {
+    /// Pairs, rounded to nearest even.
+    PAIRS {
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "a NaN keeps its sign"
+    }
+
+    "v_cvt_pk_fp8_f32" (a: f32, b: f32; context) -> LowHalf<u16> {
+        bytes(SmallFloat::fp8(Float8::Ocp), a, b, context.mode)
+    }
+    "v_cvt_pk_bf8_f32" (a: f32, b: f32; context) -> LowHalf<u16> {
+        bytes(SmallFloat::bf8(Float8::Ocp), a, b, context.mode)
+    }
+}
+
+operations! {
+    /// The same in formats whose NaN has no sign, and in bfloat16.
+    SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain }
+
+    "v_cvt_pk_fp8_f32 fnuz" (a: f32, b: f32; context) -> LowHalf<u16> {
+        bytes(SmallFloat::fp8(Float8::Fnuz), a, b, context.mode)
+    }
+    "v_cvt_pk_bf8_f32 fnuz" (a: f32, b: f32; context) -> LowHalf<u16> {
+        bytes(SmallFloat::bf8(Float8::Fnuz), a, b, context.mode)
+    }
+    "v_cvt_pk_bf16_f32" (a: f32, b: f32) -> Pair<u16> {
+        Pair(single_to_brain(a), single_to_brain(b))
+    }
+    "v_cvt_pk_bf16_f32 clamp" (a: f32, b: f32; context) -> Pair<u16> {
+        Pair(
+            single_to_brain(clamped(a, context.mode)),
+            single_to_brain(clamped(b, context.mode)),
+        )
+    }
+}
+
+operations! {
+    /// Pairs in half precision. LLVM has the direction from MODE.
+    HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain }
+
+    "v_cvt_pk_f16_f32" (a: f32, b: f32; context) -> Pair<f16> {
+        Pair(
+            context.round.converted(a, from_f32),
+            context.round.converted(b, from_f32),
+        )
+    }
+}
+
+operations! {
+    /// Stochastic rounding, of which the first source's random bits are the second source. Results
+    /// are a byte each, or half a register.
+    STOCHASTIC {
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "what lies below a normal result's last place is cut from a denormal one first"
+    }
+
+    "v_cvt_sr_fp8_f32" (a: f32, random: u32; context) -> u32 {
+        stochastic(SmallFloat::fp8(Float8::Ocp), a, random, context.mode)
+    }
+    "v_cvt_sr_bf8_f32" (a: f32, random: u32; context) -> u32 {
+        stochastic(SmallFloat::bf8(Float8::Ocp), a, random, context.mode)
+    }
+    "v_cvt_sr_fp8_f32 fnuz" (a: f32, random: u32; context) -> u32 {
+        stochastic(SmallFloat::fp8(Float8::Fnuz), a, random, context.mode)
+    }
+    "v_cvt_sr_bf8_f32 fnuz" (a: f32, random: u32; context) -> u32 {
+        stochastic(SmallFloat::bf8(Float8::Fnuz), a, random, context.mode)
+    }
+    "v_cvt_sr_f16_f32" (a: f32, random: u32; context) -> LowHalf<u16> {
+        LowHalf(stochastic(SmallFloat::F16, a, random, context.mode) as u16)
+    }
+    "v_cvt_sr_bf16_f32" (a: f32, random: u32) -> LowHalf<u16> {
+        LowHalf(SmallFloat::BF16.encode(widened(a), Rounding::Stochastic(random), false) as u16)
+    }
+}
+
+operations! {
+    /// From bfloat16.
+    FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+
+    "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
+}
+
+/// Whether MODE clamps what is too great for 8 and 16 bits.
+pub(super) fn clamps(mode: Mode) -> bool {
+    mode.0 & Mode::FP16_OVERFLOW != 0
+}
+
+#[inline(always)]
+fn bytes(format: SmallFloat, a: f32, b: f32, mode: Mode) -> LowHalf<u16> {
+    let byte = |value| format.encode(widened(value), Rounding::Nearest, clamps(mode)) as u16;
+    LowHalf(byte(a) | byte(b) << 8)
+}
+
+#[inline(always)]
+fn stochastic(format: SmallFloat, value: f32, random: u32, mode: Mode) -> u32 {
+    format.encode(widened(value), Rounding::Stochastic(random), clamps(mode))
+}
+
+/// A number between zero and one. Rounding it afterwards gives what clamping the rounded one does.
+#[inline(always)]
+fn clamped(value: f32, mode: Mode) -> f32 {
+    match value.is_nan() {
+        true if mode.dx10_clamp() => 0.0,
+        true => value,
+        // Minus zero becomes zero as well.
+        false if value > 0.0 => value.min(1.0),
+        false => 0.0,
+    }
+}

@@ -1,0 +1,361 @@
+//! Matrix multiply-add of gfx11 and gfx12 (WMMA), also with a sparse first matrix (SWMMAC): D = A * B
+//! + C on matrices of 16 rows and columns spread over the lanes of a wave, whatever EXEC says.
+//!
+//! How matrices lie in registers is AMD's published layout (AMD Matrix Instruction Calculator, RDNA 3
+//! and RDNA 4). On gfx11 lanes 16 and up repeat A and B; lanes 0 to 15 are what is read.
+//!
+//! In what order and with what roundings products are summed is neither documented nor measured in
+//! public: here it is a chain of fused multiply-adds in single precision in the order of k, beginning
+//! with C; denormals are kept, MODE does not matter, and results of 16 bits are rounded to nearest even
+//! once, at the end. Sums of integers are exact, and wrap or saturate.
+
+use super::WholeWaveOperation;
+use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
+use crate::execute::lane::{Kind, LaneValue, binary16, settle};
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, Wave};
+use flipwave_isa::{Float8, Generation};
+use half::f16;
+
+/// Rows and columns.
+const SIZE: usize = 16;
+/// The most products of a sum.
+const MOST_DEPTH: usize = 64;
+
+/// The type of the elements of A or B.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    F16,
+    Bf16,
+    Fp8,
+    Bf8,
+    Iu8,
+    Iu4,
+}
+
+impl Element {
+    fn bits(self) -> usize {
+        match self {
+            Element::F16 | Element::Bf16 => 16,
+            Element::Fp8 | Element::Bf8 | Element::Iu8 => 8,
+            Element::Iu4 => 4,
+        }
+    }
+
+    fn float(self, bits: u32) -> f32 {
+        match self {
+            Element::F16 => binary16::to_f32(f16::from_bits(bits as u16)),
+            Element::Bf16 => brain_to_single(bits as u16),
+            Element::Fp8 => SmallFloat::fp8(Float8::Ocp).decode(bits),
+            _ => SmallFloat::bf8(Float8::Ocp).decode(bits),
+        }
+    }
+
+    fn integer(self, bits: u32, signed: bool) -> i64 {
+        let above = 32 - self.bits() as u32;
+        if signed { ((bits << above) as i32 >> above).into() } else { bits.into() }
+    }
+}
+
+/// The type of the elements of C and D.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    F32,
+    F16,
+    Bf16,
+    I32,
+}
+
+impl Sum {
+    fn is_short(self) -> bool {
+        matches!(self, Sum::F16 | Sum::Bf16)
+    }
+}
+
+/// What an operation multiplies.
+#[derive(Clone, Copy)]
+struct Shape {
+    a: Element,
+    b: Element,
+    sum: Sum,
+    /// Products of a sum, zeros of a sparse matrix included.
+    depth: usize,
+    /// Of each four elements of A two are there; the third source says which.
+    sparse: bool,
+}
+
+macro_rules! wave_matrices {
+    ($($name:literal $a:ident $b:ident $sum:ident $depth:literal $sparse:literal)*) => {
+        /// The operations.
+        pub(super) static TABLE: &[WholeWaveOperation] = &[$(WholeWaveOperation {
+            name: $name,
+            sources: &[Kind::Word, Kind::Word, Kind::Word],
+            function: {
+                fn run(wave: &mut Wave, op: &Op) {
+                    const SHAPE: Shape = Shape {
+                        a: Element::$a,
+                        b: Element::$b,
+                        sum: Sum::$sum,
+                        depth: $depth,
+                        sparse: $sparse,
+                    };
+                    multiply_add(wave, op, &SHAPE);
+                }
+                run
+            },
+            unsettled: match Sum::$sum {
+                Sum::I32 => None,
+                _ => Some("fused steps in the order of k, denormals kept, the first NaN"),
+            },
+        }),*];
+    };
+}
+
+wave_matrices! {
+    "v_wmma_f32_16x16x16_f16"        F16  F16  F32  16 false
+    "v_wmma_f32_16x16x16_bf16"       Bf16 Bf16 F32  16 false
+    "v_wmma_f16_16x16x16_f16"        F16  F16  F16  16 false
+    "v_wmma_bf16_16x16x16_bf16"      Bf16 Bf16 Bf16 16 false
+    "v_wmma_i32_16x16x16_iu8"        Iu8  Iu8  I32  16 false
+    "v_wmma_i32_16x16x16_iu4"        Iu4  Iu4  I32  16 false
+    "v_wmma_i32_16x16x32_iu4"        Iu4  Iu4  I32  32 false
+    "v_wmma_f32_16x16x16_fp8_fp8"    Fp8  Fp8  F32  16 false
+    "v_wmma_f32_16x16x16_fp8_bf8"    Fp8  Bf8  F32  16 false
+    "v_wmma_f32_16x16x16_bf8_fp8"    Bf8  Fp8  F32  16 false
+    "v_wmma_f32_16x16x16_bf8_bf8"    Bf8  Bf8  F32  16 false
+    "v_swmmac_f32_16x16x32_f16"      F16  F16  F32  32 true
+    "v_swmmac_f32_16x16x32_bf16"     Bf16 Bf16 F32  32 true
+    "v_swmmac_f16_16x16x32_f16"      F16  F16  F16  32 true
+    "v_swmmac_bf16_16x16x32_bf16"    Bf16 Bf16 Bf16 32 true
+    "v_swmmac_i32_16x16x32_iu8"      Iu8  Iu8  I32  32 true
+    "v_swmmac_i32_16x16x32_iu4"      Iu4  Iu4  I32  32 true
+    "v_swmmac_i32_16x16x64_iu4"      Iu4  Iu4  I32  64 true
+    "v_swmmac_f32_16x16x32_fp8_fp8"  Fp8  Fp8  F32  32 true
+    "v_swmmac_f32_16x16x32_fp8_bf8"  Fp8  Bf8  F32  32 true
+    "v_swmmac_f32_16x16x32_bf8_fp8"  Bf8  Fp8  F32  32 true
+    "v_swmmac_f32_16x16x32_bf8_bf8"  Bf8  Bf8  F32  32 true
+}
+
+/// The bits of the elements of A or of B transposed: row or column first, then k.
+type Matrix = [[u32; MOST_DEPTH]; SIZE];
+
+fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
+    let layout = Layout::of(wave, shape);
+    let a =
+        if shape.sparse { sparse(wave, op, &layout, shape) } else { dense(wave, op, &layout, 0) };
+    let b = dense(wave, op, &layout, 1);
+    let modifiers = &op.inst.modifiers;
+    let lanes = usize::from(wave.machine.lanes);
+    let mut results = [[0u32; LANES]; 8];
+    for lane in 0..lanes {
+        for index in 0..layout.results() {
+            let row = layout.row(lane, index);
+            let (register, shift) = layout.result(index, modifiers.op_sel.unwrap_or(0));
+            let word = sum_word(wave, op, shape, lane, register);
+            let initial = if shape.sum.is_short() { word >> shift & 0xffff } else { word };
+            let factors = a[row].iter().zip(&b[lane % SIZE]).take(shape.depth);
+            let sum = match shape.sum {
+                Sum::I32 => integers(op, shape, factors, initial),
+                _ => floats(op, shape, factors, initial),
+            };
+            let result = &mut results[register][lane];
+            match shape.sum.is_short() {
+                // The other half is kept where it is no result.
+                true if layout.is_gfx11 => {
+                    let old = wave.row(op.destination.plus(register as u16)).0[lane];
+                    *result = old & !(0xffff << shift) | sum << shift;
+                }
+                true => *result |= sum << shift,
+                false => *result = sum,
+            }
+        }
+    }
+    for (register, words) in results.iter().enumerate().take(layout.registers()) {
+        let row = wave.row_mut(op.destination.plus(register as u16));
+        row.0[..lanes].copy_from_slice(&words[..lanes]);
+    }
+    wave.written_lanes = Some(wave.machine.all_lanes());
+}
+
+/// A word of C, which a sparse operation has where its result goes.
+fn sum_word(wave: &Wave, op: &Op, shape: &Shape, lane: usize, register: usize) -> u32 {
+    let first = if shape.sparse { Word::Row(op.destination) } else { op.sources[2].words[0] };
+    match first {
+        Word::Row(row) => wave.row(row.plus(register as u16)).0[lane],
+        word => scalar_word(wave, word),
+    }
+}
+
+/// `neg_lo` says which matrices are signed.
+fn integers<'a>(
+    op: &Op,
+    shape: &Shape,
+    factors: impl Iterator<Item = (&'a u32, &'a u32)>,
+    initial: u32,
+) -> u32 {
+    let signed = |source: u8| op.inst.modifiers.neg_lo >> source & 1 != 0;
+    let products =
+        factors.map(|(a, b)| shape.a.integer(*a, signed(0)) * shape.b.integer(*b, signed(1)));
+    let sum = i64::from(initial as i32) + products.sum::<i64>();
+    if op.inst.modifiers.clamp {
+        sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
+    } else {
+        sum as u32
+    }
+}
+
+/// `neg_lo` negates elements of A and B whose k is even, `neg_hi` the others; of C they are the sign
+/// and the absolute value.
+fn floats<'a>(
+    op: &Op,
+    shape: &Shape,
+    factors: impl Iterator<Item = (&'a u32, &'a u32)>,
+    initial: u32,
+) -> u32 {
+    let modifiers = &op.inst.modifiers;
+    let signed = |value: f32, k: usize, source: u8| {
+        let negates = [modifiers.neg_lo, modifiers.neg_hi][k % 2] >> source & 1 != 0;
+        if negates { -value } else { value }
+    };
+    let mut sum = match shape.sum {
+        Sum::F16 => binary16::to_f32(f16::from_bits(initial as u16)),
+        Sum::Bf16 => brain_to_single(initial as u16),
+        _ => f32::from_bits(initial),
+    };
+    if modifiers.neg_hi >> 2 & 1 != 0 {
+        sum = sum.abs();
+    }
+    if modifiers.neg_lo >> 2 & 1 != 0 {
+        sum = -sum;
+    }
+    for (k, (a, b)) in factors.enumerate() {
+        let a = signed(shape.a.float(*a), k, 0);
+        let b = signed(shape.b.float(*b), k, 1);
+        let first_nan = [a, b, sum].into_iter().find_map(LaneValue::quiet_nan);
+        sum = settle(a.mul_add(b, sum), first_nan);
+    }
+    match shape.sum {
+        Sum::F16 => binary16::from_f32(sum).to_bits().into(),
+        Sum::Bf16 => single_to_brain(sum).into(),
+        _ => sum.to_bits(),
+    }
+}
+
+/// Where elements lie.
+struct Layout {
+    is_gfx11: bool,
+    /// Lanes of a wave.
+    lanes: usize,
+    depth: usize,
+    /// Bits of an element of A or B.
+    bits: usize,
+    sparse: bool,
+    short_sums: bool,
+}
+
+impl Layout {
+    fn of(wave: &Wave, shape: &Shape) -> Layout {
+        Layout {
+            is_gfx11: wave.machine.generation < Generation::Gfx12,
+            lanes: wave.machine.lanes.into(),
+            depth: shape.depth,
+            bits: shape.a.bits(),
+            sparse: shape.sparse,
+            short_sums: shape.sum.is_short(),
+        }
+    }
+
+    /// How many lanes hold a matrix, the fewest that fill registers, and how many elements each.
+    /// `share` of the elements are there.
+    fn holders(&self, share: usize) -> (usize, usize) {
+        if self.is_gfx11 {
+            return (SIZE, self.depth);
+        }
+        let elements = self.depth * SIZE / self.lanes;
+        let is_full = elements / share * self.bits >= 32;
+        if is_full { (self.lanes, elements) } else { (32, self.depth / 2) }
+    }
+
+    /// The k of an element of a lane.
+    fn k(&self, lane: usize, element: usize) -> usize {
+        let (half, quarter) = (lane / 16 % 2, lane / 32);
+        if self.is_gfx11 {
+            element
+        } else if self.bits == 16 {
+            let run = if self.sparse { 8 } else { 4 };
+            element % run + run * (half + 2 * (element / run + quarter))
+        } else {
+            self.depth / 2 * half + self.depth / 4 * quarter + element
+        }
+    }
+
+    /// Elements of D that a lane holds.
+    fn results(&self) -> usize {
+        SIZE * SIZE / self.lanes
+    }
+
+    /// Registers of D.
+    fn registers(&self) -> usize {
+        if self.short_sums && !self.is_gfx11 { self.results() / 2 } else { self.results() }
+    }
+
+    /// The row of an element of D; its column is the lane's number modulo 16.
+    fn row(&self, lane: usize, index: usize) -> usize {
+        if self.is_gfx11 {
+            lane / SIZE + self.lanes / SIZE * index
+        } else {
+            8 * (lane / 16 % 2) + 4 * (lane / 32) + index
+        }
+    }
+
+    /// Register and lowest bit of an element of D. The third bit of `op_sel` chooses the half on gfx11.
+    fn result(&self, index: usize, op_sel: u8) -> (usize, u32) {
+        match (self.short_sums, self.is_gfx11) {
+            (false, _) => (index, 0),
+            (true, true) => (index, u32::from(op_sel >> 2 & 1) * 16),
+            (true, false) => (index / 2, index as u32 % 2 * 16),
+        }
+    }
+}
+
+/// The bits of an element that lies so far in the registers of a source.
+fn element(wave: &Wave, op: &Op, layout: &Layout, source: usize, lane: usize, at: usize) -> u32 {
+    let Some(first) = op.sources[source].row() else { return 0 };
+    let bit = at * layout.bits;
+    let word = wave.row(first.plus((bit / 32) as u16)).0[lane];
+    word >> (bit % 32) & ((1 << layout.bits) - 1)
+}
+
+/// A or B, all of whose elements are there.
+fn dense(wave: &Wave, op: &Op, layout: &Layout, source: usize) -> Matrix {
+    let mut matrix = [[0; MOST_DEPTH]; SIZE];
+    let (lanes, elements) = layout.holders(1);
+    for lane in 0..lanes {
+        for at in 0..elements {
+            matrix[lane % SIZE][layout.k(lane, at)] = element(wave, op, layout, source, lane, at);
+        }
+    }
+    matrix
+}
+
+/// A, of whose elements two of each four are there: two bits of the third source say which each is.
+/// `index_key` chooses among its parts.
+fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
+    let mut matrix = [[0; MOST_DEPTH]; SIZE];
+    let (lanes, elements) = layout.holders(2);
+    debug_assert_eq!(shape.depth, layout.depth);
+    let key = u32::from(op.inst.modifiers.index_key) * elements as u32;
+    for lane in 0..lanes {
+        let index = match op.sources[2].row() {
+            Some(row) => wave.row(row).0[lane],
+            None => scalar_word(wave, op.sources[2].words[0]),
+        };
+        for at in 0..elements / 2 {
+            let place = index >> ((key + 2 * at as u32) % 32) & 3;
+            let k = layout.k(lane, at / 2 * 4) + place as usize;
+            matrix[lane % SIZE][k] = element(wave, op, layout, 0, lane, at);
+        }
+    }
+    matrix
+}

@@ -1,0 +1,176 @@
+//! Conversions with a scale between 32 numbers in 16 or 32 registers and 32 numbers of six bits in six
+//! registers, the first in the lowest bits (CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and
+//! Conversions"). What a scale does is in [`scaled`](super::scaled).
+
+use super::WholeWaveOperation;
+use super::scaled::{divided, next_random, product, single};
+use super::single::flush;
+use crate::execute::lane::Kind;
+use crate::execute::lane::binary16::{self, from_f64, to_f32};
+use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
+use crate::execute::operand::scalar_word;
+use crate::instruction::Op;
+use crate::wave::Wave;
+use half::f16;
+
+/// Numbers that a lane converts.
+const COUNT: usize = 32;
+/// Registers of as many numbers of six bits.
+const WORDS: usize = 6;
+
+/// What numbers of more bits are, and how they lie in the sources.
+#[derive(Clone, Copy, PartialEq)]
+enum Wide {
+    Single,
+    /// Single precision, even numbers in the first source, odd ones in the second.
+    Interleaved,
+    Half,
+    Brain,
+}
+
+/// Rows: name, what has more bits, the format of six bits.
+macro_rules! conversions {
+    ($table:ident by $convert:path, unsettled $unsettled:expr;
+     $($name:literal $wide:ident $format:ident)*) => {
+        const $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
+            unsettled: $unsettled,
+            ..WholeWaveOperation::new(
+                $name,
+                &[Kind::Word; 3],
+                |wave, op| $convert(wave, op, Wide::$wide, SmallFloat::$format),
+            )
+        }),*];
+    };
+}
+
+conversions! {
+    NARROWING by nearest, unsettled None;
+    "v_cvt_scalef32_2xpk16_fp6_f32" Interleaved FP6
+    "v_cvt_scalef32_2xpk16_bf6_f32" Interleaved BF6
+    "v_cvt_scalef32_pk32_fp6_f16"   Half        FP6
+    "v_cvt_scalef32_pk32_bf6_f16"   Half        BF6
+    "v_cvt_scalef32_pk32_fp6_bf16"  Brain       FP6
+    "v_cvt_scalef32_pk32_bf6_bf16"  Brain       BF6
+}
+
+conversions! {
+    STOCHASTIC by stochastic, unsettled Some("each number has a random number of its own");
+    "v_cvt_scalef32_sr_pk32_fp6_f32"  Single FP6
+    "v_cvt_scalef32_sr_pk32_bf6_f32"  Single BF6
+    "v_cvt_scalef32_sr_pk32_fp6_f16"  Half   FP6
+    "v_cvt_scalef32_sr_pk32_bf6_f16"  Half   BF6
+    "v_cvt_scalef32_sr_pk32_fp6_bf16" Brain  FP6
+    "v_cvt_scalef32_sr_pk32_bf6_bf16" Brain  BF6
+}
+
+conversions! {
+    WIDENING by widen, unsettled None;
+    "v_cvt_scalef32_pk32_f32_fp6"  Single FP6
+    "v_cvt_scalef32_pk32_f32_bf6"  Single BF6
+    "v_cvt_scalef32_pk32_f16_fp6"  Half   FP6
+    "v_cvt_scalef32_pk32_f16_bf6"  Half   BF6
+    "v_cvt_scalef32_pk32_bf16_fp6" Brain  FP6
+    "v_cvt_scalef32_pk32_bf16_bf6" Brain  BF6
+}
+
+/// All of them.
+pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
+    [NARROWING, STOCHASTIC, WIDENING].into_iter().flatten()
+}
+
+/// A word of a source that may have many.
+fn word(wave: &Wave, op: &Op, source: usize, at: usize, lane: usize) -> u32 {
+    match op.sources[source].row() {
+        Some(first) => wave.row(first.plus(at as u16)).0[lane],
+        None => scalar_word(wave, op.sources[source].words[at.min(1)]),
+    }
+}
+
+/// A lane's number of a source of many, denormals flushed as MODE says.
+fn number(wave: &Wave, op: &Op, wide: Wide, at: usize, lane: usize) -> f32 {
+    let half = || word(wave, op, 0, at / 2, lane) >> (16 * (at % 2));
+    let bits = match wide {
+        Wide::Single => word(wave, op, 0, at, lane),
+        Wide::Interleaved => word(wave, op, at % 2, at / 2, lane),
+        Wide::Brain => return brain_to_single(half() as u16),
+        Wide::Half => {
+            let half = f16::from_bits(half() as u16);
+            let flushes = wave.mode.flushes_f64_sources();
+            return to_f32(if flushes { binary16::flush(half) } else { half });
+        }
+    };
+    let single = f32::from_bits(bits);
+    if wave.mode.flushes_f32_sources() { flush(single) } else { single }
+}
+
+/// The last source is the scale.
+fn nearest(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
+    let scale = if wide == Wide::Interleaved { 2 } else { 1 };
+    narrow(wave, op, wide, format, scale, |_, _| Rounding::Nearest);
+}
+
+/// The second source is the first number's random bits, the third the scale.
+fn stochastic(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
+    narrow(wave, op, wide, format, 2, |random, at| {
+        Rounding::Stochastic((0..at).fold(random, |random, _| next_random(random)))
+    });
+}
+
+fn narrow(
+    wave: &mut Wave,
+    op: &Op,
+    wide: Wide,
+    format: SmallFloat,
+    scale: usize,
+    rounding: impl Fn(u32, usize) -> Rounding,
+) {
+    for lane in wave.exec().lanes() {
+        let lane = usize::from(lane.0);
+        let (scale, random) = (word(wave, op, scale, 0, lane), word(wave, op, 1, 0, lane));
+        let mut words = [0; WORDS];
+        for at in 0..COUNT {
+            let value = divided(number(wave, op, wide, at, lane), scale);
+            let bits = u64::from(format.encode(value, rounding(random, at), false));
+            let (first, shift) = (at * 6 / 32, at * 6 % 32);
+            words[first] |= (bits << shift) as u32;
+            if let Some(next) = words.get_mut(first + 1) {
+                *next |= (bits << shift >> 32) as u32;
+            }
+        }
+        for (at, word) in words.into_iter().enumerate() {
+            wave.row_mut(op.destination.plus(at as u16)).0[lane] = word;
+        }
+    }
+}
+
+/// The second source is the scale.
+fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
+    for lane in wave.exec().lanes() {
+        let lane = usize::from(lane.0);
+        let scale = word(wave, op, 1, 0, lane);
+        let words: [u32; WORDS] = std::array::from_fn(|at| word(wave, op, 0, at, lane));
+        let bits = |at: usize| {
+            let (first, shift) = (at * 6 / 32, at * 6 % 32);
+            let next = words.get(first + 1).copied().unwrap_or(0);
+            (u64::from(words[first]) | u64::from(next) << 32) as u64 >> shift & 0x3f
+        };
+        for at in 0..COUNT {
+            let bits = bits(at) as u32;
+            let half = match wide {
+                Wide::Single | Wide::Interleaved => {
+                    let value = single(format, bits, scale).to_bits();
+                    wave.row_mut(op.destination.plus(at as u16)).0[lane] = value;
+                    continue;
+                }
+                Wide::Half => from_f64(product(format, bits, scale)).to_bits().into(),
+                Wide::Brain => {
+                    let value = product(format, bits, scale);
+                    SmallFloat::BF16.encode(value, Rounding::Nearest, false)
+                }
+            };
+            let shift = 16 * (at % 2);
+            let word = &mut wave.row_mut(op.destination.plus(at as u16 / 2)).0[lane];
+            *word = *word & !(0xffff << shift) | half << shift;
+        }
+    }
+}
