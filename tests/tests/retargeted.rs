@@ -1,7 +1,7 @@
-//! Instructions of a chip on a device that lacks them: the conversions of gfx942 to 8 bits and
-//! back are what AMD's document says they are.
+//! Instructions by hooks in place of themselves: the conversions of gfx942 to 8 bits and back are
+//! what AMD's document says they are, and the device computes the same.
 
-use flipwave_campaigns::{Campaign, Code, emulate};
+use flipwave_campaigns::{Campaign, Code, emulate, prepare};
 use flipwave_tests::{emulated_folder, kernels, kernels_mut, to_values};
 
 /// The number of a code, by the definition: a sign, an exponent with bias 8, three bits of a
@@ -39,7 +39,8 @@ fn nearest(wanted: f64) -> Option<u8> {
     }
 }
 
-/// Runs the example with other numbers at a level; numbers, codes and what these are again.
+/// Runs the example with other numbers at a level, by hooks and by the device's own instructions;
+/// numbers, codes and what these are again.
 fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f32>) {
     let file = emulated_folder().join("fp8.yaml");
     let text = std::fs::read_to_string(&file).expect("the example");
@@ -52,7 +53,10 @@ fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f
         }
     }
     let inputs = kernels(&campaign).buffers[0].contents(seed).expect("the numbers");
+    let workload = prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload;
+    let own = workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs;
     let mut outputs = emulate(&campaign).unwrap_or_else(|error| panic!("{error}")).outputs;
+    assert!(outputs == own, "{numbers} {level}: the device computes something else");
     let back = to_values(&outputs.pop().expect("numbers"));
     (to_values(&inputs), outputs.pop().expect("codes"), back)
 }
@@ -69,7 +73,7 @@ fn wrong(inputs: &[f32], codes: &[u8], back: &[f32], nearest: fn(f64) -> Option<
 }
 
 #[test]
-fn code_for_gfx942_converts_to_8_bits_and_back_where_its_instructions_are_missing() {
+fn conversions_to_8_bits_and_back_are_the_same_by_hooks_and_by_the_device() {
     for level in ["-O0", "-O3"] {
         for (numbers, seed) in [
             ("{uniform: [-300.0, 300.0]}", 1),
