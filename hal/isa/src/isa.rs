@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Description, McOperand, Session};
 use crate::inst::{Inst, Pc};
-use crate::{Generation, Setting, Target, decode, exact, source, unused};
+use crate::{Generation, Setting, Target, decode, exact, source, survived, unused};
 use std::ffi::CString;
 use std::fmt::Write;
 
@@ -97,6 +97,9 @@ impl Isa {
     /// What LLVM says of an instruction, unused fields cleared if it refuses them.
     fn describe(&self, bytes: &[u8], pc: Pc) -> Option<Description> {
         let describe = |bytes: &[u8]| {
+            if !survived::is_survived(bytes, self.target.generation()) {
+                return None;
+            }
             let mut description = self.session.decode(bytes, pc)?;
             description.text = without_comment(description.text)?;
             (!description.operands.contains(&McOperand::Unknown)).then_some(description)

@@ -42,6 +42,7 @@ mod register_set;
 mod residency;
 mod rules;
 mod source;
+mod survived;
 mod target;
 #[cfg(test)]
 mod testing;
