@@ -72,9 +72,13 @@ mod tests {
         BufReader::new(stdout).read_line(&mut line).expect("a line");
         let sleep: i32 = line.trim().parse().expect("a number");
         let shell = child.id() as i32;
-        // It becomes another program, whose memory grows as it starts.
+        // It is a shell until it becomes another program, whose memory grows as it starts.
+        let is_started = || {
+            let name = std::fs::read_to_string(format!("/proc/{sleep}/comm")).unwrap_or_default();
+            name.trim() == "sleep" && resident_of(sleep) > 100_000
+        };
         let clock = std::time::Instant::now();
-        while resident_of(sleep) < 100_000 && clock.elapsed().as_secs() < 60 {
+        while !is_started() && clock.elapsed().as_secs() < 60 {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let own = resident_of(sleep);
