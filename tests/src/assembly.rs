@@ -41,8 +41,9 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
+    // The last version that every runtime reads.
     let output = Command::new("clang-22")
-        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
+        .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib", "-mcode-object-version=5"])
         .arg(format!("-mcpu={}", machine.target()))
         .args(machine.options())
         .arg(format!("-Wa,-I{}", folder.path().display()))

@@ -29,7 +29,7 @@ static float decode(uint32_t code)
 {
     uint32_t exponent = code >> 3 & 0xf, fraction = code & 7;
     if (code == 0x80)
-        return __builtin_bit_cast(float, 0x7fc00000u);
+        return __builtin_bit_cast(float, 0xffc00000u);
     float scale = __builtin_bit_cast(float, (127 - 10 + (exponent ? exponent - 1 : 0)) << 23);
     float number = (float)(exponent ? 8 + fraction : fraction) * scale;
     return code >> 7 ? -number : number;
