@@ -34,7 +34,8 @@ pub use faults::{plan_of, profile_of};
 pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{
-    MACHINES, Machine, is_long_run, rewritten_levels, rewritten_machines, unified_machines,
+    MACHINES, Machine, NEWER_MACHINES, is_long_run, rewritten_levels, rewritten_machines,
+    unified_machines,
 };
 pub use once::Once;
 pub use program::{TestProgram, clean, compile, compile_file, compile_for, gfx90a, scalar};
