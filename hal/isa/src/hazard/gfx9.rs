@@ -27,6 +27,7 @@ pub(super) const GFX940: &[&[Hazard]] = &[
     VALU_TO_MATRIX,
     FROM_DOT,
     GFX940_FROM_MATRIX,
+    TO_ADDEND,
     GFX940_TO_ADDEND,
     AROUND_DGEMM,
 ];
@@ -125,18 +126,30 @@ pub(super) const FROM_DOT: &[Hazard] = &[
         side(DOT, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::OverlapOfOthers),
 ];
 
-/// Results of matrix operations on gfx90a, other than where MFMA adds to them.
+/// Results of matrix operations, other than where MFMA adds to them: the wait states before they are
+/// read by arithmetic, before memory reads them, and before they are overwritten.
 #[rustfmt::skip]
-const GFX90A_FROM_MATRIX: &[Hazard] = &[
-    behind_matrix(gfx90a_result, "MFMA writes a VGPR, it is read as a factor",
-        side(MATRIX, Part::VectorsWritten), side(MATRIX, Part::Factors), Meeting::Overlap),
-    behind_matrix(gfx90a_result, "MFMA writes a VGPR, VALU reads it",
-        side(MATRIX, Part::VectorsWritten), side(NOT_MATRIX, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx90a_result_in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_EXPORT, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx90a_result, "MFMA writes a VGPR, it is overwritten",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
-];
+pub(super) const fn from_matrix(
+    read: fn(&Inst) -> u8,
+    in_memory: fn(&Inst) -> u8,
+    overwritten: fn(&Inst) -> u8,
+) -> [Hazard; 4] {
+    [
+        behind_matrix(read, "MFMA writes a VGPR, it is read as a factor",
+            side(MATRIX, Part::VectorsWritten), side(MATRIX, Part::Factors), Meeting::Overlap),
+        behind_matrix(read, "MFMA writes a VGPR, VALU reads it",
+            side(MATRIX, Part::VectorsWritten), side(NOT_MATRIX, Part::VectorsRead), Meeting::Overlap),
+        behind_matrix(in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
+            side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_EXPORT, Part::VectorsRead), Meeting::Overlap),
+        behind_matrix(overwritten, "MFMA writes a VGPR, it is overwritten",
+            side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
+    ]
+}
+
+const GFX90A_FROM_MATRIX: &[Hazard] =
+    &from_matrix(gfx90a_result, gfx90a_result_in_memory, gfx90a_result);
+const GFX940_FROM_MATRIX: &[Hazard] =
+    &from_matrix(gfx940_result, gfx940_result_in_memory, gfx940_result);
 
 /// What MFMA adds to on gfx90a. Results of the same shape in the same registers are forwarded;
 /// only v_mfma_f64_4x4x4 waits for its own.
@@ -157,32 +170,24 @@ const GFX90A_TO_ADDEND: &[Hazard] = &[
         side(SGEMM, Part::Addend), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
-/// Results of matrix operations on gfx940, other than where MFMA adds to them.
+/// What MFMA adds to on gfx940 and gfx950.
 #[rustfmt::skip]
-const GFX940_FROM_MATRIX: &[Hazard] = &[
-    behind_matrix(gfx940_result, "MFMA writes a VGPR, it is read as a factor",
-        side(MATRIX, Part::VectorsWritten), side(MATRIX, Part::Factors), Meeting::Overlap),
-    behind_matrix(gfx940_result, "MFMA writes a VGPR, VALU reads it",
-        side(MATRIX, Part::VectorsWritten), side(NOT_MATRIX, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx940_result_in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_EXPORT, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx940_result, "MFMA writes a VGPR, it is overwritten",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
-];
-
-/// What MFMA adds to on gfx940.
-#[rustfmt::skip]
-const GFX940_TO_ADDEND: &[Hazard] = &[
-    behind_matrix(|inst| gfx940_passes(inst) + 1, "MFMA of narrow elements writes a part of what MFMA adds to",
-        side(XDL, Part::VectorsWritten), side(MATRIX, Part::Addend), Meeting::Partial),
-    behind_matrix(gfx940_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
-        side(SINGLE, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
+pub(super) const TO_ADDEND: &[Hazard] = &[
     hazard(2, "MFMA of 2 passes writes what MFMA adds to",
         side(OF_2_PASSES, Part::VectorsWritten), side(MATRIX, Part::Addend), Meeting::Same),
     hazard(4, "v_mfma_f64_4x4x4 writes what it adds to",
         side(DGEMM_4X4, Part::VectorsWritten), side(DGEMM_4X4, Part::Addend), Meeting::Same),
     hazard(4, "v_mfma_f64_4x4x4 writes a part of what MFMA other than of narrow elements adds to",
         side(DGEMM_4X4, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
+];
+
+/// The same, with the passes of gfx940.
+#[rustfmt::skip]
+const GFX940_TO_ADDEND: &[Hazard] = &[
+    behind_matrix(|inst| gfx940_passes(inst) + 1, "MFMA of narrow elements writes a part of what MFMA adds to",
+        side(XDL, Part::VectorsWritten), side(MATRIX, Part::Addend), Meeting::Partial),
+    behind_matrix(gfx940_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
+        side(SINGLE, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
     hazard(9, "v_mfma_f64_16x16x4 writes a part of what MFMA other than of narrow elements adds to",
         side(DGEMM_16X16, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
 

@@ -17,6 +17,7 @@ pub(super) const GFX950: &[&[Hazard]] = &[
     FROM_DOT,
     FROM_MATRIX,
     TO_ADDEND,
+    GFX950_TO_ADDEND,
     AROUND_DGEMM,
 ];
 
@@ -29,34 +30,18 @@ const PERMLANE_SWAP: &[Hazard] = &[
         side(COMPARE_WRITES_EXEC, Part::Nothing), side(PERMLANE, Part::Nothing), Meeting::Always),
 ];
 
-/// Results of matrix operations, other than where MFMA adds to them.
-#[rustfmt::skip]
-const FROM_MATRIX: &[Hazard] = &[
-    behind_matrix(gfx950_result, "MFMA writes a VGPR, it is read as a factor",
-        side(MATRIX, Part::VectorsWritten), side(MATRIX, Part::Factors), Meeting::Overlap),
-    behind_matrix(gfx950_result, "MFMA writes a VGPR, VALU reads it",
-        side(MATRIX, Part::VectorsWritten), side(NOT_MATRIX, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx950_result_in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_EXPORT, Part::VectorsRead), Meeting::Overlap),
-    behind_matrix(gfx950_result_overwritten, "MFMA writes a VGPR, it is overwritten",
-        side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
-];
+const FROM_MATRIX: &[Hazard] =
+    &from_matrix(gfx950_result, gfx950_result_in_memory, gfx950_result_overwritten);
 
-/// What MFMA adds to.
+/// What MFMA adds to, with the passes of gfx950.
 #[rustfmt::skip]
-const TO_ADDEND: &[Hazard] = &[
+const GFX950_TO_ADDEND: &[Hazard] = &[
     behind_matrix(|inst| gfx950_passes(inst) + 2, "MFMA of narrow elements writes a part of what MFMA of narrow elements adds to",
         side(XDL, Part::VectorsWritten), side(XDL, Part::Addend), Meeting::Partial),
     behind_matrix(gfx950_to_other_addend, "MFMA of narrow elements writes a part of what other MFMA adds to",
         side(XDL, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
     behind_matrix(gfx950_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
         side(SINGLE, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
-    hazard(2, "MFMA of 2 passes writes what MFMA adds to",
-        side(OF_2_PASSES, Part::VectorsWritten), side(MATRIX, Part::Addend), Meeting::Same),
-    hazard(4, "v_mfma_f64_4x4x4 writes what it adds to",
-        side(DGEMM_4X4, Part::VectorsWritten), side(DGEMM_4X4, Part::Addend), Meeting::Same),
-    hazard(4, "v_mfma_f64_4x4x4 writes a part of what MFMA other than of narrow elements adds to",
-        side(DGEMM_4X4, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
     hazard(17, "v_mfma_f64_16x16x4 writes a part of what MFMA other than of narrow elements adds to",
         side(DGEMM_16X16, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
 
