@@ -7,6 +7,7 @@ use crate::error::CampaignError;
 use crate::prepare::Prepared;
 use crate::suspicion::{Suspicion, SuspicionError};
 use flipwave_injector::{Golden, Workload};
+use flipwave_sim::Fidelity;
 
 /// Runs a workload of a campaign without a fault; `formats` are its outputs'.
 ///
@@ -27,6 +28,13 @@ pub(crate) fn golden(
     Ok(golden)
 }
 
+/// The fault-free run, and how exact it is.
+pub(crate) struct FaultFree {
+    pub golden: Golden,
+    /// Of what the embedded GPU executed; none where another device gave the outputs.
+    pub fidelity: Option<Fidelity>,
+}
+
 /// The fault-free run, done twice to see that it is the same each time.
 ///
 /// # Errors
@@ -34,10 +42,10 @@ pub(crate) fn golden(
 pub(crate) fn golden_twice(
     campaign: &Campaign,
     prepared: &Prepared,
-) -> Result<Golden, CampaignError> {
+) -> Result<FaultFree, CampaignError> {
     let Prepared { workload, formats, .. } = prepared;
     let golden = golden(campaign, workload, formats)?;
-    let again = workload.golden()?;
+    let (again, fidelity) = workload.golden_with_fidelity()?;
     let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.program.outputs);
     for ((first, second), output) in outputs {
         if first != second {
@@ -49,7 +57,7 @@ pub(crate) fn golden_twice(
         let difference = "the instructions executed".to_owned();
         return Err(CampaignError::NotDeterministic { difference });
     }
-    Ok(golden)
+    Ok(FaultFree { golden, fidelity: Some(fidelity) })
 }
 
 /// Runs a workload without a fault, and refuses accesses beyond the LDS of a workgroup.

@@ -3,6 +3,7 @@
 
 use crate::campaign::Campaign;
 use crate::faults::Faults;
+use crate::fidelity::FidelityRecord;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
 use flipwave_analysis::Outcome;
@@ -29,6 +30,8 @@ pub struct Record {
     pub population: Population,
     /// How it was counted, in words.
     pub counted: String,
+    /// How exact the fault-free run is; none where another device than the embedded GPU made it.
+    pub fidelity: Option<FidelityRecord>,
     /// Wave instructions that the fault-free run executed, per dispatch.
     pub golden_wave_instructions: Vec<u64>,
     /// The watchdog of faulty runs in wave instructions, per dispatch.
@@ -162,7 +165,7 @@ impl Counts {
 pub struct Timings {
     /// Compiling, loading, filling buffers.
     pub prepare: f64,
-    /// Two fault-free runs.
+    /// Two fault-free runs, the second of which is followed for its fidelity.
     pub golden: f64,
     /// Counting what can be hit.
     pub profile: f64,

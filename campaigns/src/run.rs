@@ -4,7 +4,9 @@ use crate::campaign::Campaign;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::faults::{Faults, SampleSize};
+use crate::fidelity::FidelityRecord;
 use crate::folder::{self, FolderError};
+use crate::golden::FaultFree;
 use crate::lock::FolderLock;
 use crate::outcome::{Classifier, Verdict};
 use crate::prepare::Origin;
@@ -129,6 +131,7 @@ struct Experiment<'a> {
     campaign: &'a Campaign,
     runner: &'a dyn Runner,
     golden: Golden,
+    fidelity: Option<FidelityRecord>,
     profile: Profile,
     sampling: Sampling,
     strata: Vec<String>,
@@ -147,7 +150,7 @@ impl<'a> Experiment<'a> {
             warnings.iter().for_each(|warning| progress.warn(warning));
         }
         progress.phase(Phase::Golden);
-        let golden = timed(&mut timings.golden, || runner.golden())?;
+        let FaultFree { golden, fidelity } = timed(&mut timings.golden, || runner.fault_free())?;
         progress.phase(Phase::Profiling);
         let workload = &runner.prepared().workload;
         let profile = timed(&mut timings.profile, || count(workload, faults))?;
@@ -155,6 +158,7 @@ impl<'a> Experiment<'a> {
             campaign,
             runner,
             golden,
+            fidelity: fidelity.as_ref().map(FidelityRecord::of),
             strata: profile.strata().map(|stratum| stratum.name).collect(),
             sampling: sampling(faults, &profile)?,
             profile,
@@ -305,6 +309,7 @@ impl<'a> Experiment<'a> {
             workers: options.workers.get(),
             population: self.profile.population.clone(),
             counted: self.profile.counted(),
+            fidelity: self.fidelity.clone(),
             golden_wave_instructions: wave_instructions(&self.golden),
             instruction_limits: self.golden.instruction_limits(),
             planned,

@@ -40,6 +40,8 @@ pub enum Command {
     Trace(TraceArguments),
     /// Print what a campaign's faults can hit, without injecting any
     Profile(ProfileArguments),
+    /// Print which operations of a program are exact on the embedded GPU, and what the others decide
+    Fidelity(FidelityArguments),
     /// Print what the code of a code object looks like: functions, blocks, calls, registers
     Inspect(InspectArguments),
     /// Run a campaign's program or an application with a tool in its kernels; print a table
@@ -270,6 +272,20 @@ pub struct ProfileArguments {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub strict: StrictArgument,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs the program once without faults. An operation is exact, within a stated error, or not settled: \
+no document says all of its bits. What comes of results that are not settled is followed through \
+registers and memory to where it is used as an address, or decides a branch or which lanes are \
+active.")]
+pub struct FidelityArguments {
+    /// The campaign file (YAML)
+    pub file: PathBuf,
+    /// Seed in place of the campaign file's
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod capture;
 mod display;
 mod emulate;
 mod exec;
+mod fidelity;
 mod inspect;
 mod launch;
 mod long_runs;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
+        Command::Fidelity(arguments) => fidelity::fidelity(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Tool(arguments) => tool::tool(&arguments),
         Command::Emulate(arguments) => emulate::emulate(&arguments),

@@ -39,6 +39,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     writeln!(output, "{}", report.summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
+    if let Some(fidelity) = &record.fidelity {
+        writeln!(output, "fidelity: {fidelity}")?;
+    }
     writeln!(output, "results: {}", results.display())?;
     if record.status == Status::Interrupted {
         let done = record.done.total();

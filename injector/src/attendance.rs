@@ -4,7 +4,9 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::Target;
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
+use flipwave_sim::{
+    EmbeddedGpu, Execution, FidelityCheck, Footprints, Observer, Progress, Unobserved,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -125,6 +127,20 @@ impl Attendance {
             device.advance_within_lds(execution, &mut check, until)
         })?;
         Ok((completion, device.outside_lds(check)))
+    }
+
+    /// The same, and follows the fidelity of the run.
+    pub(crate) fn finish_with_fidelity(
+        &self,
+        kernel: &str,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        check: &mut FidelityCheck,
+    ) -> Result<Completion, DeviceError> {
+        device.begin_fidelity(kernel, execution, check);
+        self.slices(kernel, execution, |execution, until| {
+            device.advance_with_fidelity(execution, check, until)
+        })
     }
 
     fn slices(

@@ -16,7 +16,8 @@ use flipwave_device::{
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
 use flipwave_sim::strict::Violation;
 use flipwave_sim::{
-    ByteSet, EmbeddedGpu, Footprints, Observer, Policy, Stalls, Unobserved, WaveState,
+    ByteSet, EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Observer, Policy, Stalls,
+    Unobserved, WaveState,
 };
 use flipwave_tools::Guest;
 use std::collections::BTreeMap;
@@ -59,6 +60,27 @@ impl Workload {
             Ok(end)
         })?;
         Ok((golden, violations))
+    }
+
+    /// Runs the workload without a fault; besides, which of the operations executed are exact, and
+    /// what results that are not settled decide. The run is the same as [`Workload::golden`]'s.
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn golden_with_fidelity(&self) -> Result<(Golden, Fidelity), GoldenError> {
+        let mut check = FidelityCheck::new();
+        let golden = self.run_fault_free(|_, device, dispatch| {
+            let mut execution = device.begin(dispatch)?;
+            let kernel = &dispatch.kernel;
+            self.attendance.finish_with_fidelity(kernel, device, &mut execution, &mut check)
+        })?;
+        let mut fidelity = self.device.fidelity(check);
+        for own in &mut fidelity.decisions {
+            if let Some(guest) = self.guests.get(&own.module.0) {
+                own.pc = guest.place(WaveLocation { pc: own.pc, wave: own.wave }).pc;
+            }
+        }
+        Ok((golden, fidelity))
     }
 
     /// Runs the workload without a fault; besides the accesses beyond the LDS of a workgroup, each

@@ -21,6 +21,7 @@ mod errors;
 mod exchange;
 mod exhaustive;
 mod faults;
+mod fidelity;
 mod generations;
 mod golden;
 mod hooks;

@@ -8,7 +8,7 @@ use crate::attached::Attached;
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::golden_twice;
+use crate::golden::{FaultFree, golden_twice};
 use crate::outcome::{Injected, RunEnd};
 use crate::prepare::Prepared;
 use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
@@ -42,7 +42,7 @@ impl Runner for ApplicationRunner<'_> {
         &self.prepared
     }
 
-    fn golden(&self) -> Result<Golden, CampaignError> {
+    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
         golden_twice(self.campaign, &self.prepared)
     }
 

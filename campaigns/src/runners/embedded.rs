@@ -3,7 +3,7 @@
 use super::runner::{Inject, Runner};
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::golden_twice;
+use crate::golden::{FaultFree, golden_twice};
 use crate::outcome::{Injected, beside};
 use crate::prepare::Prepared;
 use flipwave_injector::{
@@ -21,7 +21,7 @@ impl Runner for EmbeddedRunner<'_> {
         &self.prepared
     }
 
-    fn golden(&self) -> Result<Golden, CampaignError> {
+    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
         golden_twice(self.campaign, &self.prepared)
     }
 

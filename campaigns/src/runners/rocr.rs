@@ -7,7 +7,7 @@ use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::attached::{AttachError, Attached};
 use crate::campaign::{Campaign, Kernels};
 use crate::error::CampaignError;
-use crate::golden::golden_twice;
+use crate::golden::{FaultFree, golden_twice};
 use crate::launch;
 use crate::outcome::{Injected, RunEnd, beside};
 use crate::prepare::{Prepared, prepare};
@@ -41,9 +41,10 @@ impl Runner for RocrRunner<'_> {
     }
 
     /// Its outputs are those of the hardware.
-    fn golden(&self) -> Result<Golden, CampaignError> {
-        let golden = golden_twice(self.campaign, &self.prepared)?;
-        Ok(Golden { outputs: contents(&self.outputs, &self.runs.golden.first)?, ..golden })
+    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
+        let FaultFree { golden, .. } = golden_twice(self.campaign, &self.prepared)?;
+        let outputs = contents(&self.outputs, &self.runs.golden.first)?;
+        Ok(FaultFree { golden: Golden { outputs, ..golden }, fidelity: None })
     }
 
     fn injector<'a>(

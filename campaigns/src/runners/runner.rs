@@ -1,6 +1,7 @@
 //! What every runner does.
 
 use crate::error::CampaignError;
+use crate::golden::FaultFree;
 use crate::outcome::Injected;
 use crate::prepare::Prepared;
 use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
@@ -24,7 +25,7 @@ pub(crate) trait Runner: Sync {
     ///
     /// # Errors
     /// [`CampaignError`] if it does not complete, or outcomes beside it would mean nothing.
-    fn golden(&self) -> Result<Golden, CampaignError>;
+    fn fault_free(&self) -> Result<FaultFree, CampaignError>;
 
     /// What injects faults beside the fault-free run `golden`; it is fast for those of `plan`, if
     /// there is one.

@@ -9,8 +9,10 @@
 mod device;
 mod dispatch;
 mod execute;
+mod fidelity;
 mod instruction;
 mod memory;
+mod shadow;
 pub mod strict;
 mod translate;
 mod wave;
@@ -25,5 +27,7 @@ pub use dispatch::policy::{Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::operations::numerics;
+pub use fidelity::{Fidelity, FidelityCheck, OperationFidelity, UnsettledDecision};
 pub use memory::{AddressSpace, ByteSet, Footprint, FootprintUnion, Footprints, WrittenByte};
+pub use shadow::Purpose;
 pub use translate::coverage::{Treatment, treatment};

@@ -3,9 +3,11 @@
 use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::observer::Unobserved;
+use crate::fidelity::{Fidelity, FidelityCheck};
 use crate::strict::{self, LdsBounds, Strict, Violation};
-use flipwave_device::{Completion, DeviceError, Dispatch};
-use flipwave_isa::Rules;
+use flipwave_codeobj::SourceLine;
+use flipwave_device::{Completion, DeviceError, Dispatch, ModuleId};
+use flipwave_isa::{Pc, Rules};
 
 /// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
@@ -64,6 +66,35 @@ impl EmbeddedGpu {
         self.with_lines(check.0.into_violations())
     }
 
+    /// Has a dispatch of `kernel` followed, from its beginning on, by what follows the fidelity of a
+    /// run. The dispatch that it followed before has ended.
+    pub fn begin_fidelity(&self, kernel: &str, execution: &Execution, check: &mut FidelityCheck) {
+        check.begin(kernel, execution.launch.machine, self.programs_of(execution));
+    }
+
+    /// Like [`EmbeddedGpu::advance`], and follows the fidelity of the run. Execution is the same, and
+    /// slower, the more so after the first operation that is not settled.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::advance`].
+    pub fn advance_with_fidelity(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut FidelityCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        self.advance_with(execution, &mut Unobserved, check, until, Notes::None)
+    }
+
+    /// What was found of the fidelity of all dispatches.
+    pub fn fidelity(&self, check: FidelityCheck) -> Fidelity {
+        let mut fidelity = check.into_fidelity();
+        for decision in &mut fidelity.decisions {
+            decision.line = self.line_at(decision.module, decision.pc);
+        }
+        fidelity
+    }
+
     /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup.
     pub fn begin_lds_check(&self, execution: &Execution) -> LdsCheck {
         LdsCheck(LdsBounds::new(self.programs_of(execution)))
@@ -92,9 +123,13 @@ impl EmbeddedGpu {
     /// Violations with the source lines of where they are.
     fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
         for violation in &mut violations {
-            let module = self.modules.get(violation.place.module.0 as usize);
-            violation.line = module.and_then(|module| module.lines.lookup(violation.place.pc));
+            violation.line = self.line_at(violation.place.module, violation.place.pc);
         }
         violations
+    }
+
+    /// The source line of an address of a code object.
+    fn line_at(&self, module: ModuleId, pc: Pc) -> Option<SourceLine> {
+        self.modules.get(module.0 as usize).and_then(|module| module.lines.lookup(pc))
     }
 }

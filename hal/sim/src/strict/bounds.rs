@@ -1,7 +1,6 @@
 //! Accesses beyond LDS and beyond allocations, and addresses whose lowest bits are dropped.
 
 use super::footprint::{self, Footprint};
-use super::shadow::Shadow;
 use super::violation::Finding;
 use crate::execute::lds::two_offsets;
 use crate::execute::operand::scalar_word;
@@ -9,6 +8,7 @@ use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Op, Run};
 use crate::memory::Memory;
+use crate::shadow::Shadow;
 use crate::wave::Wave;
 use flipwave_device::Address;
 use flipwave_isa::LaneMask;

@@ -1,14 +1,14 @@
 //! What the rules need of an instruction, worked out once.
 
-use super::slot::Slots;
 use super::violation::Instruction;
+use crate::shadow::Named;
 use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
 use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
-use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Rules, Target, Vgpr};
+use flipwave_isa::{Class, Encoding, Inst, Rules, Target, Vgpr};
 
 /// What the rules need of an instruction.
 #[derive(Debug)]
@@ -17,10 +17,8 @@ pub struct Facts {
     pub inst: Inst,
     /// The code object it belongs to.
     pub module: ModuleId,
-    /// Registers that it reads.
-    pub reads: Vec<(RegisterRange, Slots)>,
-    /// Registers that it writes.
-    pub writes: Vec<(RegisterRange, Slots)>,
+    /// The registers that it names.
+    pub named: Named,
     /// The counters it counts in.
     pub counted: &'static [(Counter, Queue)],
     /// What it waits for.
@@ -61,14 +59,10 @@ impl Facts {
         module: ModuleId,
         machine: Machine,
     ) -> Facts {
-        let slots = |ranges: &[RegisterRange]| {
-            ranges.iter().filter_map(|range| Some((*range, Slots::of(*range, machine)?))).collect()
-        };
         let mut facts = Facts {
             inst: inst.clone(),
             module,
-            reads: slots(&inst.reads),
-            writes: slots(&inst.writes),
+            named: Named::of(inst, machine),
             counted: rules.counters.counted(inst),
             waits: rules.counters.waits(inst),
             wait_states: wait_states(inst),

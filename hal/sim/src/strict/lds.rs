@@ -3,22 +3,20 @@
 
 use super::facts::Facts;
 use super::footprint::Footprint;
-use super::shadow::Shadow;
 use super::violation::Finding;
 use crate::execute::lds;
-use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::Transfer;
-use crate::instruction::{Element, Op, Word};
-use crate::wave::{Row, RowIndex, ScalarIndex, Wave};
+use crate::instruction::{Element, Op};
+use crate::shadow::{LdsMarks, Shadow};
 use flipwave_device::WaveId;
-use flipwave_isa::{Lane, LaneMask, Value};
+use flipwave_isa::{Lane, LaneMask};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What is known of a workgroup's LDS.
 pub struct LdsState {
-    /// Undefined bits are set.
-    undefined: Vec<u8>,
+    /// The bits that nothing has written.
+    pub undefined: LdsMarks,
     unfinished: Vec<Unfinished>,
 }
 
@@ -34,24 +32,10 @@ pub struct Unfinished {
     pub bytes: Vec<Range<u32>>,
 }
 
-/// Rows of the ghost that hold the operands of an LDS access: far enough from each other for the
-/// widest, and from those that the access names.
-const DATA: u16 = 0;
-const SECOND_DATA: u16 = 8;
-const DESTINATION: u16 = 16;
-const ADDRESS: u16 = 24;
-/// Most registers of an operand.
-const WORDS: u16 = 4;
-
 impl LdsState {
     /// LDS that nothing has written.
     pub fn new(bytes: u32) -> LdsState {
-        LdsState { undefined: vec![!0; bytes as usize], unfinished: Vec::new() }
-    }
-
-    /// Everything is written.
-    pub fn define(&mut self) {
-        self.undefined.fill(0);
+        LdsState { undefined: LdsMarks::marked(bytes), unfinished: Vec::new() }
     }
 
     /// Notes the accesses that are under way after a barrier.
@@ -84,100 +68,6 @@ impl LdsState {
             })
     }
 
-    /// Follows an LDS instruction: it is executed with undefined bits for data, at the addresses
-    /// that it has.
-    pub fn follow(
-        &mut self,
-        shadow: &mut Shadow,
-        ghost: &mut Wave,
-        wave: &Wave,
-        op: &Op,
-        access: LdsAccess,
-    ) {
-        let mut own = op.clone();
-        let first = |source: usize| op.sources[source].row();
-        let mut remap = |source: usize, row: u16| {
-            if op.sources[source].row().is_some() {
-                own.sources[source].words = [Word::Row(RowIndex(row)); 2];
-            }
-        };
-        remap(0, ADDRESS);
-        remap(1, DATA);
-        remap(2, SECOND_DATA);
-        own.destination = RowIndex(DESTINATION);
-        ghost.machine = wave.machine;
-        ghost.set_exec(wave.exec());
-        ghost.mode = wave.mode;
-        ghost.scalars[usize::from(ScalarIndex::M0.0)] = wave.scalar(ScalarIndex::M0);
-        if let Some(row) = first(0) {
-            let is_data = access == LdsAccess::Swizzle;
-            *ghost.row_mut(RowIndex(ADDRESS)) =
-                if is_data { shadow.rows[usize::from(row.0)] } else { *wave.row(row) };
-        }
-        for (source, place) in [(first(1), DATA), (first(2), SECOND_DATA)] {
-            for word in 0..WORDS {
-                let Some(row) = source else { continue };
-                *ghost.row_mut(RowIndex(place + word)) = row_of(shadow, row, word);
-            }
-        }
-        for word in 0..WORDS {
-            *ghost.row_mut(RowIndex(DESTINATION + word)) = row_of(shadow, op.destination, word);
-        }
-        match access {
-            LdsAccess::Atomic { returns, atomic } => {
-                self.modify(ghost, &own, returns, atomic.bytes);
-            }
-            LdsAccess::ExchangeIf => self.modify(ghost, &own, true, 8),
-            LdsAccess::Count { .. } => {
-                let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
-                let bytes = lds::read(&self.undefined, at, 4);
-                let old = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                ghost.write_row(own.destination, &Row::splat(old));
-            }
-            // Only atomics fault.
-            _ => _ = lds::execute(ghost, &own, access, &mut self.undefined),
-        }
-        if matches!(access, LdsAccess::Permute | LdsAccess::BackwardPermute) {
-            // An undefined lane number makes what arrives undefined.
-            let undefined = shadow.undefined_lanes(op.sources[0].words[0]).0 & wave.exec().0;
-            let lanes = match access {
-                LdsAccess::Permute if undefined != 0 => wave.exec().0,
-                _ => undefined,
-            };
-            for lane in LaneMask(lanes).lanes() {
-                ghost.row_mut(own.destination).0[usize::from(lane.0)] = !0;
-            }
-        }
-        for word in 0..destination_words(op) {
-            let row = usize::from(op.destination.plus(word).0) % RowIndex::COUNT;
-            shadow.rows[row] = *ghost.row(RowIndex(DESTINATION + word));
-        }
-    }
-
-    /// An atomic: what it leaves is undefined where the old value or the data was.
-    fn modify(&mut self, ghost: &mut Wave, op: &Op, returns: bool, bytes: u8) {
-        let offset = op.immediate as u32;
-        let addresses = lds::addresses(ghost, op, offset);
-        for lane in ghost.exec().lanes() {
-            let index = usize::from(lane.0);
-            let words = u16::from(bytes / 4);
-            let old = lds::read(&self.undefined, addresses.0[index], bytes.into());
-            let data = (0..words).any(|word| {
-                [DATA, SECOND_DATA].iter().zip(&op.sources[1..]).any(|(place, source)| {
-                    source.row().is_some() && ghost.row(RowIndex(place + word)).0[index] != 0
-                })
-            });
-            if data {
-                lds::write(&mut self.undefined, addresses.0[index], &[!0; 8][..usize::from(bytes)]);
-            }
-            for word in (0..words).filter(|_| returns) {
-                let at = usize::from(word) * 4;
-                let old = u32::from_le_bytes([old[at], old[at + 1], old[at + 2], old[at + 3]]);
-                ghost.row_mut(op.destination.plus(word)).0[index] = old;
-            }
-        }
-    }
-
     /// Follows the LDS side of a flat access.
     pub fn follow_flat(
         &mut self,
@@ -202,14 +92,14 @@ impl LdsState {
                 let Some(data) = op.sources[1].row() else { return };
                 let mut stored = [0; 16];
                 for word in 0..u16::from(element.words()) {
-                    let bits = element.part(row_of(shadow, data, word).0[lane]);
+                    let bits = element.part(shadow.row(data, word).0[lane]);
                     stored[usize::from(word) * 4..][..4].copy_from_slice(&bits.to_le_bytes());
                 }
                 lds::write(undefined, *address, &stored[..element.bytes()]);
             };
             match transfer {
-                Transfer::Load(element) => load(&self.undefined, element, shadow),
-                Transfer::Store(element) => store(&mut self.undefined, element, shadow),
+                Transfer::Load(element) => load(&self.undefined.bits, element, shadow),
+                Transfer::Store(element) => store(&mut self.undefined.bits, element, shadow),
                 // Flat accesses are not formatted, and take no way around registers.
                 Transfer::LoadBlock
                 | Transfer::StoreBlock
@@ -221,24 +111,10 @@ impl LdsState {
                 Transfer::Atomic { returns, .. } => {
                     let element = Element::Words((bytes / 4) as u8);
                     if returns {
-                        load(&self.undefined, element, shadow);
+                        load(&self.undefined.bits, element, shadow);
                     }
                 }
             }
         }
     }
-}
-
-/// Undefined bits of a register of an operand.
-fn row_of(shadow: &Shadow, first: RowIndex, word: u16) -> Row {
-    let index = usize::from(first.0 + word);
-    shadow.rows.get(index).copied().unwrap_or(Row::ZERO)
-}
-
-/// Registers that an instruction fills.
-pub fn destination_words(op: &Op) -> u16 {
-    op.inst.destinations().next().map_or(0, |operand| match operand.value {
-        Value::Register(range) => range.words.into(),
-        _ => 0,
-    })
 }

@@ -10,15 +10,13 @@ mod lds;
 mod lds_bounds;
 mod recent;
 mod rule;
-mod shadow;
-mod slot;
-mod undefined;
 mod violation;
 mod waits;
 
+pub use crate::shadow::Purpose;
 pub(crate) use lds_bounds::LdsBounds;
 pub use rule::Rule;
-pub use violation::{Finding, Instruction, Purpose, Violation};
+pub use violation::{Finding, Instruction, Violation};
 
 use crate::dispatch::checker::Checker;
 use crate::dispatch::launch::Launch;
@@ -27,8 +25,9 @@ use crate::instruction::control::Control;
 use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Op, Run};
 use crate::memory::Memory;
+use crate::shadow::{Decision, Shadow, destination_words};
 use crate::translate::program::Program;
-use crate::wave::{Machine, RowIndex, ScalarIndex, Status, Wave};
+use crate::wave::{Machine, RowIndex, Status, Wave};
 use clause::Clause;
 use facts::Facts;
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
@@ -37,7 +36,6 @@ use flipwave_isa::{LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
 use rustc_hash::FxHashMap;
-use shadow::Shadow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use violation::Report;
@@ -121,9 +119,9 @@ impl Strict {
 
 impl Checker for Strict {
     fn starts(&mut self, wave: &Wave, launch: &Launch) {
-        let mut shadow = Shadow::new();
+        let mut shadow = Shadow::marked();
         for row in 0..launch.vgprs_set() {
-            shadow.define(RowIndex(row), wave.exec_row(), !0);
+            shadow.unmark(RowIndex(row), wave.exec_row(), !0);
         }
         for index in launch.scalars_set() {
             shadow.scalars[usize::from(index.0)] = 0;
@@ -162,7 +160,7 @@ impl Checker for Strict {
         }
         found.extend(state.under_way.check(&facts).into_iter().map(wide));
         found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
-        found.extend(undefined::check(&state.shadow, wave, op));
+        found.extend(state.shadow.decision(wave, op).map(undefined));
         found.extend(bounds::check(wave, op, memory));
         self.follow(&mut state, wave, op, &facts, memory, &mut found);
         for (finding, lanes) in found {
@@ -215,6 +213,11 @@ impl Checker for Strict {
     }
 }
 
+/// A decision by undefined values, and the lanes in which it is made.
+fn undefined(Decision { registers, purpose, lanes }: Decision) -> (Finding, LaneMask) {
+    (Finding::Undefined { registers, purpose }, lanes)
+}
+
 /// A finding that is not about lanes.
 fn wide(finding: Finding) -> (Finding, LaneMask) {
     (finding, LaneMask::EMPTY)
@@ -246,13 +249,13 @@ impl Strict {
             | Run::Dual
             | Run::OnScalars
             | Run::LdsDirect => {
-                state.shadow.follow(ghost, wave, op, facts);
-                found.extend(undefined::exec(&mut state.shadow));
+                state.shadow.follow(ghost, wave, op, &facts.named);
+                found.extend(state.shadow.decide_exec().map(undefined));
             }
             Run::Control(Control::Barrier) => state.barrier = Some(Arc::clone(facts)),
-            Run::Control(_) => state.shadow.define_scalars(facts),
+            Run::Control(_) => state.shadow.unmark_scalars(&facts.named),
             Run::ScalarMemory(access) => {
-                state.shadow.define_scalars(facts);
+                state.shadow.unmark_scalars(&facts.named);
                 bounds::forget_beyond(&mut state.shadow, wave, op, access, memory);
             }
             Run::VectorMemory(access) => {
@@ -268,7 +271,7 @@ impl Strict {
                     // Where exactly such loads go is not followed.
                     let transfer = access.transfer;
                     if matches!(transfer, Transfer::LoadToLds(_) | Transfer::LoadFormatToLds(_)) {
-                        lds.define();
+                        lds.undefined.unmark();
                     }
                 }
             }
@@ -280,7 +283,7 @@ impl Strict {
                             .get(&other.wave)
                             .is_some_and(|state| state.under_way.contains(other.number))
                     }));
-                    lds.follow(&mut state.shadow, ghost, wave, op, access);
+                    lds.undefined.follow(&mut state.shadow, ghost, wave, op, access);
                 }
                 let range = |own: footprint::Footprint<u32>| {
                     own.address..own.address.saturating_add(own.bytes)
@@ -302,7 +305,7 @@ fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) 
         Transfer::Load(element) => (element.words(), !0),
         Transfer::Atomic { atomic, returns: true } => (atomic.bytes / 4, !0),
         Transfer::LoadBlock => (32, !0),
-        Transfer::LoadFormat(_) => (lds::destination_words(op) as u8, !0),
+        Transfer::LoadFormat(_) => (destination_words(op) as u8, !0),
         Transfer::Store(_)
         | Transfer::StoreBlock
         | Transfer::StoreFormat(_)
@@ -312,18 +315,6 @@ fn define_loaded(shadow: &mut Shadow, wave: &Wave, op: &Op, transfer: Transfer) 
         | Transfer::Atomic { returns: false, .. } => return,
     };
     for word in 0..words {
-        shadow.define(op.destination.plus(word.into()), wave.exec_row(), bits);
-    }
-}
-
-impl Shadow {
-    /// The scalar registers that an instruction writes become defined.
-    fn define_scalars(&mut self, facts: &Facts) {
-        for (_, slots) in &facts.writes {
-            self.scalars[slots.scalars()].fill(0);
-            self.scc &= !slots.is_scc();
-        }
-        // Decided to be what it is.
-        self.scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
+        shadow.unmark(op.destination.plus(word.into()), wave.exec_row(), bits);
     }
 }

@@ -1,6 +1,7 @@
 //! What strict execution reports.
 
 use super::rule::Rule;
+use crate::shadow::Purpose;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::{Address, ModuleId, WaveId};
 use flipwave_isa::clause::Kind;
@@ -155,21 +156,6 @@ pub enum Finding {
     },
 }
 
-/// What an undefined value decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Where memory or LDS is accessed.
-    Address,
-    /// Which lanes are active.
-    Exec,
-    /// Whether a branch is taken.
-    Condition,
-    /// Where a jump goes.
-    Target,
-    /// Which register is accessed.
-    Index,
-}
-
 impl Finding {
     /// The rule that it breaks.
     pub fn rule(&self) -> Rule {
@@ -231,18 +217,6 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         write!(f, "{}: {}", self.pc, words.join(" "))
-    }
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Purpose::Address => "is used as an address",
-            Purpose::Exec => "decides which lanes are active",
-            Purpose::Condition => "decides a branch",
-            Purpose::Target => "is where a jump goes",
-            Purpose::Index => "selects a register",
-        })
     }
 }
 

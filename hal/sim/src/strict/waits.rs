@@ -6,8 +6,8 @@
 //! after it; of the others only if n is 0.
 
 use super::facts::Facts;
-use super::slot::Slots;
 use super::violation::Finding;
+use crate::shadow::Slots;
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use std::ops::Range;
 use std::sync::Arc;
@@ -122,18 +122,24 @@ impl UnderWay {
                 continue;
             }
             let awaited = |slots| {
-                operation.facts.writes.iter().any(|(_, destination)| destination.overlap(slots))
+                operation
+                    .facts
+                    .named
+                    .writes
+                    .iter()
+                    .any(|(_, destination)| destination.overlap(slots))
             };
             // Loads that come back in order may follow each other into the same registers; a load
             // into half a register names the register as a source too.
             let in_order = facts.is_ordered_load
                 && operation.counted.iter().all(|(_, queue)| *queue == Queue::VectorMemory);
-            let is_destination = |slots| facts.writes.iter().any(|(_, own)| own == slots);
+            let is_destination = |slots| facts.named.writes.iter().any(|(_, own)| own == slots);
             let read = facts
+                .named
                 .reads
                 .iter()
                 .find(|(_, slots)| awaited(slots) && !(in_order && is_destination(slots)));
-            let written = facts.writes.iter().find(|(_, slots)| awaited(slots) && !in_order);
+            let written = facts.named.writes.iter().find(|(_, slots)| awaited(slots) && !in_order);
             let Some((registers, _)) = read.or(written) else { continue };
             findings.push(Finding::NotWaited {
                 registers: *registers,
@@ -155,10 +161,10 @@ impl UnderWay {
             }
             let is_source = |slots: &Slots| {
                 let mut sources =
-                    operation.facts.reads.iter().filter(|(_, own)| !own.rows().is_empty());
+                    operation.facts.named.reads.iter().filter(|(_, own)| !own.rows().is_empty());
                 sources.any(|(_, own)| own.overlap(slots))
             };
-            let (registers, _) = facts.writes.iter().find(|(_, slots)| is_source(slots))?;
+            let (registers, _) = facts.named.writes.iter().find(|(_, slots)| is_source(slots))?;
             let (counter, most) =
                 self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
             Some(Finding::StillASource {

@@ -2,7 +2,7 @@
 
 use crate::execute::lane::{Accuracy, Numerics};
 use crate::execute::operations;
-use crate::instruction::Run;
+use crate::instruction::{Op, Run};
 use crate::translate::{on_scalars, translate};
 use crate::wave::{Level, Machine};
 use flipwave_isa::Inst;
@@ -27,10 +27,24 @@ pub enum Treatment {
 
 /// How the embedded GPU executes `inst`, which is decoded for the machine's processor.
 pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
-    match translate(inst.clone(), Level::Plain, machine).run {
+    treatment_of(&translate(inst.clone(), Level::Plain, machine), machine)
+}
+
+/// How the embedded GPU executes an instruction that is ready for it.
+pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
+    match op.run {
         Run::NotCompute(reason) => Treatment::NotCompute(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
-        _ => executed(inst, machine),
+        _ => executed(&op.inst, machine),
+    }
+}
+
+/// Bits of each word of the results of an instruction that are not settled.
+pub(crate) fn unsettled_bits(op: &Op, machine: Machine) -> u32 {
+    match treatment_of(op, machine) {
+        Treatment::Unsettled(_) if on_scalars::writes_half(op.inst.operation.name()) => 0xffff_0000,
+        Treatment::Unsettled(_) => !0,
+        _ => 0,
     }
 }
 

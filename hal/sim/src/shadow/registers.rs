@@ -1,20 +1,20 @@
-//! Which bits of a wave's registers something has written.
+//! Which bits of a wave's registers are marked.
 //!
-//! What undefined bits do to a result is not written down operation by operation. The operation
-//! itself shows: it is executed again on registers whose undefined bits are filled with several
-//! patterns, and a bit of the result is undefined if it is not always the same. Copies, masks,
+//! What marked bits do to a result is not written down operation by operation. The operation
+//! itself shows: it is executed again on registers whose marked bits are filled with several
+//! patterns, and a bit of the result is marked if it is not always the same. Copies, masks,
 //! shifts, selects, packed halves, moves between lanes and matrix operations are thus exact, and
 //! `x ^ x` is zero whatever `x` is. A dependence that none of the patterns shows is missed; one
 //! that is not there is never reported.
 
-use super::facts::Facts;
+use super::{Named, Slots};
 use crate::execute::step::step;
 use crate::instruction::{Op, Run, Word};
 use crate::memory::{Memory, Region, RegionMut};
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 
-/// Undefined bits: set in the masks.
+/// Marked bits: set in the masks.
 pub struct Shadow {
     /// Of vector registers.
     pub rows: Box<[Row; RowIndex::COUNT]>,
@@ -24,15 +24,15 @@ pub struct Shadow {
     pub scc: bool,
 }
 
-/// What undefined bits are filled with, whatever the lane.
+/// What marked bits are filled with, whatever the lane.
 const PATTERNS: [u32; 6] = [0, !0, 0x7fff_ffff, 0x8000_0000, 0x7f7f_ffff, 0xff7f_ffff];
 
-/// What fills undefined bits.
+/// What fills marked bits.
 #[derive(Clone, Copy)]
 enum Filling {
     /// The same word everywhere.
     Word(u32),
-    /// Words that look random; two undefined registers differ.
+    /// Words that look random; two marked registers differ.
     Scattered(u32),
     /// The bits of the other source, which makes comparisons for equality come true.
     OtherSource,
@@ -52,22 +52,22 @@ impl Memory for NoMemory {
 }
 
 impl Shadow {
-    /// Nothing is written yet.
-    pub fn new() -> Shadow {
-        let rows = vec![Row::splat(!0); RowIndex::COUNT].into_boxed_slice();
-        let rows = match rows.try_into() {
-            Ok(rows) => rows,
-            Err(_) => unreachable!("the length is the array's"),
-        };
+    /// Everything is marked but EXEC, which is set up, and the trap registers, which are the trap
+    /// handler's.
+    pub fn marked() -> Shadow {
         let mut scalars = [!0; ScalarIndex::COUNT];
-        // EXEC is set up, and trap registers are the trap handler's.
         scalars[usize::from(ScalarIndex::TTMP.0)..usize::from(ScalarIndex::M0.0)].fill(0);
         scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
-        Shadow { rows, scalars, scc: true }
+        Shadow { rows: rows_of(!0), scalars, scc: true }
     }
 
-    /// Lanes in which a word of a source has undefined bits; for scalar words, all or none.
-    pub fn undefined_lanes(&self, word: Word) -> LaneMask {
+    /// Nothing is marked.
+    pub fn clear() -> Shadow {
+        Shadow { rows: rows_of(0), scalars: [0; ScalarIndex::COUNT], scc: false }
+    }
+
+    /// Lanes in which a word of a source has marked bits; for scalar words, all or none.
+    pub fn marked_lanes(&self, word: Word) -> LaneMask {
         match word {
             Word::Row(row) => {
                 let row = &self.rows[usize::from(row.0) % RowIndex::COUNT].0;
@@ -80,35 +80,54 @@ impl Shadow {
         }
     }
 
-    /// Marks the active lanes of a register's bits as written.
-    pub fn define(&mut self, row: RowIndex, lanes: &Row, bits: u32) {
+    /// Takes the marks from bits of a register, in the active lanes.
+    pub fn unmark(&mut self, row: RowIndex, lanes: &Row, bits: u32) {
         let row = &mut self.rows[usize::from(row.0) % RowIndex::COUNT];
         for lane in 0..LANES {
             row.0[lane] &= !(lanes.0[lane] & bits);
         }
     }
 
+    /// Whether a register that an instruction writes has marks.
+    pub fn marks_any(&self, named: &Named) -> bool {
+        named.writes.iter().any(|(_, slots)| {
+            slots.rows().any(|row| self.rows[row] != Row::ZERO)
+                || self.scalars[slots.scalars()].iter().any(|bits| *bits != 0)
+                || (slots.is_scc() && self.scc)
+        })
+    }
+
+    /// The scalar registers that an instruction writes stay marked no more, and EXEC and what follows
+    /// it neither: it has been decided to be what it is.
+    pub fn unmark_scalars(&mut self, named: &Named) {
+        for (_, slots) in &named.writes {
+            self.scalars[slots.scalars()].fill(0);
+            self.scc &= !slots.is_scc();
+        }
+        self.scalars[usize::from(ScalarIndex::EXEC.0)..].fill(0);
+    }
+
     /// Follows an operation that touches no memory. `ghost` is a wave to execute it on.
-    pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, facts: &Facts) {
+    pub fn follow(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, named: &Named) {
         // Registers that an index selects are not named.
-        let is_indexed = wave.mode.indexes_vgprs() || facts.inst.indexes_registers();
+        let is_indexed = wave.mode.indexes_vgprs() || op.inst.indexes_registers();
         let lane_by_lane = matches!(op.run, Run::Vector(_) | Run::Dual)
             && op.adapt.as_ref().is_none_or(|adapt| adapt.lane_move.is_none());
         if !is_indexed
-            && !self.is_undefined(facts.reads.iter().map(|(_, slots)| slots), wave, lane_by_lane)
+            && !self.is_marked(named.reads.iter().map(|(_, slots)| slots), wave, lane_by_lane)
         {
             let whole = !lane_by_lane
-                && facts
+                && named
                     .writes
                     .iter()
                     .any(|(_, slots)| slots.rows().any(|row| self.rows[row] != Row::ZERO));
             if !whole {
-                self.overwrite(wave, facts);
+                self.overwrite(wave, named);
                 return;
             }
         }
-        let named = facts.reads.iter().chain(&facts.writes).flat_map(|(_, slots)| slots.rows());
-        let mut rows: Vec<usize> = named.collect();
+        let rows = named.reads.iter().chain(&named.writes).flat_map(|(_, slots)| slots.rows());
+        let mut rows: Vec<usize> = rows.collect();
         if is_indexed {
             rows.extend(wave.allocated().into_iter().flatten());
         }
@@ -117,10 +136,10 @@ impl Shadow {
         self.compare_runs(ghost, wave, op, &rows);
     }
 
-    /// Whether any of the registers has undefined bits, in active lanes if only those count.
-    fn is_undefined<'a>(
+    /// Whether any of the registers has marked bits, in active lanes if only those count.
+    fn is_marked<'a>(
         &self,
-        mut registers: impl Iterator<Item = &'a super::slot::Slots>,
+        mut registers: impl Iterator<Item = &'a Slots>,
         wave: &Wave,
         active_only: bool,
     ) -> bool {
@@ -133,19 +152,19 @@ impl Shadow {
         })
     }
 
-    /// Everything that an instruction writes becomes defined.
-    fn overwrite(&mut self, wave: &Wave, facts: &Facts) {
-        for (_, slots) in &facts.writes {
+    /// Nothing that an instruction writes stays marked.
+    fn overwrite(&mut self, wave: &Wave, named: &Named) {
+        for (_, slots) in &named.writes {
             for row in slots.rows() {
-                self.define(RowIndex(row as u16), wave.exec_row(), !0);
+                self.unmark(RowIndex(row as u16), wave.exec_row(), !0);
             }
             self.scalars[slots.scalars()].fill(0);
             self.scc &= !slots.is_scc();
         }
     }
 
-    /// Executes the operation once for each filling of the undefined bits; those bits of the
-    /// result become undefined in which the runs differ.
+    /// Executes the operation once for each filling of the marked bits; those bits of the result
+    /// become marked in which the runs differ.
     fn compare_runs(&mut self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize]) {
         let fillings = PATTERNS.map(Filling::Word).into_iter().chain([
             Filling::Scattered(1),
@@ -181,7 +200,7 @@ impl Shadow {
         self.scc = differing.2;
     }
 
-    /// Makes the ghost the wave, with the undefined bits filled.
+    /// Makes the ghost the wave, with the marked bits filled.
     fn fill(&self, ghost: &mut Wave, wave: &Wave, op: &Op, rows: &[usize], filling: Filling) {
         let word = |place: u32, other: u32| match filling {
             Filling::Word(word) => word,
@@ -207,13 +226,13 @@ impl Shadow {
         ghost.pc = wave.pc;
         for row in rows {
             ghost.rows[*row] = wave.rows[*row];
-            let undefined = &self.rows[*row];
-            if *undefined == Row::ZERO {
+            let marked = &self.rows[*row];
+            if *marked == Row::ZERO {
                 continue;
             }
             let paired = other(Word::Row(RowIndex(*row as u16)));
             for lane in 0..LANES {
-                let bits = undefined.0[lane];
+                let bits = marked.0[lane];
                 let filling = word((row * LANES + lane) as u32, value(paired, lane));
                 ghost.rows[*row].0[lane] = wave.rows[*row].0[lane] & !bits | filling & bits;
             }
@@ -235,4 +254,12 @@ fn scattered(seed: u32) -> u32 {
     word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
     word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
     word ^ word >> 16
+}
+
+/// All vector registers, marked in these bits.
+fn rows_of(bits: u32) -> Box<[Row; RowIndex::COUNT]> {
+    match vec![Row::splat(bits); RowIndex::COUNT].into_boxed_slice().try_into() {
+        Ok(rows) => rows,
+        Err(_) => unreachable!("the length is the array's"),
+    }
 }

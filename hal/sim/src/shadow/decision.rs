@@ -1,8 +1,7 @@
-//! Where an undefined value matters: addresses, EXEC, branches, jumps, register indices. Data that
-//! is stored does not: compilers store the undefined parts of vectors and structures.
+//! Where a marked value decides something: addresses, EXEC, branches, jumps, register indices. Data
+//! that is stored decides nothing: compilers store the undefined parts of vectors and structures.
 
-use super::shadow::Shadow;
-use super::violation::{Finding, Purpose};
+use super::Shadow;
 use crate::instruction::control::{Condition, Control};
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory;
@@ -10,9 +9,64 @@ use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Run, Word};
 use crate::wave::{Machine, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{AccVgpr, Generation, LaneMask, Register, RegisterRange, Sgpr, Vgpr};
+use std::fmt;
 
-/// What an instruction decides by undefined values, and in which lanes.
-pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask)> {
+/// What marked values decide at an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The registers that hold them.
+    pub registers: Vec<RegisterRange>,
+    /// What they decide.
+    pub purpose: Purpose,
+    /// In which lanes; none where it is not about lanes.
+    pub lanes: LaneMask,
+}
+
+/// What a value decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// Where memory or LDS is accessed.
+    Address,
+    /// Which lanes are active.
+    Exec,
+    /// Whether a branch is taken.
+    Condition,
+    /// Where a jump goes.
+    Target,
+    /// Which register is accessed.
+    Index,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Purpose::Address => "is used as an address",
+            Purpose::Exec => "decides which lanes are active",
+            Purpose::Condition => "decides a branch",
+            Purpose::Target => "is where a jump goes",
+            Purpose::Index => "selects a register",
+        })
+    }
+}
+
+impl Shadow {
+    /// What an instruction that is about to execute decides by marked values.
+    pub fn decision(&self, wave: &Wave, op: &Op) -> Option<Decision> {
+        decision(self, wave, op)
+    }
+
+    /// The bits of EXEC that are marked, after an instruction. EXEC then counts as what it is.
+    pub fn decide_exec(&mut self) -> Option<Decision> {
+        let exec = usize::from(ScalarIndex::EXEC.0);
+        let lanes = u64::from(self.scalars[exec]) | u64::from(self.scalars[exec + 1]) << 32;
+        self.scalars[exec..].fill(0);
+        let registers = vec![RegisterRange::new(Register::ExecLo, 2)];
+        let (purpose, lanes) = (Purpose::Exec, LaneMask(lanes));
+        (lanes != LaneMask::EMPTY).then_some(Decision { registers, purpose, lanes })
+    }
+}
+
+fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
     let scalars = |first: ScalarIndex, count: u8| {
         (0..count).map(move |word| Word::Scalar(ScalarIndex((first.0 + word) & 127)))
     };
@@ -80,11 +134,11 @@ pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask
     let mut lanes = 0;
     let mut registers: Vec<RegisterRange> = Vec::new();
     for word in words {
-        let undefined = shadow.undefined_lanes(word).0 & active.0;
-        if undefined == 0 {
+        let marked = shadow.marked_lanes(word).0 & active.0;
+        if marked == 0 {
             continue;
         }
-        lanes |= undefined;
+        lanes |= marked;
         let range = register(word, wave.machine).map(|register| RegisterRange::new(register, 1));
         registers.extend(range.filter(|range| !registers.contains(range)));
     }
@@ -92,25 +146,15 @@ pub fn check(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<(Finding, LaneMask
         return None;
     }
     let lanes = if is_per_lane { LaneMask(lanes) } else { LaneMask::EMPTY };
-    Some((Finding::Undefined { registers, purpose }, lanes))
+    Some(Decision { registers, purpose, lanes })
 }
 
-/// EXEC of which bits are undefined. It then counts as what it is.
-pub fn exec(shadow: &mut Shadow) -> Option<(Finding, LaneMask)> {
-    let exec = usize::from(ScalarIndex::EXEC.0);
-    let lanes = u64::from(shadow.scalars[exec]) | u64::from(shadow.scalars[exec + 1]) << 32;
-    shadow.scalars[exec..].fill(0);
-    let registers = vec![RegisterRange::new(Register::ExecLo, 2)];
-    let finding = Finding::Undefined { registers, purpose: Purpose::Exec };
-    (lanes != 0).then_some((finding, LaneMask(lanes)))
-}
-
-/// Whether VCC may be zero or not, by its undefined bits.
+/// Whether VCC may be zero or not, by its marked bits.
 fn vcc_is_undecided(shadow: &Shadow, wave: &Wave) -> bool {
     let vcc = usize::from(ScalarIndex::VCC.0);
-    let undefined = u64::from(shadow.scalars[vcc]) | u64::from(shadow.scalars[vcc + 1]) << 32;
-    let undefined = undefined & wave.machine.all_lanes().0;
-    undefined != 0 && wave.vcc() & !undefined == 0
+    let marked = u64::from(shadow.scalars[vcc]) | u64::from(shadow.scalars[vcc + 1]) << 32;
+    let marked = marked & wave.machine.all_lanes().0;
+    marked != 0 && wave.vcc() & !marked == 0
 }
 
 fn is_indexed(wave: &Wave, op: &Op) -> bool {

@@ -1,0 +1,157 @@
+//! Fidelity: which of the operations that a run executes are exact, and what results that no
+//! document settles decide in it.
+//!
+//! The results of operations that are not settled are marked, and the marks followed through
+//! registers, LDS and device memory, from dispatch to dispatch. Where a marked value is used as an
+//! address, or decides a branch or which lanes are active, a processor whose bits are others may
+//! run another course; elsewhere it computes other values on the same course. Marks are not put on
+//! what was computed on a course that marked values chose.
+
+mod executions;
+mod follow;
+mod memory;
+mod report;
+mod scalar_memory;
+mod vector_memory;
+
+pub use report::{Fidelity, OperationFidelity, UnsettledDecision};
+
+use crate::dispatch::checker::Checker;
+use crate::dispatch::launch::Launch;
+use crate::execute::step::is_vector;
+use crate::instruction::control::Control;
+use crate::instruction::{Op, Run};
+use crate::memory::Memory;
+use crate::shadow::{LdsMarks, Shadow};
+use crate::translate::program::Program;
+use crate::wave::{Level, Machine, Wave};
+use executions::Executions;
+use flipwave_device::{Dim3, FaultCause, WaveId};
+use memory::MarkedMemory;
+use report::Findings;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Follows a run, dispatch after dispatch, see [`EmbeddedGpu::begin_fidelity`](crate::EmbeddedGpu::begin_fidelity).
+#[derive(Default)]
+pub struct FidelityCheck {
+    findings: Findings,
+    /// Marks on device memory, from dispatch to dispatch.
+    memory: MarkedMemory,
+    dispatch: Option<DispatchCheck>,
+}
+
+/// What is followed of a dispatch under way.
+struct DispatchCheck {
+    kernel: String,
+    machine: Machine,
+    executions: Executions,
+    /// Marks on the registers of waves that have any.
+    shadows: FxHashMap<WaveId, Box<Shadow>>,
+    /// Marks on the LDS of workgroups that have any.
+    lds: FxHashMap<Dim3, LdsMarks>,
+    /// Waves of a workgroup that have not ended.
+    waves: FxHashMap<Dim3, u32>,
+    /// A wave on which operations are tried.
+    ghost: Wave,
+    /// Marks for a wave that may get its first ones.
+    blank: Option<Box<Shadow>>,
+}
+
+impl FidelityCheck {
+    /// Nothing executed yet.
+    pub fn new() -> FidelityCheck {
+        FidelityCheck::default()
+    }
+
+    /// A dispatch of a kernel of these programs begins.
+    pub(crate) fn begin(&mut self, kernel: &str, machine: Machine, programs: Vec<Arc<Program>>) {
+        self.end();
+        let level = programs.first().map_or_else(Level::detect, |program| program.level());
+        self.dispatch = Some(DispatchCheck {
+            kernel: kernel.to_owned(),
+            machine,
+            executions: Executions::new(programs),
+            shadows: FxHashMap::default(),
+            lds: FxHashMap::default(),
+            waves: FxHashMap::default(),
+            ghost: Wave::new(level),
+            blank: None,
+        });
+    }
+
+    /// The dispatch under way, if there is one, has ended.
+    fn end(&mut self) {
+        if let Some(dispatch) = self.dispatch.take() {
+            self.findings.count(dispatch.executions);
+        }
+    }
+
+    /// What was found of all dispatches.
+    pub(crate) fn into_fidelity(mut self) -> Fidelity {
+        self.end();
+        self.findings.into_fidelity()
+    }
+}
+
+impl Checker for FidelityCheck {
+    fn starts(&mut self, wave: &Wave, _: &Launch) {
+        if let Some(dispatch) = &mut self.dispatch {
+            *dispatch.waves.entry(wave.id.workgroup).or_default() += 1;
+        }
+    }
+
+    fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
+        let FidelityCheck { findings, memory, dispatch: Some(dispatch) } = self else { return };
+        if wave.mode.skips_vectors() && is_vector(op.run) {
+            return;
+        }
+        let machine = dispatch.machine;
+        let instruction = dispatch.executions.execute(wave.pc, op, machine);
+        if let Run::Control(Control::EndProgram) = op.run {
+            dispatch.end_wave(wave);
+            return;
+        }
+        let has_marks = dispatch.shadows.contains_key(&wave.id);
+        let may_load = match op.run {
+            Run::VectorMemory(_) => !memory.is_empty() || !dispatch.lds.is_empty(),
+            Run::ScalarMemory(_) => !memory.is_empty(),
+            Run::Lds(_) | Run::LdsDirect => dispatch.lds.contains_key(&wave.id.workgroup),
+            _ => false,
+        };
+        if !has_marks && !may_load && instruction.unsettled == 0 {
+            return;
+        }
+        let instruction = Arc::clone(instruction);
+        let shadow = dispatch.shadows.remove(&wave.id).or_else(|| dispatch.blank.take());
+        let mut shadow = shadow.unwrap_or_else(|| Box::new(Shadow::clear()));
+        let before = shadow.decision(wave, op);
+        let followed = dispatch.follow(&mut shadow, memory, wave, op, &instruction);
+        for decision in before.into_iter().chain(followed.decision) {
+            findings.decide(&dispatch.kernel, &instruction, wave.id, decision);
+        }
+        match has_marks || followed.marks {
+            true => _ = dispatch.shadows.insert(wave.id, shadow),
+            false => dispatch.blank = Some(shadow),
+        }
+    }
+
+    fn passes_barrier(&mut self, _: &[Wave]) {}
+
+    fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
+}
+
+impl DispatchCheck {
+    /// A wave ends, and with the last one of a workgroup its LDS.
+    fn end_wave(&mut self, wave: &Wave) {
+        self.shadows.remove(&wave.id);
+        let workgroup = wave.id.workgroup;
+        if let Some(waves) = self.waves.get_mut(&workgroup) {
+            *waves -= 1;
+            if *waves == 0 {
+                self.waves.remove(&workgroup);
+                self.lds.remove(&workgroup);
+            }
+        }
+    }
+}

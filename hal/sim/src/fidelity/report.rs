@@ -1,0 +1,137 @@
+//! What is found of the fidelity of a run.
+
+use super::executions::{Executions, Instruction};
+use crate::shadow::{Decision, Purpose};
+use crate::translate::coverage::Treatment;
+use flipwave_codeobj::SourceLine;
+use flipwave_device::{ModuleId, WaveId};
+use flipwave_isa::{Pc, RegisterRange};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The fidelity of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fidelity {
+    /// The operations executed: those that are not settled first, then those with an error; in the
+    /// order of their names.
+    pub operations: Vec<OperationFidelity>,
+    /// What results that are not settled decided, in the order in which it was met.
+    pub decisions: Vec<UnsettledDecision>,
+}
+
+/// How exact an operation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationFidelity {
+    /// Its name.
+    pub operation: String,
+    /// How it is executed.
+    pub treatment: Treatment,
+    /// How often waves executed it.
+    pub executions: u64,
+}
+
+/// What values decide that come from results which are not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsettledDecision {
+    /// The kernel of the dispatch that met it first.
+    pub kernel: String,
+    /// The code object of the instruction.
+    pub module: ModuleId,
+    /// Its ELF virtual address.
+    pub pc: Pc,
+    /// As the assembler prints it.
+    pub text: String,
+    /// Its source line, where the code object has line tables.
+    pub line: Option<SourceLine>,
+    /// What is decided.
+    pub purpose: Purpose,
+    /// The registers that hold the values, the first time.
+    pub registers: Vec<RegisterRange>,
+    /// The wave that met it first.
+    pub wave: WaveId,
+    /// How often it was met.
+    pub count: u64,
+}
+
+/// What is found, as it is found.
+#[derive(Default)]
+pub struct Findings {
+    operations: BTreeMap<String, (Treatment, u64)>,
+    decisions: Vec<UnsettledDecision>,
+    /// The index of each decision.
+    known: FxHashMap<(ModuleId, Pc, Purpose), usize>,
+}
+
+impl Findings {
+    /// Adds what a dispatch executed.
+    pub fn count(&mut self, executions: Executions) {
+        for (instruction, count) in executions.into_counts() {
+            for (name, treatment) in &instruction.operations {
+                let known = self.operations.get_mut(name);
+                match known {
+                    // The same operation may be more exact in one encoding than in another.
+                    Some((own, executions)) => {
+                        *executions += count;
+                        *own = if rank(treatment) > rank(own) { *treatment } else { *own };
+                    }
+                    None => _ = self.operations.insert(name.clone(), (*treatment, count)),
+                }
+            }
+        }
+    }
+
+    /// Adds what an instruction decided by results that are not settled.
+    pub fn decide(
+        &mut self,
+        kernel: &str,
+        instruction: &Instruction,
+        wave: WaveId,
+        decision: Decision,
+    ) {
+        let Instruction { module, pc, .. } = *instruction;
+        let Decision { registers, purpose, .. } = decision;
+        let index = *self.known.entry((module, pc, purpose)).or_insert_with(|| {
+            self.decisions.push(UnsettledDecision {
+                kernel: kernel.to_owned(),
+                module,
+                pc,
+                text: instruction.text.clone(),
+                line: None,
+                purpose,
+                registers,
+                wave,
+                count: 0,
+            });
+            self.decisions.len() - 1
+        });
+        self.decisions[index].count += 1;
+    }
+
+    /// All of it.
+    pub fn into_fidelity(self) -> Fidelity {
+        let operations = self.operations.into_iter().filter(|(_, (own, _))| rank(own) < FAULT);
+        let mut operations: Vec<OperationFidelity> = operations
+            .map(|(operation, (treatment, executions))| OperationFidelity {
+                operation,
+                treatment,
+                executions,
+            })
+            .collect();
+        operations.sort_by_key(|own| Reverse(rank(&own.treatment)));
+        Fidelity { operations, decisions: self.decisions }
+    }
+}
+
+/// What ends a dispatch in place of being executed.
+const FAULT: u8 = 3;
+
+/// Treatments by how little is certain.
+fn rank(treatment: &Treatment) -> u8 {
+    match treatment {
+        Treatment::Exact => 0,
+        Treatment::Within(_) => 1,
+        Treatment::Unsettled(_) => 2,
+        Treatment::NotCompute(_) | Treatment::Gap(_) => FAULT,
+    }
+}

@@ -1,0 +1,154 @@
+//! Marks on the bits of a workgroup's LDS.
+
+use super::Shadow;
+use crate::execute::lds;
+use crate::instruction::lds::LdsAccess;
+use crate::instruction::{Op, Word};
+use crate::wave::{Row, RowIndex, ScalarIndex, Wave};
+use flipwave_isa::{LaneMask, Value};
+
+/// Marks on the bits of a workgroup's LDS: set in the bytes.
+#[derive(Debug)]
+pub struct LdsMarks {
+    /// The marks.
+    pub bits: Vec<u8>,
+}
+
+/// Rows of the ghost that hold the operands of an LDS access: far enough from each other for the
+/// widest, and from those that the access names.
+const DATA: u16 = 0;
+const SECOND_DATA: u16 = 8;
+const DESTINATION: u16 = 16;
+const ADDRESS: u16 = 24;
+/// Most registers of an operand.
+const WORDS: u16 = 4;
+
+impl LdsMarks {
+    /// LDS all of which is marked.
+    pub fn marked(bytes: u32) -> LdsMarks {
+        LdsMarks { bits: vec![!0; bytes as usize] }
+    }
+
+    /// LDS none of which is marked.
+    pub fn clear(bytes: u32) -> LdsMarks {
+        LdsMarks { bits: vec![0; bytes as usize] }
+    }
+
+    /// Nothing is marked any more.
+    pub fn unmark(&mut self) {
+        self.bits.fill(0);
+    }
+
+    /// Follows an LDS instruction: it is executed with marks for data, at the addresses
+    /// that it has.
+    pub fn follow(
+        &mut self,
+        shadow: &mut Shadow,
+        ghost: &mut Wave,
+        wave: &Wave,
+        op: &Op,
+        access: LdsAccess,
+    ) {
+        let mut own = op.clone();
+        let first = |source: usize| op.sources[source].row();
+        let mut remap = |source: usize, row: u16| {
+            if op.sources[source].row().is_some() {
+                own.sources[source].words = [Word::Row(RowIndex(row)); 2];
+            }
+        };
+        remap(0, ADDRESS);
+        remap(1, DATA);
+        remap(2, SECOND_DATA);
+        own.destination = RowIndex(DESTINATION);
+        ghost.machine = wave.machine;
+        ghost.set_exec(wave.exec());
+        ghost.mode = wave.mode;
+        ghost.scalars[usize::from(ScalarIndex::M0.0)] = wave.scalar(ScalarIndex::M0);
+        if let Some(row) = first(0) {
+            let is_data = access == LdsAccess::Swizzle;
+            *ghost.row_mut(RowIndex(ADDRESS)) =
+                if is_data { shadow.rows[usize::from(row.0)] } else { *wave.row(row) };
+        }
+        for (source, place) in [(first(1), DATA), (first(2), SECOND_DATA)] {
+            for word in 0..WORDS {
+                let Some(row) = source else { continue };
+                *ghost.row_mut(RowIndex(place + word)) = shadow.row(row, word);
+            }
+        }
+        for word in 0..WORDS {
+            *ghost.row_mut(RowIndex(DESTINATION + word)) = shadow.row(op.destination, word);
+        }
+        match access {
+            LdsAccess::Atomic { returns, atomic } => {
+                self.modify(ghost, &own, returns, atomic.bytes);
+            }
+            LdsAccess::ExchangeIf => self.modify(ghost, &own, true, 8),
+            LdsAccess::Count { .. } => {
+                let at = (wave.scalar(ScalarIndex::M0) & 0xffff).wrapping_add(op.immediate as u32);
+                let bytes = lds::read(&self.bits, at, 4);
+                let old = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                ghost.write_row(own.destination, &Row::splat(old));
+            }
+            // Only atomics fault.
+            _ => _ = lds::execute(ghost, &own, access, &mut self.bits),
+        }
+        if matches!(
+            access,
+            LdsAccess::Permute | LdsAccess::BackwardPermute | LdsAccess::BackwardPermuteAny
+        ) {
+            // A marked lane number makes what arrives marked.
+            let marked = shadow.marked_lanes(op.sources[0].words[0]).0 & wave.exec().0;
+            let lanes = match access {
+                LdsAccess::Permute if marked != 0 => wave.exec().0,
+                _ => marked,
+            };
+            for lane in LaneMask(lanes).lanes() {
+                ghost.row_mut(own.destination).0[usize::from(lane.0)] = !0;
+            }
+        }
+        for word in 0..destination_words(op) {
+            let row = usize::from(op.destination.plus(word).0) % RowIndex::COUNT;
+            shadow.rows[row] = *ghost.row(RowIndex(DESTINATION + word));
+        }
+    }
+
+    /// An atomic: what it leaves is marked where the old value or the data was.
+    fn modify(&mut self, ghost: &mut Wave, op: &Op, returns: bool, bytes: u8) {
+        let offset = op.immediate as u32;
+        let addresses = lds::addresses(ghost, op, offset);
+        for lane in ghost.exec().lanes() {
+            let index = usize::from(lane.0);
+            let words = u16::from(bytes / 4);
+            let old = lds::read(&self.bits, addresses.0[index], bytes.into());
+            let data = (0..words).any(|word| {
+                [DATA, SECOND_DATA].iter().zip(&op.sources[1..]).any(|(place, source)| {
+                    source.row().is_some() && ghost.row(RowIndex(place + word)).0[index] != 0
+                })
+            });
+            if data {
+                lds::write(&mut self.bits, addresses.0[index], &[!0; 8][..usize::from(bytes)]);
+            }
+            for word in (0..words).filter(|_| returns) {
+                let at = usize::from(word) * 4;
+                let old = u32::from_le_bytes([old[at], old[at + 1], old[at + 2], old[at + 3]]);
+                ghost.row_mut(op.destination.plus(word)).0[index] = old;
+            }
+        }
+    }
+}
+
+impl Shadow {
+    /// The marks of a register of an operand, by the operand's first register.
+    pub fn row(&self, first: RowIndex, word: u16) -> Row {
+        let index = usize::from(first.0 + word);
+        self.rows.get(index).copied().unwrap_or(Row::ZERO)
+    }
+}
+
+/// Registers that an instruction fills.
+pub fn destination_words(op: &Op) -> u16 {
+    op.inst.destinations().next().map_or(0, |operand| match operand.value {
+        Value::Register(range) => range.words.into(),
+        _ => 0,
+    })
+}

@@ -1,0 +1,14 @@
+//! Marks on the bits of registers and LDS, and how they spread when instructions execute: bits that
+//! nothing has written, or that no document settles.
+
+mod decision;
+mod lds;
+mod named;
+mod registers;
+mod slot;
+
+pub use decision::{Decision, Purpose};
+pub use lds::{LdsMarks, destination_words};
+pub use named::Named;
+pub use registers::Shadow;
+pub use slot::Slots;

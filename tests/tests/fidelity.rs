@@ -1,0 +1,222 @@
+//! Fidelity: what is executed is reported as exact as it is, and results that no document settles are
+//! followed to where they decide something, and to nowhere else.
+
+use flipwave_sim::{Fidelity, Purpose, Treatment};
+use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for};
+
+/// An instruction of MI300 whose result is not settled; it marks v4.
+const UNSETTLED: &str = "v_cvt_sr_fp8_f32 v4, v1, v1\ns_nop 1\n";
+/// One whose result is, in its place.
+const SETTLED: &str = "v_add_f32 v4, v1, v1\ns_nop 1\n";
+/// v4 as an address.
+const AS_ADDRESS: &str = "v_and_b32 v5, 0xfc, v4\nhere: global_load_dword v6, v5, s[2:3]\n\
+                          s_waitcnt vmcnt(0)\n";
+
+fn gfx942() -> Machine {
+    *MACHINES.iter().find(|machine| machine.target().processor() == "gfx942").expect("a machine")
+}
+
+/// Runs instructions in one wave, in so many dispatches.
+fn run(assembly: &Assembly, dispatches: usize) -> Fidelity {
+    let mut program = TestProgram::new(&assembly.code_object);
+    let buffer = program.output(&[0u32; 1024]);
+    for _ in 0..dispatches {
+        program.launch("planted", [64, 1, 1], [64, 1, 1], std::slice::from_ref(&buffer));
+    }
+    let workload = program.workload();
+    let (golden, fidelity) = workload.golden_with_fidelity().expect("a fault-free run");
+    assert_eq!(golden, workload.golden().expect("another"), "following a run changes nothing");
+    fidelity
+}
+
+/// What is decided at the label `here` by results that are not settled; elsewhere must be nothing.
+fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
+    let assembly = assemble_for(gfx942(), body);
+    let fidelity = run(&assembly, dispatches);
+    let decisions = fidelity.decisions.iter();
+    decisions
+        .map(|own| {
+            assert_eq!(own.pc, assembly.label("here"), "{body}: {own:?}");
+            assert_eq!(own.kernel, "planted");
+            own.purpose
+        })
+        .collect()
+}
+
+/// Demands that v4, wherever `way` takes it, decides `purpose` if it is not settled, and nothing if
+/// it is.
+fn decides(way: &str, purpose: Purpose) {
+    assert_eq!(decided(&format!("{UNSETTLED}{way}"), 1), [purpose], "{way}");
+    assert_eq!(decided(&format!("{SETTLED}{way}"), 1), [], "{way}");
+}
+
+#[test]
+fn what_is_executed_is_counted_with_how_exact_it_is() {
+    let body = format!("{UNSETTLED}v_rcp_f32 v5, v4\nv_rcp_f32 v5, v5\nv_add_f32 v5, v5, v5\n");
+    let fidelity = run(&assemble_for(gfx942(), &body), 3);
+    let find = |name: &str| {
+        let own = fidelity.operations.iter().find(|own| own.operation == name);
+        own.unwrap_or_else(|| panic!("no {name} in {fidelity:?}"))
+    };
+    assert!(matches!(find("v_cvt_sr_fp8_f32").treatment, Treatment::Unsettled(_)));
+    assert_eq!(find("v_cvt_sr_fp8_f32").executions, 3);
+    assert!(matches!(find("v_rcp_f32").treatment, Treatment::Within(_)));
+    assert_eq!(find("v_rcp_f32").executions, 6);
+    assert_eq!((find("v_add_f32").treatment, find("v_add_f32").executions), (Treatment::Exact, 3));
+    let order: Vec<&str> = fidelity.operations.iter().map(|own| &*own.operation).take(2).collect();
+    assert_eq!(order, ["v_cvt_sr_fp8_f32", "v_rcp_f32"], "the least certain ones are first");
+    let executed: u64 = fidelity.operations.iter().map(|own| own.executions).sum();
+    assert_eq!(executed, 3 * 9, "three dispatches of nine instructions");
+}
+
+#[test]
+fn results_that_are_data_alone_decide_nothing() {
+    for way in [
+        "global_store_dword v1, v4, s[2:3]",
+        "v_and_b32 v5, 0, v4\nglobal_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)",
+        "v_xor_b32 v5, v4, v4\nglobal_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)",
+        "v_mov_b32 v4, v1\nglobal_load_dword v6, v4, s[2:3]\ns_waitcnt vmcnt(0)",
+        "v_cmp_lt_u32 vcc, 3, v4\nv_cndmask_b32 v5, v1, v4, vcc\nglobal_store_dword v1, v5, s[2:3]",
+    ] {
+        assert_eq!(decided(&format!("{UNSETTLED}{way}\nhere: s_nop 0\n"), 1), [], "{way}");
+    }
+}
+
+#[test]
+fn results_in_registers_are_followed_to_what_they_decide() {
+    decides(AS_ADDRESS, Purpose::Address);
+    decides(
+        "v_readfirstlane_b32 s4, v4\ns_cmp_eq_u32 s4, 0\nhere: s_cbranch_scc1 end\n",
+        Purpose::Condition,
+    );
+    decides(
+        "v_cmp_lt_u32 vcc, 3, v4\ns_nop 1\nhere: s_and_saveexec_b64 s[4:5], vcc\n",
+        Purpose::Exec,
+    );
+    // The operations on whole waves are followed too.
+    decides(
+        &format!(
+            "v_mov_b32_dpp v4, v4 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n{AS_ADDRESS}"
+        ),
+        Purpose::Address,
+    );
+    decides(
+        "v_accvgpr_write_b32 a0, v4\ns_nop 4\nv_accvgpr_read_b32 v5, a0\nv_and_b32 v5, 0xfc, v5\n\
+         here: global_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)\n",
+        Purpose::Address,
+    );
+}
+
+#[test]
+fn results_are_followed_through_memory_and_back() {
+    let lds = ".set lds_bytes, 2048\n";
+    let private = ".set private_bytes, 16\n";
+    for (way, directives) in [
+        ("ds_write_b32 v1, v4\ns_waitcnt lgkmcnt(0)\nds_read_b32 v4, v1\n", lds),
+        (
+            "ds_write_b32 v1, v4 offset:512\ns_waitcnt lgkmcnt(0)\nds_read_b32 v4, v1 offset:512\n",
+            lds,
+        ),
+        (
+            "scratch_store_dword off, v4, off offset:4\ns_waitcnt vmcnt(0)\n\
+          scratch_load_dword v4, off, off offset:4\n",
+            private,
+        ),
+        (
+            "global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n\
+          global_load_dword v4, v1, s[2:3]\n",
+            "",
+        ),
+        (
+            "global_store_short v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n\
+          global_load_ushort v4, v1, s[2:3]\n",
+            "",
+        ),
+        (
+            "global_atomic_add v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n\
+          global_load_dword v4, v1, s[2:3]\n",
+            "",
+        ),
+        (
+            "global_atomic_add v5, v1, v4, s[2:3] sc0\ns_waitcnt vmcnt(0)\n\
+          global_atomic_add v4, v1, v1, s[2:3] sc0\n",
+            "",
+        ),
+        (
+            "v_mov_b32 v6, s2\nv_mov_b32 v7, s3\nflat_store_dword v[6:7], v4\n\
+          s_waitcnt vmcnt(0) lgkmcnt(0)\nflat_load_dword v4, v[6:7]\n",
+            "",
+        ),
+        (
+            "global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\ns_load_dword s4, s[2:3], 0x8\n\
+          s_waitcnt lgkmcnt(0)\nv_mov_b32 v4, s4\n",
+            "",
+        ),
+    ] {
+        let way = format!("{way}s_waitcnt vmcnt(0) lgkmcnt(0)\n{AS_ADDRESS}{directives}");
+        decides(&way, Purpose::Address);
+    }
+}
+
+/// Marks on one part of memory are not marks on another.
+#[test]
+fn other_memory_stays_as_it_is() {
+    let lds = ".set lds_bytes, 2048\n";
+    for (way, directives) in [
+        (
+            "ds_write_b32 v1, v4\nds_write_b32 v1, v1 offset:512\ns_waitcnt lgkmcnt(0)\n\
+          ds_read_b32 v4, v1 offset:512\n",
+            lds,
+        ),
+        (
+            "ds_write_b32 v1, v4\ns_waitcnt lgkmcnt(0)\nds_write_b32 v1, v1\n\
+          s_waitcnt lgkmcnt(0)\nds_read_b32 v4, v1\n",
+            lds,
+        ),
+        (
+            "global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n\
+          global_load_dword v4, v1, s[2:3] offset:256\n",
+            "",
+        ),
+        (
+            "global_store_short v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n\
+          global_load_ushort v4, v1, s[2:3] offset:2\n",
+            "",
+        ),
+        ("global_atomic_add v4, v1, v4, s[2:3] sc0\n", ""),
+    ] {
+        let way =
+            format!("{UNSETTLED}{way}s_waitcnt vmcnt(0) lgkmcnt(0)\n{AS_ADDRESS}{directives}");
+        assert_eq!(decided(&way, 1), [], "{way}");
+    }
+}
+
+#[test]
+fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
+    let body = format!(
+        "global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}{UNSETTLED}\
+         global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n"
+    );
+    assert_eq!(decided(&body, 1), []);
+    assert_eq!(decided(&body, 2), [Purpose::Address]);
+}
+
+/// Halves of scalar results are not settled, and the others are.
+#[test]
+fn of_a_result_that_is_settled_in_part_the_rest_alone_is_followed() {
+    let machine: Machine = *flipwave_tests::NEWER_MACHINES
+        .iter()
+        .find(|machine| machine.target().processor() == "gfx1151")
+        .expect("a machine");
+    let body = |mask: &str| {
+        format!(
+            "s_add_f16 s4, s2, s3\ns_and_b32 s4, s4, {mask}\nv_mov_b32 v5, s4\n\
+             v_and_b32 v5, 0xfc, v5\nv_add_nc_u32 v5, v5, v1\n\
+             here: global_load_b32 v6, v5, s[2:3]\ns_waitcnt vmcnt(0)\n"
+        )
+    };
+    let of = |mask| run(&assemble_for(machine, &body(mask)), 1);
+    assert!(of("0xffff").decisions.is_empty(), "{:?}", of("0xffff"));
+    let high = body("0xffff0000").replace("v_and_b32 v5, 0xfc, v5", "v_bfe_u32 v5, v5, 16, 4");
+    assert_eq!(run(&assemble_for(machine, &high), 1).decisions.len(), 1);
+}
