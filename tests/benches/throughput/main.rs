@@ -1,7 +1,7 @@
 //! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
 //! second of some kernels, how long the same source takes as native code (PoCL, one thread), what
-//! an observer that waits for one instruction, one that is called at each, and the recording of
-//! footprints cost, and injections per second of the quickstart campaign. Medians of several runs,
+//! an observer that waits for one instruction, one that is called at each, the recording of footprints
+//! and the following of fidelity cost, and injections per second of the quickstart campaign. Medians of several runs,
 //! the ones that are compared in turn.
 //!
 //! `make bench`, or `cargo bench -- NAME ...` for some of the kernels.
@@ -9,9 +9,11 @@
 mod pocl;
 
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
-use flipwave_device::{Completion, Device, Statistics, WaveId};
+use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_isa::Pc;
-use flipwave_sim::{Executed, Footprints, Interest, Observer, Unobserved, Watch, WaveState};
+use flipwave_sim::{
+    Executed, FidelityCheck, Footprints, Interest, Observer, Unobserved, Watch, WaveState,
+};
 use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
@@ -28,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8}",
+        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
         "kernel",
         "wave inst.",
         "time",
@@ -38,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ratio",
         "armed",
         "watched",
-        "recorded"
+        "recorded",
+        "followed"
     );
     for (name, portable) in KERNELS {
         if is_wanted(name) {
@@ -67,8 +70,9 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         false => None,
     };
     let mut statistics = Statistics::default();
-    let [mut times, mut armed_times, mut watched_times, mut recorded_times, mut native_times] =
+    let [mut times, mut armed_times, mut watched_times, mut recorded_times, mut followed_times] =
         [const { Vec::new() }; 5];
+    let mut native_times = Vec::new();
     for _ in 0..RUNS {
         let (time, executed, output) = execute(&prepared, &mut Unobserved)?;
         times.push(time);
@@ -77,6 +81,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         armed_times.push(execute(&prepared, &mut Waiting(nowhere))?.0);
         watched_times.push(execute(&prepared, &mut Waiting(Interest::Every))?.0);
         recorded_times.push(record(&prepared)?);
+        followed_times.push(follow(&prepared)?);
         if let Some(native) = &mut native {
             native_times.push(native.run()?);
             // The outputs of these kernels are their first arguments.
@@ -91,7 +96,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2}",
+        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),
@@ -101,6 +106,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         1.0 / ratio(median(armed_times)),
         1.0 / ratio(median(watched_times)),
         1.0 / ratio(median(recorded_times)),
+        1.0 / ratio(median(followed_times)),
     );
     Ok(())
 }
@@ -131,6 +137,17 @@ fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let start = Instant::now();
     let mut execution = device.begin(&workload.program.dispatches[0])?;
     device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, u64::MAX)?;
+    Ok(start.elapsed())
+}
+
+/// The time of the same dispatch followed for its fidelity.
+fn follow(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
+    let Dispatch { kernel, .. } = &prepared.workload.program.dispatches[0];
+    let (mut device, mut check) = (prepared.workload.device.clone(), FidelityCheck::new());
+    let start = Instant::now();
+    let mut execution = device.begin(&prepared.workload.program.dispatches[0])?;
+    device.begin_fidelity(kernel, &execution, &mut check);
+    device.advance_with_fidelity(&mut execution, &mut check, u64::MAX)?;
     Ok(start.elapsed())
 }
 
