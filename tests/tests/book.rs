@@ -112,6 +112,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "emulated-examples",
         "emulator",
         "faults",
+        "fidelity",
         "hardware",
         "hooks",
         "inspect",
