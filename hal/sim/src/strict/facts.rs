@@ -8,7 +8,7 @@ use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
 use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
-use flipwave_isa::{Class, Encoding, Inst, RegisterRange, Rules, Target, Vgpr};
+use flipwave_isa::{Inst, RegisterRange, Rules, Target, Vgpr};
 
 /// What the rules need of an instruction.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Facts {
     pub counted: &'static [(Counter, Queue)],
     /// What it waits for.
     pub waits: Option<WaitCounts>,
+    /// What it proves to have come back besides.
+    pub settles: Option<Queue>,
     /// Wait states it takes.
     pub wait_states: u8,
     /// The hazards, by number, that it may set up.
@@ -37,8 +39,8 @@ pub struct Facts {
     pub clause: InClause,
     /// Whether it gives the wave's vector registers back.
     pub deallocates: bool,
-    /// A vector load whose way is known: such loads come back in order.
-    pub is_ordered_load: bool,
+    /// A vector load that may follow another one into the same registers.
+    pub loads_in_order: bool,
 }
 
 /// What an instruction is to clauses.
@@ -71,6 +73,7 @@ impl Facts {
             writes: slots(&inst.writes),
             counted: rules.counters.counted(inst),
             waits: rules.counters.waits(inst),
+            settles: rules.counters.settles(inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,
@@ -81,10 +84,7 @@ impl Facts {
                 length: clause::length(inst),
             },
             deallocates: deallocates_vgprs(target, inst),
-            is_ordered_load: inst.class() == Class::Vmem
-                && inst.encoding != Encoding::Flat
-                && inst.flags.loads
-                && !inst.flags.stores,
+            loads_in_order: rules.counters.loads_in_order(inst),
         };
         for (number, hazard) in rules.hazards.iter().copied().flatten().enumerate() {
             facts.triggers |= u64::from(hazard.trigger.group.contains(inst)) << number;

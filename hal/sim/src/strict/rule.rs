@@ -93,7 +93,7 @@ impl Rule {
     /// What to do about it.
     pub fn advice(self) -> &'static str {
         match self {
-            Rule::WaitCounter => "put an s_waitcnt with this count, or a lower one, before it",
+            Rule::WaitCounter => "put a wait with this count, or a lower one, before it",
             Rule::ManualHazard => {
                 "put what is needed, or other independent instructions, between the two"
             }
@@ -104,8 +104,8 @@ impl Rule {
             Rule::MemoryBounds => "allocate more, or mend the address",
             Rule::Alignment => "mend the address: the access goes to the dword below it",
             Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",
-            Rule::LdsAtBarrier => "put s_waitcnt lgkmcnt(0) before the barrier",
-            Rule::DifferentBarriers => "have all waves of a workgroup reach the same s_barrier",
+            Rule::LdsAtBarrier => "wait for LDS (lgkmcnt(0), on gfx12 dscnt 0) before the barrier",
+            Rule::DifferentBarriers => "have all waves of a workgroup reach the same barrier",
             Rule::BarrierNotReached => "have all waves of a workgroup reach the barrier, or end",
             Rule::Clause => "take the s_clause away, or make it shorter",
             Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",

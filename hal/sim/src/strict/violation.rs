@@ -5,7 +5,7 @@ use flipwave_codeobj::SourceLine;
 use flipwave_device::{Address, ModuleId, WaveId};
 use flipwave_isa::clause::Kind;
 use flipwave_isa::counter::Counter;
-use flipwave_isa::hazard::{Hazard, Mitigation};
+use flipwave_isa::hazard::{Hazard, Mitigation, ScalarWait};
 use flipwave_isa::{LaneMask, Pc, RegisterRange, Vgpr};
 use std::collections::HashMap;
 use std::fmt;
@@ -48,7 +48,9 @@ pub enum Finding {
         /// Whether the instruction reads them, or overwrites them.
         is_read: bool,
         /// The counts that had to be reached, each at most this.
-        counts: Vec<(Counter, usize)>,
+        counts: Vec<(Counter, u8)>,
+        /// What waits for them, as the assembler writes it.
+        wait: String,
         /// The operation under way.
         operation: Instruction,
     },
@@ -57,7 +59,9 @@ pub enum Finding {
         /// The registers.
         registers: RegisterRange,
         /// The counter that tells, and what it must have reached.
-        count: (Counter, usize),
+        count: (Counter, u8),
+        /// What waits for it, as the assembler writes it.
+        wait: String,
         /// The operation under way.
         operation: Instruction,
     },
@@ -73,6 +77,16 @@ pub enum Finding {
         needed: Mitigation,
         /// The first instruction.
         trigger: Instruction,
+    },
+    /// A scalar register that vector operations have read before, read before its new value has
+    /// arrived.
+    ReadLate {
+        /// The register.
+        registers: RegisterRange,
+        /// What must be waited for.
+        needed: ScalarWait,
+        /// What wrote it.
+        writer: Instruction,
     },
     /// A value that nothing has written.
     Undefined {
@@ -175,7 +189,7 @@ impl Finding {
     pub fn rule(&self) -> Rule {
         match self {
             Finding::NotWaited { .. } | Finding::StillASource { .. } => Rule::WaitCounter,
-            Finding::TooClose { .. } => Rule::ManualHazard,
+            Finding::TooClose { .. } | Finding::ReadLate { .. } => Rule::ManualHazard,
             Finding::Undefined { .. } => Rule::UndefinedValue,
             Finding::OutsideLds { .. } => Rule::LdsBounds,
             Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
@@ -253,21 +267,18 @@ fn list(ranges: &[RegisterRange]) -> String {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::NotWaited { registers, is_read, counts, operation } => {
+            Finding::NotWaited { registers, is_read, wait, operation, .. } => {
                 let verb = if *is_read { "read" } else { "overwritten" };
-                let counts: Vec<String> =
-                    counts.iter().map(|(counter, most)| format!("{counter}({most})")).collect();
                 write!(
                     f,
                     "{registers} is {verb} before the result of {operation} has arrived; it has \
-                     once s_waitcnt {} is passed",
-                    counts.join(" ")
+                     once {wait} is passed",
                 )
             }
-            Finding::StillASource { registers, count: (counter, most), operation } => write!(
+            Finding::StillASource { registers, wait, operation, .. } => write!(
                 f,
-                "{registers} is overwritten before {operation} has taken it; it has once \
-                 s_waitcnt {counter}({most}) is passed"
+                "{registers} is overwritten before {operation} has taken it; it has once {wait} is \
+                 passed"
             ),
             Finding::TooClose { hazard, registers, distance, needed, trigger } => {
                 write!(f, "{}", hazard.name)?;
@@ -280,6 +291,11 @@ impl fmt::Display for Finding {
                     Mitigation::Instruction(_) => Ok(()),
                 }
             }
+            Finding::ReadLate { registers, needed, writer } => write!(
+                f,
+                "{registers}, which vector operations have read before, is read before what {writer} \
+                 writes has arrived: `{needed}` is needed"
+            ),
             Finding::Undefined { registers, purpose } => {
                 write!(f, "{} {purpose}, but nothing has written all of it", list(registers))
             }
