@@ -8,7 +8,9 @@ use flipwave_campaigns::{
 use flipwave_codeobj::CodeObject;
 use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
 use flipwave_isa::Register;
-use flipwave_tests::{MACHINES, Machine, examples_folder, kernels_mut, plan_of, profile_of, rows};
+use flipwave_tests::{
+    MACHINES, Machine, examples_folder, kernels_mut, machines, plan_of, profile_of, rows,
+};
 use std::num::NonZeroUsize;
 
 /// The quickstart on a machine.
@@ -36,7 +38,7 @@ fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
 
 #[test]
 fn campaigns_on_other_targets_are_deterministic_and_replay() {
-    for machine in MACHINES.into_iter().skip(1) {
+    for machine in machines().skip(1) {
         println!("{machine}");
         let mut campaign = campaign(machine);
         campaign.faults.as_mut().expect("faults").size = SampleSize::Count(60);
@@ -63,7 +65,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
 /// mask that a wave does not have.
 #[test]
 fn faults_strike_what_a_wave_of_the_target_has() {
-    for machine in MACHINES {
+    for machine in machines() {
         let campaign = campaign(machine);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let fault = Fault::transient(FaultModel::FlipOneBit);
