@@ -100,6 +100,7 @@ opcodes! {
 
     // Waits, hints, messages.
     SNop = "s_nop",
+    SAllocVgpr = "s_alloc_vgpr",
     SSleep = "s_sleep",
     SClause = "s_clause",
     SDelayAlu = "s_delay_alu",

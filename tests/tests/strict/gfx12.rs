@@ -1,6 +1,7 @@
 //! The rules that gfx12 has otherwise.
 
 use super::planted::{breaks, keeps};
+use flipwave_isa::{Generation, Isa};
 use flipwave_sim::strict::{Finding, Rule};
 use flipwave_tests::{MACHINES, Machine};
 
@@ -147,5 +148,23 @@ fn waves_meet_at_one_wait() {
     let mended = "s_barrier_signal -1\n s_barrier_wait -1\n";
     for machine in gfx1201() {
         breaks(machine, Rule::DifferentBarriers, 128, wrong, mended);
+    }
+}
+
+/// Assemblers refuse it: the words are those of the mended instruction, with another source.
+#[test]
+fn dual_instructions_read_from_different_banks() {
+    let mended = "v_dual_add_f32 v4, v0, v1 :: v_dual_mul_f32 v7, v1, v0\n";
+    for machine in MACHINES.into_iter().filter(|own| own.lanes == 32) {
+        if machine.target().generation() < Generation::Gfx11 {
+            continue;
+        }
+        let isa = Isa::new(&machine.target()).expect("a target");
+        let bytes = isa.assemble(mended.trim()).expect("a dual instruction");
+        let words: Vec<u32> =
+            bytes.as_chunks().0.iter().map(|own| u32::from_le_bytes(*own)).collect();
+        // The second multiplies v0, which the first adds.
+        let wrong = format!("wrong: .long {:#x}, {:#x}\n", words[0], words[1] & !511 | 256);
+        breaks(machine, Rule::DualBanks, 64, &wrong, mended);
     }
 }

@@ -6,6 +6,7 @@ use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
+use flipwave_isa::dual::bank_conflict;
 use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
 use flipwave_isa::{Inst, RegisterRange, Rules, Target, Vgpr};
@@ -35,6 +36,8 @@ pub struct Facts {
     pub runs_into: u64,
     /// The register of a shift's amount that needs the next one allocated.
     pub amount_in_last_register: Option<Vgpr>,
+    /// Sources that a dual instruction cannot read at once.
+    pub bank_conflict: Option<[RegisterRange; 2]>,
     /// What it is to clauses.
     pub clause: InClause,
     /// Whether it gives the wave's vector registers back.
@@ -78,6 +81,7 @@ impl Facts {
             triggers: 0,
             runs_into: 0,
             amount_in_last_register: amount_in_last_register(target, inst),
+            bank_conflict: bank_conflict(target, inst),
             clause: InClause {
                 kind: clause::kind(target, inst),
                 is_internal: clause::is_internal(inst),

@@ -165,6 +165,7 @@ impl Checker for Strict {
         found.extend(
             allocation::check(wave, op, &facts, state.sgprs, state.is_deallocated).map(wide),
         );
+        found.extend(facts.bank_conflict.map(|sources| wide(Finding::SameBank { sources })));
         found.extend(state.clause.follow(&facts).map(wide));
         if facts.deallocates {
             let operation = state.under_way.private_store();

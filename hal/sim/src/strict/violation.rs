@@ -88,6 +88,11 @@ pub enum Finding {
         /// What wrote it.
         writer: Instruction,
     },
+    /// Sources of a dual instruction in the same bank.
+    SameBank {
+        /// One of each operation.
+        sources: [RegisterRange; 2],
+    },
     /// A value that nothing has written.
     Undefined {
         /// The registers that hold it.
@@ -190,6 +195,7 @@ impl Finding {
         match self {
             Finding::NotWaited { .. } | Finding::StillASource { .. } => Rule::WaitCounter,
             Finding::TooClose { .. } | Finding::ReadLate { .. } => Rule::ManualHazard,
+            Finding::SameBank { .. } => Rule::DualBanks,
             Finding::Undefined { .. } => Rule::UndefinedValue,
             Finding::OutsideLds { .. } => Rule::LdsBounds,
             Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
@@ -296,6 +302,9 @@ impl fmt::Display for Finding {
                 "{registers}, which vector operations have read before, is read before what {writer} \
                  writes has arrived: `{needed}` is needed"
             ),
+            Finding::SameBank { sources: [first, second] } => {
+                write!(f, "{first} and {second} are read at once from the same bank")
+            }
             Finding::Undefined { registers, purpose } => {
                 write!(f, "{} {purpose}, but nothing has written all of it", list(registers))
             }

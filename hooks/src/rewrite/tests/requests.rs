@@ -219,3 +219,19 @@ fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
         assert_eq!((new.report.placed, new.report.refused), (2, vec![]));
     }
 }
+
+#[test]
+fn kernels_that_change_how_many_registers_they_have_are_refused() {
+    let kernel = |more: &str| format!("v_mov_b32 v1, v0\n{more}v_add_f32 v1, v1, v2\ns_endpgm\n");
+    for (more, placed) in [("", true), ("s_alloc_vgpr 24\n", false)] {
+        let object = sample("gfx1201", &kernel(more));
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let source = add(&mut instrumentation, "uint32_t f(uint32_t a) { return a; }");
+        let arguments = vec![Argument::Constant(1)];
+        instrumentation.call(InstIndex(1), When::Before, call(source, "f", arguments, vec![]));
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(new.report.placed, u32::from(placed) as usize, "{more}");
+        let said = |own: &crate::rewrite::Refused| own.reason.contains("s_alloc_vgpr");
+        assert_eq!(new.report.refused.iter().any(said), !placed);
+    }
+}
