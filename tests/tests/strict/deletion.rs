@@ -6,7 +6,7 @@ use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_injector::Workload;
-use flipwave_isa::{Inst, Pc};
+use flipwave_isa::{Generation, Inst, Pc};
 use flipwave_sim::strict::Rule;
 use flipwave_tests::{
     MACHINES, Machine, TestProgram, clean, compile_for, examples_folder, kernels, kernels_mut,
@@ -130,8 +130,11 @@ fn every_mitigation_that_is_taken_out_is_missed() {
                 if ["s_waitcnt_depctr", "s_wait_alu"].contains(&inst.operation.name()) {
                     let changed = patched(&code, inst.pc, &nop(1));
                     let is_missed = breaks(&workload(&changed), &[Rule::ManualHazard]);
-                    assert!(is_missed, "{machine} {level} {}: {}", inst.pc, inst.text);
-                    taken_out += 1;
+                    // On gfx12 compilers wait for what any way to a place may have read.
+                    let may_be_spare = machine.target().generation() == Generation::Gfx12;
+                    let place = format!("{machine} {level} {}: {}", inst.pc, inst.text);
+                    assert!(is_missed || may_be_spare, "{place}");
+                    taken_out += usize::from(is_missed);
                 }
             }
             assert!(taken_out > 0, "{machine} {level}");

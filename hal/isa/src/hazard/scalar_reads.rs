@@ -10,8 +10,10 @@ use std::fmt;
 /// What is known of the scalar registers of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScalarReads {
-    /// Aligned pairs of registers that a vector operation has read.
+    /// Aligned pairs of registers that a vector operation may have read, and those that one has on
+    /// every way: a bit of a state that is on more ways never asks for less.
     read: u64,
+    surely_read: u64,
     /// Registers of such pairs that were written since, by unit; VCC stands for itself.
     by_salu: u128,
     by_valu: u128,
@@ -70,6 +72,7 @@ impl ScalarReads {
     pub(crate) fn of_wave(wave_size: u8) -> ScalarReads {
         ScalarReads {
             read: 0,
+            surely_read: 0,
             by_salu: 0,
             by_valu: 0,
             vcc_by_salu: false,
@@ -83,7 +86,7 @@ impl ScalarReads {
     /// have been read, and all that was written has arrived.
     #[must_use]
     pub fn called(self) -> ScalarReads {
-        ScalarReads { read: !0, ..self.after(self.pending()) }
+        ScalarReads { read: !0, surely_read: !0, ..self.after(self.pending()) }
     }
 
     /// What `inst` needs before it.
@@ -103,9 +106,8 @@ impl ScalarReads {
         read.filter_map(move |(first, range)| {
             let registers = bits(first, range.words);
             // SALU itself waits for what VALU writes.
-            let vcc_by_salu = self.vcc_by_salu && (by_valu || !self.vcc_by_valu);
             let wait = ScalarWait {
-                by_salu: self.by_salu & registers != 0 || is_vcc(range) && vcc_by_salu,
+                by_salu: self.by_salu & registers != 0 || is_vcc(range) && self.vcc_by_salu,
                 by_valu: by_valu && self.by_valu & registers != 0,
                 vcc_by_valu: by_valu && is_vcc(range) && self.vcc_by_valu,
             };
@@ -140,7 +142,7 @@ impl ScalarReads {
         if inst.operation.opcode() == Opcode::DsNop {
             self.nops = self.nops.saturating_add(1);
             if self.nops >= self.forgetting {
-                self.read = 0;
+                (self.read, self.surely_read) = (0, 0);
             }
             return;
         }
@@ -164,16 +166,18 @@ impl ScalarReads {
             return;
         }
         for (first, range) in scalars(&inst.reads) {
+            let is_surely_read = self.surely_read & pair(first) != 0;
             if by_valu {
                 self.read |= pair(first);
-            } else if self.is_read(first) && !is_vcc(range) {
+                self.surely_read |= pair(first);
+            } else if is_surely_read && is_vcc(range) {
+                self.vcc_by_valu = false;
+            } else if is_surely_read {
                 self.by_valu = 0;
-            } else if self.is_read(first) && self.vcc_by_valu {
-                (self.vcc_by_salu, self.vcc_by_valu) = (false, false);
             }
         }
         if inst.flags.call {
-            self.read = !0;
+            (self.read, self.surely_read) = (!0, !0);
         }
         for (first, range) in scalars(&inst.writes) {
             match (is_vcc(range), by_valu) {
@@ -189,6 +193,7 @@ impl ScalarReads {
     pub fn join(&mut self, other: &ScalarReads) -> bool {
         let before = *self;
         self.read |= other.read;
+        self.surely_read &= other.surely_read;
         self.by_salu |= other.by_salu;
         self.by_valu |= other.by_valu;
         self.vcc_by_salu |= other.vcc_by_salu;
