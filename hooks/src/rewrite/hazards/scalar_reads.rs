@@ -8,7 +8,7 @@ use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
-use crate::flow::{Disassembly, IndexVec};
+use crate::flow::{Disassembly, EdgeKind, IndexVec};
 use flipwave_isa::Opcode;
 use flipwave_isa::hazard::{ScalarReads, ScalarWait};
 use std::collections::BTreeMap;
@@ -100,6 +100,12 @@ impl Streams<'_> {
             for prologue in prologues {
                 entries[*prologue] = Some(own);
             }
+        }
+        // Where a call comes back to may have other ways to it.
+        let edges = program.blocks.iter().flat_map(|block| &block.successors);
+        for edge in edges.filter(|edge| edge.kind == EdgeKind::Return) {
+            let back = Known::of(begin.called());
+            entries[StreamIndex::from(edge.to)].get_or_insert(back).join(&back);
         }
         let mut waiting: Vec<StreamIndex> =
             self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
