@@ -101,11 +101,14 @@ impl Streams<'_> {
                 entries[*prologue] = Some(own);
             }
         }
-        // Where a call comes back to may have other ways to it.
-        let edges = program.blocks.iter().flat_map(|block| &block.successors);
-        for edge in edges.filter(|edge| edge.kind == EdgeKind::Return) {
-            let back = Known::of(begin.called());
-            entries[StreamIndex::from(edge.to)].get_or_insert(back).join(&back);
+        // Where a call comes back to may have other ways to it, and what is inserted behind the call
+        // runs before it.
+        for (index, block) in program.blocks.enumerated() {
+            for edge in block.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {
+                let (back, to) = (Known::of(begin.called()), StreamIndex::from(edge.to));
+                entries[to].get_or_insert(back).join(&back);
+                successors[StreamIndex::from(index)].push(to);
+            }
         }
         let mut waiting: Vec<StreamIndex> =
             self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
