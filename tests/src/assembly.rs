@@ -2,7 +2,7 @@
 
 use crate::{MACHINES, Machine};
 use flipwave_codeobj::CodeObject;
-use flipwave_isa::{AccVgprs, Pc};
+use flipwave_isa::{AccVgprs, Generation, Pc};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,6 +34,9 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s");
     let text = std::fs::read_to_string(text).expect("the kernel's frame");
     let text = text.replace(".wavefront_size: 64", &format!(".wavefront_size: {}", machine.lanes));
+    let is_gfx12 = machine.target().generation() == Generation::Gfx12;
+    let wait = if is_gfx12 { "s_wait_kmcnt 0x0" } else { "s_waitcnt lgkmcnt(0)" };
+    let text = text.replace("s_waitcnt lgkmcnt(0)", wait);
     let is_unified = machine.target().acc_vgprs() == AccVgprs::Unified;
     // The directives of what other targets do not have.
     let lacks = |line: &str| line.contains("accum_offset") || line.contains("kernarg_preload");

@@ -10,8 +10,8 @@ pub struct Machine {
     pub lanes: usize,
 }
 
-/// Every machine whose kernels are compared with plain Rust.
-pub const MACHINES: [Machine; 8] = [
+/// Every machine.
+pub const MACHINES: [Machine; 12] = [
     Machine { processor: "gfx90a", lanes: 64 },
     Machine { processor: "gfx906", lanes: 64 },
     Machine { processor: "gfx908", lanes: 64 },
@@ -20,26 +20,30 @@ pub const MACHINES: [Machine; 8] = [
     Machine { processor: "gfx1030", lanes: 64 },
     Machine { processor: "gfx1100", lanes: 32 },
     Machine { processor: "gfx1100", lanes: 64 },
-];
-
-/// Machines besides whose kernels are compared with plain Rust and are run no further: code for them
-/// is not rewritten, or not yet known to keep their rules.
-pub const NEWER_MACHINES: [Machine; 4] = [
     Machine { processor: "gfx950", lanes: 64 },
     Machine { processor: "gfx1151", lanes: 32 },
     Machine { processor: "gfx1201", lanes: 32 },
     Machine { processor: "gfx1201", lanes: 64 },
 ];
 
-/// Machines that differ much, for which kernels are rewritten.
-pub fn rewritten_machines() -> impl Iterator<Item = Machine> {
-    MACHINES.into_iter().filter(|machine| machine.is_typical())
+/// The machines of a test that is run on all: in short runs those are left out that are much like
+/// another one.
+pub fn machines() -> impl Iterator<Item = Machine> {
+    MACHINES.into_iter().filter(|machine| is_long_run() || !machine.is_like_another())
 }
 
-/// Machines whose VGPRs and AccVGPRs are one file: gfx90a and gfx942. They are also those that can
-/// preload arguments.
+/// Machines that differ much, for which kernels are rewritten; in long runs the newer ones in all
+/// wave sizes besides.
+pub fn rewritten_machines() -> impl Iterator<Item = Machine> {
+    let is_wanted =
+        |machine: &Machine| machine.is_typical() || is_long_run() && machine.is_like_another();
+    MACHINES.into_iter().filter(is_wanted)
+}
+
+/// Machines whose VGPRs and AccVGPRs are one file: gfx90a and gfx942, in long runs gfx950 too. They
+/// are also those that can preload arguments.
 pub fn unified_machines() -> impl Iterator<Item = Machine> {
-    MACHINES.into_iter().filter(|machine| machine.target().acc_vgprs() == AccVgprs::Unified)
+    machines().filter(|machine| machine.target().acc_vgprs() == AccVgprs::Unified)
 }
 
 /// Levels of optimisation at which rewritten kernels are run: without any, code is many times as
@@ -67,13 +71,24 @@ impl Machine {
 
     /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
-        !["gfx906", "gfx908"].contains(&self.processor)
+        self.processor != "gfx908"
     }
 
     /// Whether it is one of those that stand for the others where a test of all takes too long: a
-    /// unified register file of MI200, one of MI300, and waves of 32 lanes.
+    /// unified register file of MI200, one of MI300, and waves of 32 lanes before gfx12 and on it.
     pub fn is_typical(self) -> bool {
-        self.options().is_empty() && ["gfx90a", "gfx942", "gfx1100"].contains(&self.processor)
+        let typical = ["gfx90a", "gfx942", "gfx1100", "gfx1201"];
+        self.options().is_empty() && typical.contains(&self.processor)
+    }
+
+    /// Whether another machine has nearly all of its instructions and rules: gfx942 those of gfx950,
+    /// gfx1100 those of gfx1151, and gfx1201 with 32 lanes those of it with 64.
+    fn is_like_another(self) -> bool {
+        match self.processor {
+            "gfx950" | "gfx1151" => true,
+            "gfx1201" => self.lanes == 64,
+            _ => false,
+        }
     }
 
     /// Whether it runs HIP: where waves may have 32 lanes, HIP has no others.

@@ -204,8 +204,8 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
 /// Halves of scalar results are not settled, and the others are.
 #[test]
 fn of_a_result_that_is_settled_in_part_the_rest_alone_is_followed() {
-    let machine: Machine = *flipwave_tests::NEWER_MACHINES
-        .iter()
+    let machine = MACHINES
+        .into_iter()
         .find(|machine| machine.target().processor() == "gfx1151")
         .expect("a machine");
     let body = |mask: &str| {

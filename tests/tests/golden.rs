@@ -4,9 +4,7 @@
 //! no choice: fused operations are spelled out there.
 
 use flipwave_campaigns::{Campaign, Code, prepare};
-use flipwave_tests::{
-    MACHINES, Machine, NEWER_MACHINES, buffer, examples, is_long_run, kernels_mut, to_bytes,
-};
+use flipwave_tests::{MACHINES, Machine, buffer, examples, is_long_run, kernels_mut, to_bytes};
 
 /// The outputs of an example, in the order of its file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
@@ -32,7 +30,7 @@ fn every_example_computes_what_plain_rust_computes() {
             .unwrap_or_else(|| panic!("the example {name} has no reference in this test"));
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let expected = reference(&campaign);
-        for machine in MACHINES.into_iter().chain(NEWER_MACHINES) {
+        for machine in MACHINES {
             for level in ["-O0", "-O1", "-O3", "-Os"] {
                 // By far the longest of these runs; the other examples are run without optimisation
                 // on every machine.

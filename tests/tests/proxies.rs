@@ -132,7 +132,7 @@ fn tables_go_to_files_with_their_columns() {
 
 #[test]
 fn emulated_instructions_run_on_every_generation() {
-    for target in ["gfx908", "gfx942", "gfx1030", "gfx1100"] {
+    for target in ["gfx908", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
         let file = emulated_folder().join("packed_i4.yaml");
         let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         campaign.target = target.parse().expect("a target");

@@ -8,7 +8,7 @@ use flipwave_injector::{Program, Workload};
 use flipwave_isa::{Inst, Isa, Lane, LaneMask, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{
-    Assembly, MACHINES, Machine, TestProgram, assemble, compile_for, gfx90a, to_values,
+    Assembly, Machine, TestProgram, assemble, compile_for, gfx90a, machines, to_values,
 };
 
 /// When an observer is called.
@@ -324,7 +324,7 @@ fn arrays_found(machine: Machine) -> [usize; 2] {
 
 #[test]
 fn private_memory_lies_where_stores_put_it_on_every_machine() {
-    for machine in MACHINES {
+    for machine in machines() {
         let waves = 512 / machine.lanes;
         assert_eq!(arrays_found(machine), [waves, 0], "{machine}");
     }

@@ -4,7 +4,7 @@ use flipwave_codeobj::{CodeObject, DataSymbol, Editor, MovedCode};
 use flipwave_device::{ArgumentValue, Completion, Device, Dispatch, layout};
 use flipwave_isa::{Isa, Pc};
 use flipwave_sim::EmbeddedGpu;
-use flipwave_tests::{MACHINES, TestProgram, assemble, compile_for, gfx90a, to_bytes};
+use flipwave_tests::{TestProgram, assemble, compile_for, gfx90a, machines, to_bytes};
 
 /// Every instruction as far from the others as before, at `address`.
 fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
@@ -26,7 +26,7 @@ fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
 #[test]
 fn kernels_that_moved_compute_the_same() {
     let start: Vec<u32> = (1..=256).collect();
-    for machine in MACHINES {
+    for machine in machines() {
         // Optimised, it needs no data of the code object, whose distance changes.
         for level in ["-O1", "-O3"] {
             let original = compile_for(machine, "control.cl", &[level]);

@@ -1,7 +1,7 @@
 //! What is in the scalar registers when a wave starts.
 
 use crate::Descriptor;
-use flipwave_isa::{FlatScratch, Generation, Sgpr, Target};
+use flipwave_isa::{FlatScratch, Sgpr, Target};
 
 /// A value that hardware and firmware put into scalar registers before a wave's first
 /// instruction.
@@ -95,7 +95,7 @@ impl Descriptor {
         }
         let mut next = rsrc2.user_sgprs.max(next);
         // From gfx12 on trap registers have the workgroup's position.
-        let in_trap_registers = target.generation() >= Generation::Gfx12;
+        let in_trap_registers = target.has_position_in_trap_registers();
         // Else the hardware has added the offset (AMDGPUUsage, "Flat Scratch").
         let architected = target.flat_scratch() == FlatScratch::Architected;
         for (enabled, value) in [

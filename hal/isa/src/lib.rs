@@ -24,6 +24,7 @@ mod constant;
 mod control;
 pub mod counter;
 mod decode;
+pub mod dual;
 mod exact;
 mod exec;
 mod ffi;

@@ -84,6 +84,7 @@ opcodes! {
     SCbranchFork = "s_cbranch_i_fork" | "s_cbranch_g_fork",
     SCbranchJoin = "s_cbranch_join",
     SGetpc = "s_getpc_b64",
+    SSextI16 = "s_sext_i32_i16",
     SSetpc = "s_setpc_b64",
     SSwappc = "s_swappc_b64",
     SCall = "s_call_b64",
@@ -93,9 +94,13 @@ opcodes! {
     SEndpgm = "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done",
     SCodeEnd = "s_code_end",
     SBarrier = "s_barrier",
+    SBarrierWait = "s_barrier_wait",
+    SBarrierAnswers = "s_barrier_signal_isfirst" | "s_barrier_leave",
+    SGetBarrierState = "s_get_barrier_state",
 
     // Waits, hints, messages.
     SNop = "s_nop",
+    SAllocVgpr = "s_alloc_vgpr",
     SSleep = "s_sleep",
     SClause = "s_clause",
     SDelayAlu = "s_delay_alu",
@@ -107,8 +112,17 @@ opcodes! {
     SWaitcntLgkmcnt = "s_waitcnt_lgkmcnt",
     SWaitcntExpcnt = "s_waitcnt_expcnt",
     SWaitcntVscnt = "s_waitcnt_vscnt",
-    SWaitcntDepctr = "s_waitcnt_depctr",
+    SWaitcntDepctr = "s_waitcnt_depctr" | "s_wait_alu",
     SWaitIdle = "s_wait_idle",
+    SWaitLoadcnt = "s_wait_loadcnt",
+    SWaitSamplecnt = "s_wait_samplecnt",
+    SWaitBvhcnt = "s_wait_bvhcnt",
+    SWaitExpcnt = "s_wait_expcnt",
+    SWaitStorecnt = "s_wait_storecnt",
+    SWaitDscnt = "s_wait_dscnt",
+    SWaitKmcnt = "s_wait_kmcnt",
+    SWaitLoadcntDscnt = "s_wait_loadcnt_dscnt",
+    SWaitStorecntDscnt = "s_wait_storecnt_dscnt",
     SSendmsg = "s_sendmsg",
     STtracedata = "s_ttracedata" | "s_ttracedata_imm",
 
@@ -135,8 +149,9 @@ opcodes! {
 
     // Memory, as far as its kind, space and width do not say all.
     DsSwizzle = "ds_swizzle_b32",
-    LdsDirectLoad = "lds_direct_load",
-    LdsParamLoad = "lds_param_load",
+    DsNop = "ds_nop",
+    LdsDirectLoad = "lds_direct_load" | "ds_direct_load",
+    LdsParamLoad = "lds_param_load" | "ds_param_load",
     SLoad = "s_load_dword" | "s_load_dwordx2" | "s_load_dwordx3" | "s_load_dwordx4"
         | "s_load_dwordx8" | "s_load_dwordx16",
     LoadDword = "scratch_load_dword" | "buffer_load_dword",
@@ -145,6 +160,8 @@ opcodes! {
     SMemrealtime = "s_memrealtime",
     CacheInvalidate = "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_invl2" | "buffer_inv"
         | "buffer_gl0_inv" | "buffer_gl1_inv",
+    GlobalInv = "global_inv",
+    GlobalWb = "global_wb" | "global_wbinv",
 }
 
 /// Families of operations, and what the names of their members look like.
@@ -242,6 +259,8 @@ families! {
     SparseMfma = [Prefix("v_smfmac_")],
     /// `v_wmma`.
     Wmma = [Prefix("v_wmma_")],
+    /// `v_swmmac`.
+    SparseWmma = [Prefix("v_swmmac_")],
     /// `v_interp`.
     Interpolate = [Prefix("v_interp_")],
     /// `v_movrel`, `v_swaprel` and `s_movrel`: registers by an index in M0.
@@ -295,6 +314,15 @@ families! {
     TwoAddresses = [Prefix("ds_read2"), Prefix("ds_write2"), Prefix("ds_wrxchg2")],
     /// Those of them whose offsets count 64 elements.
     Stride64 = [Contains("st64")],
+    /// Images through a sampler; LLVM counts `image_msaa_load` as one.
+    SamplesImage = [
+        Prefix("image_sample"),
+        Prefix("image_gather4"),
+        Prefix("image_get_lod"),
+        Prefix("image_msaa_load"),
+    ],
+    /// Rays against boxes and triangles.
+    IntersectsRays = [Prefix("image_bvh")],
     /// Loads from memory to LDS by name.
     LoadToLds = [Contains("_load_lds_")],
 }

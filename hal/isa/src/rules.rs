@@ -1,8 +1,8 @@
 //! The rules of a target that hardware leaves to the program: wait counters and manual hazards.
 
-use crate::Target;
 use crate::counter::Counters;
-use crate::hazard::{Hazard, hazards};
+use crate::hazard::{Hazard, ScalarReads, hazards};
+use crate::{Generation, Target};
 
 /// All rules that waves of a target must keep by themselves. There is a set of them or there is none:
 /// code that is not known to keep them must not be written, and nothing is proven by rules that are
@@ -14,14 +14,25 @@ pub struct Rules {
     /// The manual hazards, in families: a trigger of a family replaces those before it on the same
     /// registers.
     pub hazards: &'static [&'static [Hazard]],
+    /// Whether all hazards are in the table that code from anywhere may meet. They are not for gfx908,
+    /// whose matrix operations need more, and for gfx1010 to gfx1013, where images with scattered
+    /// addresses do: the rest holds for what is inserted, but proves nothing of a whole program.
+    pub are_whole: bool,
+    /// Where vector operations may see old values of scalar registers, what is known of a wave that
+    /// begins.
+    pub scalar_reads: Option<ScalarReads>,
 }
 
 impl Rules {
     /// The rules of a target's waves of this many lanes; `None` for generations whose tables are
-    /// missing or not whole, gfx6 to gfx8 and gfx12.
+    /// missing or not whole, gfx6 to gfx8 and gfx12.5.
     pub fn of(target: &Target, wave_size: u8) -> Option<Rules> {
         let counters = Counters::of(target.generation())?;
-        Some(Rules { counters, hazards: hazards(target, wave_size)? })
+        let hazards = hazards(target, wave_size)?;
+        let scalar_reads =
+            (target.generation() == Generation::Gfx12).then(|| ScalarReads::of_wave(wave_size));
+        let are_whole = target.processor() != "gfx908" && !target.is_gfx10_1();
+        Some(Rules { counters, hazards, are_whole, scalar_reads })
     }
 }
 
@@ -38,7 +49,8 @@ mod tests {
             ("gfx942", true),
             ("gfx1030", true),
             ("gfx1100", true),
-            ("gfx1200", false),
+            ("gfx1200", true),
+            ("gfx1250", false),
         ] {
             let target: Target = target.parse().unwrap();
             for wave_size in [32, 64] {

@@ -251,6 +251,13 @@ impl Target {
         }
     }
 
+    /// Whether trap registers have the position of a wave at its start: TTMP9 the workgroup's in x,
+    /// TTMP7 those in y and z, in its halves, and TTMP8 the wave's number in bits 29:25 (LLVM,
+    /// `FeatureArchitectedSGPRs`, `lowerWorkGroupId` and `lowerWaveID`).
+    pub fn has_position_in_trap_registers(&self) -> bool {
+        self.generation() >= Generation::Gfx12
+    }
+
     /// Whether v0 holds all three work-item ids at the start, ten bits each, instead of v0 to v2
     /// (AMDGPUUsage, "Initial Kernel Execution State").
     pub fn packs_work_item_ids(&self) -> bool {

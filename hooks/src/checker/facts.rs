@@ -23,6 +23,10 @@ pub struct Facts {
     pub counted: &'static [(Counter, Queue)],
     /// What it waits for.
     pub waits: Option<WaitCounts>,
+    /// What it proves to have come back besides.
+    pub settles: Option<Queue>,
+    /// A vector load that may follow another one into the same registers.
+    pub loads_in_order: bool,
     /// Wait states it takes.
     pub wait_states: u8,
 }
@@ -37,6 +41,8 @@ impl Facts {
             falls_through: inst.control(target.generation()).may_go_on(),
             counted: counters.counted(&inst),
             waits: counters.waits(&inst),
+            settles: counters.settles(&inst),
+            loads_in_order: counters.loads_in_order(&inst),
             wait_states: wait_states(&inst),
             inst,
         }

@@ -38,6 +38,7 @@ mod flow;
 mod groups;
 mod hazards;
 mod originals;
+mod scalar_reads;
 mod seam;
 #[cfg(test)]
 mod tests;
@@ -153,6 +154,7 @@ pub fn check(
     let flow = Flow::new(&question, &code, &seams, &jumps);
     waits::check(&question, &code, &flow, &mut findings);
     proof.hazards = hazards::check(&question, &code, &flow, &mut findings);
+    scalar_reads::check(&question, &code, &flow, &mut findings);
     groups::check(&question, &code, &mut findings);
     allocation::check(&question, &code, &flow, &mut findings);
     let is_inserted = |owner: Owner| matches!(owner, Owner::Inserted(_));

@@ -12,7 +12,7 @@ use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
-use flipwave_isa::{Class, Encoding, Register, RegisterSet};
+use flipwave_isa::{Register, RegisterSet};
 use std::collections::BTreeMap;
 
 /// What is outstanding at a point.
@@ -108,6 +108,9 @@ impl Pending {
                     self.prove(counter, count);
                 }
             }
+        }
+        if let Some(queue) = facts.settles {
+            self.operations.retain(|_, counts| counts.iter().all(|own| own.queue != queue));
         }
         if facts.counted.is_empty() {
             return;
@@ -232,17 +235,9 @@ impl Pending {
     }
 }
 
-/// Vector loads whose way is known come back in order, so one may follow another into the same
-/// registers.
+/// Whether one load follows another in order, into the same registers too.
 fn follows_in_order(item: &ClaimedInst, other: &ClaimedInst, counts: &[Count]) -> bool {
-    let is_ordered_load = |item: &ClaimedInst| {
-        let inst = &item.facts.inst;
-        inst.class() == Class::Vmem
-            && inst.encoding != Encoding::Flat
-            && inst.flags.loads
-            && !inst.flags.stores
-    };
-    is_ordered_load(item)
-        && is_ordered_load(other)
+    item.facts.loads_in_order
+        && other.facts.loads_in_order
         && counts.iter().all(|count| count.queue == Queue::VectorMemory)
 }

@@ -2,7 +2,7 @@
 //!
 //! What is inserted must neither read nor overwrite a register that a load has yet to deliver to,
 //! nor overwrite one that an operation on global data share has yet to read.
-//! An operation is outstanding until an `s_waitcnt` proves that it is not: `counter(n)` proves that
+//! An operation is outstanding until a wait proves that it is not: `counter(n)` proves that
 //! of an operation whose queue is ordered if at least `n` younger ones of the same queue were
 //! issued on every way; of the others only if `n` is 0. Operations that inserted code adds to a
 //! counter make the program's own waits stricter, never weaker: such a wait then proves that more
@@ -80,6 +80,11 @@ impl Outstanding {
                     self.prove(counter, count);
                 }
             }
+        }
+        if let Some(queue) = counters.settles(inst) {
+            let is_settled =
+                |own: &OutstandingOperation| own.counted.iter().any(|(_, own, _)| *own == queue);
+            self.operations.retain(|_, own| !is_settled(own));
         }
         let own = counters.counted(inst);
         if own.is_empty() {

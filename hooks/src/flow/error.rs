@@ -63,7 +63,7 @@ pub enum FlowError {
 #[error(
     "code for {target} with waves of {wave_size} lanes can be read, and not be changed: not all its \
      wait counters and manual hazards are known here, and nothing could be proven of new code; \
-     expected a target of gfx9, gfx10 or gfx11"
+     expected a target of gfx9 to gfx12, and not of gfx12.5"
 )]
 pub struct NoRules {
     /// The target.

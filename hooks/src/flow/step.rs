@@ -25,6 +25,8 @@ pub enum Followed {
     AddLow(RegisterRange),
     /// To or from the high half.
     AddHigh(RegisterRange),
+    /// The sign of a register's low half into its high half.
+    Extend(RegisterRange),
     /// A scalar load of addresses.
     Load(RegisterRange),
     /// A scalar into a lane.
@@ -65,6 +67,7 @@ impl Followed {
             (Opcode::SMov | Opcode::SMovk, Some(to)) => Followed::Copy(to),
             (Opcode::SAdd | Opcode::SSub, Some(to)) => Followed::AddLow(to),
             (Opcode::SAddc | Opcode::SSubb, Some(to)) => Followed::AddHigh(to),
+            (Opcode::SSextI16, Some(to)) => Followed::Extend(to),
             (Opcode::SLoad, Some(to)) if to.words > 1 => Followed::Load(to),
             (Opcode::VWritelane, Some(to)) => Followed::WriteLane(to),
             (Opcode::VReadlane, Some(to)) => Followed::ReadLane(to),

@@ -146,6 +146,10 @@ impl Tracker<'_> {
                 return;
             }
             Followed::AddHigh(to) => self.add_high(state, inst, index as u32, to.first),
+            // gfx12's `s_getpc_b64` gives 48 bits, which are extended before anything is added.
+            Followed::Extend(to)
+                if inst.source(0).and_then(register) == Some(to.first)
+                    && matches!(state.get(to.first), Half::High(_)) => {}
             Followed::Load(to) => self.load(state, inst, to),
             Followed::WriteLane(to) => self.write_lane(state, inst, to),
             Followed::ReadLane(to) => {
@@ -155,7 +159,7 @@ impl Tracker<'_> {
             Followed::Lanes { from, to } if state.all_lanes => state.copy_lanes(from, to),
             Followed::Call(to) => self.call(state, inst, index, to),
             Followed::Jump => self.jump(state, inst, index),
-            Followed::Lanes { .. } | Followed::Nothing => {
+            Followed::Lanes { .. } | Followed::Extend(_) | Followed::Nothing => {
                 inst.reads.iter().for_each(|range| self.consume(state, *range));
                 self.write(state, inst);
                 if let Followed::Lanes { to: to @ Vector::Slot(..), .. } = own.followed {

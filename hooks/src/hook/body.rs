@@ -232,7 +232,8 @@ impl BodyBuilder<'_> {
     }
 
     /// `s_getpc_b64` with the two additions after it. What the compiler put in between against
-    /// hazards comes before.
+    /// hazards comes before; that gfx12 extends the sign of 48 bits is nothing that the address of
+    /// what is loaded needs.
     fn address<'i>(&mut self, getpc: &Inst, mut rest: &'i [Inst]) -> Result<&'i [Inst], HookError> {
         let counted_from = getpc.pc.0 + u64::from(getpc.size);
         let (mut low, mut high) = (None, None);
@@ -245,6 +246,7 @@ impl BodyBuilder<'_> {
                 Some(SymbolReference::Low(offset)) => low = Some(target(offset)),
                 Some(SymbolReference::High(offset)) => high = Some(target(offset)),
                 _ if inst.class() == Class::Wait => self.push(inst),
+                _ if inst.operation.opcode() == Opcode::SSextI16 => {}
                 _ => break,
             }
             rest = after;

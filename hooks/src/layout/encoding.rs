@@ -2,7 +2,7 @@
 //! and the fields of instructions that it changes.
 
 use super::LayoutError;
-use flipwave_isa::{Generation, Isa, Sgpr, Target};
+use flipwave_isa::{Generation, Isa, Rules, Sgpr, Target};
 use std::collections::BTreeMap;
 
 /// Words of one target.
@@ -16,6 +16,8 @@ pub(super) struct Encoding {
     pub end: EndOfCode,
     /// Whether branches over 63 words go wrong.
     pub offset_3f_bug: bool,
+    /// How address chains look.
+    pub chain: ChainShape,
     address_chains: BTreeMap<Sgpr, Vec<u8>>,
     far_jumps: BTreeMap<Sgpr, Vec<u8>>,
 }
@@ -32,10 +34,42 @@ pub(super) struct EndOfCode {
     pub lines: u64,
 }
 
-/// The code of an address chain: `s_getpc_b64`, and two additions with literals.
-pub(super) const ADDRESS_CHAIN_SIZE: usize = 20;
-/// Where the literals of an address chain are, and the PC that `s_getpc_b64` reads.
-pub(super) const ADDRESS_CHAIN_LITERALS: [usize; 2] = [8, 16];
+/// The code of an address chain: `s_getpc_b64`, and two additions with literals. Where a scalar
+/// register may be read late, a wait stands behind the first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChainShape {
+    /// Its bytes.
+    pub size: usize,
+    /// Where its literals are.
+    pub literals: [usize; 2],
+    /// Bytes of a jump to anywhere: the chain, a wait where it has one, and `s_setpc_b64`.
+    pub far_jump: usize,
+}
+
+impl ChainShape {
+    fn of(waits: bool) -> ChainShape {
+        let wait = if waits { 4 } else { 0 };
+        ChainShape { size: 20 + wait, literals: [8 + wait, 16 + wait], far_jump: 24 + 2 * wait }
+    }
+}
+
+/// What waits until scalar registers have what SALU wrote, where vector operations may read them
+/// late.
+fn scalar_wait(target: &Target, wave_size: u8) -> Option<&'static str> {
+    let rules = Rules::of(target, wave_size)?;
+    rules.scalar_reads.map(|_| "s_wait_alu depctr_sa_sdst(0)\n")
+}
+
+/// The text of an address chain, with a literal in the place of its own.
+pub(crate) fn address_chain(target: &Target, wave_size: u8, destination: Sgpr) -> String {
+    let (low, high) = (destination.0, destination.0.saturating_add(1));
+    let wait = scalar_wait(target, wave_size).unwrap_or_default();
+    format!(
+        "s_getpc_b64 s[{low}:{high}]\n\
+         {wait}s_add_u32 s{low}, s{low}, 0x{PLACEHOLDER:x}\n\
+         s_addc_u32 s{high}, s{high}, 0x{PLACEHOLDER:x}"
+    )
+}
 
 impl Encoding {
     /// The decoder and assembler of the target.
@@ -63,6 +97,7 @@ impl Encoding {
             nop: word("s_nop 0")?,
             end: EndOfCode { word: word(filling)?, line, lines },
             offset_3f_bug: target.has_offset_3f_bug(),
+            chain: ChainShape::of(scalar_wait(target, wave_size).is_some()),
             address_chains: BTreeMap::new(),
             far_jumps: BTreeMap::new(),
             isa,
@@ -72,15 +107,10 @@ impl Encoding {
     /// An address chain into the pair that begins at `destination`, its literals to be filled in.
     pub fn address_chain(&mut self, destination: Sgpr) -> Result<&[u8], LayoutError> {
         if !self.address_chains.contains_key(&destination) {
-            let (low, high) = (destination.0, destination.0.saturating_add(1));
-            let text = format!(
-                "s_getpc_b64 s[{low}:{high}]\n\
-                 s_add_u32 s{low}, s{low}, 0x{PLACEHOLDER:x}\n\
-                 s_addc_u32 s{high}, s{high}, 0x{PLACEHOLDER:x}"
-            );
+            let text = address_chain(self.isa.target(), self.isa.wave_size(), destination);
             let bytes = self.isa.assemble(&text)?;
-            let [first, second] = ADDRESS_CHAIN_LITERALS.map(|at| word_at(&bytes, at));
-            if bytes.len() != ADDRESS_CHAIN_SIZE
+            let [first, second] = self.chain.literals.map(|at| word_at(&bytes, at));
+            if bytes.len() != self.chain.size
                 || (first, second) != (Some(PLACEHOLDER), Some(PLACEHOLDER))
             {
                 return Err(LayoutError::Encoding { text });
@@ -94,9 +124,10 @@ impl Encoding {
     pub fn far_jump(&mut self, pair: Sgpr) -> Result<&[u8], LayoutError> {
         if !self.far_jumps.contains_key(&pair) {
             let mut bytes = self.address_chain(pair)?.to_vec();
-            let text = format!("s_setpc_b64 s[{}:{}]", pair.0, pair.0.saturating_add(1));
+            let wait = scalar_wait(self.isa.target(), self.isa.wave_size()).unwrap_or_default();
+            let text = format!("{wait}s_setpc_b64 s[{}:{}]", pair.0, pair.0.saturating_add(1));
             bytes.extend(self.isa.assemble(&text)?);
-            if bytes.len() != FAR_JUMP_SIZE {
+            if bytes.len() != self.chain.far_jump {
                 return Err(LayoutError::Encoding { text });
             }
             self.far_jumps.insert(pair, bytes);
@@ -104,9 +135,6 @@ impl Encoding {
         Ok(&self.far_jumps[&pair])
     }
 }
-
-/// A jump to anywhere: an address chain, and `s_setpc_b64`.
-pub(super) const FAR_JUMP_SIZE: usize = ADDRESS_CHAIN_SIZE + 4;
 
 /// A literal that is no inline constant.
 const PLACEHOLDER: u32 = 0x1234_5678;

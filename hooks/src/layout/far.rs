@@ -5,7 +5,7 @@
 //! on; another one leads back. A jump needs a pair of scalar registers and SCC.
 
 use super::LayoutError;
-use super::encoding::{Encoding, FAR_JUMP_SIZE};
+use super::encoding::{ChainShape, Encoding};
 use super::finish::Text;
 use super::reach::{At, Hop, MARGIN, REACH, Reach};
 use super::stream::Spot;
@@ -15,7 +15,9 @@ use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of old text that hold a branch to a jump and the jump.
-pub(super) const ROOM: usize = FAR_JUMP_SIZE + 4;
+pub(super) fn room(chain: &ChainShape) -> usize {
+    chain.far_jump + 4
+}
 
 /// Why a site is refused that control cannot come to ("there") or from ("back").
 pub(super) fn no_pair(way: &str) -> String {
@@ -49,6 +51,8 @@ pub(super) struct FarJump {
 pub(super) struct Room {
     /// Addresses of places for one jump each.
     places: BTreeSet<u64>,
+    /// Bytes of a jump.
+    size: u64,
     /// Jumps that have theirs.
     pub jumps: Vec<FarJump>,
     /// Sites that there is no jump for.
@@ -57,7 +61,8 @@ pub(super) struct Room {
 
 impl Room {
     /// Room in words that nobody needs.
-    pub fn new(slots: &BTreeSet<u64>) -> Room {
+    pub fn new(slots: &BTreeSet<u64>, chain: &ChainShape) -> Room {
+        let size = chain.far_jump as u64;
         let mut places = BTreeSet::new();
         let mut run: Option<(u64, u64)> = None;
         for &slot in slots {
@@ -65,14 +70,14 @@ impl Room {
                 Some((start, end)) if end == slot => (start, slot + 4),
                 _ => (slot, slot + 4),
             };
-            run = if end - start == FAR_JUMP_SIZE as u64 {
+            run = if end - start == size {
                 places.insert(start);
                 None
             } else {
                 Some((start, end))
             };
         }
-        Room { places, jumps: Vec::new(), refused: Vec::new() }
+        Room { places, size, jumps: Vec::new(), refused: Vec::new() }
     }
 
     /// The way in of a site that is far: a branch to a jump. The words that the jump takes are no
@@ -98,7 +103,7 @@ impl Room {
             return None;
         };
         self.places.remove(&at);
-        for word in 0..FAR_JUMP_SIZE as u64 / 4 {
+        for word in 0..self.size / 4 {
             slots.remove(&(at + 4 * word));
         }
         self.jumps.push(FarJump { at, pair: *pair, to: hop.to });
@@ -120,7 +125,7 @@ impl FarJump {
         for (address, word) in (self.at..).step_by(4).zip(code.as_chunks().0) {
             text.put(address, u32::from_le_bytes(*word));
         }
-        text.put_address(self.at, reach.addresses.of(self.to));
+        text.put_address(&encoding.chain, self.at, reach.addresses.of(self.to));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Bytes at addresses.
 
-use super::encoding::{ADDRESS_CHAIN_LITERALS, Encoding, with_distance};
+use super::encoding::{ChainShape, Encoding, with_distance};
 use super::reach::{At, Hop, Reach};
 use super::stream::{CodeStream, Labels, Spot, distance};
 use super::{InsertPurpose, LayoutError, TextPatch};
@@ -43,7 +43,7 @@ impl Text {
         }
         for chain in &stream.addresses {
             let value = reach.addresses.of(labels.spot(chain.of)?);
-            text.put_address(reach.addresses.label(chain.at), value);
+            text.put_address(&encoding.chain, reach.addresses.label(chain.at), value);
         }
         text.end(encoding);
         Ok(text)
@@ -59,10 +59,10 @@ impl Text {
     }
 
     /// Fills the literals of the address chain at `at`, so that it gives `value`.
-    pub fn put_address(&mut self, at: u64, value: u64) {
+    pub fn put_address(&mut self, shape: &ChainShape, at: u64, value: u64) {
         let difference = value.wrapping_sub(at.wrapping_add(4));
         let halves = [difference as u32, (difference >> 32) as u32];
-        for (place, half) in ADDRESS_CHAIN_LITERALS.into_iter().zip(halves) {
+        for (place, half) in shape.literals.into_iter().zip(halves) {
             self.put(at.wrapping_add(place as u64), half);
         }
     }

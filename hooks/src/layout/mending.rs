@@ -45,12 +45,12 @@ impl Mending<'_> {
     /// [`LayoutError::Sites`] where there is no way.
     pub fn ways_in(
         &self,
-        branch: u32,
+        encoding: &Encoding,
         free_pairs: &BTreeMap<InstIndex, Sgpr>,
         slots: &mut BTreeSet<u64>,
     ) -> Result<(Vec<Hop>, Vec<FarJump>), LayoutError> {
         let mut hops = Vec::new();
-        let mut room = Room::new(slots);
+        let mut room = Room::new(slots, &encoding.chain);
         for index in self.staying() {
             let Some(unit) = self.labels.units[index].filter(|_| self.awaited.contains(&index))
             else {
@@ -59,7 +59,7 @@ impl Mending<'_> {
             let pc = self.labels.old[index];
             let hop = Hop {
                 at: At::Spot(Spot::Address(pc.0)),
-                word: branch,
+                word: encoding.branch,
                 to: Spot::Position(unit.start),
                 via: None,
                 site: Some(index),

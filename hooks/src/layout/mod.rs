@@ -18,6 +18,7 @@ mod stream;
 pub(crate) mod tests;
 mod ways;
 
+pub(crate) use encoding::address_chain;
 pub use error::LayoutError;
 pub(crate) use far::is_far;
 pub use relayout::relayout;

@@ -86,7 +86,7 @@ pub fn relayout(
     let mut hops = finish::hops(&emitted.stream, &labels)?;
     let mut slots = mending.slots(&encoding);
     let (ways_in, jumps) =
-        mending.ways_in(branches.word, &edits.free_pairs, &mut slots).map_err(blamed)?;
+        mending.ways_in(&encoding, &edits.free_pairs, &mut slots).map_err(blamed)?;
     hops.extend(ways_in);
     let reach = reach::reach(address.0, &emitted.stream, hops, slots, branches, &lookup.addresses)
         .map_err(blamed)?;

@@ -7,7 +7,7 @@
 use super::Allocation;
 use crate::flow::{Disassembly, FunctionIndex, Key};
 use flipwave_codeobj::{CodeObject, Kernel};
-use flipwave_isa::{AccVgprs, FlatScratch, Register, RegisterSet, Target, Vgpr};
+use flipwave_isa::{AccVgprs, FlatScratch, Opcode, Register, RegisterSet, Target, Vgpr};
 use petgraph::unionfind::UnionFind;
 
 /// Functions connected by calls.
@@ -25,6 +25,9 @@ pub struct Component {
     pub allocated: RegisterSet,
     /// Registers that its kernels can have at most.
     pub allocatable: RegisterSet,
+    /// Whether its waves change how many VGPRs they have as they run (RDNA 4 ISA, "Dynamic VGPR
+    /// allocation").
+    pub resizes: bool,
     /// Bytes of each lane's scratch that its kernels use themselves; `None` where that is not
     /// known, or where scratch cannot be set up.
     pub scratch: Option<u32>,
@@ -77,6 +80,9 @@ pub fn components(object: &CodeObject, program: &Disassembly) -> Vec<Component> 
         }
         component.named = program.registers_named(&component.functions);
         component.touched = component.named.union(indexed);
+        let functions = component.functions.iter().map(|own| &program.functions[*own]);
+        let mut insts = functions.flat_map(|own| &program.instructions[own.instructions]);
+        component.resizes = insts.any(|own| own.operation.opcode() == Opcode::SAllocVgpr);
     }
     components
 }
@@ -89,6 +95,7 @@ impl Component {
             kernels: Vec::new(),
             named: RegisterSet::EMPTY,
             touched: RegisterSet::EMPTY,
+            resizes: false,
             allocated: all.registers(),
             allocatable: all.registers(),
             // Where the base goes through a hardware register there is no code for it.

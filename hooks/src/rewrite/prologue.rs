@@ -47,9 +47,14 @@ pub struct Prologue {
     pub used: RegisterSet,
 }
 
-/// The initial values that entry values are made from.
-fn sources(value: EntryValue) -> &'static [InitialValue] {
+/// The initial values that entry values are made from; none where trap registers have them.
+fn sources(value: EntryValue, target: &Target) -> &'static [InitialValue] {
     match value {
+        EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
+            if target.has_position_in_trap_registers() =>
+        {
+            &[]
+        }
         EntryValue::Kernarg => &[InitialValue::KernargPointer],
         EntryValue::WorkgroupId(0) => &[InitialValue::WorkgroupIdX],
         EntryValue::WorkgroupId(1) => &[InitialValue::WorkgroupIdY],
@@ -97,7 +102,7 @@ pub fn enabled(
 ) -> Result<Descriptor, PrologueError> {
     let mut new = descriptor.clone();
     let has = |value| descriptor.initial_sgprs(target).iter().any(|own| own.value == value);
-    let wanted = needed.iter().flat_map(|value| sources(*value));
+    let wanted = needed.iter().flat_map(|value| sources(*value, target));
     let wanted = wanted.chain(scratch.into_iter().flat_map(|_| scratch_sources(target)));
     let loads = has(InitialValue::Arguments).then_some(&InitialValue::KernargPointer);
     for value in wanted.chain(loads).filter(|value| !has(**value)) {
@@ -115,7 +120,8 @@ pub fn enabled(
         new.rsrc2.private_segment = true;
         new.private_segment_fixed_size = new.private_segment_fixed_size.max(bytes);
     }
-    if needed.contains(&EntryValue::WaveInWorkgroup) {
+    let counts_items = !target.has_position_in_trap_registers();
+    if needed.contains(&EntryValue::WaveInWorkgroup) && counts_items {
         new.rsrc2.vgpr_workitem_id = 2;
     }
     Ok(new)
@@ -170,11 +176,17 @@ pub fn prologue(
     let mut words: Vec<(Sgpr, HomeWord)> = Vec::new();
     for (value, home) in &homes.entry {
         let first = match value {
+            EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
+                if target.has_position_in_trap_registers() =>
+            {
+                let spare = after_inputs(descriptor, &new, target);
+                Some(from_trap_registers(*value, spare, &mut out)?)
+            }
             EntryValue::WaveInWorkgroup => {
                 let wave = WaveNumber { target, new: &new, old: descriptor, now: &now };
                 Some(wave.compute(&mut out)?)
             }
-            other => sources(*other).first().and_then(|value| place(*value)),
+            other => sources(*other, target).first().and_then(|value| place(*value)),
         };
         words.extend(first.into_iter().flat_map(|first| from(first).zip(home.words())));
     }
@@ -276,6 +288,31 @@ fn pair_without(others: RegisterSet, range: RegisterRange) -> Option<Sgpr> {
         Register::Sgpr(first) => Some(first),
         _ => None,
     }
+}
+
+/// A part of the wave's position out of the trap registers, in one of some registers that hold
+/// nothing. Of y and z each has a half. What is not enabled in the kernel's descriptor may be zero on
+/// hardware; enabling z would change the word that the kernel may read y from.
+fn from_trap_registers(
+    value: EntryValue,
+    spare: RegisterRange,
+    out: &mut Out<'_>,
+) -> Result<Sgpr, PrologueError> {
+    out.used.insert_range(spare);
+    let mut last = spare.iter().skip(12).filter_map(|own| match own {
+        Register::Sgpr(own) => Some(own),
+        _ => None,
+    });
+    let (place, text) = match value {
+        EntryValue::WorkgroupId(0) => (1, ("s_mov_b32", "ttmp9")),
+        EntryValue::WorkgroupId(1) => (2, ("s_and_b32", "ttmp7, 0xffff")),
+        EntryValue::WorkgroupId(_) => (3, ("s_lshr_b32", "ttmp7, 16")),
+        EntryValue::WaveInWorkgroup | EntryValue::Kernarg => (0, ("s_bfe_u32", "ttmp8, 0x50019")),
+    };
+    let to = last.nth(place).ok_or(PrologueError::Moves)?;
+    let (operation, sources) = text;
+    out.text(&format!("{operation} {}, {sources}", Register::Sgpr(to)))?;
+    Ok(to)
 }
 
 /// The wave's number in its workgroup: the flat number of its first work-item by its lanes.

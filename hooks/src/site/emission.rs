@@ -271,7 +271,7 @@ impl Emission<'_> {
                 }
             }
             if plan.address.is_some() {
-                for wait in self.counters.wait_for(&[(Counter::Vmcnt, 0)]).lines() {
+                for wait in self.counters.wait_for(&[(self.counters.of_loads(), 0)]).lines() {
                     out.text(wait)?;
                 }
             }

@@ -7,7 +7,7 @@ mod memory;
 mod numbers;
 mod pressure;
 
-use flipwave_tests::{MACHINES, TestProgram, compile_for};
+use flipwave_tests::{TestProgram, compile_for, machines};
 
 /// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
@@ -25,8 +25,7 @@ const PROVE_LIVENESS: [(&str, &str); 6] = [
 /// Runs `test` with the kernels of a file compiled for every machine at every level, and says
 /// which one fails. What a compiler emits also breaks no rule of the strict level.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
-    let machines =
-        MACHINES.into_iter().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
+    let machines = machines().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
     for machine in machines {
         for level in LEVELS {
             println!("{file} {level} on {machine}");

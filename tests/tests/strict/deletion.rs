@@ -6,10 +6,11 @@ use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_injector::Workload;
-use flipwave_isa::{Inst, Pc};
+use flipwave_isa::{Generation, Inst, Pc};
 use flipwave_sim::strict::Rule;
 use flipwave_tests::{
     MACHINES, Machine, TestProgram, clean, compile_for, examples_folder, kernels, kernels_mut,
+    machines,
 };
 use std::path::Path;
 
@@ -71,7 +72,8 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
         let changed = folder.path().join("changed.co");
         for pair in instructions(&object).windows(2) {
             let [wait, next] = pair else { continue };
-            if wait.operation.name() != "s_waitcnt" {
+            let name = wait.operation.name();
+            if name != "s_waitcnt" && !(name.starts_with("s_wait_") && name.ends_with("cnt")) {
                 continue;
             }
             std::fs::write(&changed, patched(&code, wait.pc, &nop(1))).expect("a file");
@@ -79,7 +81,7 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
             if breaks(&workload, &[Rule::WaitCounter, Rule::LdsAtBarrier]) {
                 missed += 1;
             } else {
-                let is_before_barrier = next.operation.name() == "s_barrier";
+                let is_before_barrier = next.operation.name().starts_with("s_barrier");
                 not_missed.push((format!("{name} {}: {}", wait.pc, wait.text), is_before_barrier));
             }
         }
@@ -101,17 +103,19 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
 
 #[test]
 fn waits_that_are_taken_out_are_missed_on_other_machines() {
-    for machine in MACHINES.into_iter().skip(1).filter(|machine| machine.has_strict_level()) {
+    for machine in machines().skip(1).filter(|machine| machine.has_strict_level()) {
         let (missed, not_missed) =
             waits_taken_out(machine, &["vector_add", "stencil", "reduction", "scan"]);
         assert!(missed >= 3 * not_missed.len(), "{machine}: {missed} missed, not {not_missed:#?}");
     }
 }
 
-/// On gfx11, instructions that mitigate hazards stand where s_nop stood.
+/// From gfx11 on, instructions that mitigate hazards stand where s_nop stood.
 #[test]
 fn every_mitigation_that_is_taken_out_is_missed() {
-    for machine in MACHINES.into_iter().filter(|own| own.target().processor() == "gfx1100") {
+    let has_them = |own: &Machine| ["gfx1100", "gfx1201"].contains(&own.target().processor());
+    for machine in MACHINES.into_iter().filter(has_them) {
+        let mut taken_out = 0;
         for level in ["-O0", "-O3"] {
             let code = compile_for(machine, "roots.cl", &[level]);
             let object = CodeObject::parse(&code).expect("a code object");
@@ -122,17 +126,19 @@ fn every_mitigation_that_is_taken_out_is_missed() {
                 program.workload()
             };
             clean(&workload(&code));
-            let mut taken_out = 0;
             for inst in instructions(&object) {
-                if inst.operation.name() == "s_waitcnt_depctr" {
+                if ["s_waitcnt_depctr", "s_wait_alu"].contains(&inst.operation.name()) {
                     let changed = patched(&code, inst.pc, &nop(1));
                     let is_missed = breaks(&workload(&changed), &[Rule::ManualHazard]);
-                    assert!(is_missed, "{machine} {level} {}: {}", inst.pc, inst.text);
-                    taken_out += 1;
+                    // On gfx12 compilers wait for what any way to a place may have read.
+                    let may_be_spare = machine.target().generation() == Generation::Gfx12;
+                    let place = format!("{machine} {level} {}: {}", inst.pc, inst.text);
+                    assert!(is_missed || may_be_spare, "{place}");
+                    taken_out += usize::from(is_missed);
                 }
             }
-            assert!(taken_out > 0, "{machine} {level}");
         }
+        assert!(taken_out > 0, "{machine}");
     }
 }
 
@@ -177,7 +183,7 @@ fn wait_states_taken_out(machine: Machine) {
 
 #[test]
 fn every_wait_state_that_is_taken_out_is_missed() {
-    for machine in MACHINES {
+    for machine in machines() {
         if ["gfx90a", "gfx942"].contains(&machine.target().processor()) {
             wait_states_taken_out(machine);
         }

@@ -1,6 +1,7 @@
 //! The rules that other generations have, or have otherwise.
 
 use super::planted::{breaks, keeps};
+use flipwave_isa::Generation;
 use flipwave_sim::strict::{Finding, Rule};
 use flipwave_tests::{MACHINES, Machine};
 
@@ -229,13 +230,17 @@ fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
             format!(".set lds_bytes, {bytes}\n v_xor_b32 v2, 4, v1\nwrong: ds_write_b32 v2, v0\n")
         };
         breaks(machine, Rule::LdsBounds, 64, &lds(192), &lds(256));
+        let (instruction, wait) = match machine.target().generation() {
+            Generation::Gfx12 => ("s_barrier_signal -1\n s_barrier_wait -1", "s_wait_dscnt 0x0"),
+            _ => ("s_barrier", "s_waitcnt lgkmcnt(0)"),
+        };
         let barrier = |wait: &str| {
             format!(
                 ".set lds_bytes, 512\n v_xor_b32 v2, 0x100, v1\n ds_write_b32 v1, v0\n {wait}\n \
-                 s_barrier\nwrong: ds_read_b32 v3, v2\n"
+                 {instruction}\nwrong: ds_read_b32 v3, v2\n"
             )
         };
-        let enough = barrier("s_waitcnt lgkmcnt(0)");
+        let enough = barrier(wait);
         breaks(machine, Rule::LdsAtBarrier, 128, &barrier(""), &enough);
     }
     for machine in machines("gfx1100") {

@@ -4,6 +4,7 @@
 mod clean;
 mod deletion;
 mod generations;
+mod gfx12;
 mod planted;
 mod report;
 mod rules;

@@ -40,7 +40,7 @@ const TRANS_RESULT: &[Hazard] = &[
 ];
 
 #[rustfmt::skip]
-const WMMA_RESULT: &[Hazard] = &[
+pub(super) const WMMA_RESULT: &[Hazard] = &[
     mitigated(|_| "v_nop".into(), &[End { group: VALU, count: 1 }],
         "WMMA writes a VGPR, WMMA reads it as a factor",
         side(WMMA, Part::VectorsWritten), side(WMMA, Part::Factors), Meeting::Overlap),
@@ -48,7 +48,7 @@ const WMMA_RESULT: &[Hazard] = &[
 
 /// LLVM's `SIInsertWaitcnts`, which releases the registers, puts the `s_nop` there.
 #[rustfmt::skip]
-const DEALLOCATION: &[Hazard] = &[
+pub(super) const DEALLOCATION: &[Hazard] = &[
     hazard(1, "an instruction, s_sendmsg MSG_DEALLOC_VGPRS follows",
         side(NOT_NOP, Part::Nothing), side(DEALLOCATES, Part::Nothing), Meeting::Always),
 ];

@@ -21,7 +21,8 @@ pub(super) const SINGLE: Group =
     group("MFMA of single precision", |inst| is_sgemm(inst) && has_single_sources(inst));
 pub(super) const OF_2_PASSES: Group =
     group("MFMA of 2 passes", |inst| is_sgemm(inst) && gfx940_passes(inst) == 2);
-pub(super) const WMMA: Group = group("WMMA", |inst| inst.operation.is(Family::Wmma));
+pub(super) const WMMA: Group =
+    group("WMMA", |inst| inst.operation.is(Family::Wmma) || inst.operation.is(Family::SparseWmma));
 
 /// Passes of a matrix operation other than double precision on gfx90a: they follow from rows and
 /// columns.

@@ -5,6 +5,7 @@
 
 mod gfx10;
 mod gfx11;
+mod gfx12;
 mod gfx9;
 mod gfx950;
 mod group;
@@ -13,6 +14,7 @@ mod mitigation;
 mod part;
 mod pattern;
 mod roles;
+mod scalar_reads;
 mod shift;
 
 pub use group::Group;
@@ -20,6 +22,7 @@ pub(crate) use matrix::MatrixShape;
 pub use mitigation::{Mitigation, mitigations};
 pub use part::Part;
 pub use roles::{Roles, Rows};
+pub use scalar_reads::{ScalarReads, ScalarWait};
 pub use shift::amount_in_last_register;
 
 use crate::{Generation, Inst, Opcode, RegisterRange, Target};
@@ -137,11 +140,8 @@ pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'stat
             (true, 32) => gfx11::GFX11_5_WAVE32,
             (true, _) => gfx11::GFX11_5_WAVE64,
         },
-        Generation::Gfx6
-        | Generation::Gfx7
-        | Generation::Gfx8
-        | Generation::Gfx12
-        | Generation::Gfx125 => return None,
+        Generation::Gfx12 => gfx12::GFX12,
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx125 => return None,
     })
 }
 

@@ -119,7 +119,7 @@ pub(super) fn register(value: &Value) -> Option<RegisterRange> {
 }
 
 fn is_sparse(inst: &Inst) -> bool {
-    inst.operation.is(Family::SparseMfma)
+    inst.operation.is(Family::SparseMfma) || inst.operation.is(Family::SparseWmma)
 }
 
 /// The third source, or the destination of operations that add to it.

@@ -57,9 +57,24 @@ fn compared(mended: Vec<Inst>, plain: &[Inst]) -> Recognized {
 
 /// The instructions of each sequence, hints to the scheduler left out.
 pub fn compiled(isa: &Isa, options: &[&str], sequences: &[Vec<&str>]) -> Vec<Vec<Inst>> {
+    compiled_as(isa, options, sequences, false)
+}
+
+/// The same, of kernels or of functions that are called.
+pub fn compiled_as(
+    isa: &Isa,
+    options: &[&str],
+    sequences: &[Vec<&str>],
+    is_kernel: bool,
+) -> Vec<Vec<Inst>> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("sequences.mir");
     let mut text = String::new();
+    if is_kernel {
+        let kernel = |n| format!("  define amdgpu_kernel void @f{n}() {{ ret void }}\n");
+        let kernels: String = (0..sequences.len()).map(kernel).collect();
+        text += &format!("--- |\n{kernels}...\n");
+    }
     for (number, sequence) in sequences.iter().enumerate() {
         let body: String = sequence
             .iter()

@@ -7,7 +7,7 @@ use crate::fidelity::{Fidelity, FidelityCheck};
 use crate::strict::{self, LdsBounds, Strict, Violation};
 use flipwave_codeobj::SourceLine;
 use flipwave_device::{Completion, DeviceError, Dispatch, ModuleId};
-use flipwave_isa::{Pc, Rules};
+use flipwave_isa::{Pc, Target};
 
 /// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
@@ -38,11 +38,10 @@ impl EmbeddedGpu {
     /// [`Unsupported::StrictLevel`](super::Unsupported) for a processor whose rules are not known here.
     pub fn begin_check(&self, execution: &Execution) -> Result<StrictCheck, DeviceError> {
         let machine = execution.launch.machine;
-        let is_known = strict::PROCESSORS.contains(&self.target.processor());
-        let rules = Rules::of(&self.target, machine.lanes).filter(|_| is_known);
+        let rules = strict::rules(&self.target, machine.lanes);
         let rules = rules.ok_or_else(|| Unsupported::StrictLevel {
             target: self.target.to_string(),
-            known: strict::PROCESSORS.to_vec(),
+            known: super::PROCESSORS.into_iter().filter(|own| has_strict_level(own)).collect(),
         })?;
         let programs = self.programs_of(execution);
         Ok(StrictCheck(Strict::new(rules, &self.target, machine, programs)))
@@ -132,4 +131,10 @@ impl EmbeddedGpu {
     fn line_at(&self, module: ModuleId, pc: Pc) -> Option<SourceLine> {
         self.modules.get(module.0 as usize).and_then(|module| module.lines.lookup(pc))
     }
+}
+
+/// Whether a processor has a strict level.
+fn has_strict_level(processor: &str) -> bool {
+    let target = processor.parse::<Target>().ok();
+    target.is_some_and(|own| strict::rules(&own, own.default_wave_size()).is_some())
 }

@@ -5,9 +5,6 @@ use crate::execute::control::BarrierRequest;
 use crate::instruction::control::SplitBarrier;
 use crate::wave::Wave;
 
-/// The barrier's number.
-const WORKGROUP: i32 = -1;
-
 /// How far the waves of a workgroup are with their barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkgroupBarrier {
@@ -30,7 +27,7 @@ impl WorkgroupBarrier {
     /// Does what a wave asks for; `false` if the wave has to wait. The other barriers are that of trap
     /// handlers, and for these and those without a wave as member nothing happens.
     pub fn request(&mut self, wave: &mut Wave, request: BarrierRequest) -> bool {
-        let is_own = self.exists && request.barrier == WORKGROUP;
+        let is_own = self.exists && request.is_of_workgroup();
         match request.operation {
             SplitBarrier::Signal if is_own => self.signal(),
             SplitBarrier::Signal => {}

@@ -39,6 +39,13 @@ pub struct BarrierRequest {
     pub destination: ScalarIndex,
 }
 
+impl BarrierRequest {
+    /// Whether it is about the barrier of the workgroup.
+    pub fn is_of_workgroup(self) -> bool {
+        self.barrier == -1
+    }
+}
+
 /// Executes a control operation. The wave's PC is that of the next instruction already.
 #[inline(always)]
 pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
@@ -104,7 +111,7 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
 /// The barrier is an immediate, or M0[4:0].
 #[cold]
 #[inline(never)]
-fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> BarrierRequest {
+pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> BarrierRequest {
     let barrier = match op.sources[0].words[0] {
         _ if operation == SplitBarrier::Wait => i32::from(op.immediate as i16),
         Word::Scalar(index) => (wave.scalar(index) & 31) as i32,

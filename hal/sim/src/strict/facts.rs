@@ -6,9 +6,10 @@ use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::clause;
 use flipwave_isa::counter::{Counter, Queue, WaitCounts};
+use flipwave_isa::dual::bank_conflict;
 use flipwave_isa::hazard::{amount_in_last_register, wait_states};
 use flipwave_isa::message::deallocates_vgprs;
-use flipwave_isa::{Class, Encoding, Inst, Rules, Target, Vgpr};
+use flipwave_isa::{Inst, RegisterRange, Rules, Target, Vgpr};
 
 /// What the rules need of an instruction.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Facts {
     pub counted: &'static [(Counter, Queue)],
     /// What it waits for.
     pub waits: Option<WaitCounts>,
+    /// What it proves to have come back besides.
+    pub settles: Option<Queue>,
     /// Wait states it takes.
     pub wait_states: u8,
     /// The hazards, by number, that it may set up.
@@ -31,12 +34,14 @@ pub struct Facts {
     pub runs_into: u64,
     /// The register of a shift's amount that needs the next one allocated.
     pub amount_in_last_register: Option<Vgpr>,
+    /// Sources that a dual instruction cannot read at once.
+    pub bank_conflict: Option<[RegisterRange; 2]>,
     /// What it is to clauses.
     pub clause: InClause,
     /// Whether it gives the wave's vector registers back.
     pub deallocates: bool,
-    /// A vector load whose way is known: such loads come back in order.
-    pub is_ordered_load: bool,
+    /// A vector load that may follow another one into the same registers.
+    pub loads_in_order: bool,
 }
 
 /// What an instruction is to clauses.
@@ -65,20 +70,19 @@ impl Facts {
             named: Named::of(inst, machine),
             counted: rules.counters.counted(inst),
             waits: rules.counters.waits(inst),
+            settles: rules.counters.settles(inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,
             amount_in_last_register: amount_in_last_register(target, inst),
+            bank_conflict: bank_conflict(target, inst),
             clause: InClause {
                 kind: clause::kind(target, inst),
                 is_internal: clause::is_internal(inst),
                 length: clause::length(inst),
             },
             deallocates: deallocates_vgprs(target, inst),
-            is_ordered_load: inst.class() == Class::Vmem
-                && inst.encoding != Encoding::Flat
-                && inst.flags.loads
-                && !inst.flags.stores,
+            loads_in_order: rules.counters.loads_in_order(inst),
         };
         for (number, hazard) in rules.hazards.iter().copied().flatten().enumerate() {
             facts.triggers |= u64::from(hazard.trigger.group.contains(inst)) << number;

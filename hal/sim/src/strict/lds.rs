@@ -4,12 +4,14 @@
 use super::facts::Facts;
 use super::footprint::Footprint;
 use super::violation::Finding;
+use super::waits::Operation;
 use crate::execute::lds;
 use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Element, Op};
 use crate::shadow::{LdsMarks, Shadow};
 use flipwave_device::WaveId;
 use flipwave_isa::{Lane, LaneMask};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ pub struct LdsState {
     /// The bits that nothing has written.
     pub undefined: LdsMarks,
     unfinished: Vec<Unfinished>,
+    /// The first wave that came to the last waits for split barriers, by how often it has waited.
+    waits: BTreeMap<u32, (WaveId, Arc<Facts>)>,
 }
 
 /// An access that was under way when its wave passed a barrier.
@@ -30,17 +34,50 @@ pub struct Unfinished {
     pub facts: Arc<Facts>,
     /// The bytes it touches.
     pub bytes: Vec<Range<u32>>,
+    /// Other waves are ordered behind it once they have waited for a split barrier so often.
+    pub phase: u32,
+}
+
+impl Unfinished {
+    /// An operation of a wave.
+    pub fn of(wave: WaveId, operation: &Operation, phase: u32) -> Unfinished {
+        Unfinished {
+            wave,
+            number: operation.number,
+            facts: Arc::clone(&operation.facts),
+            bytes: operation.lds.clone(),
+            phase,
+        }
+    }
 }
 
 impl LdsState {
     /// LDS that nothing has written.
     pub fn new(bytes: u32) -> LdsState {
-        LdsState { undefined: LdsMarks::marked(bytes), unfinished: Vec::new() }
+        LdsState {
+            undefined: LdsMarks::marked(bytes),
+            unfinished: Vec::new(),
+            waits: BTreeMap::new(),
+        }
     }
 
     /// Notes the accesses that are under way after a barrier.
     pub fn pass_barrier(&mut self, unfinished: Vec<Unfinished>) {
         self.unfinished = unfinished;
+    }
+
+    /// Notes the accesses that are under way when a wave signals a split barrier.
+    pub fn signal(&mut self, wave: WaveId, unfinished: Vec<Unfinished>) {
+        self.unfinished.retain(|other| other.wave != wave);
+        self.unfinished.extend(unfinished);
+    }
+
+    /// The wave that was the first to wait for a split barrier so often, and where.
+    pub fn wait(&mut self, waits: u32, wave: WaveId, facts: &Arc<Facts>) -> (WaveId, Arc<Facts>) {
+        // Waves are no further apart than from one barrier to the next.
+        self.waits.retain(|other, _| *other + 1 >= waits);
+        let (first, place) = self.waits.entry(waits).or_insert_with(|| (wave, Arc::clone(facts)));
+        (*first, Arc::clone(place))
     }
 
     /// An access of another wave that may still be under way and touches these bytes, one of the

@@ -10,6 +10,8 @@ mod lds;
 mod lds_bounds;
 mod recent;
 mod rule;
+mod scalar_reads;
+mod split_barrier;
 mod violation;
 mod waits;
 
@@ -36,14 +38,18 @@ use flipwave_isa::{LaneMask, Rules, Target};
 use lds::{LdsState, Unfinished};
 use recent::Recent;
 use rustc_hash::FxHashMap;
+use scalar_reads::Scalars;
+use split_barrier::{Phase, names_workgroup};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use violation::Report;
 use waits::UnderWay;
 
-/// Processors whose rules are known.
-pub(crate) const PROCESSORS: [&str; 6] =
-    ["gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1100"];
+/// The rules that waves of so many lanes are held to; none for targets whose tables are missing, or
+/// not whole.
+pub(crate) fn rules(target: &Target, wave_size: u8) -> Option<Rules> {
+    Rules::of(target, wave_size).filter(|rules| rules.are_whole)
+}
 
 /// The checker of the strict level, for one dispatch.
 pub struct Strict {
@@ -74,6 +80,10 @@ struct WaveState {
     is_deallocated: bool,
     /// The barrier it reached last.
     barrier: Option<Arc<Facts>>,
+    /// How far it is with a barrier whose signal and wait are instructions of their own.
+    split_barrier: Phase,
+    /// Where vector operations may read scalar registers late.
+    scalar_reads: Option<Scalars>,
 }
 
 impl Strict {
@@ -134,6 +144,8 @@ impl Checker for Strict {
             clause: Clause::default(),
             is_deallocated: false,
             barrier: None,
+            split_barrier: Phase::default(),
+            scalar_reads: self.rules.scalar_reads.map(Scalars::new),
         };
         self.waves.insert(wave.id, Box::new(state));
         let lds = || LdsState::new(launch.lds_bytes);
@@ -151,6 +163,7 @@ impl Checker for Strict {
         found.extend(
             allocation::check(wave, op, &facts, state.sgprs, state.is_deallocated).map(wide),
         );
+        found.extend(facts.bank_conflict.map(|sources| wide(Finding::SameBank { sources })));
         found.extend(state.clause.follow(&facts).map(wide));
         if facts.deallocates {
             let operation = state.under_way.private_store();
@@ -158,8 +171,9 @@ impl Checker for Strict {
             found.extend(operation.map(|operation| wide(Finding::StoresUnderWay { operation })));
             state.is_deallocated = true;
         }
-        found.extend(state.under_way.check(&facts).into_iter().map(wide));
+        found.extend(state.under_way.check(self.rules.counters, &facts).into_iter().map(wide));
         found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
+        found.extend(state.scalar_reads.as_ref().and_then(|own| own.check(&facts)).map(wide));
         found.extend(state.shadow.decision(wave, op).map(undefined));
         found.extend(bounds::check(wave, op, memory));
         self.follow(&mut state, wave, op, &facts, memory, &mut found);
@@ -187,12 +201,7 @@ impl Checker for Strict {
                 let finding = Finding::OtherBarrier { other: barrier.instruction(), wave: *first };
                 self.report.add(own.instruction(), *id, LaneMask::EMPTY, finding);
             }
-            unfinished.extend(state.under_way.lds().map(|operation| Unfinished {
-                wave: *id,
-                number: operation.number,
-                facts: Arc::clone(&operation.facts),
-                bytes: operation.lds.clone(),
-            }));
+            unfinished.extend(state.under_way.lds().map(|own| Unfinished::of(*id, own, 0)));
         }
         if let Some(lds) = self.lds.get_mut(&first.workgroup) {
             lds.pass_barrier(unfinished);
@@ -203,7 +212,9 @@ impl Checker for Strict {
         if !cause.is_hang() {
             return;
         }
-        for wave in waves.iter().filter(|wave| wave.status == Status::AtBarrier) {
+        let waits =
+            |wave: &&Wave| matches!(wave.status, Status::AtBarrier | Status::AtSplitBarrier);
+        for wave in waves.iter().filter(waits) {
             let barrier = self.waves.get(&wave.id).and_then(|state| state.barrier.as_ref());
             if let Some(barrier) = barrier {
                 let finding = Finding::Waiting { wave: wave.id };
@@ -237,9 +248,15 @@ impl Strict {
         let Strict { rules, ghost, waves, lds, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
-            state.under_way.wait(counts);
+            state.under_way.wait(rules.counters, counts);
+        }
+        if let Some(queue) = facts.settles {
+            state.under_way.settle(queue);
         }
         state.recent.push(facts);
+        if let Some(scalars) = &mut state.scalar_reads {
+            scalars.push(facts);
+        }
         let mut counted = facts.counted;
         let mut touched = Vec::new();
         match op.run {
@@ -253,7 +270,16 @@ impl Strict {
                 found.extend(state.shadow.decide_exec().map(undefined));
             }
             Run::Control(Control::Barrier) => state.barrier = Some(Arc::clone(facts)),
-            Run::Control(_) => state.shadow.unmark_scalars(&facts.named),
+            Run::Control(control) => {
+                state.shadow.unmark_scalars(&facts.named);
+                if let Control::SplitBarrier(operation) = control
+                    && let Some(lds) = lds
+                    && names_workgroup(wave, op, operation)
+                {
+                    let other = split_barrier::follow(state, lds, wave.id, operation, facts);
+                    found.extend(other.map(wide));
+                }
+            }
             Run::ScalarMemory(access) => {
                 state.shadow.unmark_scalars(&facts.named);
                 bounds::forget_beyond(&mut state.shadow, wave, op, access, memory);
@@ -278,10 +304,12 @@ impl Strict {
             Run::Lds(access) => {
                 let footprints = footprint::lds(wave, op, access);
                 if let Some(lds) = lds {
+                    let passed = state.split_barrier.waits;
                     found.extend(lds.conflict(wave.id, facts, &footprints, |other| {
-                        waves
-                            .get(&other.wave)
-                            .is_some_and(|state| state.under_way.contains(other.number))
+                        other.phase <= passed
+                            && waves
+                                .get(&other.wave)
+                                .is_some_and(|state| state.under_way.contains(other.number))
                     }));
                     lds.undefined.follow(&mut state.shadow, ghost, wave, op, access);
                 }

@@ -30,11 +30,13 @@ pub enum Rule {
     Clause,
     /// Vector registers are given back while private memory is being stored.
     Deallocation,
+    /// The two operations of a dual instruction read from the same bank of registers.
+    DualBanks,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 12] = [
+    pub const ALL: [Rule; 13] = [
         Rule::WaitCounter,
         Rule::ManualHazard,
         Rule::UndefinedValue,
@@ -47,6 +49,7 @@ impl Rule {
         Rule::BarrierNotReached,
         Rule::Clause,
         Rule::Deallocation,
+        Rule::DualBanks,
     ];
 
     /// Its name in reports.
@@ -64,6 +67,7 @@ impl Rule {
             Rule::BarrierNotReached => "barrier-not-reached",
             Rule::Clause => "clause",
             Rule::Deallocation => "deallocation",
+            Rule::DualBanks => "dual-banks",
         }
     }
 
@@ -86,6 +90,7 @@ impl Rule {
             Rule::LdsAtBarrier => "AMDGPUUsage, \"Memory Model\", fences at workgroup scope",
             Rule::Clause => "RDNA ISA documents, \"S_CLAUSE\"; LLVM, SIInsertHardClauses",
             Rule::Deallocation => "LLVM, SIInsertWaitcnts, MSG_DEALLOC_VGPRS",
+            Rule::DualBanks => "RDNA ISA documents, \"VOPD\"",
             Rule::DifferentBarriers | Rule::BarrierNotReached => "the ISA documents, \"S_BARRIER\"",
         }
     }
@@ -93,7 +98,7 @@ impl Rule {
     /// What to do about it.
     pub fn advice(self) -> &'static str {
         match self {
-            Rule::WaitCounter => "put an s_waitcnt with this count, or a lower one, before it",
+            Rule::WaitCounter => "put a wait with this count, or a lower one, before it",
             Rule::ManualHazard => {
                 "put what is needed, or other independent instructions, between the two"
             }
@@ -104,10 +109,14 @@ impl Rule {
             Rule::MemoryBounds => "allocate more, or mend the address",
             Rule::Alignment => "mend the address: the access goes to the dword below it",
             Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",
-            Rule::LdsAtBarrier => "put s_waitcnt lgkmcnt(0) before the barrier",
-            Rule::DifferentBarriers => "have all waves of a workgroup reach the same s_barrier",
+            Rule::LdsAtBarrier => "wait for LDS (lgkmcnt(0), on gfx12 dscnt 0) before the barrier",
+            Rule::DifferentBarriers => "have all waves of a workgroup reach the same barrier",
             Rule::BarrierNotReached => "have all waves of a workgroup reach the barrier, or end",
             Rule::Clause => "take the s_clause away, or make it shorter",
+            Rule::DualBanks => {
+                "take other registers, whose numbers differ in their lowest two bits, or two \
+                 instructions"
+            }
             Rule::Deallocation => "take the s_sendmsg away, or wait for the stores before it",
         }
     }

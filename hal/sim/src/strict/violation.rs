@@ -6,7 +6,7 @@ use flipwave_codeobj::SourceLine;
 use flipwave_device::{Address, ModuleId, WaveId};
 use flipwave_isa::clause::Kind;
 use flipwave_isa::counter::Counter;
-use flipwave_isa::hazard::{Hazard, Mitigation};
+use flipwave_isa::hazard::{Hazard, Mitigation, ScalarWait};
 use flipwave_isa::{LaneMask, Pc, RegisterRange, Vgpr};
 use std::collections::HashMap;
 use std::fmt;
@@ -49,7 +49,9 @@ pub enum Finding {
         /// Whether the instruction reads them, or overwrites them.
         is_read: bool,
         /// The counts that had to be reached, each at most this.
-        counts: Vec<(Counter, usize)>,
+        counts: Vec<(Counter, u8)>,
+        /// What waits for them, as the assembler writes it.
+        wait: String,
         /// The operation under way.
         operation: Instruction,
     },
@@ -58,7 +60,9 @@ pub enum Finding {
         /// The registers.
         registers: RegisterRange,
         /// The counter that tells, and what it must have reached.
-        count: (Counter, usize),
+        count: (Counter, u8),
+        /// What waits for it, as the assembler writes it.
+        wait: String,
         /// The operation under way.
         operation: Instruction,
     },
@@ -74,6 +78,21 @@ pub enum Finding {
         needed: Mitigation,
         /// The first instruction.
         trigger: Instruction,
+    },
+    /// A scalar register that vector operations have read before, read before its new value has
+    /// arrived.
+    ReadLate {
+        /// The register.
+        registers: RegisterRange,
+        /// What must be waited for.
+        needed: ScalarWait,
+        /// What wrote it.
+        writer: Instruction,
+    },
+    /// Sources of a dual instruction in the same bank.
+    SameBank {
+        /// One of each operation.
+        sources: [RegisterRange; 2],
     },
     /// A value that nothing has written.
     Undefined {
@@ -161,7 +180,8 @@ impl Finding {
     pub fn rule(&self) -> Rule {
         match self {
             Finding::NotWaited { .. } | Finding::StillASource { .. } => Rule::WaitCounter,
-            Finding::TooClose { .. } => Rule::ManualHazard,
+            Finding::TooClose { .. } | Finding::ReadLate { .. } => Rule::ManualHazard,
+            Finding::SameBank { .. } => Rule::DualBanks,
             Finding::Undefined { .. } => Rule::UndefinedValue,
             Finding::OutsideLds { .. } => Rule::LdsBounds,
             Finding::OutsideAllocation { .. } => Rule::MemoryBounds,
@@ -227,21 +247,18 @@ fn list(ranges: &[RegisterRange]) -> String {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::NotWaited { registers, is_read, counts, operation } => {
+            Finding::NotWaited { registers, is_read, wait, operation, .. } => {
                 let verb = if *is_read { "read" } else { "overwritten" };
-                let counts: Vec<String> =
-                    counts.iter().map(|(counter, most)| format!("{counter}({most})")).collect();
                 write!(
                     f,
                     "{registers} is {verb} before the result of {operation} has arrived; it has \
-                     once s_waitcnt {} is passed",
-                    counts.join(" ")
+                     once {wait} is passed",
                 )
             }
-            Finding::StillASource { registers, count: (counter, most), operation } => write!(
+            Finding::StillASource { registers, wait, operation, .. } => write!(
                 f,
-                "{registers} is overwritten before {operation} has taken it; it has once \
-                 s_waitcnt {counter}({most}) is passed"
+                "{registers} is overwritten before {operation} has taken it; it has once {wait} is \
+                 passed"
             ),
             Finding::TooClose { hazard, registers, distance, needed, trigger } => {
                 write!(f, "{}", hazard.name)?;
@@ -253,6 +270,14 @@ impl fmt::Display for Finding {
                     Mitigation::WaitStates(_) => write!(f, ", there are {distance}"),
                     Mitigation::Instruction(_) => Ok(()),
                 }
+            }
+            Finding::ReadLate { registers, needed, writer } => write!(
+                f,
+                "{registers}, which vector operations have read before, is read before what {writer} \
+                 writes has arrived: `{needed}` is needed"
+            ),
+            Finding::SameBank { sources: [first, second] } => {
+                write!(f, "{first} and {second} are read at once from the same bank")
             }
             Finding::Undefined { registers, purpose } => {
                 write!(f, "{} {purpose}, but nothing has written all of it", list(registers))

@@ -1,7 +1,7 @@
 //! The memory operations of a wave that are under way, and what is known of their counters.
 //!
 //! Nothing is ever assumed to have arrived by itself: an operation is under way until an
-//! `s_waitcnt` proves that it is not. `counter(n)` proves that of an operation whose queue is
+//! wait proves that it is not. `counter(n)` proves that of an operation whose queue is
 //! ordered if at least n later ones of the same queue were issued, since all of those come back
 //! after it; of the others only if n is 0.
 
@@ -61,12 +61,17 @@ impl UnderWay {
     }
 
     /// Notes what a wait for counters proves.
-    pub fn wait(&mut self, counts: WaitCounts) {
-        for counter in [Counter::Vmcnt, Counter::Lgkmcnt, Counter::Expcnt, Counter::Vscnt] {
+    pub fn wait(&mut self, counters: Counters, counts: WaitCounts) {
+        for counter in counters.all() {
             if let Some(count) = counts.at_most(counter) {
                 self.prove(counter, count.into());
             }
         }
+    }
+
+    /// Notes that all operations of a queue have come back.
+    pub fn settle(&mut self, queue: Queue) {
+        self.operations.retain(|operation| operation.counted.iter().all(|(_, own)| *own != queue));
     }
 
     /// Takes out what must have come back if `counter` is at most `count`.
@@ -97,7 +102,7 @@ impl UnderWay {
     /// A store to private memory that is under way.
     pub fn private_store(&self) -> Option<&Operation> {
         let is_private = |operation: &&Operation| {
-            operation.counted.contains(&(Counter::Vscnt, Queue::PrivateStore))
+            operation.counted.iter().any(|(_, queue)| *queue == Queue::PrivateStore)
         };
         self.operations.iter().find(is_private)
     }
@@ -114,8 +119,8 @@ impl UnderWay {
 
     /// What an instruction reads or overwrites before it has arrived, or been taken. Each
     /// operation is complained about once.
-    pub fn check(&mut self, facts: &Facts) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = self.sources_overwritten(facts).collect();
+    pub fn check(&mut self, counters: Counters, facts: &Facts) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.sources_overwritten(counters, facts).collect();
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             if !operation.delivers {
@@ -131,7 +136,7 @@ impl UnderWay {
             };
             // Loads that come back in order may follow each other into the same registers; a load
             // into half a register names the register as a source too.
-            let in_order = facts.is_ordered_load
+            let in_order = facts.loads_in_order
                 && operation.counted.iter().all(|(_, queue)| *queue == Queue::VectorMemory);
             let is_destination = |slots| facts.named.writes.iter().any(|(_, own)| own == slots);
             let read = facts
@@ -141,10 +146,12 @@ impl UnderWay {
                 .find(|(_, slots)| awaited(slots) && !(in_order && is_destination(slots)));
             let written = facts.named.writes.iter().find(|(_, slots)| awaited(slots) && !in_order);
             let Some((registers, _)) = read.or(written) else { continue };
+            let counts = self.needed(index);
             findings.push(Finding::NotWaited {
                 registers: *registers,
                 is_read: read.is_some(),
-                counts: self.needed(index),
+                wait: counters.wait_for(&counts).replace('\n', " and "),
+                counts,
                 operation: operation.facts.instruction(),
             });
             self.operations[index].delivers = false;
@@ -153,8 +160,12 @@ impl UnderWay {
     }
 
     /// Vector sources that `expcnt` guards and the instruction overwrites.
-    fn sources_overwritten(&self, facts: &Facts) -> impl Iterator<Item = Finding> {
-        self.operations.iter().enumerate().filter_map(|(index, operation)| {
+    fn sources_overwritten(
+        &self,
+        counters: Counters,
+        facts: &Facts,
+    ) -> impl Iterator<Item = Finding> {
+        self.operations.iter().enumerate().filter_map(move |(index, operation)| {
             // Most are not, and what they need is not for nothing.
             if !operation.counted.iter().any(|(counter, _)| *counter == Counter::Expcnt) {
                 return None;
@@ -165,21 +176,23 @@ impl UnderWay {
                 sources.any(|(_, own)| own.overlap(slots))
             };
             let (registers, _) = facts.named.writes.iter().find(|(_, slots)| is_source(slots))?;
-            let (counter, most) =
+            let count =
                 self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
             Some(Finding::StillASource {
                 registers: *registers,
-                count: (counter, most),
+                count,
+                wait: counters.wait_for(&[count]),
                 operation: operation.facts.instruction(),
             })
         })
     }
 
     /// The highest counts that prove that an operation has come back.
-    fn needed(&self, index: usize) -> Vec<(Counter, usize)> {
+    fn needed(&self, index: usize) -> Vec<(Counter, u8)> {
         let later = |wanted: &(Counter, Queue)| {
             let later = self.operations[index + 1..].iter();
-            later.filter(|operation| operation.counted.contains(wanted)).count()
+            let later = later.filter(|operation| operation.counted.contains(wanted)).count();
+            later.min(u8::MAX.into()) as u8
         };
         let counted = self.operations[index].counted.iter();
         counted

@@ -52,3 +52,46 @@ fn results_of_matrices_are_far_away() {
     Pair::new(text).holds();
     Pair::new(&text.replace("s_nop 10", "s_nop 9")).breaks(CheckRule::Hazards, "MFMA");
 }
+
+#[test]
+fn scalar_registers_that_inserted_code_reads_late_are_found_on_gfx12() {
+    let holds = |text: &str| Pair::of("gfx1201", text).holds();
+    let breaks = |text: &str| {
+        Pair::of("gfx1201", text).breaks(CheckRule::Hazards, "s_wait_alu");
+    };
+    // The original reads what inserted code writes.
+    let text = "v_mov_b32 v0, s10
+        s_mov_b32 s10, 1
+        + v_mov_b32 v20, s10
+        s_mov_b32 s1, s0";
+    breaks(text);
+    holds(&text.replace("+ v_mov", "+ s_wait_alu depctr_sa_sdst(0)\n+ v_mov"));
+    // Inserted code reads a register that only the program writes and reads afterwards.
+    let text = "s_mov_b32 s10, s0
+        + v_mov_b32 v20, s10
+        s_mov_b32 s10, s1
+        s_mov_b32 s1, s10";
+    breaks(text);
+    holds(&text.replace("s_mov_b32 s1, s10", "+ s_wait_alu depctr_sa_sdst(0)\ns_mov_b32 s1, s10"));
+    holds(&text.replace("+ v_mov_b32 v20, s10", "+ v_mov_b32 v20, v1"));
+    // What is read long before counts, and by a loop also what is read behind.
+    let text = "loop:
+        + s_mov_b32 s12, 1
+        + v_readlane_b32 s11, v1, s12
+        v_add_nc_u32 v0, v0, v1
+        s_cbranch_scc0 loop
+        s_mov_b32 s1, s0";
+    breaks(text);
+    holds(&text.replace("+ v_readlane", "+ s_wait_alu depctr_sa_sdst(0)\n+ v_readlane"));
+}
+
+/// What a program does by itself is its compiler's business.
+#[test]
+fn scalar_registers_that_the_program_reads_late_are_not_the_rewriters() {
+    let text = "v_mov_b32 v0, s10
+        s_mov_b32 s10, 1
+        + v_mov_b32 v20, v1
+        v_mov_b32 v1, s10
+        s_mov_b32 s1, s0";
+    Pair::of("gfx1201", text).holds();
+}

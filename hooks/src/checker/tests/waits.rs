@@ -74,3 +74,22 @@ fn stores_of_gfx11_have_their_own_counter() {
     Pair::of("gfx1100", text).breaks(CheckRule::Waits, "v0");
     Pair::of("gfx1100", &text.replace("vmcnt(1)", "vmcnt(0)")).holds();
 }
+
+#[test]
+fn loads_of_gfx12_have_their_own_counter_and_do_not_write_in_order() {
+    let text = "global_load_b32 v0, v1, s[2:3]
+        ds_load_b32 v10, v1
+        + s_wait_dscnt 0x0
+        + v_mov_b32 v20, v0
+        s_wait_loadcnt_dscnt 0x0
+        v_add_nc_u32 v0, v0, v10";
+    Pair::of("gfx1201", text).breaks(CheckRule::Waits, "v0");
+    Pair::of("gfx1201", &text.replace("s_wait_dscnt", "s_wait_loadcnt")).holds();
+    let text = "s_mov_b32 s1, s0
+        + global_load_b32 v0, v1, s[2:3]
+        global_load_b32 v0, v1, s[2:3]
+        s_wait_loadcnt 0x0";
+    Pair::of("gfx1201", text)
+        .wanted("v1 s0 s1 s2 s3 scc vcc m0 mode exec")
+        .breaks(CheckRule::Waits, "v0");
+}

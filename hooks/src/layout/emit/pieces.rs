@@ -1,7 +1,6 @@
 //! Inserted code.
 
 use super::LayoutEmitter;
-use crate::layout::encoding::ADDRESS_CHAIN_SIZE;
 use crate::layout::stream::{Address, Label};
 use crate::layout::{InsertPurpose, InsertedCode, LayoutError, Piece, Reference};
 use std::cell::LazyCell;
@@ -17,7 +16,8 @@ impl<'a> LayoutEmitter<'a> {
         if let Some(reason) = code.pieces.iter().find_map(|piece| wrong(piece, code)) {
             return Err(LayoutError::Piece { place: self.name(purpose), reason });
         }
-        let positions = LazyCell::new(|| positions(code, start));
+        let chain_size = self.encoding.chain.size;
+        let positions = LazyCell::new(|| positions(code, start, chain_size));
         for piece in &code.pieces {
             match piece {
                 Piece::Bytes(bytes) => self.stream.bytes.extend_from_slice(bytes),
@@ -56,14 +56,14 @@ impl<'a> LayoutEmitter<'a> {
 }
 
 /// Positions of the pieces of code that begins at `start`, and its end.
-fn positions(code: &InsertedCode, start: usize) -> Vec<usize> {
+fn positions(code: &InsertedCode, start: usize, chain_size: usize) -> Vec<usize> {
     let mut positions = vec![start];
     let mut position = start;
     for piece in &code.pieces {
         position += match piece {
             Piece::Bytes(bytes) => bytes.len(),
             Piece::Branch { .. } => 4,
-            Piece::Address { .. } => ADDRESS_CHAIN_SIZE,
+            Piece::Address { .. } => chain_size,
         };
         positions.push(position);
     }

@@ -79,7 +79,9 @@ impl<'a> LayoutEmitter<'a> {
             }
             let falls = edited.last().is_some_and(|last| may_go_on(&program.instructions[last]));
             while falls
-                && (!has_pair(run.end) || splits(run.end) || size(run) < far::ROOM)
+                && (!has_pair(run.end)
+                    || splits(run.end)
+                    || size(run) < far::room(&self.encoding.chain))
                 && !is_joined(run.end)
                 && goes_along(&run.end)
             {

@@ -84,13 +84,21 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// What is said where a call names registers that a kernel at its site does not have.
+    /// What is said where a call names registers that a kernel at its site does not have, or nobody
+    /// knows which it has.
     fn missing(
         &self,
         at: InstIndex,
         inputs: &[InputValue],
         results: &[RegisterRange],
     ) -> Option<String> {
+        let Instrumentation { program, components, .. } = self.instrumentation;
+        let function = program.function_of(at);
+        let own = components.iter().find(|own| own.functions.contains(&function))?;
+        if own.resizes {
+            let reason = "`s_alloc_vgpr` changes how many VGPRs the kernel has as it runs";
+            return Some(reason.to_owned());
+        }
         let read = inputs.iter().filter_map(|input| match input {
             InputValue::Registers(range) => Some(*range),
             _ => None,
@@ -101,9 +109,6 @@ impl<'a> Build<'a> {
         if numbered.is_empty() {
             return None;
         }
-        let Instrumentation { program, components, .. } = self.instrumentation;
-        let function = program.function_of(at);
-        let own = components.iter().find(|own| own.functions.contains(&function))?;
         // What the code names itself is there, though another kernel may have fewer.
         let there = own.allocated.union(own.named);
         let missing = numbered.difference(there).iter().next()?;

@@ -1,8 +1,9 @@
 //! Decoded code, with what each instruction can do in a hazard.
 
 use super::PaddingError;
+use crate::layout::address_chain;
 use flipwave_isa::hazard::{Roles, Rows};
-use flipwave_isa::{Inst, Isa, Pc, Rules, Value};
+use flipwave_isa::{Inst, Isa, Pc, Rules, Sgpr, Value};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -75,6 +76,12 @@ impl<'a> Decoder<'a> {
         let bytes = self.isa.assemble(text)?;
         let insts = self.decode(&bytes)?;
         Ok((bytes, insts))
+    }
+
+    /// The code that layout puts an address into a register pair with.
+    pub fn address_chain(&mut self, destination: Sgpr) -> Result<(Vec<u8>, Insts), PaddingError> {
+        let text = address_chain(self.isa.target(), self.isa.wave_size(), destination);
+        self.assemble(&text)
     }
 
     /// What an instruction of the program can do in a hazard.

@@ -6,6 +6,7 @@
 //! between them only moves them apart.
 
 mod decoder;
+mod scalar_reads;
 mod search;
 mod slot;
 mod stream;
@@ -29,7 +30,10 @@ pub fn pad(
     let mut decoder = Decoder::new(isa, &rules);
     let mut streams = Streams::read(program, edits, &mut decoder)?;
     decoder.narrow(streams.items().map(|item| &*item.roles));
-    let padding = streams.pad(&mut decoder)?;
+    let mut padding = streams.pad(&mut decoder)?;
+    if let Some(begin) = rules.scalar_reads {
+        streams.pad_scalar_reads(program, begin, &mut decoder, &mut padding)?;
+    }
     let count = padding.values().map(Vec::len).sum::<usize>() as u32;
     // The last first: those before stay where they are.
     for (slot, bytes) in padding.into_iter().rev() {

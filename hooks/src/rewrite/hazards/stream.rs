@@ -57,6 +57,8 @@ impl From<BlockIndex> for StreamIndex {
 pub(super) struct Streams<'a> {
     pub streams: IndexVec<StreamIndex, Vec<Item<'a>>>,
     pub predecessors: IndexVec<StreamIndex, Vec<StreamIndex>>,
+    /// Branches of inserted code within a stream: from an item, to the item that it leads to.
+    pub jumps: IndexVec<StreamIndex, Vec<(usize, usize)>>,
     /// What the last instructions of each stream, and of those before it, can set up.
     pub tails: IndexVec<StreamIndex, Roles>,
     /// What anything at all can set up, and what inserted code can.
@@ -72,16 +74,17 @@ impl<'a> Streams<'a> {
         edits: &Edits,
         decoder: &mut Decoder<'a>,
     ) -> Result<Streams<'a>, PaddingError> {
-        let mut streams = IndexVec::new();
+        let (mut streams, mut all_jumps) = (IndexVec::new(), IndexVec::new());
         for block in &program.blocks {
             let mut stream = Vec::with_capacity(8 * block.instructions.len());
+            let mut jumps = Vec::new();
             for (at, inst) in program.insts_of(block.instructions) {
                 if let Some(code) = edits.before.get(&at) {
-                    append(&mut stream, code, decoder, |n| Slot::Before(at, n))?;
+                    append(&mut stream, &mut jumps, code, decoder, |n| Slot::Before(at, n))?;
                 }
                 match edits.replaced.get(&at) {
                     Some(code) => {
-                        append(&mut stream, code, decoder, |n| Slot::Instead(at, n))?;
+                        append(&mut stream, &mut jumps, code, decoder, |n| Slot::Instead(at, n))?;
                     }
                     None => stream.push(Item {
                         roles: decoder.roles(inst),
@@ -92,10 +95,11 @@ impl<'a> Streams<'a> {
                     }),
                 }
                 if let Some(code) = edits.after.get(&at) {
-                    append(&mut stream, code, decoder, |n| Slot::After(at, n))?;
+                    append(&mut stream, &mut jumps, code, decoder, |n| Slot::After(at, n))?;
                 }
             }
             streams.push(stream);
+            all_jumps.push(jumps);
         }
         let mut predecessors = IndexVec::filled(Vec::new(), streams.len() + edits.entries.len());
         for (index, block) in program.blocks.enumerated() {
@@ -105,8 +109,9 @@ impl<'a> Streams<'a> {
         }
         calls(program, &mut predecessors);
         for (function, code) in &edits.entries {
-            let mut stream = Vec::new();
-            append(&mut stream, code, decoder, |n| Slot::Entry(*function, n))?;
+            let (mut stream, mut jumps) = (Vec::new(), Vec::new());
+            append(&mut stream, &mut jumps, code, decoder, |n| Slot::Entry(*function, n))?;
+            all_jumps.push(jumps);
             let first = StreamIndex::from(program.functions[*function].blocks.start);
             predecessors[first].push(streams.push(stream));
         }
@@ -118,8 +123,8 @@ impl<'a> Streams<'a> {
                 inserted = inserted.with_triggers(&item.roles);
             }
         }
-        let mut streams =
-            Streams { tails: IndexVec::new(), streams, predecessors, all, inserted, removes };
+        let (tails, jumps) = (IndexVec::new(), all_jumps);
+        let mut streams = Streams { tails, streams, predecessors, jumps, all, inserted, removes };
         streams.tails = streams.streams.indices().iter().map(|at| streams.tail(at)).collect();
         Ok(streams)
     }
@@ -177,29 +182,28 @@ fn calls(program: &Disassembly, predecessors: &mut IndexVec<StreamIndex, Vec<Str
 
 fn append<'a>(
     stream: &mut Vec<Item<'a>>,
+    jumps: &mut Vec<(usize, usize)>,
     code: &InsertedCode,
     decoder: &mut Decoder<'_>,
     slot: impl Fn(Point) -> Slot,
 ) -> Result<(), PaddingError> {
     // Up to here a branch of the code may go past what follows.
     let mut passed_over = 0;
+    // The first item of each piece, and the items and pieces of branches.
+    let (mut firsts, mut branches) = (Vec::with_capacity(code.pieces.len() + 1), Vec::new());
     for (number, piece) in code.pieces.iter().enumerate() {
+        firsts.push(stream.len());
         let insts = match piece {
             Piece::Bytes(bytes) => decoder.decode(bytes)?,
             Piece::Branch { word, to } => {
                 if *to > number {
                     passed_over = passed_over.max(*to);
                 }
+                branches.push((stream.len(), *to));
                 decoder.decode(&word.to_le_bytes())?
             }
             Piece::Address { destination, .. } => {
-                let (low, high) = (destination.0, destination.0.saturating_add(1));
-                let text = format!(
-                    "s_getpc_b64 s[{low}:{high}]\n\
-                     s_add_u32 s{low}, s{low}, 0x7fff\n\
-                     s_addc_u32 s{high}, s{high}, 0x7fff"
-                );
-                let (_, insts) = decoder.assemble(&text)?;
+                let (_, insts) = decoder.address_chain(*destination)?;
                 insts
             }
         };
@@ -218,5 +222,8 @@ fn append<'a>(
             offset += usize::from(inst.size);
         }
     }
+    firsts.push(stream.len());
+    let leads = |(from, to): (usize, usize)| Some((from, *firsts.get(to)?));
+    jumps.extend(branches.into_iter().filter_map(leads));
     Ok(())
 }

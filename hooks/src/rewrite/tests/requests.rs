@@ -44,14 +44,14 @@ fn reason(report: Result<Report, String>) -> String {
 /// Empty tables would pad nothing, and prove everything.
 #[test]
 fn code_of_targets_without_rules_is_read_and_not_changed() {
-    for processor in ["gfx803", "gfx1200"] {
+    for processor in ["gfx803", "gfx1250"] {
         let object = sample(processor, KERNEL);
         assert_eq!(Disassembly::read(&object).expect("code").instructions.len(), 3);
         let error = Instrumentation::new(&object).err().expect("refused");
         assert!(matches!(error, RewriteError::NoRules(_)), "{error}");
-        for words in [processor, "of 64 lanes", "can be read", "gfx9, gfx10 or gfx11"] {
+        for words in [processor, "of 64 lanes", "can be read", "gfx9 to gfx12"] {
             let words =
-                if processor == "gfx1200" { words.replace("64", "32") } else { words.into() };
+                if processor == "gfx1250" { words.replace("64", "32") } else { words.into() };
             assert!(error.to_string().contains(&words), "`{words}`: {error}");
         }
     }
@@ -217,5 +217,21 @@ fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
         }
         let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((new.report.placed, new.report.refused), (2, vec![]));
+    }
+}
+
+#[test]
+fn kernels_that_change_how_many_registers_they_have_are_refused() {
+    let kernel = |more: &str| format!("v_mov_b32 v1, v0\n{more}v_add_f32 v1, v1, v2\ns_endpgm\n");
+    for (more, placed) in [("", true), ("s_alloc_vgpr 24\n", false)] {
+        let object = sample("gfx1201", &kernel(more));
+        let mut instrumentation = Instrumentation::new(&object).expect("code");
+        let source = add(&mut instrumentation, "uint32_t f(uint32_t a) { return a; }");
+        let arguments = vec![Argument::Constant(1)];
+        instrumentation.call(InstIndex(1), When::Before, call(source, "f", arguments, vec![]));
+        let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(new.report.placed, u32::from(placed) as usize, "{more}");
+        let said = |own: &crate::rewrite::Refused| own.reason.contains("s_alloc_vgpr");
+        assert_eq!(new.report.refused.iter().any(said), !placed);
     }
 }

@@ -1,0 +1,40 @@
+//! Scalar registers that vector operations may read late.
+
+use super::facts::Facts;
+use super::violation::Finding;
+use flipwave_isa::Register;
+use flipwave_isa::hazard::ScalarReads;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What is known of a wave's.
+#[derive(Debug)]
+pub struct Scalars {
+    known: ScalarReads,
+    /// What wrote each register last.
+    writers: FxHashMap<Register, Arc<Facts>>,
+}
+
+impl Scalars {
+    /// Of a wave that begins.
+    pub fn new(known: ScalarReads) -> Scalars {
+        Scalars { known, writers: FxHashMap::default() }
+    }
+
+    /// A register that an instruction reads before its value has arrived.
+    pub fn check(&self, facts: &Facts) -> Option<Finding> {
+        let (registers, needed) = self.known.late(&facts.inst).next()?;
+        let writer = registers.iter().find_map(|own| self.writers.get(&own))?;
+        Some(Finding::ReadLate { registers, needed, writer: writer.instruction() })
+    }
+
+    /// Notes that an instruction is executed. What it has read late is not complained about again.
+    pub fn push(&mut self, facts: &Arc<Facts>) {
+        self.known = self.known.after(self.known.needed(&facts.inst));
+        self.known.execute(&facts.inst);
+        let written = facts.inst.writes.iter().flat_map(|range| range.iter());
+        for register in written.filter(|own| !own.is_per_lane()) {
+            self.writers.insert(register, Arc::clone(facts));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Waits for scalar registers that vector operations may read late. What was read any time before
+//! counts, so the state of a wave is followed on all ways instead of looking back.
+//!
+//! Code from a compiler keeps this by itself. Where the program without inserted code would need a
+//! wait too, none is put.
+
+use super::PaddingError;
+use super::decoder::Decoder;
+use super::slot::Slot;
+use super::stream::{Item, StreamIndex, Streams};
+use crate::flow::{Disassembly, EdgeKind, IndexVec};
+use flipwave_isa::Opcode;
+use flipwave_isa::hazard::{ScalarReads, ScalarWait};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What is known at a point, with what is inserted and without.
+#[derive(Clone, Copy)]
+struct Known {
+    new: ScalarReads,
+    original: ScalarReads,
+}
+
+impl Known {
+    fn of(both: ScalarReads) -> Known {
+        Known { new: both, original: both }
+    }
+
+    fn join(&mut self, other: &Known) -> bool {
+        self.new.join(&other.new) | self.original.join(&other.original)
+    }
+
+    /// What must be put before an instruction; then executes it.
+    fn pass(&mut self, item: &Item<'_>) -> ScalarWait {
+        let inst = item.inst.inst();
+        // LLVM has all arrive before control leaves a function.
+        let leaves = inst.flags.call || inst.operation.opcode() == Opcode::SSetpc;
+        let needed =
+            |state: &ScalarReads| if leaves { state.pending() } else { state.needed(inst) };
+        let mut wait = needed(&self.new);
+        self.new = self.new.after(wait);
+        self.new.execute(inst);
+        if item.is_original() {
+            let by_itself = needed(&self.original);
+            wait = wait.without(by_itself);
+            self.original = self.original.after(by_itself);
+            self.original.execute(inst);
+        }
+        wait
+    }
+}
+
+impl Streams<'_> {
+    /// Adds these waits to the padding; `begin` is what is known of a wave that begins.
+    pub fn pad_scalar_reads(
+        &mut self,
+        program: &Disassembly,
+        begin: ScalarReads,
+        decoder: &mut Decoder<'_>,
+        padding: &mut BTreeMap<Slot, Vec<Vec<u8>>>,
+    ) -> Result<(), PaddingError> {
+        let entries = self.scalar_reads_at_entries(program, begin);
+        for (stream, entry) in entries.enumerated() {
+            let Some(entry) = entry else { continue };
+            for (at, wait) in self.follow(stream, *entry).1 {
+                let (code, insts) = decoder.assemble(&wait.to_string())?;
+                let item = &mut self.streams[stream][at];
+                item.padding.extend(insts.iter().map(|own| Rc::clone(&own.inst)));
+                padding.entry(item.slot).or_default().push(code);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known at the beginning of each stream.
+    fn scalar_reads_at_entries(
+        &self,
+        program: &Disassembly,
+        begin: ScalarReads,
+    ) -> IndexVec<StreamIndex, Option<Known>> {
+        let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
+        for (stream, before) in self.predecessors.enumerated() {
+            before.iter().for_each(|own| successors[*own].push(stream));
+        }
+        // Control comes from elsewhere to functions that are called, and to where calls return.
+        let mut entries = IndexVec::filled(None, self.streams.len());
+        for (stream, before) in self.predecessors.enumerated() {
+            if before.is_empty() {
+                entries[stream] = Some(Known::of(begin.called()));
+            }
+        }
+        for function in &program.functions {
+            let first = StreamIndex::from(function.blocks.start);
+            let is_kernel = function.kernel.is_some();
+            let own = Known::of(if is_kernel { begin } else { begin.called() });
+            entries[first] = Some(own);
+            let prologues = self.predecessors[first]
+                .iter()
+                .filter(|own| is_kernel && self.predecessors[**own].is_empty());
+            for prologue in prologues {
+                entries[*prologue] = Some(own);
+            }
+        }
+        // Where a call comes back to may have other ways to it, and what is inserted behind the call
+        // runs before it.
+        for (index, block) in program.blocks.enumerated() {
+            for edge in block.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {
+                let (back, to) = (Known::of(begin.called()), StreamIndex::from(edge.to));
+                entries[to].get_or_insert(back).join(&back);
+                successors[StreamIndex::from(index)].push(to);
+            }
+        }
+        let mut waiting: Vec<StreamIndex> =
+            self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
+        while let Some(stream) = waiting.pop() {
+            let Some(entry) = entries[stream] else { continue };
+            let (end, _) = self.follow(stream, entry);
+            for next in &successors[stream] {
+                let is_more = match &mut entries[*next] {
+                    Some(known) => known.join(&end),
+                    unknown => {
+                        *unknown = Some(end);
+                        true
+                    }
+                };
+                if is_more && !waiting.contains(next) {
+                    waiting.push(*next);
+                }
+            }
+        }
+        entries
+    }
+
+    /// What is known at the end of a stream, and the waits that its items need before them.
+    fn follow(&self, stream: StreamIndex, entry: Known) -> (Known, Vec<(usize, ScalarWait)>) {
+        let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
+        // What comes by branches of inserted code; loops are gone round until nothing changes.
+        let mut arriving: BTreeMap<usize, Known> = BTreeMap::new();
+        loop {
+            let mut known = entry;
+            let mut waits = Vec::new();
+            let mut goes_round = false;
+            for at in 0..=items.len() {
+                if let Some(other) = arriving.get(&at) {
+                    known.join(other);
+                }
+                let Some(item) = items.get(at) else { break };
+                let wait = known.pass(item);
+                if !wait.is_empty() {
+                    waits.push((at, wait));
+                }
+                for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
+                    let is_more = match arriving.get_mut(to) {
+                        Some(other) => other.join(&known),
+                        None => arriving.insert(*to, known).is_none(),
+                    };
+                    goes_round |= is_more && *to <= at;
+                }
+            }
+            if !goes_round {
+                return (known, waits);
+            }
+        }
+    }
+}
