@@ -54,6 +54,11 @@ pub fn is_long_run() -> bool {
 }
 
 impl Machine {
+    /// A machine of a processor that the embedded GPU executes.
+    pub const fn new(processor: &'static str, lanes: usize) -> Machine {
+        Machine { processor, lanes }
+    }
+
     /// The target.
     pub fn target(self) -> Target {
         self.processor.parse().expect("a target")
@@ -67,7 +72,13 @@ impl Machine {
 
     /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
-        !["gfx906", "gfx908"].contains(&self.processor)
+        !["gfx906", "gfx908", "gfx1151"].contains(&self.processor) && !self.lacks_rules()
+    }
+
+    /// Whether nobody has written down yet what its code must wait for and keep apart: then no code
+    /// for it is rewritten, and none is run at the strict level.
+    pub fn lacks_rules(self) -> bool {
+        ["gfx1201"].contains(&self.processor)
     }
 
     /// Whether it is one of those that stand for the others where a test of all takes too long: a
