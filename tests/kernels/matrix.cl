@@ -18,7 +18,9 @@
  *   A_FORMAT, B_FORMAT    numbers of the formats of a product with scales
  *   SIGNS                 2 if A is signed, and 1 more if B is; CLAMP saturates
  *   HIGH                  results of 16 bits go to the high halves of registers
- *   NEGATED               D = -A * B - |C| */
+ *   NEGATED               D = -A * B - |C|
+ *   DOT                   the instruction is none of matrices: each lane multiplies a word of A and a
+ *                         word of B, and A_WORDS and B_WORDS say how many in a row */
 
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -67,7 +69,7 @@ typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 #else
 #define D_ROW(result) ((result) / 4 * (4 * GROUPS) + lane / SIZE * 4 + (result) % 4)
 #endif
-#elif defined(__GFX11__)
+#elif defined(__GFX11__) || defined(DOT)
 #define GROUPS 1
 #define GROUP(groups) 0
 #define CHUNK(words, bits) (words)
@@ -211,6 +213,17 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
                        << (8 * which + 16);
         }
 #endif
+#ifdef DOT
+#define STEP(which) \
+        for (uint word = 0; word < A_WORDS; ++word) \
+            for (uint result = 0; result < RESULTS; ++result) { \
+                uint row = wave * SIZE + D_ROW(result); \
+                uint a = left[(row * 2 + which) * A_ROW + word]; \
+                uint b = right[(lane % SIZE * 2 + which) * B_ROW + word]; \
+                sum[result] = BUILTIN(OPERATION)(__builtin_astype(a, FRAGMENT), \
+                                                 __builtin_astype(b, FRAGMENT), sum[result], CLAMP); \
+            }
+#else
         union { uint words[sizeof(FRAGMENT) / 4]; FRAGMENT value; } left_words = {{0}};
         union { uint words[sizeof(B_FRAGMENT) / 4]; B_FRAGMENT value; } right_words = {{0}};
 #define STEP(which) \
@@ -223,6 +236,7 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
             B_FRAGMENT b = right_words.value; \
             sum = MULTIPLY(which); \
         }
+#endif
 #ifdef NEGATED
 #define NEGATE(value) -(value)
 #else

@@ -2,6 +2,7 @@
 //! element: what they compute is compared with plain Rust, which knows formats and nothing of lanes,
 //! and campaigns strike them.
 
+mod campaigns;
 mod format;
 mod inputs;
 mod reference;
@@ -12,7 +13,8 @@ use flipwave_tests::{TestProgram, is_long_run};
 use format::Sum;
 use inputs::{Inputs, Values};
 use reference::{compare, product};
-use variants::{Kind, Variant, variants};
+use variants::Kind;
+pub use variants::{Variant, everyday, variants};
 
 /// The content of D.
 fn computed(variant: &Variant, inputs: &Inputs, level: &str) -> Vec<u8> {

@@ -1,10 +1,15 @@
 //! The kernels, ready to run.
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, Values};
 use super::variants::{Kind, PAIRS, Variant, WAVES, WORKGROUPS};
 use flipwave_tests::{TestProgram, compile_for, scalar};
+use std::path::{Path, PathBuf};
 
 pub const SOURCE: &str = "matrix.cl";
+
+pub fn kernel_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(name)
+}
 
 /// An argument of the kernel that is a buffer.
 pub struct Argument {
@@ -74,6 +79,11 @@ impl Variant {
         arguments.extend(self.scalars().map(scalar));
         let [grid, workgroup] = self.grid();
         program.launch("gemm", grid, workgroup, &arguments);
+    }
+
+    /// The launch with numbers near one.
+    pub fn launch_near(&self, program: &mut TestProgram) {
+        self.launch(program, &Inputs::new(self, Values::Near));
     }
 }
 

@@ -66,9 +66,16 @@ impl Variant {
     }
 
     /// Whether denormals of A and B are zeros (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior
-    /// specifics").
+    /// specifics"; RDNA 2 ISA, "Denormalized and Rounding Modes", of `V_DOT2` operations).
     pub fn flushes(&self) -> bool {
-        self.machine.target().to_string() == "gfx90a" && self.a.bits() == 16
+        let is_mi200 = self.machine.target().to_string() == "gfx90a";
+        self.a.bits() == 16 && (is_mi200 || self.operation == "fdot2")
+    }
+
+    /// Part of the name of its instructions.
+    pub fn opcode(&self) -> &'static str {
+        let names = ["swmmac", "smfmac", "wmma", "mfma", "dot"];
+        names.into_iter().find(|name| self.operation.contains(name)).expect("a known one")
     }
 
     /// The compiler's options.
@@ -112,6 +119,18 @@ impl std::fmt::Display for Variant {
         let Variant { machine, operation, a, b, more, .. } = self;
         write!(f, "{operation} of {a:?} and {b:?} {} on {machine}", more.join(" "))
     }
+}
+
+/// One of each family: of each machine those with the first row of a kind of instruction and of sums.
+pub fn everyday() -> Vec<Variant> {
+    let mut chosen: Vec<Variant> = Vec::new();
+    for variant in variants() {
+        let family = |own: &Variant| (own.machine, own.kind, own.sum);
+        if !chosen.iter().any(|own| family(own) == family(&variant)) {
+            chosen.push(variant);
+        }
+    }
+    chosen
 }
 
 /// Rows: processors, lanes of their waves; builtin (`{}` stands for the wave size), kind, elements of
@@ -204,6 +223,12 @@ table! {
     "gfx950" 64: "smfmac_i32_16x16x128_i8" Sparse I8 I8 I32, 16 128, "int4" "int8";
     "gfx950" 64: "smfmac_f32_16x16x128_fp8_fp8" Sparse Fp8 Fp8 F32, 16 128, "int4" "int8";
     "gfx950" 64: "smfmac_f32_32x32x64_bf8_fp8" Sparse Bf8 Fp8 F32, 32 64, "int4" "int8";
+
+    // RDNA 2, which has products of few elements.
+    "gfx1030" 32: "fdot2" Dense F16 F16 F32, 16 8, "half2" "half2" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";
+    "gfx1030" 64: "sdot4" Dense I8 I8 I32, 16 16, "int" "int" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";
+    "gfx1030" 32: "udot4" Dense U8 U8 I32, 16 16, "uint" "uint" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";
+    "gfx1030" 64: "sdot8" Dense I4 I4 I32, 16 32, "int" "int" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4" "-DCLAMP=1";
 
     // RDNA 3.
     "gfx1100 gfx1151" 32: "wmma_f32_16x16x16_f16_{}" Dense F16 F16 F32, 16 16, "half16" "half16";
