@@ -1,7 +1,7 @@
 //! A thousand flips in each kernel.
 
 use super::inputs::{Inputs, Values};
-use super::run::{SOURCE, kernel_file};
+use super::run::source;
 use super::variants::{Kind, Variant, everyday, variants};
 use flipwave_analysis::{Outcome, Row};
 use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, Silent, replay, run};
@@ -26,7 +26,7 @@ fn campaign(variant: &Variant, folder: &Path) -> Campaign {
          options: {:?}\n    name: gemm\n    grid: {grid:?}\n    workgroup: {workgroup:?}\n    \
          args:\n      - {{buffer: d, type: {sum_type}, count: {elements}, output: true}}\n",
         variant.machine.target(),
-        kernel_file(SOURCE).display(),
+        source().display(),
         options,
     );
     for argument in variant.arguments(&Inputs::new(variant, Values::Near)) {

@@ -7,6 +7,7 @@ mod format;
 mod inputs;
 mod reference;
 mod run;
+mod shipped;
 mod variants;
 
 use flipwave_tests::{TestProgram, is_long_run};
@@ -92,10 +93,10 @@ impl Mistake {
             Mistake::Column => inputs.b.rotate_left(1),
             Mistake::Place => inputs.a.iter_mut().for_each(|row| row.swap(0, 3)),
             Mistake::Transposed => {
-                let columns = inputs.c[0].len();
+                let size = inputs.c.len().min(inputs.c[0].len());
                 let before = inputs.c.clone();
-                for (row, line) in inputs.c[..columns].iter_mut().enumerate() {
-                    let transposed = before.iter().map(|line| line[row]);
+                for (row, line) in inputs.c[..size].iter_mut().enumerate() {
+                    let transposed = before[..size].iter().map(|line| line[row]);
                     line.iter_mut().zip(transposed).for_each(|(element, other)| *element = other);
                 }
             }

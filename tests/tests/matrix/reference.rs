@@ -52,7 +52,7 @@ pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
         Kind::Sparse => at / 2 * 4 + inputs.indices[row][at] as usize,
         _ => at,
     };
-    if variant.is_negated() {
+    if variant.negates_products() {
         a.iter_mut().flatten().for_each(|value| *value = -*value);
     }
     let scale = |row: usize, column: usize, place: usize| match variant.kind {
@@ -66,7 +66,7 @@ pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
     };
     let element = |row: usize, column: usize| {
         let before = inputs.c[row][column];
-        let before = if variant.is_negated() { -before.abs() } else { before };
+        let before = if variant.subtracts() { -before.abs() } else { before };
         let mut element = Element { sum: Exact::default(), magnitude: before.abs(), special: None };
         element.sum.add(before);
         let mut special = 0.0;

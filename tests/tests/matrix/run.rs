@@ -2,13 +2,12 @@
 
 use super::inputs::{Inputs, Values};
 use super::variants::{Kind, PAIRS, Variant, WAVES, WORKGROUPS};
-use flipwave_tests::{TestProgram, compile_for, scalar};
-use std::path::{Path, PathBuf};
+use flipwave_tests::{TestProgram, compile_at, examples_folder, scalar};
+use std::path::PathBuf;
 
-pub const SOURCE: &str = "matrix.cl";
-
-pub fn kernel_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(name)
+/// The kernel's source, which is among the examples.
+pub fn source() -> PathBuf {
+    examples_folder().join("matrix/gemm.cl")
 }
 
 /// An argument of the kernel that is a buffer.
@@ -66,7 +65,7 @@ impl Variant {
         let options = self.options();
         let all: Vec<&str> =
             [level].into_iter().chain(options.iter().map(String::as_str)).collect();
-        compile_for(self.machine, SOURCE, &all)
+        compile_at(self.machine, &source(), &all)
     }
 
     /// Puts the launch into a program of its code object; D is the output.
@@ -99,4 +98,13 @@ fn packed(lines: &[Vec<u64>], bits: u32) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Lines of codes that lie one after the other.
+pub fn unpacked(bytes: &[u8], bits: u32, lines: usize) -> Vec<Vec<u64>> {
+    let bits = bits as usize;
+    let bit = |place: usize| u64::from(bytes[place / 8] >> (place % 8) & 1);
+    let code = |at: usize| (0..bits).fold(0, |code, own| code | bit(at * bits + own) << own);
+    let each = bytes.len() * 8 / bits / lines;
+    (0..lines).map(|line| (line * each..(line + 1) * each).map(code).collect()).collect()
 }

@@ -40,11 +40,22 @@ pub const PAIRS: usize = 2;
 
 impl Variant {
     pub fn rows(&self) -> usize {
-        self.size * WAVES * WORKGROUPS
+        let blocks = if self.has("-DTALL=1") { self.blocks() } else { 1 };
+        self.size * blocks * WAVES * WORKGROUPS
     }
 
     pub fn columns(&self) -> usize {
-        self.size * WORKGROUPS
+        let blocks = if self.has("-DTALL=0") { self.blocks() } else { 1 };
+        self.size * blocks * WORKGROUPS
+    }
+
+    /// Tiles that an instruction makes.
+    fn blocks(&self) -> usize {
+        if self.has("-DBLOCKS=4") { 4 } else { 2 }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.more.contains(&option)
     }
 
     /// Products of an element of D, zeros of a sparse matrix included.
@@ -58,11 +69,16 @@ impl Variant {
     }
 
     pub fn saturates(&self) -> bool {
-        self.more.contains(&"-DCLAMP=1")
+        self.has("-DCLAMP=1")
     }
 
-    pub fn is_negated(&self) -> bool {
-        self.more.contains(&"-DNEGATED")
+    pub fn negates_products(&self) -> bool {
+        self.has("-DNEGATED") || self.has("-DBLGP=1")
+    }
+
+    /// Whether minus the magnitude of C is added.
+    pub fn subtracts(&self) -> bool {
+        self.has("-DNEGATED")
     }
 
     /// Whether denormals of A and B are zeros (MIOpen, "MI200 matrix fused multiply-add (MFMA) behavior
@@ -176,8 +192,16 @@ table! {
     "gfx908 gfx90a" 64: "mfma_i32_16x16x16i8" Dense I8 I8 I32, 16 16, "int" "int";
     "gfx908 gfx90a" 64: "mfma_i32_32x32x8i8" Dense I8 I8 I32, 32 8, "int" "int";
     "gfx90a gfx942 gfx950" 64: "mfma_f64_16x16x4f64" Dense F64 F64 F64, 16 4, "double" "double";
+    // One matrix for several blocks of another.
+    "gfx908 gfx90a gfx942" 64: "mfma_f32_16x16x4f16" Dense F16 F16 F32, 16 4, "half4" "half4" "-DBLOCKS=4" "-DTALL=0";
+    "gfx908 gfx90a gfx950" 64: "mfma_f32_16x16x4f16" Dense F16 F16 F32, 16 4, "half4" "half4" "-DBLOCKS=4" "-DTALL=1";
+    "gfx90a gfx942" 64: "mfma_f32_32x32x1f32" Dense F32 F32 F32, 32 1, "float" "float" "-DBLOCKS=2" "-DTALL=0";
+    "gfx908 gfx942" 64: "mfma_f32_32x32x1f32" Dense F32 F32 F32, 32 1, "float" "float" "-DBLOCKS=2" "-DTALL=1";
+    "gfx90a gfx942" 64: "mfma_f32_32x32x4bf16_1k" Dense Bf16 Bf16 F32, 32 4, "short4" "short4" "-DBLOCKS=2" "-DTALL=0";
+    "gfx90a gfx950" 64: "mfma_i32_16x16x4i8" Dense I8 I8 I32, 16 4, "int" "int" "-DBLOCKS=4" "-DTALL=1";
 
     // CDNA 3.
+    "gfx942 gfx950" 64: "mfma_f64_16x16x4f64" Dense F64 F64 F64, 16 4, "double" "double" "-DBLGP=1";
     "gfx942 gfx950" 64: "mfma_i32_16x16x32_i8" Dense I8 I8 I32, 16 32, "long" "long";
     "gfx942 gfx950" 64: "mfma_i32_32x32x16_i8" Dense I8 I8 I32, 32 16, "long" "long";
     "gfx942" 64: "mfma_f32_16x16x8_xf32" Dense Xf32 Xf32 F32, 16 8, "float2" "float2";

@@ -19,6 +19,9 @@
  *   SIGNS                 2 if A is signed, and 1 more if B is; CLAMP saturates
  *   HIGH                  results of 16 bits go to the high halves of registers
  *   NEGATED               D = -A * B - |C|
+ *   BLGP                  1 is -A in place of A, of double precision from CDNA 3 on
+ *   BLOCKS                the instruction makes so many tiles, of the same A, or of the same B if TALL is
+ *                         1, from shares that hold what so many instructions in a row need
  *   DOT                   the instruction is none of matrices: each lane multiplies a word of A and a
  *                         word of B, and A_WORDS and B_WORDS say how many in a row */
 
@@ -52,6 +55,9 @@ typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 #endif
 #ifndef B_WORDS
 #define B_WORDS (sizeof(B_FRAGMENT) / 4)
+#endif
+#ifndef BLGP
+#define BLGP 0
 #endif
 #ifndef CLAMP
 #define CLAMP 0
@@ -142,7 +148,7 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #elif defined(HIGH)
 #define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, HIGH)
 #elif defined(__GFX9__)
-#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, 0, 0, 0)
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, 0, 0, BLGP)
 #else
 #define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum)
 #endif
@@ -150,6 +156,58 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #endif
 
 #define WAVES 2
+#define COORDINATES \
+    uint wave = get_local_id(0) / LANES, lane = get_local_id(0) % LANES
+
+#ifdef BLOCKS
+
+#define ROW_BLOCKS (TALL ? BLOCKS : 1)
+#define COLUMN_BLOCKS (TALL ? 1 : BLOCKS)
+#define ALL_RESULTS (RESULTS * BLOCKS)
+typedef ELEMENT Sums __attribute__((ext_vector_type(ALL_RESULTS)));
+
+__attribute__((reqd_work_group_size(WAVES * LANES, 1, 1)))
+kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const FRAGMENT *a_rows,
+                 global const FRAGMENT *b_columns, uint columns, uint pairs)
+{
+    COORDINATES;
+    uint top = (get_group_id(1) * WAVES + wave) * SIZE * ROW_BLOCKS;
+    uint left = get_group_id(0) * SIZE * COLUMN_BLOCKS;
+    global ELEMENT *tile = d + top * columns + left + lane % SIZE;
+#define PLACE(result) \
+    ((D_ROW((result) % RESULTS) + (TALL ? (result) / RESULTS * SIZE : 0)) * columns \
+     + (TALL ? 0 : (result) / RESULTS * SIZE))
+
+    Sums sum;
+    for (uint result = 0; result < ALL_RESULTS; ++result)
+        sum[result] = c[tile - d + PLACE(result)];
+    uint shares = pairs * 2;
+    global const FRAGMENT *shared = TALL ? b_columns + (left + lane % SIZE) * shares
+                                         : a_rows + (top + lane % SIZE) * shares;
+    global const FRAGMENT *own = TALL ? a_rows + (top + lane) * shares
+                                      : b_columns + (left + lane) * shares;
+    for (uint share = 0; share < shares; share += BLOCKS) {
+        FRAGMENT all = shared[share + lane / SIZE];
+        /* The instruction takes its share of the lanes of one block for all. */
+#if TALL
+#define STEP(which) \
+        sum = BUILTIN(OPERATION)(own[share + which], all, sum, 0, 0, (BLOCKS == 2 ? 1 : 4) + which);
+#else
+#define STEP(which) \
+        sum = BUILTIN(OPERATION)(all, own[share + which], sum, BLOCKS / 2, which, 0);
+#endif
+        STEP(0)
+        STEP(1)
+#if BLOCKS == 4
+        STEP(2)
+        STEP(3)
+#endif
+    }
+    for (uint result = 0; result < ALL_RESULTS; ++result)
+        tile[PLACE(result)] = sum[result];
+}
+
+#else
 
 /* Brings lines of a matrix to local memory. */
 __attribute__((always_inline))
@@ -173,7 +231,7 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
                  global const uint *b_columns, SIDES uint columns, uint pairs)
 {
     local uint left[WAVES * SIZE * 2 * A_ROW], right[SIZE * 2 * B_ROW];
-    uint wave = get_local_id(0) / LANES, lane = get_local_id(0) % LANES;
+    COORDINATES;
     uint line = wave * SIZE + lane % SIZE;
     uint top = get_group_id(1) * WAVES * SIZE, column = get_group_id(0) * SIZE;
     global ELEMENT *tile = d + (top + wave * SIZE) * columns + column + lane % SIZE;
@@ -250,3 +308,5 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
     for (uint result = 0; result < RESULTS; ++result)
         tile[D_ROW(result) * columns] = sum[RESULT(result)];
 }
+
+#endif
