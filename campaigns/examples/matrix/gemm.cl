@@ -6,6 +6,10 @@
  * instruction wants of it. What that is, each family's document says: CDNA 3 and CDNA 4 ISA, "Matrix
  * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA", and AMD's matrix instruction calculator.
  *
+ * Arguments: D, C, A and B; of a sparse A two bits for each element, which of its four it is; of
+ * products with scales the exponents of A and of B, a byte for 32 elements; the columns of D; half the
+ * number of instructions that make an element of D.
+ *
  * Options:
  *   OPERATION             the instruction's builtin, without `__builtin_amdgcn_`
  *   SIZE, LANES           rows and columns of a tile (default 16), lanes of a wave (default 64)
@@ -28,7 +32,6 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
-typedef __bf16 bfloat4 __attribute__((ext_vector_type(4)));
 typedef __bf16 bfloat8 __attribute__((ext_vector_type(8)));
 typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 

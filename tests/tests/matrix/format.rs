@@ -49,6 +49,14 @@ struct Layout {
     specials: Specials,
 }
 
+impl Layout {
+    /// The highest exponent that numbers have, as it is stored.
+    fn greatest_field(&self) -> i32 {
+        let all = (1 << self.exponent) - 1;
+        if self.specials == Specials::Ieee { all - 1 } else { all }
+    }
+}
+
 impl Format {
     pub fn bits(self) -> u32 {
         match self {
@@ -115,11 +123,12 @@ impl Format {
         sign | ((i64::from(log) + i64::from(bias)) as u64) << mantissa | fraction
     }
 
-    /// The bits of a number with this exponent, from the middle of the range; `random` gives the rest.
+    /// The bits of a number with this exponent, or the nearest that numbers have; `random` gives the
+    /// rest.
     pub fn of_exponent(self, exponent: i32, random: u64) -> u64 {
-        let Layout { exponent: width, mantissa, bias, .. } = self.layout();
-        let field = (exponent + bias).clamp(1, (1 << width) - 2) as u64;
-        self.of_field(field, random, mantissa)
+        let layout = self.layout();
+        let field = (exponent + layout.bias).clamp(1, layout.greatest_field());
+        self.of_field(field as u64, random, layout.mantissa)
     }
 
     /// The bits of a number below the least normal one.
@@ -129,9 +138,9 @@ impl Format {
 
     /// The bits of one of the least normal numbers, and of one of the greatest.
     pub fn extreme(self, is_great: bool, random: u64) -> u64 {
-        let Layout { exponent: width, mantissa, bias, .. } = self.layout();
-        let exponent = if is_great { (1 << width) - 2 - bias } else { 1 - bias };
-        self.of_field((exponent + bias) as u64, random, mantissa)
+        let layout = self.layout();
+        let field = if is_great { layout.greatest_field() } else { 1 };
+        self.of_field(field as u64, random, layout.mantissa)
     }
 
     fn of_field(self, field: u64, random: u64, mantissa: u32) -> u64 {

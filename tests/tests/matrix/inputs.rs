@@ -59,60 +59,64 @@ impl Random {
 /// Elements that share a scale.
 pub const SCALED: usize = 32;
 
+/// Places of two elements among four.
+const PAIRS_OF_FOUR: [[u64; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+
 impl Inputs {
     pub fn new(variant: &Variant, values: Values) -> Inputs {
-        let mut random = Random::new(variant.depth + 3 * variant.size);
-        let (depth, format) = (variant.total_depth(), variant.sum.format());
-        let kept = if variant.kind == Kind::Sparse { depth / 2 } else { depth };
-        let random = &mut random;
-        let mut line = |lines: usize, count: usize, element: Format, is_a: bool| {
-            (0..lines)
-                .map(|at| {
-                    let mut codes: Vec<u64> = (0..count)
-                        .map(|_| code(variant, values, element, at, is_a, random))
-                        .collect();
-                    let specials = element.special_codes();
-                    if values == Values::Wide && is_a && at % 8 == 5 && !specials.is_empty() {
-                        for _ in 0..1 + at / 8 % 2 {
-                            let place = random.within(0, count as i64 - 1) as usize;
-                            let which = random.within(0, specials.len() as i64 - 1) as usize;
-                            codes[place] = specials[which];
-                        }
-                    }
-                    codes
-                })
-                .collect::<Vec<_>>()
+        let random = &mut Random::new(variant.depth + 3 * variant.size);
+        let depth = variant.total_depth();
+        let (kept, groups) = match variant.kind {
+            Kind::Sparse => (depth / 2, depth / 4),
+            _ => (depth, 0),
         };
-        let a = line(variant.rows(), kept, variant.a, true);
-        let b = line(variant.columns(), depth, variant.b, false);
-        let pairs = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
-        let groups = if variant.kind == Kind::Sparse { kept / 2 } else { 0 };
-        let indices = (0..variant.rows())
-            .map(|_| (0..groups).flat_map(|_| pairs[random.within(0, 5) as usize]).collect())
+        let a = (0..variant.rows())
+            .map(|row| {
+                let mut codes = line(variant, values, (row, true), kept, random);
+                if values == Values::Wide && row % 8 == 5 {
+                    add_specials(&mut codes, variant.a, 1 + row / 8 % 2, random);
+                }
+                codes
+            })
             .collect();
+        let b = (0..variant.columns())
+            .map(|column| line(variant, values, (column, false), depth, random))
+            .collect();
+        let mut pair = || PAIRS_OF_FOUR[random.within(0, 5) as usize];
+        let indices =
+            (0..variant.rows()).map(|_| (0..groups).flat_map(|_| pair()).collect()).collect();
         let mut inputs =
             Inputs { a, b, indices, c: Vec::new(), a_scales: Vec::new(), b_scales: Vec::new() };
-        inputs.add_scales(variant, values, random);
+        if variant.kind == Kind::Scaled {
+            inputs.add_scales(variant, values, random);
+        }
         inputs.c = (0..variant.rows())
             .map(|row| {
-                (0..variant.columns())
-                    .map(|column| match format {
-                        None => whole_sum(variant, row, random),
-                        Some(_) if values == Values::Exact => random.within(-8, 8) as f64,
-                        Some(format) => {
-                            // As large as a product.
-                            let product = variant.a.value(inputs.a[row][0])
-                                * variant.b.value(inputs.b[column][0]);
-                            let exponent =
-                                if product.is_normal() { product.abs().log2() } else { 0.0 };
-                            let exponent = (exponent as i32).clamp(-14, 14);
-                            format.value(format.of_exponent(exponent, random.word()))
-                        }
-                    })
-                    .collect()
+                let element = |column| inputs.before(variant, values, row, column, random);
+                (0..variant.columns()).map(element).collect()
             })
             .collect();
         inputs
+    }
+
+    /// An element of C: about as large as a product.
+    fn before(
+        &self,
+        variant: &Variant,
+        values: Values,
+        row: usize,
+        column: usize,
+        random: &mut Random,
+    ) -> f64 {
+        let Some(format) = variant.sum.format() else {
+            return whole_sum(variant, row, random);
+        };
+        if values == Values::Exact {
+            return random.within(-8, 8) as f64;
+        }
+        let product = variant.a.value(self.a[row][0]) * variant.b.value(self.b[column][0]);
+        let exponent = if product.is_normal() { product.abs().log2() as i32 } else { 0 };
+        format.value(format.of_exponent(exponent.clamp(-14, 14), random.word()))
     }
 
     /// Scales whose products are near one, though they themselves go from the least to the greatest.
@@ -143,9 +147,30 @@ impl Inputs {
                 })
                 .collect()
         };
-        if variant.kind == Kind::Scaled {
-            self.a_scales = lines(variant.rows(), true);
-            self.b_scales = lines(variant.columns(), false);
+        self.a_scales = lines(variant.rows(), true);
+        self.b_scales = lines(variant.columns(), false);
+    }
+}
+
+/// A row of A, or a column of B.
+fn line(
+    variant: &Variant,
+    values: Values,
+    (at, is_a): (usize, bool),
+    count: usize,
+    random: &mut Random,
+) -> Vec<u64> {
+    let format = if is_a { variant.a } else { variant.b };
+    (0..count).map(|_| code(variant, values, format, at, is_a, random)).collect()
+}
+
+/// Puts so many infinities and NaNs somewhere, if the format has any.
+fn add_specials(codes: &mut [u64], format: Format, count: usize, random: &mut Random) {
+    let specials = format.special_codes();
+    if !specials.is_empty() {
+        for _ in 0..count {
+            let place = random.within(0, codes.len() as i64 - 1) as usize;
+            codes[place] = specials[random.within(0, specials.len() as i64 - 1) as usize];
         }
     }
 }
