@@ -117,7 +117,10 @@ impl Format {
         let Some(log) = magnitude.checked_ilog2() else {
             return 0;
         };
-        assert!(log <= mantissa || magnitude % (1 << (log - mantissa)) == 0, "{self:?}: {value}");
+        assert!(
+            log <= mantissa || magnitude.is_multiple_of(1 << (log - mantissa)),
+            "{self:?}: {value}"
+        );
         let fraction = ((magnitude << mantissa) >> log) - (1 << mantissa);
         let sign = u64::from(value < 0) << (self.bits() - 1);
         sign | ((i64::from(log) + i64::from(bias)) as u64) << mantissa | fraction
