@@ -33,10 +33,11 @@ test: lint
 
 # What takes too long for every day: hundreds of random programs at every level of optimisation,
 # the math library at many points, every wrong rule on every family; examples and hooks everywhere in
-# code that is not optimised, on every machine. About an hour on two cores.
+# code that is not optimised, on every machine; flips and hooks in each kernel of matrix instructions.
+# About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
-	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: moved:: tools::
+	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: matrix:: moved:: tools::
 
 lint: test-dependencies
 	cargo fmt --check

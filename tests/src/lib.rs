@@ -38,7 +38,9 @@ pub use machine::{
     unified_machines,
 };
 pub use once::Once;
-pub use program::{TestProgram, clean, compile, compile_file, compile_for, gfx90a, scalar};
+pub use program::{
+    TestProgram, clean, compile, compile_at, compile_file, compile_for, gfx90a, scalar,
+};
 pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};

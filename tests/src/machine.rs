@@ -58,6 +58,11 @@ pub fn is_long_run() -> bool {
 }
 
 impl Machine {
+    /// A machine of a processor that the embedded GPU executes.
+    pub const fn new(processor: &'static str, lanes: usize) -> Machine {
+        Machine { processor, lanes }
+    }
+
     /// The target.
     pub fn target(self) -> Target {
         self.processor.parse().expect("a target")

@@ -31,7 +31,12 @@ pub fn compile_file(source: &Path, options: &[&str]) -> Vec<u8> {
 
 /// Compiles a file of the folder `kernels` for a machine.
 pub fn compile_for(machine: Machine, file: &str, options: &[&str]) -> Vec<u8> {
-    compile_to(&kernel_file(file), &[options, machine.options()].concat(), &machine.target())
+    compile_at(machine, &kernel_file(file), options)
+}
+
+/// Compiles a source file for a machine.
+pub fn compile_at(machine: Machine, source: &Path, options: &[&str]) -> Vec<u8> {
+    compile_to(source, &[options, machine.options()].concat(), &machine.target())
 }
 
 fn kernel_file(file: &str) -> PathBuf {

@@ -117,6 +117,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "hooks",
         "inspect",
         "instructions",
+        "matrices",
         "strict",
         "tools",
         "trace",

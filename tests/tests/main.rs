@@ -32,6 +32,7 @@ mod interrupt;
 mod liveness;
 mod lockstep;
 mod math;
+mod matrix;
 mod moved;
 mod outcomes;
 mod outputs;

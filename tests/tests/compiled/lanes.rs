@@ -46,7 +46,9 @@ fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
             wave.iter().rev().fold(0u64, |votes, value| votes << 1 | u64::from(holds(*value)))
         };
         let (positive, two_of_odd) = (vote(|value| value > 0), vote(|value| value & 3 == 3));
-        let ballot = |value: &i32| if value & 1 == 1 { positive ^ two_of_odd } else { positive };
+        let ballot = |value: &i32| {
+            if value & 1 == 1 { positive ^ two_of_odd } else { positive }
+        };
         ballots.extend(wave.iter().map(ballot));
     }
     (sums, shuffled, ballots)

@@ -14,6 +14,7 @@ mod pressure;
 mod beside;
 mod everywhere;
 mod full_files;
+mod matrices;
 mod preload;
 mod registers;
 mod shared_registers;
@@ -23,6 +24,8 @@ mod trampolines;
 use everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
+use flipwave_hooks::rewrite::Rewritten;
+use flipwave_injector::Workload;
 use flipwave_isa::Generation;
 use flipwave_tests::{
     TestProgram, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
@@ -47,24 +50,25 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
                 test(program);
                 continue;
             }
-            test(program.examined(move |workload| {
-                let mut device = workload.device.clone();
-                let module = device.load(&original).expect("loads");
-                let of_original = |own: &Dispatch| Dispatch { module, ..own.clone() };
-                let originals: Vec<Dispatch> =
-                    workload.program.dispatches.iter().map(of_original).collect();
-                let pairs = originals.iter().zip(&workload.program.dispatches);
-                let rewritten = &rewritten;
-                keep_step(
-                    device,
-                    pairs.map(|(original, instrumented)| Twins {
-                        original,
-                        instrumented,
-                        rewritten,
-                        substituted: Default::default(),
-                    }),
-                );
-            }));
+            test(program.examined(move |workload| keep_in_step(workload, &original, &rewritten)));
         }
     }
+}
+
+/// Runs the launches of rewritten code beside the same of the original.
+fn keep_in_step(workload: &Workload, original: &CodeObject, rewritten: &Rewritten) {
+    let mut device = workload.device.clone();
+    let module = device.load(original).expect("loads");
+    let of_original = |own: &Dispatch| Dispatch { module, ..own.clone() };
+    let originals: Vec<Dispatch> = workload.program.dispatches.iter().map(of_original).collect();
+    let pairs = originals.iter().zip(&workload.program.dispatches);
+    keep_step(
+        device,
+        pairs.map(|(original, instrumented)| Twins {
+            original,
+            instrumented,
+            rewritten,
+            substituted: Default::default(),
+        }),
+    );
 }

@@ -169,7 +169,9 @@ fn every_register_is_written_by_name_for_good_before_and_after() {
 fn numbered_registers_are_read_by_number_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
-            let Some((file, number)) = case.by_number else { continue };
+            let Some((file, number)) = case.by_number else {
+                continue;
+            };
             for (number, holds) in [(number, case.holds), (999, 0)] {
                 let arguments = vec![Argument::Constant(number)];
                 let (stored, seen) = run(when, &format!("see_{file}"), arguments, Vec::new());
@@ -184,7 +186,9 @@ fn numbered_registers_are_read_by_number_before_and_after() {
 fn numbered_registers_are_written_by_number_for_good_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
-            let Some((file, number)) = case.by_number else { continue };
+            let Some((file, number)) = case.by_number else {
+                continue;
+            };
             for (number, becomes) in [(number, case.becomes), (999, case.holds)] {
                 let arguments =
                     vec![Argument::Constant(number), Argument::Constant(case.becomes.into())];

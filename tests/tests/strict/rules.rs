@@ -282,6 +282,15 @@ fn undefined_values_decide_nothing() {
             "wrong: s_movrels_b32 s6, s2\n".to_owned(),
             "s_mov_b32 m0, 0\n s_nop 0\n s_movrels_b32 s6, s2\n".to_owned(),
         ),
+        // The mode writes those bits of M0 that it reads.
+        (
+            Purpose::Index,
+            "s_set_gpr_idx_on s10, gpr_idx(SRC0)\nwrong: v_mov_b32 v5, v0\n s_set_gpr_idx_off\n"
+                .to_owned(),
+            "s_mov_b32 s10, 0\n s_set_gpr_idx_on s10, gpr_idx(SRC0)\n v_mov_b32 v5, v0\n\
+             s_set_gpr_idx_off\n"
+                .to_owned(),
+        ),
         // What a scalar load takes from beyond the arguments.
         (
             Purpose::Condition,

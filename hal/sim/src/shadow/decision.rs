@@ -124,7 +124,9 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
             Purpose::Target
         }
         _ if is_indexed(wave, op) => {
-            words.push(Word::Scalar(ScalarIndex::M0));
+            if shadow.scalars[usize::from(ScalarIndex::M0.0)] & index_bits(wave) != 0 {
+                words.push(Word::Scalar(ScalarIndex::M0));
+            }
             Purpose::Index
         }
         _ => return None,
@@ -160,6 +162,12 @@ fn vcc_is_undecided(shadow: &Shadow, wave: &Wave) -> bool {
 fn is_indexed(wave: &Wave, op: &Op) -> bool {
     let moves = matches!(op.run, Run::Vector(_) | Run::Whole(_)) && wave.mode.indexes_vgprs();
     moves || op.inst.indexes_registers()
+}
+
+/// The bits of M0 that decide which register is meant: in GPR-index mode an index and which operands
+/// it moves (MI200 ISA, "S_SET_GPR_IDX_ON"), which is all that the instructions of this mode write.
+fn index_bits(wave: &Wave) -> u32 {
+    if wave.mode.indexes_vgprs() { 0xf0ff } else { u32::MAX }
 }
 
 /// The register that a word of a source names.

@@ -115,8 +115,9 @@ fn aligned(parts: impl Iterator<Item = Part> + Clone) -> Part {
     let sum = parts
         .map(|(digits, exponent)| {
             let distance = (greatest - exponent) as u32;
-            // Division cuts towards zero.
-            if distance < 40 { digits / (1 << distance) } else { 0 }
+            // A division by a power of two, which cuts towards zero.
+            let below_zero = digits >> 63 & ((1 << distance.min(40)) - 1);
+            if distance < 40 { (digits + below_zero) >> distance } else { 0 }
         })
         .sum();
     (sum, greatest)

@@ -1,0 +1,315 @@
+/* D = A * B + C by matrix instructions, with A, B and C as BLAS calls them: A by rows, B by columns,
+ * so that what is summed lies side by side in both; C and D by rows.
+ *
+ * A workgroup of two waves computes two tiles of D, one below the other. It brings what both need of A
+ * and B into local memory, for two instructions at a time, and each lane takes from there what the
+ * instruction wants of it. What that is, each family's document says: CDNA 3 and CDNA 4 ISA, "Matrix
+ * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA", and AMD's matrix instruction calculator.
+ *
+ * Arguments: D, C, A and B; of a sparse A two bits for each element, which of its four it is; of
+ * products with scales the exponents of A and of B, a byte for 32 elements; the columns of D; half the
+ * number of instructions that make an element of D.
+ *
+ * Options:
+ *   OPERATION             the instruction's builtin, without `__builtin_amdgcn_`
+ *   SIZE, LANES           rows and columns of a tile (default 16), lanes of a wave (default 64)
+ *   BITS, B_BITS          of an element of A (default 16), and of B if it has others
+ *   ELEMENT               type of an element of C and D (default float)
+ *   FRAGMENT, B_FRAGMENT  what a lane gives of A, and of B if that is another type
+ *   A_WORDS, B_WORDS      how many words of these there are, if it is not all of them
+ *   A_GROUPS, B_GROUPS    how many groups of lanes have different elements of a row, if not all
+ *   SPARSE                of each four elements of A two are there
+ *   A_FORMAT, B_FORMAT    numbers of the formats of a product with scales
+ *   SIGNS                 2 if A is signed, and 1 more if B is; CLAMP saturates
+ *   HIGH                  results of 16 bits go to the high halves of registers
+ *   NEGATED               D = -A * B - |C|
+ *   BLGP                  1 is -A in place of A, of double precision from CDNA 3 on
+ *   BLOCKS                the instruction makes so many tiles, of the same A, or of the same B if TALL is
+ *                         1, from shares that hold what so many instructions in a row need
+ *   DOT                   the instruction is none of matrices: each lane multiplies a word of A and a
+ *                         word of B, and A_WORDS and B_WORDS say how many in a row */
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+typedef __bf16 bfloat8 __attribute__((ext_vector_type(8)));
+typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
+
+#ifndef SIZE
+#define SIZE 16
+#endif
+#ifndef LANES
+#define LANES 64
+#endif
+#ifndef BITS
+#define BITS 16
+#endif
+#ifndef B_BITS
+#define B_BITS BITS
+#endif
+#ifndef ELEMENT
+#define ELEMENT float
+#endif
+#ifndef B_FRAGMENT
+#define B_FRAGMENT FRAGMENT
+#endif
+#ifndef A_WORDS
+#define A_WORDS (sizeof(FRAGMENT) / 4)
+#endif
+#ifndef B_WORDS
+#define B_WORDS (sizeof(B_FRAGMENT) / 4)
+#endif
+#ifndef BLGP
+#define BLGP 0
+#endif
+#ifndef CLAMP
+#define CLAMP 0
+#endif
+
+/* How the lanes share the elements of a row of A or a column of B: groups of lanes take turns, so many
+ * words at a time. D_ROW is the row of a lane's results. */
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#if defined(__GFX9__)
+#define GROUPS (LANES / SIZE)
+#define GROUP(groups) (lane / SIZE)
+#define CHUNK(words, bits) ((bits) < 8 ? (words) : LEAST(words, 4))
+#if BITS == 64
+#define D_ROW(result) ((result) * 4 + lane / SIZE)
+#else
+#define D_ROW(result) ((result) / 4 * (4 * GROUPS) + lane / SIZE * 4 + (result) % 4)
+#endif
+#elif defined(__GFX11__) || defined(DOT)
+#define GROUPS 1
+#define GROUP(groups) 0
+#define CHUNK(words, bits) (words)
+#define D_ROW(result) ((result) * (LANES / SIZE) + lane / SIZE)
+#else
+#define GROUPS (LANES / SIZE)
+#define HALF_ROW (lane / SIZE % 2)
+#define GROUP(groups) ((groups) == 2 ? HALF_ROW : BITS == 16 ? lane / SIZE : HALF_ROW * 2 + lane / 32)
+#ifdef SPARSE
+#define CHUNK(words, bits) LEAST(words, 4)
+#else
+#define CHUNK(words, bits) ((bits) == 16 ? 2 : (words))
+#endif
+#define D_ROW(result) (HALF_ROW * 8 + lane / 32 * 4 + (result))
+#endif
+
+#ifndef A_GROUPS
+#define A_GROUPS GROUPS
+#endif
+#ifndef B_GROUPS
+#define B_GROUPS GROUPS
+#endif
+#define A_ROW (A_WORDS * A_GROUPS)
+#define B_ROW (B_WORDS * B_GROUPS)
+
+#define B_CHUNK CHUNK(B_WORDS, B_BITS)
+
+/* Results of a lane, and where they are. */
+#define RESULTS (SIZE * SIZE / LANES)
+#ifdef HIGH
+#define RESULT(result) ((result) * 2 + HIGH)
+typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS * 2)));
+#else
+#define RESULT(result) (result)
+typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
+#endif
+
+#define JOINED(left, right) left##right
+#define BUILTIN(name) JOINED(__builtin_amdgcn_, name)
+
+/* `which` says which of two instructions it is. */
+#if defined(SPARSE)
+#define A_CHUNK ((B_CHUNK + 1) / 2)
+#define INDEX_BYTES (A_CHUNK * 8 / BITS)
+#define INDEX_ROW (A_ROW * 8 / BITS)
+#define INDEX_BITS (A_WORDS * 64 / BITS)
+#define SIDES global const uchar *indices,
+#if defined(__GFX9__)
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, INDICES(which), 0, INDEX_SHIFT ? which : 0)
+#elif defined(SIGNS)
+#define MULTIPLY(which) \
+    BUILTIN(OPERATION)(SIGNS / 2, a, SIGNS % 2, b, sum, SELECTED(which), CLAMP)
+#else
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, SELECTED(which))
+#endif
+/* Both instructions have theirs in one register if there is room. */
+#define INDEX_SHIFT (INDEX_BITS % 32)
+#define INDICES(which) index[INDEX_SHIFT ? 0 : which]
+#define SELECTED(which) (INDICES(which) >> (INDEX_SHIFT * which))
+#else
+#define A_CHUNK CHUNK(A_WORDS, BITS)
+#if defined(A_FORMAT)
+#define SIDES global const uchar *a_scales, global const uchar *b_scales,
+#define MULTIPLY(which) \
+    BUILTIN(OPERATION)(a, b, sum, A_FORMAT, B_FORMAT, which, a_scale, which + 2, b_scale)
+#else
+#define SIDES
+#if defined(SIGNS)
+#define MULTIPLY(which) BUILTIN(OPERATION)(SIGNS / 2, a, SIGNS % 2, b, sum, CLAMP)
+#elif defined(HIGH)
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, HIGH)
+#elif defined(__GFX9__)
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, 0, 0, BLGP)
+#else
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum)
+#endif
+#endif
+#endif
+
+#define WAVES 2
+#define COORDINATES \
+    uint wave = get_local_id(0) / LANES, lane = get_local_id(0) % LANES
+
+#ifdef BLOCKS
+
+#define ROW_BLOCKS (TALL ? BLOCKS : 1)
+#define COLUMN_BLOCKS (TALL ? 1 : BLOCKS)
+#define ALL_RESULTS (RESULTS * BLOCKS)
+typedef ELEMENT Sums __attribute__((ext_vector_type(ALL_RESULTS)));
+
+__attribute__((reqd_work_group_size(WAVES * LANES, 1, 1)))
+kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const FRAGMENT *a_rows,
+                 global const FRAGMENT *b_columns, uint columns, uint pairs)
+{
+    COORDINATES;
+    uint top = (get_group_id(1) * WAVES + wave) * SIZE * ROW_BLOCKS;
+    uint left = get_group_id(0) * SIZE * COLUMN_BLOCKS;
+    global ELEMENT *tile = d + top * columns + left + lane % SIZE;
+#define PLACE(result) \
+    ((D_ROW((result) % RESULTS) + (TALL ? (result) / RESULTS * SIZE : 0)) * columns \
+     + (TALL ? 0 : (result) / RESULTS * SIZE))
+
+    Sums sum;
+    for (uint result = 0; result < ALL_RESULTS; ++result)
+        sum[result] = c[tile - d + PLACE(result)];
+    uint shares = pairs * 2;
+    global const FRAGMENT *shared = TALL ? b_columns + (left + lane % SIZE) * shares
+                                         : a_rows + (top + lane % SIZE) * shares;
+    global const FRAGMENT *own = TALL ? a_rows + (top + lane) * shares
+                                      : b_columns + (left + lane) * shares;
+    for (uint share = 0; share < shares; share += BLOCKS) {
+        FRAGMENT all = shared[share + lane / SIZE];
+        /* The instruction takes its share of the lanes of one block for all. */
+#if TALL
+#define STEP(which) \
+        sum = BUILTIN(OPERATION)(own[share + which], all, sum, 0, 0, (BLOCKS == 2 ? 1 : 4) + which);
+#else
+#define STEP(which) \
+        sum = BUILTIN(OPERATION)(all, own[share + which], sum, BLOCKS / 2, which, 0);
+#endif
+        STEP(0)
+        STEP(1)
+#if BLOCKS == 4
+        STEP(2)
+        STEP(3)
+#endif
+    }
+    for (uint result = 0; result < ALL_RESULTS; ++result)
+        tile[PLACE(result)] = sum[result];
+}
+
+#else
+
+/* Brings lines of a matrix to local memory. */
+__attribute__((always_inline))
+static void stage(local uint *to, global const uint *from, uint lines, uint words, uint stride)
+{
+    for (uint at = get_local_id(0); at < lines * words; at += WAVES * LANES)
+        to[at] = from[at / words * stride + at % words];
+}
+
+/* What a lane gives of a line: `words` in chunks, which groups of lanes take in turns. */
+__attribute__((always_inline))
+static void take(uint *to, local const uint *line, uint words, uint chunk, uint group, uint groups)
+{
+#pragma unroll
+    for (uint word = 0; word < words; ++word)
+        to[word] = line[(group + word / chunk * groups) * chunk + word % chunk];
+}
+
+__attribute__((reqd_work_group_size(WAVES * LANES, 1, 1)))
+kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *a_rows,
+                 global const uint *b_columns, SIDES uint columns, uint pairs)
+{
+    local uint left[WAVES * SIZE * 2 * A_ROW], right[SIZE * 2 * B_ROW];
+    COORDINATES;
+    uint line = wave * SIZE + lane % SIZE;
+    uint top = get_group_id(1) * WAVES * SIZE, column = get_group_id(0) * SIZE;
+    global ELEMENT *tile = d + (top + wave * SIZE) * columns + column + lane % SIZE;
+
+    Sum sum = 0;
+    for (uint result = 0; result < RESULTS; ++result)
+        sum[RESULT(result)] = c[tile - d + D_ROW(result) * columns];
+#ifdef NEGATED
+    for (uint result = 0; result < RESULTS; ++result)
+        sum[result] = -fabs(sum[result]);
+#endif
+
+    for (uint pair = 0; pair < pairs; ++pair) {
+        uint a_stride = pairs * 2 * A_ROW, b_stride = pairs * 2 * B_ROW;
+        stage(left, a_rows + top * a_stride + pair * 2 * A_ROW, WAVES * SIZE, 2 * A_ROW, a_stride);
+        stage(right, b_columns + column * b_stride + pair * 2 * B_ROW, SIZE, 2 * B_ROW, b_stride);
+        barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef SPARSE
+        uint index[2] = {0, 0};
+        for (uint which = 0; which < 2; ++which)
+            for (uint byte = 0; byte < INDEX_BITS / 8; ++byte) {
+                uint chunk = GROUP(A_GROUPS) + byte / INDEX_BYTES * A_GROUPS;
+                uint line_start = ((top + line) * pairs + pair) * 2 * INDEX_ROW;
+                uint at = which * INDEX_ROW + chunk * INDEX_BYTES + byte % INDEX_BYTES;
+                uint bits = indices[line_start + at];
+                index[INDEX_SHIFT ? 0 : which] |= bits << (8 * byte + INDEX_SHIFT * which);
+            }
+        /* The compiler would keep them apart. */
+        __asm__("" : "+v"(index[0]));
+#endif
+#ifdef A_FORMAT
+        uint a_scale = 0, b_scale = 0;
+        for (uint which = 0; which < 2; ++which) {
+            uint at = (pair * 2 + which) * GROUPS + lane / SIZE;
+            a_scale |= (uint)a_scales[(top + line) * pairs * 2 * GROUPS + at] << (8 * which);
+            b_scale |= (uint)b_scales[(column + lane % SIZE) * pairs * 2 * GROUPS + at]
+                       << (8 * which + 16);
+        }
+#endif
+#ifdef DOT
+#define STEP(which) \
+        for (uint word = 0; word < A_WORDS; ++word) \
+            for (uint result = 0; result < RESULTS; ++result) { \
+                uint row = wave * SIZE + D_ROW(result); \
+                uint a = left[(row * 2 + which) * A_ROW + word]; \
+                uint b = right[(lane % SIZE * 2 + which) * B_ROW + word]; \
+                sum[result] = BUILTIN(OPERATION)(__builtin_astype(a, FRAGMENT), \
+                                                 __builtin_astype(b, FRAGMENT), sum[result], CLAMP); \
+            }
+#else
+        union { uint words[sizeof(FRAGMENT) / 4]; FRAGMENT value; } left_words = {{0}};
+        union { uint words[sizeof(B_FRAGMENT) / 4]; B_FRAGMENT value; } right_words = {{0}};
+#define STEP(which) \
+        take(left_words.words, left + (line * 2 + which) * A_ROW, A_WORDS, A_CHUNK, \
+             GROUP(A_GROUPS), A_GROUPS); \
+        take(right_words.words, right + (lane % SIZE * 2 + which) * B_ROW, B_WORDS, B_CHUNK, \
+             GROUP(B_GROUPS), B_GROUPS); \
+        { \
+            FRAGMENT a = NEGATE(left_words.value); \
+            B_FRAGMENT b = right_words.value; \
+            sum = MULTIPLY(which); \
+        }
+#endif
+#ifdef NEGATED
+#define NEGATE(value) -(value)
+#else
+#define NEGATE(value) value
+#endif
+        STEP(0)
+        STEP(1)
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    for (uint result = 0; result < RESULTS; ++result)
+        tile[D_ROW(result) * columns] = sum[RESULT(result)];
+}
+
+#endif

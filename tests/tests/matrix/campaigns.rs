@@ -1,0 +1,103 @@
+//! A thousand flips in each kernel.
+
+use super::inputs::{Inputs, Values};
+use super::run::source;
+use super::variants::{Kind, Variant, everyday, variants};
+use flipwave_analysis::{Outcome, Row};
+use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, Silent, replay, run};
+use flipwave_injector::Site;
+use flipwave_tests::{is_long_run, rows};
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+const FLIPS: usize = 1000;
+
+/// The campaign as its file has it; what the kernel reads lies beside.
+fn campaign(variant: &Variant, folder: &Path) -> Campaign {
+    let [grid, workgroup] = variant.grid();
+    let [_, sum_type] = variant.sum.types();
+    let elements = variant.rows() * variant.columns();
+    let mut options = variant.options();
+    options.extend(variant.machine.options().iter().map(|&option| option.to_owned()));
+    let mut text = format!(
+        "name: matrix\nseed: 7\ntarget: {}\nworkload:\n  kernel:\n    source: {}\n    \
+         options: {:?}\n    name: gemm\n    grid: {grid:?}\n    workgroup: {workgroup:?}\n    \
+         args:\n      - {{buffer: d, type: {sum_type}, count: {elements}, output: true}}\n",
+        variant.machine.target(),
+        source().display(),
+        options,
+    );
+    for argument in variant.arguments(&Inputs::new(variant, Values::Near)) {
+        let name = argument.name;
+        std::fs::write(folder.join(name), &argument.bytes).expect(name);
+        let (bytes, kind) = (argument.bytes.len(), "u8");
+        _ = writeln!(
+            text,
+            "      - {{buffer: {name}, type: {kind}, count: {bytes}, init: {{file: {name}}}}}"
+        );
+    }
+    for scalar in variant.scalars() {
+        _ = writeln!(text, "      - {{scalar: {scalar}, type: u32}}");
+    }
+    _ = writeln!(text, "faults: {{model: flip_one_bit, count: {FLIPS}}}");
+    let file = folder.join("matrix.yaml");
+    std::fs::write(&file, text).expect("a campaign file written");
+    Campaign::read(&file).unwrap_or_else(|error| panic!("{variant}: {error}"))
+}
+
+/// The bytes of `results.csv`, and its rows.
+fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let workers = NonZeroUsize::new(workers).expect("a worker");
+    let options = RunOptions::new(folder.path().to_owned(), workers);
+    run(campaign, &options, &mut Silent).unwrap_or_else(|error| panic!("{error}"));
+    let bytes = std::fs::read(folder.path().join("results.csv")).expect("results.csv");
+    (bytes, rows(folder.path()))
+}
+
+/// Injections end in each way, whoever does them, and each can be done again.
+fn strike(variant: &Variant) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let campaign = campaign(variant, folder.path());
+    let start = Instant::now();
+    let (one, rows) = results(&campaign, 1);
+    let seconds = start.elapsed().as_secs_f64();
+    let (three, _) = results(&campaign, 3);
+    assert!(one == three, "{variant}: another results.csv on 3 workers");
+    assert_eq!(rows.len(), FLIPS, "{variant}");
+    let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+    let [masked, sdc, due] = [Outcome::Masked, Outcome::Sdc, Outcome::Due].map(count);
+    let of_matrix: Vec<&Row> =
+        rows.iter().filter(|row| row.opcode.contains(variant.opcode())).collect();
+    println!(
+        "{variant}: {masked} masked, {sdc} SDC, {due} DUE; {} in matrix instructions; \
+         {seconds:.1} s",
+        of_matrix.len()
+    );
+    assert_eq!(masked + sdc + due, FLIPS, "{variant}");
+    assert!(masked > 0 && sdc > 0 && due > 0, "{variant}");
+    assert!(!of_matrix.is_empty(), "{variant}: no matrix instruction was struck");
+    for row in rows.iter().step_by(FLIPS / 8).chain(of_matrix.first().copied()) {
+        let site: Site = row.site.parse().expect("a site");
+        let again = replay(&campaign, &site, InjectionPath::Embedded)
+            .unwrap_or_else(|error| panic!("{variant}: {error}"));
+        let found = (again.struck.before, again.struck.after, again.verdict.outcome());
+        assert_eq!(found, (row.before, row.after, row.outcome), "{variant}: {}", row.site);
+    }
+}
+
+/// One of each kind of each target; those with scales take too long for every day.
+fn a_few() -> Vec<Variant> {
+    let mut few: Vec<Variant> = everyday();
+    few.retain(|variant| variant.kind != Kind::Scaled);
+    few.dedup_by_key(|variant| (variant.machine.target(), variant.kind));
+    few
+}
+
+#[test]
+fn a_thousand_flips_in_each_kernel_come_to_the_same_with_any_number_of_workers() {
+    let all = if is_long_run() { variants() } else { a_few() };
+    all.iter().for_each(strike);
+}

@@ -1,0 +1,188 @@
+//! What products of matrices are, in plain Rust: every sum exact, and rounded by nobody.
+
+use super::format::Sum;
+use super::inputs::{Inputs, SCALED, Values};
+use super::variants::{Kind, Variant};
+
+/// An exact sum as two doubles, the second far below the first.
+#[derive(Clone, Copy, Default)]
+struct Exact {
+    high: f64,
+    low: f64,
+}
+
+impl Exact {
+    /// T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
+    fn add(&mut self, value: f64) {
+        let sum = self.high + value;
+        let back = sum - self.high;
+        self.low += (self.high - (sum - back)) + (value - back);
+        self.high = sum;
+    }
+
+    fn add_product(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        self.add(product);
+        self.add(a.mul_add(b, -product));
+    }
+}
+
+/// An element of D.
+pub struct Element {
+    sum: Exact,
+    /// Sum of the magnitudes of all that is summed.
+    magnitude: f64,
+    /// What is summed has infinities or NaN: their sum.
+    special: Option<f64>,
+}
+
+/// The elements of D by rows.
+pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
+    let decode = |format: super::format::Format, code: u64| {
+        let value = format.value(code);
+        let flushes = variant.flushes() && format.is_denormal(value);
+        if flushes { 0.0 } else { value }
+    };
+    let decoded = |lines: &[Vec<u64>], format| -> Vec<Vec<f64>> {
+        lines.iter().map(|line| line.iter().map(|code| decode(format, *code)).collect()).collect()
+    };
+    let mut a = decoded(&inputs.a, variant.a);
+    let b = decoded(&inputs.b, variant.b);
+    let places = |row: usize, at: usize| match variant.kind {
+        Kind::Sparse => at / 2 * 4 + inputs.indices[row][at] as usize,
+        _ => at,
+    };
+    if variant.negates_products() {
+        a.iter_mut().flatten().for_each(|value| *value = -*value);
+    }
+    let scale = |row: usize, column: usize, place: usize| match variant.kind {
+        Kind::Scaled => {
+            let scales =
+                [inputs.a_scales[row][place / SCALED], inputs.b_scales[column][place / SCALED]];
+            let exponent = scales[0] as i32 + scales[1] as i32 - 254;
+            if scales.contains(&255) { f64::NAN } else { 2f64.powi(exponent) }
+        }
+        _ => 1.0,
+    };
+    let element = |row: usize, column: usize| {
+        let before = inputs.c[row][column];
+        let before = if variant.subtracts() { -before.abs() } else { before };
+        let mut element = Element { sum: Exact::default(), magnitude: before.abs(), special: None };
+        element.sum.add(before);
+        let mut special = 0.0;
+        for (at, a) in a[row].iter().enumerate() {
+            let place = places(row, at);
+            let (a, b) = (a * scale(row, column, place), b[column][place]);
+            let product = a * b;
+            if a.is_finite() && b.is_finite() {
+                element.magnitude += product.abs();
+                element.sum.add_product(a, b);
+            } else {
+                special += product;
+                element.special = Some(special);
+            }
+        }
+        element
+    };
+    (0..variant.rows())
+        .map(|row| (0..variant.columns()).map(|column| element(row, column)).collect())
+        .collect()
+}
+
+/// What the comparison of D with a reference says.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// Elements that are not right.
+    pub wrong: usize,
+    /// The first of them.
+    pub first: Option<String>,
+    /// Elements that may be anything, because sums on the way are too great for their type.
+    pub undetermined: usize,
+    pub elements: usize,
+}
+
+/// Compares D, as its bytes, with a reference.
+pub fn compare(
+    variant: &Variant,
+    values: Values,
+    expected: &[Vec<Element>],
+    found: &[u8],
+) -> Compared {
+    let mut compared = Compared::default();
+    let elements = expected.iter().flatten().zip(found.chunks_exact(variant.sum.bytes()));
+    for (at, (element, bytes)) in elements.enumerate() {
+        let code = bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+        compared.elements += 1;
+        let verdict = match variant.sum.format() {
+            None => Some(integer(variant, element) == code as i32),
+            Some(format) => float(variant, values, element, format.value(code)),
+        };
+        match verdict {
+            Some(true) => {}
+            None => compared.undetermined += 1,
+            Some(false) => {
+                compared.wrong += 1;
+                compared.first.get_or_insert_with(|| {
+                    format!(
+                        "row {} column {}: {code:#x}, not {:e} (of magnitude {:e}) or {:?}",
+                        at / variant.columns(),
+                        at % variant.columns(),
+                        element.sum.high,
+                        element.magnitude,
+                        element.special,
+                    )
+                });
+            }
+        }
+    }
+    assert_eq!(compared.elements, variant.rows() * variant.columns());
+    compared
+}
+
+/// Sums of integers are exact in a double.
+fn integer(variant: &Variant, element: &Element) -> i32 {
+    let sum = element.sum.high as i64;
+    if variant.saturates() {
+        sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+    } else {
+        sum as i32
+    }
+}
+
+/// Whether a number is right; nothing where it may be any.
+fn float(variant: &Variant, values: Values, element: &Element, found: f64) -> Option<bool> {
+    if element.special.is_some_and(f64::is_nan) {
+        return Some(found.is_nan());
+    }
+    let (_, greatest, _) = variant.sum.precision();
+    if element.magnitude > greatest / 2.0 {
+        return None;
+    }
+    if let Some(infinity) = element.special {
+        return Some(found == infinity);
+    }
+    if values == Values::Exact {
+        return Some(found == element.sum.high);
+    }
+    Some((found - element.sum.high - element.sum.low).abs() <= bound(variant, element))
+}
+
+/// How far from the exact sum a number may be. Each product enters the sum with an error of at most
+/// one unit in the last place of the greatest term or of what has been summed so far, whether it is
+/// rounded there or cut; both are at most the sum of all magnitudes. Results of 16 bits are rounded
+/// once more by each instruction. Below the least normal number, sums may become zero.
+fn bound(variant: &Variant, element: &Element) -> f64 {
+    let (precision, _, least) = variant.sum.precision();
+    let terms = (variant.total_depth() + 1) as f64;
+    let instructions = variant.instructions() as f64;
+    let (inner, tiny) = match variant.sum {
+        Sum::F64 => (53, f64::MIN_POSITIVE),
+        _ => (24, f64::from(f32::MIN_POSITIVE)),
+    };
+    let of_terms = terms * 2f64.powi(1 - inner) * element.magnitude;
+    let of_results = match variant.sum {
+        Sum::F16 | Sum::Bf16 => instructions * (2f64.powi(-precision) * element.magnitude + least),
+        _ => 0.0,
+    };
+    of_terms + of_results + terms * tiny
+}
