@@ -13,6 +13,8 @@ pub struct VectorAccess {
     pub space: Space,
     /// What is done there.
     pub transfer: Transfer,
+    /// The elements of what is loaded, where the lanes of a wave of 32 then exchange those.
+    pub exchange: Option<Transposed>,
 }
 
 /// How addresses are made.
@@ -66,6 +68,45 @@ pub enum Transfer {
     StoreFromLds(Element),
 }
 
+/// The elements of a load whose lanes exchange what they have loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transposed {
+    /// Of a byte.
+    Bytes,
+    /// Of a half word.
+    Halves,
+}
+
+impl Transposed {
+    /// Elements that each lane loads and gets.
+    pub const ELEMENTS: u8 = 8;
+
+    /// Bits of an element.
+    pub fn bits(self) -> u8 {
+        match self {
+            Transposed::Bytes => 8,
+            Transposed::Halves => 16,
+        }
+    }
+
+    /// Registers that they fill.
+    pub fn words(self) -> u8 {
+        Transposed::ELEMENTS * self.bits() / 32
+    }
+
+    /// The lane that has loaded element number `element` of what a lane gets, as its element of the
+    /// number of this lane among eight. Half words are exchanged among eight lanes each (measured on
+    /// gfx1250; Triton and MLIR, `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the
+    /// sixteen lanes that load 16 rows of a matrix of eight bits, as WMMA wants its columns (measured on
+    /// gfx1201).
+    pub fn source(self, lane: u8, element: u8) -> u8 {
+        match self {
+            Transposed::Halves => lane & !7 | element,
+            Transposed::Bytes => lane & !15 | (element & 4) << 1 | (lane & 8) >> 1 | element & 3,
+        }
+    }
+}
+
 /// What a formatted access moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formatted {
@@ -105,6 +146,12 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     };
     let (verb, what) = rest.split_once('_')?;
     let what = what.trim_end_matches("_addtid");
+    let (what, exchange) = match what.strip_prefix("tr_") {
+        Some("b64") => ("b64", Some(Transposed::Bytes)),
+        Some("b128") => ("b128", Some(Transposed::Halves)),
+        Some(_) => return None,
+        None => (what, None),
+    };
     let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
     let transfer = match (verb, formatted) {
         ("load", Some(formatted)) if lds => Transfer::LoadFormatToLds(formatted),
@@ -124,7 +171,7 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         ("atomic", _) => Transfer::Atomic { atomic: atomic::find_memory(what)?, returns },
         _ => return None,
     };
-    Some(VectorAccess { space, transfer })
+    Some(VectorAccess { space, transfer, exchange })
 }
 
 /// What `xyz`, `d16_xy` and `d16_hi_x` name.

@@ -52,9 +52,14 @@ impl Bench {
 
     /// A wave of a processor, all lanes active, everything zero.
     pub fn of(processor: &str) -> Bench {
+        Bench::of_lanes(processor, 64)
+    }
+
+    /// The same, with waves of this many lanes.
+    pub fn of_lanes(processor: &str, lanes: u8) -> Bench {
         let target = processor.parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
-        let machine = Machine::new(&target, 64);
+        let machine = Machine::new(&target, lanes);
         let mut space = AddressSpace::default();
         let buffer = space.allocate(BUFFER_BYTES as u64).expect("memory");
         let mut wave = Wave::new(Level::detect());

@@ -6,6 +6,7 @@ use crate::instruction::lds::{self, LdsAccess};
 use crate::instruction::scalar_memory::ScalarAccess;
 use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Run, Source, vector_memory};
+use crate::wave::Machine;
 use flipwave_isa::{Encoding, Inst, Operand, Value};
 
 pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
@@ -30,11 +31,11 @@ pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) ->
     Ok(Run::ScalarMemory(access))
 }
 
-pub fn vector_memory_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {
-    if inst.operation.name().contains("_load_tr_") {
-        return Err(Gap("how the lanes exchange what they load is not published"));
-    }
+pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
     let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
+    if access.exchange.is_some() && machine.lanes != 32 {
+        return Err(Gap("how waves of 64 lanes exchange what they load is not published"));
+    }
     op.immediate = inst.modifiers.offset;
     let values: Vec<&Operand> = inst.sources().collect();
     let has_data = access.transfer.has_data();

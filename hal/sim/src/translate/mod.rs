@@ -111,7 +111,7 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         | Encoding::Flat
         | Encoding::Scratch
         | Encoding::Mubuf
-        | Encoding::Mtbuf => vector_memory_operands(op, &inst),
+        | Encoding::Mtbuf => vector_memory_operands(op, &inst, machine),
         Encoding::Ds => lds_operands(op, &inst),
         Encoding::Vopd => dual(op, &inst, level, machine),
         _ => {

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod data;
+mod exchange;
 mod flat;
 mod scattered;
 mod transfer;
@@ -16,6 +17,7 @@ use crate::memory::Memory;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use addresses::address_word;
+use exchange::exchange;
 use flat::{flat, scratch};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
@@ -48,7 +50,11 @@ fn execute_access(
     match access.space {
         Space::Global => {
             let addresses = Addresses::of(wave, op, exec);
-            transfer(wave, op, access.transfer, &addresses, memory, lds)
+            transfer(wave, op, access.transfer, &addresses, memory, lds)?;
+            if let Some(elements) = access.exchange {
+                exchange(wave, op, elements, exec);
+            }
+            Ok(())
         }
         Space::GlobalByThread => {
             let addresses = Addresses::by_thread(wave, op, exec);

@@ -6,6 +6,7 @@ mod cdna;
 mod control;
 mod lds;
 mod scalar_memory;
+mod transposed;
 
 use crate::tests::operations::Random;
 
