@@ -4,7 +4,10 @@
 //! and the following of fidelity cost, and injections per second of the quickstart campaign. Medians of several runs,
 //! the ones that are compared in turn.
 //!
-//! `make bench`, or `cargo bench -- NAME ...` for some of the kernels.
+//! Then the same kernels, as far as they are no more than C, for processors of each generation.
+//!
+//! `make bench`, or `cargo bench -- NAME ...` for some of the kernels; `targets` for the other
+//! processors.
 
 mod pocl;
 
@@ -21,6 +24,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 15;
+
+/// A processor of each generation.
+const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
 
 /// The kernels; whether other GPUs' compilers support what they are made of.
 const KERNELS: [(&str, bool); 4] =
@@ -46,6 +52,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, portable) in KERNELS {
         if is_wanted(name) {
             measure(name, portable)?;
+        }
+    }
+    if is_wanted("targets") {
+        println!(
+            "\n{:<14} {:<8} {:>10} {:>9} {:>12}",
+            "kernel", "target", "wave inst.", "time", "wave inst./s"
+        );
+        for (name, _) in KERNELS.into_iter().filter(|(_, portable)| *portable) {
+            for target in TARGETS {
+                measure_on(name, target)?;
+            }
         }
     }
     if is_wanted("quickstart") {
@@ -108,6 +125,23 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         1.0 / ratio(median(recorded_times)),
         1.0 / ratio(median(followed_times)),
     );
+    Ok(())
+}
+
+/// Measures one kernel on a processor and prints its line.
+fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
+    let file = root().join(format!("tests/benches/throughput/workloads/{name}.yaml"));
+    let campaign = Campaign { target: target.parse()?, ..Campaign::read(&file)? };
+    let prepared = prepare(&campaign)?;
+    let (mut times, mut count) = (Vec::new(), 0);
+    for _ in 0..RUNS {
+        let (time, statistics, _) = execute(&prepared, &mut Unobserved)?;
+        times.push(time);
+        count = statistics.wave_instructions;
+    }
+    let time = median(times).as_secs_f64();
+    let (milliseconds, rate) = (time * 1e3, count as f64 / time / 1e6);
+    println!("{name:<14} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
     Ok(())
 }
 
