@@ -147,8 +147,8 @@ impl Compiler {
         &self.version
     }
 
-    /// The code object of `source` for `target`, compiled with `options` unless that was done
-    /// before. The compiler runs in the source's folder, so that include paths are relative to
+    /// The code object of `source` for `target`, or for the generic target that `options` name,
+    /// compiled with `options` unless that was done before. The compiler runs in the source's folder, so that include paths are relative to
     /// it.
     ///
     /// # Errors
@@ -162,6 +162,7 @@ impl Compiler {
         let language = Language::of(source)?;
         std::fs::File::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
+        let target = &compiled_for(options, target);
         let libraries = self.device_libraries(target)?;
         self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
@@ -224,8 +225,9 @@ impl Compiler {
         });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
         // clang 22 writes version 6 by itself, for which device libraries before ROCm 6.3 have no
-        // constant.
-        arguments.push("-mcode-object-version=5".into());
+        // constant. Generic targets are none of version 5.
+        let version = if target.is_generic() { 6 } else { 5 };
+        arguments.push(format!("-mcode-object-version={version}").into());
         let wide = options.iter().rev().find_map(|option| match &**option {
             "-mwavefrontsize64" => Some(64),
             "-mno-wavefrontsize64" => Some(32),
@@ -241,7 +243,8 @@ impl Compiler {
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
         // flipwave.h, for those that include it.
         arguments.extend(["-idirafter".into(), self.include.clone().into()]);
-        arguments.extend(options.iter().map(OsString::from));
+        let others = options.iter().filter(|option| named_target(option).is_none());
+        arguments.extend(others.map(OsString::from));
         arguments
     }
 
@@ -324,6 +327,17 @@ impl Compiler {
         }
         Ok(output)
     }
+}
+
+/// The generic target that an option names.
+fn named_target(option: &str) -> Option<Target> {
+    let name = ["-mcpu=", "--offload-arch="].iter().find_map(|own| option.strip_prefix(own))?;
+    name.parse().ok().filter(Target::is_generic)
+}
+
+/// What is compiled for: the device's target, or a generic one that the options name.
+fn compiled_for(options: &[String], target: &Target) -> Target {
+    options.iter().rev().find_map(|option| named_target(option)).unwrap_or_else(|| target.clone())
 }
 
 /// Whether an option is one of those, common with kernels, that name no file, and no time.

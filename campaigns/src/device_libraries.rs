@@ -87,7 +87,9 @@ pub(crate) fn adapted(
     }
     let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING].join(&0);
     let folder = cache.join("device-libraries").join(hexadecimal(&Sha256::digest(origin)));
-    if folder.join(&name).is_file() {
+    let has_abi = |folder: &Path| folder.join(ABI).is_file();
+    let lacks_abi = target.is_generic() && !has_abi(libraries);
+    if folder.join(&name).is_file() && (!lacks_abi || has_abi(&folder)) {
         return Ok(folder);
     }
     let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
@@ -95,6 +97,7 @@ pub(crate) fn adapted(
     let work = tempfile::tempdir_in(cache).map_err(failed)?;
     let tools = Tools { clang, work: work.path() };
     let made = tools.version_library(target, are_older.then_some(libraries))?;
+    let abi = if lacks_abi { Some(tools.abi_library()?) } else { None };
     let renamed = match are_older {
         true => Some(tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER)?),
         false => None,
@@ -116,12 +119,18 @@ pub(crate) fn adapted(
     if let Some(renamed) = renamed {
         std::fs::rename(renamed, folder.join(OPENCL)).map_err(failed)?;
     }
+    if let Some(abi) = abi {
+        std::fs::rename(abi, folder.join(ABI)).map_err(failed)?;
+    }
     std::fs::rename(made, folder.join(&name)).map_err(failed)?;
     Ok(folder)
 }
 
 /// How libraries are made here; another word where that changes, so that kept ones are made anew.
 const MAKING: &[u8] = b"renamed, with HIP's";
+
+/// The constant for code objects of version 6, of which all for generic targets are.
+const ABI: &str = "oclc_abi_version_600.bc";
 
 /// The functions of OpenCL C.
 const OPENCL: &str = "opencl.bc";
@@ -153,14 +162,7 @@ impl Tools<'_> {
         if with.is_some() {
             text.push_str("const __constant bool __oclc_daz_opt = false;\n");
         }
-        let source = self.write("version.cl", &text)?;
-        let made = self.work.join("version.bc");
-        // It goes with code objects of every version.
-        const NO_VERSION: [&str; 2] = ["-Xclang", "-mcode-object-version=none"];
-        let mut command = Command::new(self.clang);
-        command.args(["-xcl", "--target=amdgcn-amd-amdhsa", "-nogpulib"]).args(NO_VERSION);
-        command.args(["-emit-llvm", "-c", "-o"]).arg(&made).arg(&source);
-        self.run(command, &source)?;
+        let made = self.compiled("version", &text)?;
         let Some(libraries) = with else { return Ok(made) };
         // Functions that may be left out would be: nothing here calls them.
         let hip = self.rewritten(&libraries.join("hip.bc"), ("linkonce_odr ", "weak_odr "))?;
@@ -169,6 +171,23 @@ impl Tools<'_> {
         command.arg("-o").arg(&linked).arg(&made).arg(&hip);
         self.run(command, &hip)?;
         Ok(linked)
+    }
+
+    /// Makes the library with the version of the ABI that code objects of version 6 have.
+    fn abi_library(&self) -> Result<PathBuf, CompileError> {
+        self.compiled("abi", "const __constant int __oclc_ABI_version = 600;\n")
+    }
+
+    /// A library of a text, which goes with code objects of every version.
+    fn compiled(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
+        let source = self.write(&format!("{name}.cl"), text)?;
+        let made = self.work.join(format!("{name}.bc"));
+        const NO_VERSION: [&str; 2] = ["-Xclang", "-mcode-object-version=none"];
+        let mut command = Command::new(self.clang);
+        command.args(["-xcl", "--target=amdgcn-amd-amdhsa", "-nogpulib"]).args(NO_VERSION);
+        command.args(["-emit-llvm", "-c", "-o"]).arg(&made).arg(&source);
+        self.run(command, &source)?;
+        Ok(made)
     }
 
     /// A library with another text in place of one.

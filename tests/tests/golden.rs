@@ -3,7 +3,7 @@
 //! The references keep the order of operations of the kernels' source, which leaves the compiler
 //! no choice: fused operations are spelled out there.
 
-use flipwave_campaigns::{Campaign, Code, prepare};
+use flipwave_campaigns::{Campaign, Code, Prepared, prepare};
 use flipwave_tests::{MACHINES, Machine, buffer, examples, is_long_run, kernels_mut, to_bytes};
 
 /// The outputs of an example, in the order of its file.
@@ -44,6 +44,60 @@ fn every_example_computes_what_plain_rust_computes() {
     }
 }
 
+/// Generic targets, and processors that they cover.
+const GENERIC: [(&str, &[&str]); 5] = [
+    ("gfx9-generic", &["gfx906"]),
+    ("gfx9-4-generic", &["gfx942", "gfx950"]),
+    ("gfx10-3-generic", &["gfx1030", "gfx1036"]),
+    ("gfx11-generic", &["gfx1100", "gfx1103", "gfx1151"]),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
+#[test]
+fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers() {
+    for file in examples() {
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let (_, reference) = REFERENCES.iter().find(|(known, _)| *known == name).expect("known");
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let expected = reference(&campaign);
+        for (generic, processors) in GENERIC {
+            for processor in processors {
+                println!("{name} for {generic} on {processor}");
+                let prepared = prepare(&generic_on(processor, generic, campaign.clone()));
+                let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+                let module = prepared.workload.program.dispatches[0].module;
+                let object = prepared.workload.device.code_object(module).expect("a module");
+                assert_eq!((object.target().processor(), object.version()), (generic, 6));
+                assert_runs(&expected, &prepared);
+            }
+        }
+    }
+}
+
+#[test]
+fn code_for_a_generic_target_is_refused_by_a_processor_that_it_does_not_cover() {
+    let file = examples().into_iter().find(|file| file.ends_with("vector_add.yaml"));
+    let campaign = Campaign::read(&file.expect("an example")).expect("a campaign");
+    for (generic, processor) in
+        [("gfx11-generic", "gfx1201"), ("gfx9-4-generic", "gfx90a"), ("gfx9-generic", "gfx908")]
+    {
+        let refused = prepare(&generic_on(processor, generic, campaign.clone()));
+        let error = refused.err().expect("refused").to_string();
+        assert!(error.contains(generic) && error.contains(processor), "{error}");
+    }
+}
+
+/// The campaign on a processor, its kernels compiled for a generic target.
+fn generic_on(processor: &str, generic: &str, mut campaign: Campaign) -> Campaign {
+    campaign.target = processor.parse().expect("a target");
+    for launch in &mut kernels_mut(&mut campaign).launches {
+        if let Code::Source { options, .. } = &mut launch.code {
+            options.push(format!("-mcpu={generic}"));
+        }
+    }
+    campaign
+}
+
 /// The campaign on another machine, its kernels compiled at another level.
 fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
     campaign.target = machine.target();
@@ -57,7 +111,10 @@ fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
 }
 
 fn assert_computes(expected: &[Vec<u8>], campaign: Campaign) {
-    let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    assert_runs(expected, &prepare(&campaign).unwrap_or_else(|error| panic!("{error}")));
+}
+
+fn assert_runs(expected: &[Vec<u8>], prepared: &Prepared) {
     let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(golden.outputs.len(), expected.len());
     for ((output, found), expected) in

@@ -12,7 +12,9 @@ use flipwave_hooks::rewrite::{HookCall, Rewritten, Selection, When};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, Isa, Pc, Value};
 use flipwave_lockstep::Difference;
-use flipwave_tests::{Instrumented, MACHINES, Twins, examples, hook_source, instrument, workload};
+use flipwave_tests::{
+    Instrumented, MACHINES, Machine, Twins, examples, hook_source, instrument, workload,
+};
 
 /// A hook that counts, one that writes what it likes, and one that takes what was loaded.
 const HOOKS: &str = r#"
@@ -28,10 +30,10 @@ void see(uint32_t loaded)
 }
 "#;
 
-/// Hooks before and after every instruction.
-fn with_hooks(workload: &Workload) -> Instrumented {
+/// Hooks of [`HOOKS`], or of what else there is, before and after every instruction.
+fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
     instrument(workload, |instrumentation| {
-        let source = hook_source("hooks.c", HOOKS, instrumentation);
+        let source = hook_source("hooks.c", text, instrumentation);
         let source = instrumentation.add_source(source);
         let call = |function: &str, argument, mask| HookCall {
             source,
@@ -133,7 +135,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
 #[test]
 fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
-    let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]));
+    let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");
     let clean = first.side_by_side(&pair.original.device, true);
     assert!(clean.is_clean(), "{:?}", clean.difference);
@@ -147,10 +149,34 @@ fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep(
     }
 }
 
+/// Code for a generic target keeps the rules of all processors that it is for.
+#[test]
+fn code_for_a_generic_target_is_rewritten_like_any_other() {
+    for (processor, generic) in [
+        ("gfx942", "-mcpu=gfx9-4-generic"),
+        ("gfx1100", "-mcpu=gfx11-generic"),
+        ("gfx1201", "-mcpu=gfx12-generic"),
+    ] {
+        // Words that every generation has.
+        let hooks = HOOKS.replace("v_add_co_u32 v9, vcc, v7, v7", "s_mov_b32 vcc_lo, s20");
+        let is_own = |machine: &Machine| machine.target().processor() == processor;
+        let machine = MACHINES.into_iter().find(is_own).expect("a machine");
+        for name in ["matmul.yaml", "scan.yaml"] {
+            let file = examples().into_iter().find(|file| file.ends_with(name));
+            let program = workload(machine, &file.expect("an example"), &["-O3", generic]);
+            let pair = with_hooks(&program, &hooks);
+            for twins in pair.twins() {
+                let report = twins.side_by_side(&pair.original.device, true);
+                assert!(report.is_clean(), "{generic} {name}: {:?}", report.difference);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_first_difference_is_named() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
-    let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]));
+    let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");
     // A kernel that gets other arguments loads them into registers.
     let mut instrumented = first.instrumented.clone();

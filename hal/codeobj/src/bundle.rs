@@ -296,10 +296,10 @@ fn select(
     wanted: Option<&Target>,
 ) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let present = ids(&entries);
-    let mut chosen: Vec<(usize, BundleEntry)> = Vec::new();
+    let mut chosen: Vec<((bool, usize), BundleEntry)> = Vec::new();
     for entry in entries {
         let fit = match (wanted, &entry.target) {
-            (None, _) => Some(0),
+            (None, _) => Some((true, 0)),
             (Some(wanted), Some(target)) => fit(wanted, target),
             (Some(_), None) => None,
         };
@@ -320,14 +320,16 @@ fn select(
     Ok(chosen.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// How many feature settings are the same, if code for `target` runs on `wanted`.
-fn fit(wanted: &Target, target: &Target) -> Option<usize> {
+/// Whether code for `target` is for the processor of `wanted` alone, and how many feature settings are
+/// the same, if it runs there.
+fn fit(wanted: &Target, target: &Target) -> Option<(bool, usize)> {
     let settings = [(wanted.xnack, target.xnack), (wanted.sramecc, target.sramecc)];
-    let fits = wanted.processor() == target.processor()
+    let fits = wanted.runs_code_for(target)
         && settings
             .iter()
             .all(|(wanted, has)| wanted == has || *wanted == Setting::Any || *has == Setting::Any);
-    fits.then(|| settings.iter().filter(|(wanted, has)| wanted == has).count())
+    let is_own = wanted.processor() == target.processor();
+    fits.then(|| (is_own, settings.iter().filter(|(wanted, has)| wanted == has).count()))
 }
 
 fn ids(entries: &[BundleEntry]) -> Vec<String> {

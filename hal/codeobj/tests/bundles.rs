@@ -119,6 +119,18 @@ fn every_version_and_method_of_compression() {
 }
 
 #[test]
+fn code_for_a_generic_target_is_taken_where_there_is_none_for_the_processor() {
+    let bundle = Bundle::new(&["gfx11-generic", "gfx1100", "gfx12-generic"], &[]);
+    let bytes = bundle.bytes();
+    for (wanted, taken) in [("gfx1100", 1), ("gfx1151", 0), ("gfx1201", 2)] {
+        let object = open(&bytes, Some(&target(wanted))).expect("a code object");
+        assert!(object.bytes() == bundle.members[taken].1.bytes, "{wanted}");
+    }
+    let error = open(&bytes, Some(&target("gfx1030"))).expect_err("no code for it");
+    assert!(matches!(error, CodeObjectError::NoMatchingTarget { .. }), "{error}");
+}
+
+#[test]
 fn a_host_file_carries_the_bundles_of_its_sources() {
     let bundle = Bundle::new(&["gfx90a", "gfx1030"], &[]);
     let host = |sections: &str| -> Vec<u8> {

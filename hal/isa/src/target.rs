@@ -172,6 +172,24 @@ static PROCESSORS: [Processor; 55] = [
     processor("gfx1251", Generation::Gfx125, 0x5a),
 ];
 
+/// Generic targets, and the processors that each covers (AMDGPUUsage, "Generic Processors"). All are
+/// covered since the first version of the target, so that its code runs there whatever its version
+/// is ("Generic Processor Versioning").
+static GENERIC: [(&str, &[&str]); 6] = [
+    ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
+    ("gfx9-4-generic", &["gfx942", "gfx950"]),
+    ("gfx10-1-generic", &["gfx1010", "gfx1011", "gfx1012", "gfx1013"]),
+    (
+        "gfx10-3-generic",
+        &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"],
+    ),
+    (
+        "gfx11-generic",
+        &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
 impl Target {
     /// The processor's name, without feature settings.
     pub fn processor(&self) -> &'static str {
@@ -312,6 +330,20 @@ impl Target {
             || matches!(self.processor(), "gfx906" | "gfx908")
     }
 
+    /// Whether it is no processor, but what several have in common.
+    pub fn is_generic(&self) -> bool {
+        GENERIC.iter().any(|(generic, _)| *generic == self.processor())
+    }
+
+    /// Whether code for `code` runs here: it is for the same processor, or a generic target that
+    /// covers it. What feature settings say is not looked at.
+    pub fn runs_code_for(&self, code: &Target) -> bool {
+        let covers = |(generic, processors): &(&str, &[&str])| {
+            *generic == code.processor() && processors.contains(&self.processor())
+        };
+        self.processor() == code.processor() || GENERIC.iter().any(covers)
+    }
+
     /// The target that the machine byte of an ELF header's flags names.
     pub fn from_elf_machine(machine: u8) -> Option<Target> {
         PROCESSORS.iter().find(|row| row.elf_machine == machine).map(Target::of)
@@ -385,6 +417,27 @@ mod tests {
             assert_eq!(Target::from_elf_machine(target.processor.elf_machine), Some(target));
         }
         assert_eq!(Target::from_elf_machine(0), None);
+    }
+
+    #[test]
+    fn code_runs_on_its_processor_and_on_those_that_a_generic_target_covers() {
+        let runs = |device: &str, code: &str| {
+            let [device, code]: [Target; 2] = [device, code].map(|name| name.parse().expect(name));
+            device.runs_code_for(&code)
+        };
+        assert!(runs("gfx90a:xnack+", "gfx90a"));
+        assert!(!runs("gfx90a", "gfx908"));
+        assert!(runs("gfx1151", "gfx11-generic"));
+        assert!(!runs("gfx1200", "gfx11-generic"));
+        assert!(!runs("gfx90a", "gfx9-generic"), "gfx90a has no generic target");
+        for (generic, processors) in GENERIC {
+            let generic: Target = generic.parse().expect(generic);
+            for processor in processors {
+                let own: Target = processor.parse().expect(processor);
+                assert!(own.runs_code_for(&generic));
+                assert_eq!(own.generation(), generic.generation(), "{processor}");
+            }
+        }
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl Device for RocrDevice {
     }
 
     fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError> {
-        if code_object.target().processor() != self.target.processor() {
+        if !self.target.runs_code_for(code_object.target()) {
             return Err(DeviceError::WrongTarget {
                 code_object: code_object.target().to_string(),
                 device: self.target.to_string(),
