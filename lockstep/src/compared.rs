@@ -2,7 +2,7 @@
 
 use super::{Lockstep, LockstepError};
 use flipwave_hooks::dataflow::Live;
-use flipwave_hooks::flow::{IndexRange, IndexVec, InstIndex};
+use flipwave_hooks::flow::{AddressChain, Disassembly, IndexRange, IndexVec, InstIndex};
 use flipwave_hooks::registers::Allocation;
 use flipwave_hooks::registers::components;
 use flipwave_isa::{Register, RegisterSet};
@@ -26,11 +26,35 @@ pub struct Compared<'a> {
     /// code outside the code object might find in others is nobody's: there hooks keep what is
     /// their own.
     touched: RegisterSet,
-    /// Second halves of address computations: the carry of the first depends on the address.
+    /// Instructions before which SCC holds the carry of an address computation, which depends on
+    /// the address, or may hold it where a function was called.
     carries: HashSet<InstIndex>,
     known: IndexVec<InstIndex, OnceCell<Registers>>,
     /// Lanes of a wave.
     pub wave_size: u8,
+}
+
+/// The instructions before which SCC may hold a carry of an address computation: between its
+/// halves, after it until SCC is written, and at the beginning of functions, to which SCC passes
+/// nothing (AMDGPUUsage, "Non-Kernel Functions").
+fn carries(program: &Disassembly) -> HashSet<InstIndex> {
+    let halves = |chain: &AddressChain| IndexRange::new(chain.low.next(), chain.high.next()).iter();
+    let mut carries: HashSet<InstIndex> = program.addresses.iter().flat_map(halves).collect();
+    let called = program.functions.iter().filter(|function| function.kernel.is_none());
+    let starts = program.addresses.iter().map(|chain| chain.high.next());
+    for start in starts.chain(called.map(|function| function.instructions.start)) {
+        let mut index = start;
+        while let Some(inst) = program.instructions.get(index) {
+            carries.insert(index);
+            let writes_scc = inst.writes.iter().any(|range| range.first == Register::Scc);
+            let leaves = inst.flags.branch || inst.flags.call || inst.flags.terminator;
+            if writes_scc || leaves {
+                break;
+            }
+            index = index.next();
+        }
+    }
+    carries
 }
 
 impl<'a> Compared<'a> {
@@ -51,11 +75,7 @@ impl<'a> Compared<'a> {
             live: lockstep.live,
             changed: lockstep.changed,
             touched: component.map_or(RegisterSet::EMPTY, |own| own.touched.difference(missing)),
-            carries: program
-                .addresses
-                .iter()
-                .flat_map(|chain| IndexRange::new(chain.low.next(), chain.high.next()).iter())
-                .collect(),
+            carries: carries(program),
             known: program.insts().map(|_| OnceCell::new()).collect(),
             wave_size: program.wave_size,
         })

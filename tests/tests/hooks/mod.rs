@@ -26,7 +26,6 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
-use flipwave_isa::Generation;
 use flipwave_tests::{
     TestProgram, Twins, compile_for, keep_step, rewritten_levels, rewritten_machines,
 };
@@ -44,12 +43,6 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
                 test(TestProgram::new(&code_object).examined(trampolines::examine));
             }
             let program = TestProgram::new(rewritten.object.bytes()).strictly();
-            // A gap: with calls through pointers on gfx12, SCC differs from the original's where an
-            // address is computed. Checker, strict level and results are held all the same.
-            if file == "pressure.hip" && machine.target().generation() == Generation::Gfx12 {
-                test(program);
-                continue;
-            }
             test(program.examined(move |workload| keep_in_step(workload, &original, &rewritten)));
         }
     }

@@ -2,8 +2,8 @@
 
 use super::facts::Facts;
 use super::violation::Finding;
-use flipwave_isa::Register;
 use flipwave_isa::hazard::ScalarReads;
+use flipwave_isa::{Opcode, Register};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -28,10 +28,18 @@ impl Scalars {
         Some(Finding::ReadLate { registers, needed, writer: writer.instruction() })
     }
 
-    /// Notes that an instruction is executed. What it has read late is not complained about again.
+    /// Notes that an instruction is executed. What it has read late is not complained about again. The
+    /// chain ends where control leaves by an address: there compilers have waited for what came
+    /// before, and what the call itself writes has arrived (LLVM, `AMDGPUWaitSGPRHazards`).
     pub fn push(&mut self, facts: &Arc<Facts>) {
-        self.known = self.known.after(self.known.needed(&facts.inst));
-        self.known.execute(&facts.inst);
+        let inst = &facts.inst;
+        self.known = self.known.after(self.known.needed(inst));
+        self.known.execute(inst);
+        if inst.flags.call {
+            self.known = self.known.called();
+        } else if inst.operation.opcode() == Opcode::SSetpc {
+            self.known = self.known.after(self.known.pending());
+        }
         let written = facts.inst.writes.iter().flat_map(|range| range.iter());
         for register in written.filter(|own| !own.is_per_lane()) {
             self.writers.insert(register, Arc::clone(facts));
