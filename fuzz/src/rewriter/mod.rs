@@ -63,10 +63,14 @@ pub fn rewriter(bytes: &[u8]) -> Result<Outcome, String> {
 
 /// A machine whose rules are known.
 fn machine(choices: &mut Choices<'_>) -> Machine {
-    // Nothing here writes the waits and barriers of gfx12.
-    let is_written = |machine: &Machine| machine.target().generation() < Generation::Gfx12;
+    // Nothing here writes the waits and barriers of gfx12. On gfx906 FLAT_SCRATCH is compared where
+    // the original has not set it up, and hooks have.
+    let is_written = |machine: &Machine| match machine.target().generation() {
+        Generation::Gfx9 => false,
+        generation => generation < Generation::Gfx12,
+    };
     let known =
-        MACHINES.into_iter().filter(|machine| machine.has_strict_level() && is_written(machine));
+        MACHINES.into_iter().filter(|machine| machine.has_strict_level()).filter(is_written);
     choices.pick(&known.collect::<Vec<_>>())
 }
 
