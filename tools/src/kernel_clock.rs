@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Reads the clocks where a wave begins and where it ends: that of the shader, which counts cycles
-/// (`s_memtime`; on gfx11 the lower 20 bits of it, `SHADER_CYCLES`), and the constant one
-/// (`s_memrealtime`, the message `GET_REALTIME`).
+/// (`s_memtime`; on gfx11 the lower 20 bits of it, `SHADER_CYCLES`, on gfx12 all of it), and the
+/// constant one (`s_memrealtime`, the message `GET_REALTIME`).
 #[derive(Clone, Debug)]
 pub struct KernelClock;
 

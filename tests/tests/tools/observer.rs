@@ -168,6 +168,11 @@ impl Observer for Clocks {
         *count += 1;
         let reading = match executed.inst.operation.name() {
             "s_memtime" => Reading { is_constant: false, value: *count },
+            // Of two words the upper one does not get beyond zero here.
+            "s_getreg_b32" if executed.inst.text.contains("SHADER_CYCLES_HI") => return Watch::On,
+            "s_getreg_b32" if executed.inst.text.contains("SHADER_CYCLES_LO") => {
+                Reading { is_constant: false, value: *count }
+            }
             "s_getreg_b32" if executed.inst.text.contains("SHADER_CYCLES") => {
                 Reading { is_constant: false, value: *count & 0xf_ffff }
             }

@@ -15,6 +15,7 @@ mod id {
     pub const SH_MEM_BASES: u32 = 15;
     pub const FLAT_SCRATCH: [u32; 2] = [20, 21];
     pub const SHADER_CYCLES: u32 = 29;
+    pub const SHADER_CYCLES_HIGH: u32 = 30;
 }
 
 /// Offset and width of the field that the immediate selects: bits 5:0 the register, 10:6 the
@@ -55,11 +56,22 @@ pub fn read(wave: &Wave, immediate: u32) -> u32 {
         }
         register => match flat_scratch(wave, register) {
             Some(index) => wave.scalar(index),
-            None if register == id::SHADER_CYCLES => wave.executed as u32 & 0xf_ffff,
-            None => 0,
+            None => shader_cycles(wave, register),
         },
     };
     (value & mask) >> offset
+}
+
+/// The clock: 20 bits until gfx11, two words from gfx12 on (RDNA 3 and RDNA 4 ISA, "Hardware
+/// registers"); zero for other registers.
+fn shader_cycles(wave: &Wave, register: u32) -> u32 {
+    let has_two_words = wave.machine.generation >= Generation::Gfx12;
+    match register {
+        id::SHADER_CYCLES if has_two_words => wave.executed as u32,
+        id::SHADER_CYCLES_HIGH if has_two_words => (wave.executed >> 32) as u32,
+        id::SHADER_CYCLES => wave.executed as u32 & 0xf_ffff,
+        _ => 0,
+    }
 }
 
 /// Writes the field; only MODE can be written, and FLAT_SCRATCH where it is a hardware register.

@@ -23,3 +23,16 @@ fn other_registers_are_not_written() {
     write(&mut wave, hwreg(2, 0, 32), 0xffff_ffff);
     assert_eq!(wave.mode.0, 0);
 }
+
+#[test]
+fn the_clock_has_two_words_on_gfx12_and_twenty_bits_before() {
+    let of = |processor: &str, id: u32| {
+        let target = processor.parse().expect("a target");
+        let mut wave = Wave::new(Level::Plain);
+        wave.machine = crate::wave::Machine::new(&target, 32);
+        wave.executed = 0x1_2345_6789;
+        read(&wave, hwreg(id, 0, 32))
+    };
+    assert_eq!([of("gfx1100", 29), of("gfx1100", 30)], [0x5_6789, 0]);
+    assert_eq!([of("gfx1201", 29), of("gfx1201", 30)], [0x2345_6789, 1]);
+}
