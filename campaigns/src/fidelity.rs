@@ -41,6 +41,9 @@ pub struct OperationRecord {
     pub executions: u64,
     /// How exact it is: `exact`, `within 1 ULP`, `not settled: ` and what is done.
     pub fidelity: String,
+    /// The same as a type.
+    #[serde(skip)]
+    pub treatment: Treatment,
 }
 
 /// An instruction that results decide which are not settled.
@@ -85,9 +88,9 @@ impl FidelityRecord {
         }
     }
 
-    /// The names of operations whose fidelity begins with a word.
-    fn named(&self, word: &str) -> Vec<&str> {
-        let own = self.operations.iter().filter(|own| own.fidelity.starts_with(word));
+    /// The names of operations that are treated so.
+    fn named(&self, is_so: fn(&Treatment) -> bool) -> Vec<&str> {
+        let own = self.operations.iter().filter(|own| is_so(&own.treatment));
         own.map(|own| own.operation.as_str()).collect()
     }
 }
@@ -110,6 +113,7 @@ fn operation(own: &OperationFidelity) -> OperationRecord {
         operation: own.operation.clone(),
         executions: own.executions,
         fidelity: own.treatment.to_string(),
+        treatment: own.treatment,
     }
 }
 
@@ -139,7 +143,8 @@ fn names(names: &[&str]) -> String {
 impl fmt::Display for FidelityRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.operations.len();
-        let [within, unsettled] = ["within", "not settled"].map(|word| self.named(word));
+        let within = self.named(|own| matches!(own, Treatment::Within(_)));
+        let unsettled = self.named(|own| matches!(own, Treatment::Unsettled(_)));
         let exact = all - within.len() - unsettled.len();
         if exact == all {
             return write!(f, "all {all} operations executed are exact");
