@@ -2,6 +2,7 @@
 //! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
 //! "LDS out-of-range behavior").
 
+use crate::execute::exchange::Loaded;
 use crate::execute::lane_access;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Element, Op};
@@ -87,7 +88,7 @@ fn execute_access(
         }
         LdsAccess::ReadTransposed { bits, words } => {
             let addresses = addresses(wave, op, op.immediate as u32);
-            read_transposed(wave, op, bits.into(), words, &addresses, lds);
+            read_transposed(wave, op, bits, words, &addresses, lds);
         }
         LdsAccess::Write(element) => {
             let addresses = addresses(wave, op, op.immediate as u32);
@@ -268,30 +269,20 @@ fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
 /// Load from LDS", has what matrix operations want of it); this is what compilers rely on (Triton,
 /// `ds_read_tr`; MLIR, `amdgpu.transpose_load`). EXEC must be full; a lane that is not active counts
 /// as zeros.
-fn read_transposed(wave: &mut Wave, op: &Op, bits: usize, words: u8, addresses: &Row, lds: &[u8]) {
+fn read_transposed(wave: &mut Wave, op: &Op, bits: u8, words: u8, addresses: &Row, lds: &[u8]) {
     const COLUMNS: usize = 16;
-    let exec = wave.exec();
-    let mut loaded = [0u128; LANES];
-    for lane in exec.lanes() {
+    let mut lanes = [0u128; LANES];
+    for lane in wave.exec().lanes() {
         let index = usize::from(lane.0);
         let bytes = read(lds, addresses.0[index], usize::from(words) * 4);
-        loaded[index] = u128::from_le_bytes(bytes);
+        lanes[index] = u128::from_le_bytes(bytes);
     }
-    let each = usize::from(words) * 32 / bits;
-    for lane in exec.lanes() {
-        let index = usize::from(lane.0);
-        let (group, column) = (index - index % COLUMNS, index % COLUMNS);
-        let mut result = 0u128;
-        for row in 0..each {
-            let at = row * COLUMNS + column;
-            let element = loaded[group + at / each] >> (at % each * bits) & ((1 << bits) - 1);
-            result |= element << (row * bits);
-        }
-        for word in 0..words {
-            let row = wave.row_mut(op.destination.plus(word.into()));
-            row.0[index] = (result >> (32 * u32::from(word))) as u32;
-        }
-    }
+    let each = usize::from(words) * 32 / usize::from(bits);
+    Loaded { lanes, words, bits }.exchange(wave, op, |lane, row| {
+        let (group, column) = (lane - lane % COLUMNS, lane % COLUMNS);
+        let at = row * COLUMNS + column;
+        (group + at / each, at % each)
+    });
 }
 
 #[inline(always)]

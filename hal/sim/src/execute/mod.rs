@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod control;
+mod exchange;
 mod format;
 pub mod hardware_register;
 pub mod lane;

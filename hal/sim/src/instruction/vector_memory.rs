@@ -99,7 +99,7 @@ impl Transposed {
     /// gfx1250; Triton and MLIR, `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the
     /// sixteen lanes that load 16 rows of a matrix of eight bits, as WMMA wants its columns (measured on
     /// gfx1201).
-    pub fn source(self, lane: u8, element: u8) -> u8 {
+    pub fn source(self, lane: usize, element: usize) -> usize {
         match self {
             Transposed::Halves => lane & !7 | element,
             Transposed::Bytes => lane & !15 | (element & 4) << 1 | (lane & 8) >> 1 | element & 3,

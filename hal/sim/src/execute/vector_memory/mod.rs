@@ -2,7 +2,6 @@
 
 mod addresses;
 mod data;
-mod exchange;
 mod flat;
 mod scattered;
 mod transfer;
@@ -10,14 +9,14 @@ mod transfer;
 pub use addresses::{Addresses, lds_place};
 
 use crate::execute::buffer::Buffer;
+use crate::execute::exchange::Loaded;
 use crate::execute::operand::scalar_word;
-use crate::instruction::vector_memory::{Space, VectorAccess};
+use crate::instruction::vector_memory::{Space, Transposed, VectorAccess};
 use crate::instruction::{Op, Word};
 use crate::memory::Memory;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use addresses::address_word;
-use exchange::exchange;
 use flat::{flat, scratch};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
@@ -52,7 +51,7 @@ fn execute_access(
             let addresses = Addresses::of(wave, op, exec);
             transfer(wave, op, access.transfer, &addresses, memory, lds)?;
             if let Some(elements) = access.exchange {
-                exchange(wave, op, elements, exec);
+                transpose(wave, op, elements);
             }
             Ok(())
         }
@@ -89,4 +88,18 @@ fn execute_access(
             buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory, lds)
         }
     }
+}
+
+/// Has the lanes exchange the elements that they have loaded.
+#[cold]
+#[inline(never)]
+fn transpose(wave: &mut Wave, op: &Op, elements: Transposed) {
+    let words = elements.words();
+    let mut lanes = [0; LANES];
+    for lane in wave.exec().lanes().map(|lane| usize::from(lane.0)) {
+        let rows = wave.rows_of(op.destination, words).iter().rev();
+        lanes[lane] = rows.fold(0, |all, row| all << 32 | u128::from(row.0[lane]));
+    }
+    Loaded { lanes, words, bits: elements.bits() }
+        .exchange(wave, op, |lane, element| (elements.source(lane, element), lane % 8));
 }
