@@ -3,7 +3,8 @@
 use super::planted::{self, run};
 use flipwave_device::{Completion, DeviceFault, FaultCause};
 use flipwave_isa::hazard::Mitigation;
-use flipwave_sim::strict::{Finding, Purpose, Rule, Violation};
+use flipwave_sim::Purpose;
+use flipwave_sim::strict::{Finding, Rule, Violation};
 use flipwave_tests::{MACHINES, assemble};
 
 /// On gfx90a.

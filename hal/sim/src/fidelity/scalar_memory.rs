@@ -2,11 +2,10 @@
 //! [`vector_memory`](super::vector_memory).
 
 use super::memory::MarkedMemory;
-use super::vector_memory::be;
 use crate::execute::scalar_memory::execute;
 use crate::instruction::scalar_memory::{ScalarAccess, Transfer};
 use crate::instruction::{Op, Word};
-use crate::shadow::{Named, Shadow};
+use crate::shadow::{Named, Shadow, stand_in};
 use crate::wave::{ScalarIndex, Wave};
 use std::ops::Range;
 
@@ -24,7 +23,7 @@ pub fn follow(
     access: ScalarAccess,
     named: &Named,
 ) {
-    be(ghost, wave);
+    stand_in(ghost, wave);
     let mut own = op.clone();
     own.scalar_destination = DATA;
     let data = match op.sources[2].words[0] {

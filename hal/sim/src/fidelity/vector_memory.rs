@@ -6,7 +6,7 @@ use crate::execute::vector_memory::execute;
 use crate::instruction::vector_memory::{Formatted, Part, Transfer, VectorAccess};
 use crate::instruction::{Element, Op, Word};
 use crate::memory::Memory;
-use crate::shadow::{LdsMarks, Shadow, destination_words};
+use crate::shadow::{LdsMarks, Shadow, destination_words, stand_in};
 use crate::wave::{LANES, Row, RowIndex, Wave};
 
 /// Rows of the ghost that hold the operands: far enough from each other for the widest, a block of
@@ -63,7 +63,7 @@ impl<'a> Access<'a> {
         op: &Op,
         access: VectorAccess,
     ) -> Access<'a> {
-        be(ghost, wave);
+        stand_in(ghost, wave);
         let mut own = op.clone();
         if let Some(first) = op.sources[0].row() {
             for word in 0..2 {
@@ -165,17 +165,6 @@ impl<'a> Access<'a> {
             }
         }
     }
-}
-
-/// Makes a ghost of a wave, but for its vector registers.
-pub fn be(ghost: &mut Wave, wave: &Wave) {
-    ghost.machine = wave.machine;
-    ghost.mode = wave.mode;
-    ghost.lds_size = wave.lds_size;
-    ghost.private = wave.private;
-    ghost.scalars = wave.scalars;
-    ghost.scc = wave.scc;
-    ghost.set_exec(wave.exec());
 }
 
 /// Registers that a transfer takes data from.

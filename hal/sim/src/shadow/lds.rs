@@ -1,6 +1,6 @@
 //! Marks on the bits of a workgroup's LDS.
 
-use super::Shadow;
+use super::{Shadow, stand_in};
 use crate::execute::lds;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Op, Word};
@@ -60,10 +60,7 @@ impl LdsMarks {
         remap(1, DATA);
         remap(2, SECOND_DATA);
         own.destination = RowIndex(DESTINATION);
-        ghost.machine = wave.machine;
-        ghost.set_exec(wave.exec());
-        ghost.mode = wave.mode;
-        ghost.scalars[usize::from(ScalarIndex::M0.0)] = wave.scalar(ScalarIndex::M0);
+        stand_in(ghost, wave);
         if let Some(row) = first(0) {
             let is_data = access == LdsAccess::Swizzle;
             *ghost.row_mut(RowIndex(ADDRESS)) =

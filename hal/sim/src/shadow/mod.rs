@@ -10,5 +10,5 @@ mod slot;
 pub use decision::{Decision, Purpose};
 pub use lds::{LdsMarks, destination_words};
 pub use named::Named;
-pub use registers::Shadow;
+pub use registers::{Shadow, stand_in};
 pub use slot::Slots;

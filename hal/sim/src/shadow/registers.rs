@@ -218,12 +218,7 @@ impl Shadow {
             Some(Word::Constant(constant)) => constant,
             _ => 0,
         };
-        ghost.machine = wave.machine;
-        ghost.mode = wave.mode;
-        ghost.vgpr_count = wave.vgpr_count;
-        ghost.acc_vgpr_count = wave.acc_vgpr_count;
-        ghost.lds_size = wave.lds_size;
-        ghost.pc = wave.pc;
+        stand_in(ghost, wave);
         for row in rows {
             ghost.rows[*row] = wave.rows[*row];
             let marked = &self.rows[*row];
@@ -237,15 +232,30 @@ impl Shadow {
                 ghost.rows[*row].0[lane] = wave.rows[*row].0[lane] & !bits | filling & bits;
             }
         }
-        ghost.scalars = wave.scalars;
         for (index, bits) in self.scalars.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
             let paired = other(Word::Scalar(ScalarIndex(index as u8)));
             let filling = word((RowIndex::COUNT * LANES + index) as u32, value(paired, 0));
             ghost.scalars[index] = wave.scalars[index] & !bits | filling & bits;
         }
         ghost.set_exec(wave.exec());
-        ghost.scc = if self.scc { word(u32::MAX, 1) & 1 != 0 } else { wave.scc };
+        if self.scc {
+            ghost.scc = word(u32::MAX, 1) & 1 != 0;
+        }
     }
+}
+
+/// Makes a ghost of a wave, but for its vector registers.
+pub fn stand_in(ghost: &mut Wave, wave: &Wave) {
+    ghost.machine = wave.machine;
+    ghost.mode = wave.mode;
+    ghost.vgpr_count = wave.vgpr_count;
+    ghost.acc_vgpr_count = wave.acc_vgpr_count;
+    ghost.lds_size = wave.lds_size;
+    ghost.private = wave.private;
+    ghost.pc = wave.pc;
+    ghost.scalars = wave.scalars;
+    ghost.scc = wave.scc;
+    ghost.set_exec(wave.exec());
 }
 
 /// A word that looks random (the finalizer of MurmurHash3).

@@ -15,7 +15,6 @@ mod split_barrier;
 mod violation;
 mod waits;
 
-pub use crate::shadow::Purpose;
 pub(crate) use lds_bounds::LdsBounds;
 pub use rule::Rule;
 pub use violation::{Finding, Instruction, Violation};
