@@ -5,6 +5,7 @@
 
 use flipwave_campaigns::{Campaign, Code, Prepared, prepare};
 use flipwave_tests::{MACHINES, Machine, buffer, examples, is_long_run, kernels_mut, to_bytes};
+use std::path::Path;
 
 /// The outputs of an example, in the order of its file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
@@ -23,13 +24,7 @@ const REFERENCES: [(&str, Reference); 8] = [
 #[test]
 fn every_example_computes_what_plain_rust_computes() {
     for file in examples() {
-        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
-        let (_, reference) = REFERENCES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .unwrap_or_else(|| panic!("the example {name} has no reference in this test"));
-        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        let expected = reference(&campaign);
+        let (name, campaign, expected) = example(&file);
         for machine in MACHINES {
             for level in ["-O0", "-O1", "-O3", "-Os"] {
                 // By far the longest of these runs; the other examples are run without optimisation
@@ -44,6 +39,18 @@ fn every_example_computes_what_plain_rust_computes() {
     }
 }
 
+/// An example: its name, its campaign, and what that computes.
+fn example(file: &Path) -> (&str, Campaign, Vec<Vec<u8>>) {
+    let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
+    let (_, reference) = REFERENCES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .unwrap_or_else(|| panic!("the example {name} has no reference in this test"));
+    let campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
+    let expected = reference(&campaign);
+    (name, campaign, expected)
+}
+
 /// Generic targets, and processors that they cover.
 const GENERIC: [(&str, &[&str]); 5] = [
     ("gfx9-generic", &["gfx906"]),
@@ -56,10 +63,7 @@ const GENERIC: [(&str, &[&str]); 5] = [
 #[test]
 fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers() {
     for file in examples() {
-        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
-        let (_, reference) = REFERENCES.iter().find(|(known, _)| *known == name).expect("known");
-        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        let expected = reference(&campaign);
+        let (name, campaign, expected) = example(&file);
         for (generic, processors) in GENERIC {
             for processor in processors {
                 println!("{name} for {generic} on {processor}");
