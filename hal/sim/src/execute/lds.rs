@@ -269,6 +269,8 @@ fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
 /// Load from LDS", has what matrix operations want of it); this is what compilers rely on (Triton,
 /// `ds_read_tr`; MLIR, `amdgpu.transpose_load`). EXEC must be full; a lane that is not active counts
 /// as zeros.
+#[cold]
+#[inline(never)]
 fn read_transposed(wave: &mut Wave, op: &Op, bits: u8, words: u8, addresses: &Row, lds: &[u8]) {
     const COLUMNS: usize = 16;
     let mut lanes = [0u128; LANES];

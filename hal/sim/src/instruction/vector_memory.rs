@@ -13,8 +13,6 @@ pub struct VectorAccess {
     pub space: Space,
     /// What is done there.
     pub transfer: Transfer,
-    /// The elements of what is loaded, where the lanes of a wave of 32 then exchange those.
-    pub exchange: Option<Transposed>,
 }
 
 /// How addresses are made.
@@ -24,6 +22,8 @@ pub enum Space {
     Global,
     /// Scalar base plus four bytes for each lane before.
     GlobalByThread,
+    /// As [`Space::Global`], of a load whose elements the lanes of a wave of 32 then exchange.
+    GlobalTransposed(Transposed),
     /// 64-bit address whose window decides.
     Flat,
     /// Offset in the lane's private memory.
@@ -146,11 +146,11 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     };
     let (verb, what) = rest.split_once('_')?;
     let what = what.trim_end_matches("_addtid");
-    let (what, exchange) = match what.strip_prefix("tr_") {
-        Some("b64") => ("b64", Some(Transposed::Bytes)),
-        Some("b128") => ("b128", Some(Transposed::Halves)),
+    let (what, space) = match what.strip_prefix("tr_") {
+        Some("b64") => ("b64", Space::GlobalTransposed(Transposed::Bytes)),
+        Some("b128") => ("b128", Space::GlobalTransposed(Transposed::Halves)),
         Some(_) => return None,
-        None => (what, None),
+        None => (what, space),
     };
     let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
     let transfer = match (verb, formatted) {
@@ -171,7 +171,7 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         ("atomic", _) => Transfer::Atomic { atomic: atomic::find_memory(what)?, returns },
         _ => return None,
     };
-    Some(VectorAccess { space, transfer, exchange })
+    Some(VectorAccess { space, transfer })
 }
 
 /// What `xyz`, `d16_xy` and `d16_hi_x` name.

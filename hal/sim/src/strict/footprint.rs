@@ -42,7 +42,7 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
     let exec = wave.exec();
     match access.space {
         Space::Scratch => Vec::new(),
-        Space::Global | Space::GlobalByThread | Space::Flat => {
+        Space::Global | Space::GlobalByThread | Space::GlobalTransposed(_) | Space::Flat => {
             let addresses = match access.space {
                 Space::GlobalByThread => Addresses::by_thread(wave, op, exec),
                 _ => Addresses::of(wave, op, exec),

@@ -33,7 +33,7 @@ pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) ->
 
 pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
     let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
-    if access.exchange.is_some() && machine.lanes != 32 {
+    if matches!(access.space, Space::GlobalTransposed(_)) && machine.lanes != 32 {
         return Err(Gap("how waves of 64 lanes exchange what they load is not published"));
     }
     op.immediate = inst.modifiers.offset;

@@ -11,7 +11,7 @@ pub use addresses::{Addresses, lds_place};
 use crate::execute::buffer::Buffer;
 use crate::execute::exchange::Loaded;
 use crate::execute::operand::scalar_word;
-use crate::instruction::vector_memory::{Space, Transposed, VectorAccess};
+use crate::instruction::vector_memory::{Space, Transfer, Transposed, VectorAccess};
 use crate::instruction::{Op, Word};
 use crate::memory::Memory;
 use crate::wave::level::at_each_level;
@@ -49,15 +49,17 @@ fn execute_access(
     match access.space {
         Space::Global => {
             let addresses = Addresses::of(wave, op, exec);
-            transfer(wave, op, access.transfer, &addresses, memory, lds)?;
-            if let Some(elements) = access.exchange {
-                transpose(wave, op, elements);
-            }
-            Ok(())
+            transfer(wave, op, access.transfer, &addresses, memory, lds)
         }
         Space::GlobalByThread => {
             let addresses = Addresses::by_thread(wave, op, exec);
-            transfer(wave, op, access.transfer, &addresses, memory, lds)
+            rare(wave, op, access.transfer, &addresses, memory, lds)
+        }
+        Space::GlobalTransposed(elements) => {
+            let addresses = Addresses::of(wave, op, exec);
+            rare(wave, op, access.transfer, &addresses, memory, lds)?;
+            transpose(wave, op, elements);
+            Ok(())
         }
         Space::Scratch => {
             let mut offsets = [0u32; LANES];
@@ -88,6 +90,20 @@ fn execute_access(
             buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory, lds)
         }
     }
+}
+
+/// A transfer out of the way of frequent ones.
+#[cold]
+#[inline(never)]
+fn rare(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    addresses: &Addresses,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    transfer(wave, op, what, addresses, memory, lds)
 }
 
 /// Has the lanes exchange the elements that they have loaded.
