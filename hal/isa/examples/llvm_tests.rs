@@ -4,10 +4,16 @@
 //! Of each `RUN` line that runs `llvm-mc` for a processor, every line that `FileCheck` expects with
 //! an encoding is taken: the bytes must decode, print as is expected, and what is printed must
 //! assemble to the same bytes.
+//!
+//! Many lines are of the assembler or of the disassembler alone: more than one text, or encoding, means
+//! the same. So of each line that differs `llvm-mc-22` is asked, with 16-bit operands that name their
+//! halves as here, and the column `as LLVM` counts those in which it says the same.
 
 use flipwave_isa::{Isa, Pc, Target};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// How a run of `llvm-mc` is to be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +30,73 @@ struct Count {
     decoded: usize,
     printed: usize,
     assembled: usize,
-    different: Vec<String>,
+    different: Vec<Different>,
+}
+
+/// A line that differs.
+struct Different {
+    file: String,
+    text: String,
+    bytes: Vec<u8>,
+    wave_size: u8,
+    outcome: Outcome,
+}
+
+/// What comes instead of what is expected.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    NotDecoded(String),
+    Printed(String),
+    Assembled(Vec<u8>),
+    Refused(String),
+}
+
+impl Different {
+    /// Whether `llvm-mc-22` gives the same outcome.
+    fn is_as_llvm(&self, processor: &str) -> std::io::Result<bool> {
+        let hex: Vec<String> = self.bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+        let mc = |arguments: &[&str], input: &str| {
+            let attributes = match (processor.starts_with("gfx12"), self.wave_size) {
+                (true, 32) => "+real-true16",
+                (true, _) => "+real-true16,+wavefrontsize64",
+                (false, size) if processor.starts_with("gfx1") => {
+                    if size == 32 {
+                        "+wavefrontsize32"
+                    } else {
+                        "+wavefrontsize64"
+                    }
+                }
+                _ => "",
+            };
+            let mut child = Command::new("llvm-mc-22")
+                .args(["-triple=amdgcn-amd-amdhsa", "-show-encoding"])
+                .args([format!("-mcpu={processor}"), format!("-mattr={attributes}")])
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            let mut pipe = child.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+            writeln!(pipe, "{input}")?;
+            drop(pipe);
+            let output = child.wait_with_output()?;
+            let [out, error] = [output.stdout, output.stderr]
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let line = out.lines().find(|line| line.contains("encoding: ["));
+            let comment = line.map(|line| format!("MC: {}", line.trim()));
+            let found = comment.and_then(|line| expected(&line, &["MC".to_owned()]));
+            std::io::Result::Ok(found.ok_or(error))
+        };
+        let Ok((text, _)) = mc(&["-disassemble"], &hex.join(" "))? else {
+            return Ok(matches!(self.outcome, Outcome::NotDecoded(_)));
+        };
+        Ok(match &self.outcome {
+            Outcome::NotDecoded(_) => text.contains("/*Invalid"),
+            Outcome::Printed(own) => *own == text,
+            Outcome::Assembled(own) => mc(&[], &text)?.is_ok_and(|(_, bytes)| bytes == *own),
+            Outcome::Refused(own) => mc(&[], &text)?.is_err_and(|error| error.contains(own)),
+        })
+    }
 }
 
 /// The runs that a test has. Those that expect errors, write files or ask for 16-bit operands that
@@ -82,26 +154,30 @@ fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn check(isa: &Isa, text: &str, bytes: &[u8], count: &mut Count) {
+fn check(isa: &Isa, text: &str, bytes: &[u8], count: &mut Count) -> Vec<Outcome> {
     count.lines += 1;
-    let mut different = |what: String| count.different.push(format!("{text}: {what}"));
     let inst = match isa.decode(bytes, Pc(0)) {
         Ok(inst) if usize::from(inst.size) == bytes.len() => inst,
-        Ok(inst) => return different(format!("{} bytes of {}", inst.size, bytes.len())),
-        Err(error) => return different(error.to_string()),
+        Ok(inst) => {
+            return vec![Outcome::NotDecoded(format!("{} bytes of {}", inst.size, bytes.len()))];
+        }
+        Err(error) => return vec![Outcome::NotDecoded(error.to_string())],
     };
     count.decoded += 1;
+    let mut outcomes = Vec::new();
     // Some lines expect an encoding alone.
-    if text.is_empty() || one_spaced(&inst.text) == text {
+    let printed = one_spaced(&inst.text);
+    if text.is_empty() || printed == text {
         count.printed += 1;
     } else {
-        different(format!("printed `{}`", one_spaced(&inst.text)));
+        outcomes.push(Outcome::Printed(printed));
     }
     match isa.assemble(&inst.text) {
         Ok(own) if own == bytes => count.assembled += 1,
-        Ok(own) => different(format!("{bytes:02x?} assembles to {own:02x?}")),
-        Err(error) => different(error.to_string()),
+        Ok(own) => outcomes.push(Outcome::Assembled(own)),
+        Err(error) => outcomes.push(Outcome::Refused(error.message)),
     }
+    outcomes
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -133,25 +209,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let wave_size = run.wave_size.unwrap_or(target.default_wave_size());
             let Ok(isa) = Isa::with_wave_size(&target, wave_size) else { continue };
             let count = counts.entry(run.processor.clone()).or_default();
-            let before = count.different.len();
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             for (text, bytes) in text.lines().filter_map(|line| expected(line, &run.prefixes)) {
-                check(&isa, &text, &bytes, count);
-            }
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            for line in &mut count.different[before..] {
-                *line = format!("{name}: {line}");
+                for outcome in check(&isa, &text, &bytes, count) {
+                    let (file, text, bytes) = (file.clone(), text.clone(), bytes.clone());
+                    count.different.push(Different { file, text, bytes, wave_size, outcome });
+                }
             }
         }
     }
-    println!("processor | lines | decoded | printed | assembled");
+    println!("processor | lines | decoded | printed | assembled | different | as LLVM");
+    let mut others = Vec::new();
     for (processor, own) in &counts {
-        let Count { lines, decoded, printed, assembled, .. } = own;
-        println!("{processor} | {lines} | {decoded} | {printed} | {assembled}");
-    }
-    for (processor, own) in &counts {
-        for line in own.different.iter().take(most) {
-            println!("{processor}: {line}");
+        let Count { lines, decoded, printed, assembled, different } = own;
+        let before = others.len();
+        for line in different {
+            if !line.is_as_llvm(processor)? {
+                others.push((processor, line));
+            }
         }
+        let (all, same) = (different.len(), different.len() - (others.len() - before));
+        println!("{processor} | {lines} | {decoded} | {printed} | {assembled} | {all} | {same}");
+    }
+    println!("\nLines in which LLVM says something else:");
+    for (processor, Different { file, text, bytes, outcome, .. }) in others.iter().take(most) {
+        println!("{processor}: {file}: {text} {bytes:02x?}: {outcome:?}");
     }
     Ok(())
 }

@@ -31,11 +31,16 @@ pub(crate) fn is_exact(description: &Description, bytes: &[u8], generation: Gene
     let sources = types.enumerate().filter(|(_, own)| own.is_half());
     let mut halves: u32 = sources.fold(0, |halves, (source, _)| halves | 1 << source);
     let mnemonic = description.text.split_whitespace().next().unwrap_or_default();
+    let named = description.text.matches(".h").count();
+    if mnemonic.ends_with("_dpp") {
+        // No constant can stand in the place of most operands, which so have no type: each bit must
+        // be one that is printed.
+        return encoded.count_ones() as usize == named;
+    }
     if Operation::of_mnemonic(mnemonic, generation).keeps_destination(generation) {
         halves |= DESTINATION;
     }
     // Some forms print the halves of registers alone, in their names, and not those of constants.
-    let named = description.text.matches(".h").count();
     (encoded & halves).count_ones() as usize == named
 }
 

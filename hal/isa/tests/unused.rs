@@ -140,6 +140,21 @@ fn halves_that_llvm_leaves_out_are_reported() {
     }
 }
 
+/// Some forms with DPP have their halves in the names of registers alone.
+#[test]
+fn halves_that_only_registers_name_are_decoded() {
+    for processor in ["gfx1100", "gfx1201"] {
+        let isa = isa(processor);
+        for operands in ["v5.l, -v1.l, |v2.h|", "v5.h, v1.h, v2.l"] {
+            let line = format!("v_cndmask_b16_e64_dpp {operands}, s6 dpp8:[7,6,5,4,3,2,1,0]");
+            let bytes = isa.assemble(&line).expect(&line);
+            let inst = isa.decode(&bytes, Pc(0)).expect(&line);
+            assert_eq!(inst.text, line);
+            assert_eq!(isa.assemble(&inst.text), Ok(bytes), "{inst}");
+        }
+    }
+}
+
 /// Of what VOP3 has besides registers, constants and `op_sel`, decoding leaves out absolute values and
 /// negations of integer sources alone, which mean nothing there (ISA manuals, "Input modifiers"):
 /// all else is decoded, or makes LLVM refuse. What is decoded is printed, so what assembles to other
