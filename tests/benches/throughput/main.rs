@@ -29,14 +29,22 @@ const RUNS: usize = 15;
 const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
 
 /// The kernels; whether other GPUs' compilers support what they are made of.
-const KERNELS: [(&str, bool); 4] =
-    [("matmul_naive", true), ("matmul_tiled", true), ("saxpy_loop", true), ("matmul_mfma", false)];
+const KERNELS: [(&str, bool); 8] = [
+    ("matmul_naive", true),
+    ("matmul_tiled", true),
+    ("saxpy_loop", true),
+    ("matmul_mfma", false),
+    ("gemm_f16_gfx90a", false),
+    ("gemm_f16_gfx942", false),
+    ("gemm_fp8_gfx942", false),
+    ("gemm_i8_gfx942", false),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<14} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "{:<16} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
         "kernel",
         "wave inst.",
         "time",
@@ -56,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("targets") {
         println!(
-            "\n{:<14} {:<8} {:>10} {:>9} {:>12}",
+            "\n{:<16} {:<8} {:>10} {:>9} {:>12}",
             "kernel", "target", "wave inst.", "time", "wave inst./s"
         );
         for (name, _) in KERNELS.into_iter().filter(|(_, portable)| *portable) {
@@ -113,7 +121,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<14} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
+        "{name:<16} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),
@@ -141,7 +149,7 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     }
     let time = median(times).as_secs_f64();
     let (milliseconds, rate) = (time * 1e3, count as f64 / time / 1e6);
-    println!("{name:<14} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
+    println!("{name:<16} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
     Ok(())
 }
 

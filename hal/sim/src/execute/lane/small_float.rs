@@ -112,6 +112,30 @@ impl SmallFloat {
         f32::from_bits((value as f32).to_bits() | sign)
     }
 
+    /// The digits of a number with its sign, as many as the mantissa has after the point, and the
+    /// exponent, which denormals share with the least normal number.
+    #[inline(always)]
+    pub fn digits(self, bits: u32) -> (i32, i32) {
+        let magnitude = bits & (self.sign() - 1);
+        let field = (magnitude >> self.mantissa) as i32;
+        let fraction = (magnitude & ((1 << self.mantissa) - 1)) as i32;
+        let digits = fraction | field.min(1) << self.mantissa;
+        let sign = -(((bits & self.sign()) >> (self.bits - 1)) as i32);
+        ((digits ^ sign) - sign, field.max(1) - self.bias)
+    }
+
+    /// Whether these bits are a number that is not infinite.
+    #[inline(always)]
+    pub fn is_finite(self, bits: u32) -> bool {
+        // What is not finite, without a branch for each number: magnitudes from here on, or one.
+        let (least, one) = match self.specials {
+            Specials::None => (u32::MAX, u32::MAX),
+            Specials::Ieee | Specials::LastIsNan => (self.infinity(), u32::MAX),
+            Specials::MinusZeroIsNan => (u32::MAX, self.sign()),
+        };
+        (bits & (self.sign() - 1) < least) & (bits != one)
+    }
+
     /// Whether these bits are a NaN.
     #[inline(always)]
     pub fn is_nan(self, bits: u32) -> bool {

@@ -6,7 +6,9 @@
 
 mod element;
 mod fused;
+mod lines;
 mod tables;
+mod vectors;
 mod wide;
 
 use super::WholeWaveOperation;
@@ -52,19 +54,17 @@ matrix_operations! {
     "v_mfma_f64_4x4x4f64"         Double,       4  4  4
 }
 
-/// The operations on half precision and bfloat16, by the arithmetic of either: half precision,
-/// bfloat16 of gfx90a on, bfloat16 of gfx908 on.
+/// The operations on half precision and bfloat16 that make several matrices, by the arithmetic of
+/// either, and others after them.
 macro_rules! short_operations {
     ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty,
-     unsettled $unsettled:expr) => {
+     unsettled $unsettled:expr; $($others:tt)*) => {
         matrix_operations! {
             $(#[$documentation])*
             $table, unsettled $unsettled;
             "v_mfma_f32_32x32x4f16"       $half,   32  4  2
             "v_mfma_f32_16x16x4f16"       $half,   16  4  4
             "v_mfma_f32_4x4x4f16"         $half,    4  4 16
-            "v_mfma_f32_32x32x8f16"       $half,   32  8  1
-            "v_mfma_f32_16x16x16f16"      $half,   16 16  1
             "v_mfma_f32_32x32x2bf16"      $pair,   32  2  2
             "v_mfma_f32_16x16x2bf16"      $pair,   16  2  4
             "v_mfma_f32_4x4x2bf16"        $pair,    4  2 16
@@ -73,29 +73,41 @@ macro_rules! short_operations {
             "v_mfma_f32_32x32x4bf16_1k"   $brain,  32  4  2
             "v_mfma_f32_16x16x4bf16_1k"   $brain,  16  4  4
             "v_mfma_f32_4x4x4bf16_1k"     $brain,   4  4 16
+            $($others)*
+        }
+    };
+}
+
+/// The same with those that make one matrix, by the arithmetic of half precision, bfloat16 of gfx90a
+/// on, and bfloat16 of gfx908 on.
+macro_rules! pairwise_operations {
+    ($(#[$documentation:meta])* $table:ident: $half:ty, $brain:ty, $pair:ty) => {
+        short_operations! {
+            $(#[$documentation])*
+            $table: $half, $brain, $pair, unsettled None;
+            "v_mfma_f32_32x32x8f16"       $half,   32  8  1
+            "v_mfma_f32_16x16x16f16"      $half,   16 16  1
             "v_mfma_f32_32x32x8bf16_1k"   $brain,  32  8  1
             "v_mfma_f32_16x16x16bf16_1k"  $brain,  16 16  1
         }
     };
 }
 
-short_operations! {
+pairwise_operations! {
     /// gfx908, CDNA 1.
-    CDNA1: Pairwise<Half, 4, false>, Pairwise<Brain, 4, false>, Pairwise<Brain, 2, false>,
-    unsettled None
+    CDNA1: Pairwise<Half, 4, false>, Pairwise<Brain, 4, false>, Pairwise<Brain, 2, false>
 }
-short_operations! {
+pairwise_operations! {
     /// gfx90a, CDNA 2.
-    CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>,
-    unsettled None
+    CDNA2: Pairwise<Half, 4, true>, Pairwise<Brain, 4, true>, Pairwise<Brain, 2, true>
 }
 short_operations! {
     /// gfx940 and gfx942, CDNA 3, which lacks the last.
-    CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled None
+    CDNA3: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled None;
 }
 short_operations! {
     /// gfx950, CDNA 4, of which no measurement is published.
-    CDNA4: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled tables::DENSE
+    CDNA4: Fused<Half>, Fused<Brain>, Pairwise<Brain, 2, true>, unsettled tables::DENSE;
 }
 
 /// The operations of a machine.

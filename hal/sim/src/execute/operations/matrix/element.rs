@@ -246,6 +246,27 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
         added::<FLUSHED>(sum, pairwise::<FLUSHED>(a, b))
     }
     #[inline(always)]
+    fn add_all(a: &[Lanes<f32>], b: &[Lanes<f32>], sums: &mut Lanes<f32>) {
+        let before = *sums;
+        let mut is_nan = false;
+        for lane in 0..LANES {
+            let product = |at: usize| flushed::<FLUSHED>(a[at][lane] * b[at][lane] + 0.0);
+            let pair = |at: usize| flushed::<FLUSHED>(product(at) + product(at + 1));
+            let group = if GROUP == 2 { pair(0) } else { flushed::<FLUSHED>(pair(0) + pair(2)) };
+            sums[lane] = flushed::<FLUSHED>(before[lane] + group);
+            is_nan |= sums[lane].is_nan();
+        }
+        // Which NaN it is depends on the order of the sources.
+        if is_nan {
+            let of_lane = |factors: &[Lanes<f32>], lane: usize| -> [f32; GROUP] {
+                std::array::from_fn(|at| factors[at][lane])
+            };
+            *sums = std::array::from_fn(|lane| {
+                Self::add(&of_lane(a, lane), &of_lane(b, lane), before[lane])
+            });
+        }
+    }
+    #[inline(always)]
     fn bits(sum: f32) -> u64 {
         sum.to_bits().into()
     }
@@ -295,18 +316,24 @@ fn settled(result: f32, sources: [f32; 3]) -> f32 {
     settle(result, sources.into_iter().find_map(LaneValue::quiet_nan))
 }
 
+/// A number, denormals flushed or not.
+#[inline(always)]
+fn flushed<const FLUSHED: bool>(value: f32) -> f32 {
+    if FLUSHED { single::flush(value) } else { value }
+}
+
 /// A sum, denormals flushed or not.
 #[inline(always)]
 fn added<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
     let sum = a + b;
-    settled(if FLUSHED { single::flush(sum) } else { sum }, [a, b, 0.0])
+    settled(flushed::<FLUSHED>(sum), [a, b, 0.0])
 }
 
 /// A product, likewise. Adding zero takes the sign from a zero.
 #[inline(always)]
 fn multiplied<const FLUSHED: bool>(a: f32, b: f32) -> f32 {
     let product = a * b + 0.0;
-    settled(if FLUSHED { single::flush(product) } else { product }, [a, b, 0.0])
+    settled(flushed::<FLUSHED>(product), [a, b, 0.0])
 }
 
 /// The sum of two or four products.

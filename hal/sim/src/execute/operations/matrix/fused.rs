@@ -6,9 +6,9 @@ use crate::execute::lane::small_float::{SmallFloat, power};
 use crate::execute::lane::{LaneValue, settle};
 
 /// Bits of a significand after the point.
-const PLACES: u32 = 10;
+pub const PLACES: u32 = 10;
 /// The exponent of zeros and of single precision's denormals.
-const ZERO_EXPONENT: i32 = -126;
+pub const ZERO_EXPONENT: i32 = -126;
 
 /// An element of A or B.
 #[derive(Clone, Copy, Default)]
@@ -18,7 +18,8 @@ pub struct Factor {
     /// Its digits with its sign, [`PLACES`] of them after the point. Denormals have the exponent of
     /// the least normal number of their format, zeros the least one of single precision.
     pub significand: i32,
-    exponent: i32,
+    /// The power of two that goes with it.
+    pub exponent: i32,
 }
 
 impl Factor {
@@ -32,6 +33,12 @@ impl Factor {
     #[inline(always)]
     pub fn truncated(bits: u32) -> Factor {
         Factor::parts(f32::from_bits(bits & !0x1fff), -126)
+    }
+
+    /// That of a finite number with this significand and this exponent.
+    pub fn finite(significand: i32, exponent: i32) -> Factor {
+        let value = f64::from(significand) * power(exponent - PLACES as i32);
+        Factor { value: value as f32, significand, exponent }
     }
 
     /// An integer.
@@ -55,7 +62,7 @@ impl Factor {
 }
 
 /// What a sum of products makes of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// All products are aligned together.
     Together,

@@ -67,6 +67,22 @@ operations! {
     "v_mfma_f32_32x32x4_xf32" Xf32 Xf32 FOUR 32 4
 }
 
+/// The operations on half precision and bfloat16 that gfx90a has, too, and that make one matrix.
+macro_rules! short_operations {
+    ($table:ident, unsettled $unsettled:expr) => {
+        operations! {
+            $table: dense, unsettled $unsettled;
+            "v_mfma_f32_32x32x8f16"      F16  F16  EIGHT 32  8
+            "v_mfma_f32_16x16x16f16"     F16  F16  EIGHT 16 16
+            "v_mfma_f32_32x32x8bf16_1k"  BF16 BF16 EIGHT 32  8
+            "v_mfma_f32_16x16x16bf16_1k" BF16 BF16 EIGHT 16 16
+        }
+    };
+}
+
+short_operations!(SHORT_CDNA3, unsettled None);
+short_operations!(SHORT_CDNA4, unsettled DENSE);
+
 operations! {
     /// Half precision and bfloat16 of gfx950.
     SHORT: dense, unsettled DENSE;
@@ -166,10 +182,10 @@ const MIXED: &[WholeWaveOperation] = &[
 
 /// The operations of CDNA 3 and CDNA 4, by what 8-bit elements are.
 pub(super) fn operations(kind: Float8) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    let bytes = match kind {
-        Float8::Ocp => [OCP, SPARSE_OCP],
-        Float8::Fnuz => [FNUZ, SPARSE_FNUZ],
+    let own = match kind {
+        Float8::Ocp => [SHORT_CDNA4, OCP, SPARSE_OCP],
+        Float8::Fnuz => [SHORT_CDNA3, FNUZ, SPARSE_FNUZ],
     };
     let others = [INTEGER, SPARSE_INTEGER, XF32, SHORT, SPARSE_SHORT, MIXED];
-    others.into_iter().chain(bytes).flatten()
+    others.into_iter().chain(own).flatten()
 }

@@ -8,10 +8,13 @@
 //! How sums round was measured for dense operations of gfx942 alone; all others do the same here.
 
 use super::fused::{Factor, Rule, sum};
+use super::lines::Lines;
+use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
 use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
+use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Row, Wave};
 use flipwave_isa::{Float8, LaneMask};
 
@@ -40,7 +43,7 @@ impl Format {
     /// Bfloat16.
     pub const BF16: Format = Format::Small(SmallFloat::BF16);
 
-    fn bits(self) -> usize {
+    pub(super) fn bits(self) -> usize {
         match self {
             Format::Small(format) => format.bits as usize,
             Format::Xf32 => 32,
@@ -58,7 +61,7 @@ impl Format {
 
     /// Which of the products of a sum is `k`-th, of elements that are the `item`-th in the `group`-th
     /// of so many groups of lanes, each with so many elements.
-    fn place(self, item: usize, group: usize, groups: usize, each: usize) -> usize {
+    pub(super) fn place(self, item: usize, group: usize, groups: usize, each: usize) -> usize {
         let chunk = if self.bits() < 8 { each } else { each.min(128 / self.bits()) };
         item % chunk + chunk * (group + groups * (item / chunk))
     }
@@ -89,19 +92,176 @@ pub struct Shape {
 }
 
 /// Most elements of a row of A or a column of B.
-const MOST_DEPTH: usize = 128;
+pub(super) const MOST_DEPTH: usize = 128;
 /// Most elements of A or of B.
-const MOST_ELEMENTS: usize = 2048;
+pub(super) const MOST_ELEMENTS: usize = 2048;
 /// Products that share a scale.
 const SCALED: usize = 32;
 /// Most words that a lane holds of A or B.
-const MOST_WORDS: usize = 8;
+pub(super) const MOST_WORDS: usize = 8;
 
 /// Rows of A or columns of B, one after the other.
 type Elements = [Factor; MOST_ELEMENTS];
 
-/// D = A * B + C.
-pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
+at_each_level! {
+    /// D = A * B + C.
+    pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) -> () = dense_at_level;
+}
+
+at_each_level! {
+    /// D = A * B + D, where of each four elements of a row of A there are two, and the third source says
+    /// which, two bits each. `cbsz` and `abid` say in which part of its words.
+    pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) -> () = sparse_at_level;
+}
+
+at_each_level! {
+    /// D = A * B + C with formats that `cbsz` and `blgp` name, 32 products at a time with a scale of
+    /// their row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
+    pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) -> () = scaled_at_level;
+}
+
+#[inline(always)]
+fn dense_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
+    let Shape { size, depth, a, b, sum } = *shape;
+    let blgp = op.inst.modifiers.blgp;
+    let left = Lines::read(wave, op, 0, a, (size, depth), |lane| lane);
+    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| permuted_lane(blgp, lane));
+    if !are_tame(left.greatest, right.greatest) {
+        return dense_one_by_one(wave, op, shape);
+    }
+    let mut result = addends(wave, op, size);
+    let mut terms = [Term::default(); MOST_DEPTH];
+    for row in 0..size {
+        let terms = &mut terms[..depth];
+        left.copy_terms(row, terms);
+        for column in (0..size).step_by(WIDTH) {
+            add_in_vectors(sum, terms, &right, column, place(&mut result, size, row, column));
+        }
+    }
+    write(wave, op, &result[..size * size / LANES]);
+}
+
+#[inline(always)]
+fn sparse_at_level(wave: &mut Wave, op: &Op, shape: &Shape) {
+    let Shape { size, depth, b, sum, .. } = *shape;
+    let left = sparse_rows(wave, op, shape);
+    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| lane);
+    let is_finite = |(factor, _): &(Factor, usize)| factor.value.is_finite();
+    let greatest = left.iter().map(|(factor, _)| factor.exponent).max().unwrap_or_default();
+    if !left.iter().all(is_finite) || !are_tame(greatest, right.greatest) {
+        return sparse_one_by_one(wave, op, shape, &left);
+    }
+    let kept = depth / 2;
+    let mut result = addends(wave, op, size);
+    let mut terms = [Term::default(); MOST_DEPTH / 2];
+    for (row, left) in left[..size * kept].chunks(kept).enumerate() {
+        let terms = &mut terms[..kept];
+        for (term, (factor, product)) in terms.iter_mut().zip(left) {
+            let Factor { significand, exponent, .. } = *factor;
+            *term = Term { significand, exponent, product: *product as u32 };
+        }
+        for column in (0..size).step_by(WIDTH) {
+            add_in_vectors(sum, terms, &right, column, place(&mut result, size, row, column));
+        }
+    }
+    write(wave, op, &result[..size * size / LANES]);
+}
+
+#[inline(always)]
+fn scaled_at_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
+    let modifiers = &op.inst.modifiers;
+    let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return };
+    let depth = SCALED * LANES / size;
+    let scales = has_scales.then(|| scales(wave, op));
+    let scale = |side: usize, line: usize, block: usize| {
+        scales.map_or(127, |scales| scales[side][line + size * block])
+    };
+    let left = Lines::read(wave, op, 0, a, (size, depth), |lane| lane);
+    let right = Lines::read(wave, op, 1, b, (size, depth), |lane| lane);
+    if !are_tame(left.greatest, right.greatest) {
+        return scaled_one_by_one(wave, op, size, (a, b), scale);
+    }
+    let mut result = addends(wave, op, size);
+    let mut terms = [Term::default(); MOST_DEPTH];
+    for row in 0..size {
+        let terms = &mut terms[..depth];
+        left.copy_terms(row, terms);
+        for column in (0..size).step_by(WIDTH) {
+            let bits = place(&mut result, size, row, column);
+            let mut sums = bits.map(f32::from_bits);
+            let mut is_nan = [false; WIDTH];
+            for (block, terms) in terms.chunks(SCALED).enumerate() {
+                let a = scale(0, row, block);
+                let mut exponents = [0; WIDTH];
+                for lane in 0..WIDTH {
+                    let b = scale(1, column + lane, block);
+                    exponents[lane] = i32::from(a) + i32::from(b) - 2 * 127;
+                    is_nan[lane] |= a == 0xff || b == 0xff;
+                }
+                for group in terms.chunks(16) {
+                    add_fused(Rule::EvenAndOdd, group, &right, column, &exponents, &mut sums);
+                }
+            }
+            for lane in 0..WIDTH {
+                bits[lane] = if is_nan[lane] { 0x7fc0_0000 } else { sums[lane].to_bits() };
+            }
+        }
+    }
+    write(wave, op, &result[..size * size / LANES]);
+}
+
+/// Adds to sums of a row and of columns from `column` on, which are given by their bits.
+#[inline(always)]
+fn add_in_vectors(rule: Sum, terms: &[Term], right: &Lines, column: usize, bits: &mut Vector<u32>) {
+    match rule {
+        Sum::Integers => add_integers(terms, right, column, bits),
+        Sum::Fused(rule, group) => {
+            let mut sums = bits.map(f32::from_bits);
+            for group in terms.chunks(group) {
+                add_fused(rule, group, right, column, &[0; WIDTH], &mut sums);
+            }
+            *bits = sums.map(f32::to_bits);
+        }
+    }
+}
+
+/// Consecutive rows of C and D that a lane holds.
+const ROWS: usize = 4;
+
+/// The registers of D.
+type Registers = [Row; 16];
+
+/// C.
+#[inline(always)]
+fn addends(wave: &Wave, op: &Op, size: usize) -> Registers {
+    let mut result = [Row::ZERO; 16];
+    for (register, row) in result[..size * size / LANES].iter_mut().enumerate() {
+        *row = sum_row(wave, op, register);
+    }
+    result
+}
+
+/// The elements of a row of D from a column on.
+#[inline(always)]
+fn place(result: &mut Registers, size: usize, row: usize, column: usize) -> &mut Vector<u32> {
+    let groups = LANES / size;
+    let (register, group) = (row % ROWS + row / (ROWS * groups) * ROWS, row / ROWS % groups);
+    let (vectors, _) = result[register].0.as_chunks_mut();
+    &mut vectors[(group * size + column) / WIDTH]
+}
+
+/// Writes D.
+fn write(wave: &mut Wave, op: &Op, result: &[Row]) {
+    for (register, row) in result.iter().enumerate() {
+        *wave.row_mut(op.destination.plus(register as u16)) = *row;
+    }
+    wave.written_lanes = Some(LaneMask::FULL);
+}
+
+/// The same as [`dense`] where not all elements are finite, or products might not be.
+#[cold]
+#[inline(never)]
+fn dense_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape) {
     let Shape { size, depth, a, b, .. } = *shape;
     let blgp = op.inst.modifiers.blgp;
     let left = elements(wave, op, 0, a, size, depth, |lane| lane);
@@ -116,20 +276,20 @@ pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
     finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
 }
 
-/// D = A * B + D, where of each four elements of a row of A there are two, and the third source says
-/// which, two bits each. `cbsz` and `abid` say in which part of its words.
-pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) {
+/// The elements of the rows of a sparse A in the order of their products, and which element of a
+/// column each meets.
+type SparseRows = [(Factor, usize); MOST_ELEMENTS / 2];
+
+fn sparse_rows(wave: &Wave, op: &Op, shape: &Shape) -> SparseRows {
     let Shape { size, depth, a, b, .. } = *shape;
     let each = depth * size / LANES;
     let groups = LANES / size;
-    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
     let kept = lane_elements(wave, op, 0, a, each / 2);
     let index_bits = each;
     let modifiers = &op.inst.modifiers;
     let set =
         if modifiers.cbsz & 3 == 0 { usize::from(modifiers.abid) % (32 / index_bits) } else { 0 };
     let indices = row(wave, op.sources[2].words[0]);
-    // The elements of A in the order of their products, and which element of a column each meets.
     let mut left = [(Factor::default(), 0usize); MOST_ELEMENTS / 2];
     for lane in 0..LANES {
         let (row, group) = (lane % size, lane / size);
@@ -140,6 +300,15 @@ pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) {
             left[row * depth / 2 + order] = (*factor, met);
         }
     }
+    left
+}
+
+/// The same as [`sparse`] where not all elements are finite, or products might not be.
+#[cold]
+#[inline(never)]
+fn sparse_one_by_one(wave: &mut Wave, op: &Op, shape: &Shape, left: &SparseRows) {
+    let Shape { size, depth, b, .. } = *shape;
+    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
     let pairs = |row: usize, column: usize, products: &mut Products| {
         let left = &left[row * depth / 2..][..depth / 2];
         for (product, (a, met)) in products.iter_mut().zip(left) {
@@ -150,23 +319,29 @@ pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) {
     finish(wave, op, size, pairs, |products, before, _, _| summed(shape.sum, products, before));
 }
 
-/// D = A * B + C with formats that `cbsz` and `blgp` name, 32 products at a time with a scale of their
-/// row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
-pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
+/// The exponents of the scales of A and of B, as [`scaled`] has them.
+fn scales(wave: &Wave, op: &Op) -> [[u8; LANES]; 2] {
     let modifiers = &op.inst.modifiers;
-    let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return };
-    let depth = SCALED * LANES / size;
-    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
-    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
-    let scales = [0, 1].map(|side| {
+    [0, 1].map(|side| {
         let low = modifiers.op_sel.unwrap_or(0) >> side & 1;
         let high = modifiers.op_sel_hi.unwrap_or(u8::MAX) >> side & 1;
         scale_bytes(wave, op.sources[3].words[side], low | high << 1)
-    });
-    let scale = |side: usize, line: usize, block: usize| match has_scales {
-        true => scales[side][line + size * block],
-        false => 127,
-    };
+    })
+}
+
+/// The same as [`scaled`] where not all elements are finite, or products might not be.
+#[cold]
+#[inline(never)]
+fn scaled_one_by_one(
+    wave: &mut Wave,
+    op: &Op,
+    size: usize,
+    (a, b): (Format, Format),
+    scale: impl Fn(usize, usize, usize) -> u8,
+) {
+    let depth = SCALED * LANES / size;
+    let left = elements(wave, op, 0, a, size, depth, |lane| lane);
+    let right = elements(wave, op, 1, b, size, depth, |lane| lane);
     let pairs = |row: usize, column: usize, products: &mut Products| {
         let (left, right) = (&left[row * depth..][..depth], &right[column * depth..][..depth]);
         for ((product, a), b) in products.iter_mut().zip(left).zip(right) {
@@ -238,7 +413,6 @@ fn finish(
     pairs: impl Fn(usize, usize, &mut Products) -> usize,
     sum: impl Fn(&[(Factor, Factor)], u32, usize, usize) -> u32,
 ) {
-    const ROWS: usize = 4;
     let groups = LANES / size;
     let registers = size * size / LANES;
     let mut products = [(Factor::default(), Factor::default()); MOST_DEPTH];
@@ -252,10 +426,7 @@ fn finish(
             *result = sum(&products[..count], before.0[lane], row, column);
         }
     }
-    for (register, row) in result[..registers].iter().enumerate() {
-        *wave.row_mut(op.destination.plus(register as u16)) = *row;
-    }
-    wave.written_lanes = Some(LaneMask::FULL);
+    write(wave, op, &result[..registers]);
 }
 
 /// The rows of A or the columns of B in the order of their products.

@@ -1,0 +1,190 @@
+//! The rows of A and the columns of B as vectors of the host take them.
+
+use super::fused::{Factor, PLACES, ZERO_EXPONENT};
+use super::row;
+use super::vectors::{Term, Vector, WIDTH};
+use super::wide::{Format, MOST_ELEMENTS, MOST_WORDS};
+use crate::execute::lane::small_float::SmallFloat;
+use crate::instruction::Op;
+use crate::wave::{LANES, Row, Wave};
+
+/// The exponent of what is not finite, so great that no product with it passes as one that single
+/// precision holds.
+const NOT_FINITE: i32 = 1 << 16;
+
+/// The elements of the rows of A or of the columns of B, the lines: those of all lines for the first
+/// product, then those for the second.
+pub struct Lines {
+    /// How many lines there are.
+    pub size: usize,
+    /// As [`Factor::significand`].
+    pub significands: [i32; MOST_ELEMENTS],
+    /// As [`Factor::exponent`].
+    pub exponents: [i32; MOST_ELEMENTS],
+    /// The greatest of these.
+    pub greatest: i32,
+}
+
+impl Lines {
+    /// Those of a source, `from` giving the lane whose elements a lane has.
+    #[inline(always)]
+    pub fn read(
+        wave: &Wave,
+        op: &Op,
+        source: usize,
+        format: Format,
+        (size, depth): (usize, usize),
+        from: impl Fn(usize) -> usize,
+    ) -> Lines {
+        let each = depth * size / LANES;
+        let words = words(wave, op, source, each * format.bits(), from);
+        let mut lines = Lines {
+            size,
+            significands: [0; MOST_ELEMENTS],
+            exponents: [0; MOST_ELEMENTS],
+            greatest: ZERO_EXPONENT,
+        };
+        match format {
+            Format::Small(own) => lines.fill(&words, format, each, |bits| small(own, bits)),
+            Format::Xf32 => lines.fill(&words, format, each, |bits| single(bits & !0x1fff)),
+            Format::Byte => lines.fill(&words, format, each, |bits| (i32::from(bits as i8), 0)),
+        }
+        lines
+    }
+
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        words: &[Row; MOST_WORDS + 1],
+        format: Format,
+        each: usize,
+        parts: impl Fn(u32) -> (i32, i32),
+    ) {
+        let (size, bits) = (self.size, format.bits());
+        let groups = LANES / size;
+        let mask = u32::MAX >> (32 - bits);
+        let mut greatest = [ZERO_EXPONENT; WIDTH];
+        for item in 0..each {
+            let (word, shift) = (item * bits / 32, item * bits % 32);
+            // An element of six bits may lie in two words.
+            let high_mask = if shift + bits > 32 { mask } else { 0 };
+            let (low, high) = (words[word].0.as_chunks().0, words[word + 1].0.as_chunks().0);
+            for group in 0..groups {
+                let first = size * format.place(item, group, groups, each);
+                let significands = self.significands[first..][..size].as_chunks_mut().0;
+                let exponents = self.exponents[first..][..size].as_chunks_mut().0;
+                for chunk in 0..size / WIDTH {
+                    let from = group * size / WIDTH + chunk;
+                    let (low, high): (&Vector<u32>, &Vector<u32>) = (&low[from], &high[from]);
+                    let significands: &mut Vector<i32> = &mut significands[chunk];
+                    let exponents: &mut Vector<i32> = &mut exponents[chunk];
+                    for lane in 0..WIDTH {
+                        let high = high[lane] << ((32 - shift) % 32) & high_mask;
+                        let (significand, exponent) = parts((low[lane] >> shift | high) & mask);
+                        significands[lane] = significand;
+                        exponents[lane] = exponent;
+                        greatest[lane] = greatest[lane].max(exponent);
+                    }
+                }
+            }
+        }
+        self.greatest = greatest.into_iter().max().unwrap_or(ZERO_EXPONENT);
+    }
+
+    /// A line's elements for the first products.
+    #[inline(always)]
+    pub fn copy_terms(&self, line: usize, terms: &mut [Term]) {
+        for (product, term) in terms.iter_mut().enumerate() {
+            let at = product * self.size + line;
+            let (significand, exponent) = (self.significands[at], self.exponents[at]);
+            *term = Term { significand, exponent, product: product as u32 };
+        }
+    }
+
+    /// An element, which is finite.
+    pub fn factor(&self, line: usize, product: usize) -> Factor {
+        let at = product * self.size + line;
+        Factor::finite(self.significands[at], self.exponents[at])
+    }
+}
+
+/// The words of a source that hold so many bits of each lane, and zeros.
+#[inline(always)]
+fn words(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    bits: usize,
+    from: impl Fn(usize) -> usize,
+) -> [Row; MOST_WORDS + 1] {
+    let mut words = [Row::ZERO; MOST_WORDS + 1];
+    for (word, to) in words[..bits.div_ceil(32)].iter_mut().enumerate() {
+        let own = match op.sources[source].row() {
+            Some(first) => *wave.row(first.plus(word as u16)),
+            None => row(wave, op.sources[source].words[word.min(1)]),
+        };
+        *to = Row(std::array::from_fn(|lane| own.0[from(lane)]));
+    }
+    words
+}
+
+/// Significand and exponent of an element of a format of 16 bits or less.
+#[inline(always)]
+fn small(format: SmallFloat, bits: u32) -> (i32, i32) {
+    let (digits, exponent) = format.digits(bits);
+    let exponent = if digits == 0 { ZERO_EXPONENT } else { exponent };
+    let exponent = if format.is_finite(bits) { exponent } else { NOT_FINITE };
+    (digits << (PLACES - format.mantissa), exponent)
+}
+
+/// Those of a number of single precision of which the last 13 bits are zero.
+#[inline(always)]
+fn single(bits: u32) -> (i32, i32) {
+    let (field, fraction) = ((bits >> 23 & 0xff) as i32, (bits & 0x7f_ffff) as i32);
+    let digits = (fraction | if field == 0 { 0 } else { 1 << 23 }) >> (23 - PLACES);
+    let exponent = match field {
+        0xff => NOT_FINITE,
+        _ if digits == 0 => ZERO_EXPONENT,
+        field => field.max(1) - 127,
+    };
+    (if bits >> 31 != 0 { -digits } else { digits }, exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flipwave_isa::Float8;
+
+    #[test]
+    fn elements_in_vectors_are_those_of_factors() {
+        let eight = [Float8::Ocp, Float8::Fnuz]
+            .into_iter()
+            .flat_map(|kind| [SmallFloat::fp8(kind), SmallFloat::bf8(kind)]);
+        let others = [SmallFloat::FP4, SmallFloat::FP6, SmallFloat::BF6];
+        for format in eight.chain(others).chain([SmallFloat::F16, SmallFloat::BF16]) {
+            for bits in 0..1 << format.bits {
+                let expected = Factor::of(format, bits);
+                let own = small(format, bits);
+                if expected.value.is_finite() {
+                    assert_eq!(
+                        own,
+                        (expected.significand, expected.exponent),
+                        "{format:?} {bits:#x}"
+                    );
+                    assert_eq!(Factor::finite(own.0, own.1).value, expected.value);
+                } else {
+                    assert_eq!(own.1, NOT_FINITE, "{format:?} {bits:#x}");
+                }
+            }
+        }
+        for bits in (0..1 << 19).map(|bits| bits << 13) {
+            let expected = Factor::truncated(bits);
+            let own = single(bits);
+            if expected.value.is_finite() {
+                assert_eq!(own, (expected.significand, expected.exponent), "{bits:#x}");
+            } else {
+                assert_eq!(own.1, NOT_FINITE, "{bits:#x}");
+            }
+        }
+    }
+}
