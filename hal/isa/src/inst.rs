@@ -164,6 +164,8 @@ pub enum Value {
     /// A 32-bit literal that follows the instruction word. Its bits follow from the operand's
     /// [`ConstantType`].
     Literal(u32),
+    /// A 64-bit literal that follows the instruction word, with all its bits (gfx1250).
+    WideLiteral(u64),
     /// `off`: no register in this place.
     Off,
     /// A symbolic immediate: `hwreg(...)`, `sendmsg(...)`, wait counters. The number is in
@@ -233,6 +235,8 @@ pub struct Modifiers {
     /// MTBUF: the format of the data in memory. Absent where the instruction has none and where it
     /// is the default, [`BufferFormat::default`].
     pub buffer_format: Option<BufferFormat>,
+    /// The offset register counts elements, as many bytes each as are accessed (gfx1250).
+    pub scale_offset: bool,
     /// Data goes to LDS directly.
     pub lds: bool,
     /// Global data share instead of LDS.

@@ -274,7 +274,8 @@ const SMEM: [&str; 11] = [
     "s_prefetch_",
 ];
 
-const BRANCH: [&str; 8] = [
+const BRANCH: [&str; 9] = [
+    "s_add_pc_",
     "s_branch",
     "s_cbranch_",
     "s_call_",

@@ -204,15 +204,19 @@ fn register(word: &str) -> Option<RegisterRange> {
     }
     let (file, bounds) = word.strip_suffix(']')?.split_once('[')?;
     let (low, high) = bounds.split_once(':')?;
-    let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
+    let (low, high): (u16, u16) = (low.parse().ok()?, high.parse().ok()?);
+    let words = u8::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
+    if file == "v" {
+        return Some(RegisterRange::new(Register::Vgpr(Vgpr(low)), words));
+    }
+    let low = u8::try_from(low).ok()?;
     let first = match file {
-        "v" => Register::Vgpr(Vgpr(low)),
         "a" => Register::AccVgpr(AccVgpr(low)),
         "s" => Register::Sgpr(Sgpr(low)),
         "ttmp" => Register::Ttmp(Ttmp(low)),
         _ => return None,
     };
-    Some(RegisterRange::new(first, high.checked_sub(low)?.checked_add(1)?))
+    Some(RegisterRange::new(first, words))
 }
 
 /// Enters one modifier word.
@@ -233,10 +237,13 @@ fn plain_modifier(word: &str, modifiers: &mut Modifiers) -> Option<()> {
         "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "nv" => {
             modifiers.cache_policy.push(word.to_owned());
         }
+        "scale_offset" => modifiers.scale_offset = true,
         "offen" => modifiers.offen = true,
         "idxen" => modifiers.idxen = true,
         "lds" => modifiers.lds = true,
         "gds" => modifiers.gds = true,
+        // Whether the unit keeps a matrix for the next product: what is computed is the same.
+        "matrix_a_reuse" | "matrix_b_reuse" => {}
         "tfe" => modifiers.tfe = true,
         "row_mirror" => dpp(modifiers).control = DppControl::RowMirror,
         "row_half_mirror" => dpp(modifiers).control = DppControl::RowHalfMirror,

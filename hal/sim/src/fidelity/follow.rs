@@ -4,7 +4,7 @@ use super::DispatchCheck;
 use super::executions::Instruction;
 use super::memory::MarkedMemory;
 use super::{scalar_memory, vector_memory};
-use crate::instruction::vector_memory::{Space, Transfer};
+use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Op, Run};
 use crate::shadow::{Decision, LdsMarks, Shadow};
 use crate::wave::{Row, RowIndex, Wave};
@@ -57,7 +57,7 @@ impl DispatchCheck {
                 scalar_memory::follow(shadow, ghost, memory, wave, op, access, written);
             }
             Run::VectorMemory(access) => {
-                let uses_lds = access.space == Space::Flat
+                let uses_lds = access.space.is_flat()
                     || matches!(
                         access.transfer,
                         Transfer::LoadToLds(_)

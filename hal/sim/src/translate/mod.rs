@@ -143,12 +143,12 @@ fn load_direct(op: &mut Op, level: Level) -> Result<Run, Gap> {
 
 /// Notes the highest vector registers that are named.
 fn name_registers(op: &mut Op, machine: Machine) {
-    let border = machine.accum_offset().unwrap_or(RowIndex::UPPER_HALF.0);
+    let border = machine.accum_offset().unwrap_or(u16::MAX);
     for operand in &op.inst.operands {
         if let Value::Register(RegisterRange { first, words }) = operand.value {
             match first {
                 Register::Vgpr(Vgpr(n)) => {
-                    let end = u16::from(n) + u16::from(words);
+                    let end = n + u16::from(words);
                     op.vgprs_named = op.vgprs_named.max(end.min(border));
                     op.acc_vgprs_named = op.acc_vgprs_named.max(end.saturating_sub(border));
                 }

@@ -154,7 +154,7 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
         }
         return adapt;
     }
-    if kind == Kind::Mixed {
+    if matches!(kind, Kind::Mixed | Kind::MixedBrain) {
         // Here `op_sel_hi` says that the source is half precision, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
             (false, _) => SdwaSelect::Dword,

@@ -7,6 +7,7 @@
 //! suffix; integer operations whose `clamp` saturates have a row of their own, `"... clamp"`.
 
 mod bits;
+mod brain;
 mod choice;
 mod compare;
 mod convert;
@@ -96,6 +97,9 @@ use operations;
 /// All tables.
 pub static TABLES: &[&[VectorOperation]] = &[
     bits::TABLE,
+    brain::ARITHMETIC,
+    brain::MIXED,
+    brain::TRANSCENDENTAL,
     compare::I16,
     compare::I32,
     compare::I64,
@@ -171,6 +175,7 @@ pub static TABLES: &[&[VectorOperation]] = &[
     transcendental::TURNS,
     transcendental::HALF,
     transcendental::DOUBLE,
+    transcendental::TANGENT,
     wide::TABLE,
 ];
 

@@ -13,20 +13,24 @@ pub fn exchange(wave: &mut Wave, op: &Op, elements: Transposed, active: LaneMask
     let words = elements.words();
     let loaded: Vec<Row> = wave.rows_of(op.destination, words).to_vec();
     let bits = u32::from(elements.bits());
-    let element = |lane: Lane, number: u32| {
-        let (word, shift) = (number * bits / 32, number * bits % 32);
-        let word = loaded.get(word as usize).map_or(0, |row| row.0[usize::from(lane.0)]);
-        if active.contains(lane) { word >> shift & ((1 << bits) - 1) } else { 0 }
+    let count = elements.count();
+    let element = |lane: Lane, number: u8| {
+        let words = loaded.iter().rev().map(|row| u128::from(row.0[usize::from(lane.0)]));
+        let all = words.fold(0, |all, word| all << 32 | word);
+        if active.contains(lane) {
+            all >> (u32::from(number) * bits) & ((1 << bits) - 1)
+        } else {
+            0
+        }
     };
     for lane in active.lanes() {
-        for word in 0..u32::from(words) {
-            let each = 32 / bits;
-            let result = (0..each).fold(0, |result, at| {
-                let from = Lane(elements.source(lane.0, (word * each + at) as u8));
-                result | element(from, u32::from(lane.0 & 7)) << (at * bits)
-            });
-            let row = wave.row_mut(op.destination.plus(word as u16));
-            row.0[usize::from(lane.0)] = result;
+        let result = (0..count).fold(0, |result, at| {
+            let from = Lane(elements.source(lane.0, at));
+            result | element(from, lane.0 % count) << (u32::from(at) * bits)
+        });
+        for word in 0..words {
+            let row = wave.row_mut(op.destination.plus(word.into()));
+            row.0[usize::from(lane.0)] = (result >> (32 * word)) as u32;
         }
     }
 }

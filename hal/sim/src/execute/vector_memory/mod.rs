@@ -17,8 +17,8 @@ use crate::memory::Memory;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use addresses::address_word;
-use exchange::exchange;
-use flat::{flat, scratch};
+pub use exchange::exchange;
+use flat::{flat, flat_with_global_scratch, scratch};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 use scattered::buffered;
@@ -48,6 +48,14 @@ fn execute_access(
         return Ok(());
     }
     match access.space {
+        Space::GlobalWithSignedOffset { shift } => {
+            let addresses = Addresses::with_signed_offset(wave, op, exec, shift);
+            transfer(wave, op, access.transfer, &addresses, memory, lds)?;
+            if let Some(elements) = access.exchange {
+                exchange(wave, op, elements, exec);
+            }
+            Ok(())
+        }
         Space::Global => {
             let addresses = Addresses::of(wave, op, exec);
             transfer(wave, op, access.transfer, &addresses, memory, lds)?;
@@ -59,6 +67,17 @@ fn execute_access(
         Space::GlobalByThread => {
             let addresses = Addresses::by_thread(wave, op, exec);
             transfer(wave, op, access.transfer, &addresses, memory, lds)
+        }
+        Space::ScaledScratch { shift } => {
+            let base = match op.sources[2].words[0] {
+                Word::Constant(_) => 0,
+                word => scalar_word(wave, word),
+            };
+            let base = base.wrapping_add(op.immediate as u32);
+            let offsets = std::array::from_fn(|lane| {
+                base.wrapping_add(address_word(wave, op, 0, lane) << shift)
+            });
+            scratch(wave, op, access.transfer, &offsets, exec, memory, lds)
         }
         Space::Scratch => {
             let mut offsets = [0u32; LANES];
@@ -72,7 +91,17 @@ fn execute_access(
             }
             scratch(wave, op, access.transfer, &offsets, exec, memory, lds)
         }
-        Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
+        Space::Flat => {
+            let addresses = Addresses::of(wave, op, exec);
+            flat(wave, op, access.transfer, addresses, memory, lds)
+        }
+        Space::FlatWithGlobalScratch { signed_offset } => {
+            let addresses = match signed_offset {
+                Some(shift) => Addresses::with_signed_offset(wave, op, exec, shift),
+                None => Addresses::of(wave, op, exec),
+            };
+            flat_with_global_scratch(wave, op, access.transfer, addresses, memory, lds)
+        }
         Space::Buffer { offset, index } => {
             let buffer = Buffer::read(wave, op, index);
             let mut offsets = [0u32; LANES];
