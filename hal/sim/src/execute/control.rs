@@ -35,8 +35,10 @@ pub enum Step {
 pub struct BarrierRequest {
     /// What is done.
     pub operation: SplitBarrier,
-    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers.
+    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers, 1 to 16 named ones.
     pub barrier: i32,
+    /// How many signals complete it, where the instruction says so.
+    pub members: Option<u32>,
     /// Where the answer goes.
     pub destination: ScalarIndex,
 }
@@ -45,6 +47,11 @@ impl BarrierRequest {
     /// Whether it is about the barrier of the workgroup.
     pub fn is_of_workgroup(self) -> bool {
         self.barrier == -1
+    }
+
+    /// The named barrier that it is about.
+    pub fn named(self) -> Option<usize> {
+        usize::try_from(self.barrier).ok().filter(|barrier| (1..=16).contains(barrier))
     }
 }
 
@@ -131,7 +138,12 @@ pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> 
         Word::Scalar(index) => (wave.scalar(index) & 31) as i32,
         word => scalar_word(wave, word) as i32,
     };
-    BarrierRequest { operation, barrier, destination: op.scalar_destination }
+    // M0[22:16], in what is about named barriers (LLVM's lowering of `s.barrier.signal.var`).
+    let members = match op.sources[0].words[0] {
+        Word::Scalar(index) => Some(wave.scalar(index) >> 16 & 0x7f).filter(|count| *count > 0),
+        _ => None,
+    };
+    BarrierRequest { operation, barrier, members, destination: op.scalar_destination }
 }
 
 /// Executes what follows for the lower half of the wave first, and keeps the lanes of the upper half

@@ -70,6 +70,10 @@ pub enum SplitBarrier {
     Wait,
     /// Reads how many waves there are, and how many have arrived.
     State,
+    /// Sets how many signals complete a named barrier (gfx1250).
+    Init,
+    /// Makes a named barrier the one that the wave waits at (gfx1250).
+    Join,
 }
 
 /// When a branch is taken.
@@ -166,6 +170,8 @@ pub fn find(name: &str) -> Option<Control> {
         "s_barrier_signal" => Control::SplitBarrier(SplitBarrier::Signal),
         "s_barrier_signal_isfirst" => Control::SplitBarrier(SplitBarrier::SignalIsFirst),
         "s_barrier_wait" => Control::SplitBarrier(SplitBarrier::Wait),
+        "s_barrier_init" => Control::SplitBarrier(SplitBarrier::Init),
+        "s_barrier_join" => Control::SplitBarrier(SplitBarrier::Join),
         "s_get_barrier_state" => Control::SplitBarrier(SplitBarrier::State),
         "s_trap" => Control::Trap,
         "s_branch" => Control::Branch(Condition::Always),

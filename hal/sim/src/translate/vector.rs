@@ -150,7 +150,10 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     }
     if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
-            adapt.select = part_read(inst);
+            // What gfx1250 has besides reads half precision from either half.
+            let is_high =
+                op_sel && kind == Kind::F16 && inst.operation.name().starts_with("v_cvt_sr_");
+            adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;
     }

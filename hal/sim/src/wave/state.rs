@@ -1,5 +1,6 @@
 //! The architectural state of one wave.
 
+use super::joined::Joined;
 use super::level::Level;
 use super::machine::Machine;
 use super::mode::Mode;
@@ -52,6 +53,8 @@ pub struct Wave {
     pub written_lanes: Option<LaneMask>,
     /// How often the split barrier had completed when the wave last waited at it.
     pub barriers_passed: u32,
+    /// The named barrier that it has joined.
+    pub joined: Joined,
     /// Whether it runs, waits or has ended.
     pub status: Status,
     /// Device address of the instruction at which it waits, if it does.
@@ -125,6 +128,7 @@ impl Wave {
             private: Private::default(),
             written_lanes: None,
             barriers_passed: 0,
+            joined: Joined::default(),
             status: Status::Ended,
             waits_at: 0,
             executed: 0,
@@ -149,6 +153,7 @@ impl Wave {
         self.scc = false;
         self.written_lanes = None;
         self.barriers_passed = 0;
+        self.joined = Joined::default();
         self.status = Status::Ready;
         self.executed = 0;
         self.set_exec(LaneMask::EMPTY);

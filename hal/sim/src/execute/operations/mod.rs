@@ -19,6 +19,7 @@ mod double;
 mod extremes;
 mod half_precision;
 mod integer;
+mod lane_groups;
 mod matrix;
 mod media;
 mod mixed;
@@ -168,6 +169,9 @@ pub static TABLES: &[&[VectorOperation]] = &[
     small_float::PAIRS,
     small_float::SETTLED_PAIRS,
     small_float::HALVES,
+    small_float::FROM_BYTES_TO_HALVES,
+    small_float::FROM_HALVES,
+    small_float::NEWER_STOCHASTIC,
     small_float::STOCHASTIC,
     small_float::FROM_BRAIN,
     transcendental::ROOTS,
@@ -238,5 +242,9 @@ pub fn whole_wave_operations(
     machine: Machine,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
     let matrices = matrix::operations(machine).chain(wave_matrix::TABLE);
-    cross_lane::TABLE.iter().chain(wide_float::operations()).chain(matrices)
+    cross_lane::TABLE
+        .iter()
+        .chain(lane_groups::TABLE)
+        .chain(wide_float::operations())
+        .chain(matrices)
 }
