@@ -80,6 +80,12 @@ impl Machine {
         Rules::of(&self.target(), self.lanes as u8).is_some_and(|rules| rules.are_whole)
     }
 
+    /// Whether code for it can be changed: what its instructions must wait for is known, of those that
+    /// are inserted at least.
+    pub fn can_be_rewritten(self) -> bool {
+        Rules::of(&self.target(), self.lanes as u8).is_some()
+    }
+
     /// Whether it is one of those that stand for the others where a test of all takes too long: a
     /// unified register file of MI200, one of MI300, and waves of 32 lanes before gfx12 and on it.
     pub fn is_typical(self) -> bool {

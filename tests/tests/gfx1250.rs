@@ -86,7 +86,7 @@ fn literals_have_64_bits() {
     let all = run(
         "s_mov_b64 s[4:5], 0x10abcdef12345678\n\
          v_mov_b32 v2, s4\nv_mov_b32 v3, s5\nglobal_store_b64 v1, v[2:3], s[2:3] scale_offset\n\
-         v_add_f64 v[2:3], 0x3ff8000000000001, 1.0\n\
+         v_mov_b64 v[6:7], 1.0\nv_add_f64 v[2:3], 0x3ff8000000000001, v[6:7]\n\
          v_lshlrev_b32 v4, 3, v0\nglobal_store_b64 v4, v[2:3], s[2:3] offset:2048",
         |_| 0,
     );

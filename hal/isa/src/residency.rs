@@ -11,7 +11,8 @@ use std::fmt;
 /// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
 /// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X (gfx942) and MI355X
 /// (gfx950), and of the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M, 610M,
-/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT.
+/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT. Of products of
+/// gfx1250 and gfx1251 nothing is published: they have as many here as gfx950.
 const PRODUCTS: [(&str, u32); 25] = [
     ("gfx906", 60),
     ("gfx908", 120),

@@ -61,7 +61,7 @@ impl Transfer {
 /// The scalar memory operation of a canonical name; `returns` is the modifier that makes an
 /// atomic return the old value.
 pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
-    if matches!(name, "s_memtime" | "s_memrealtime") {
+    if matches!(name, "s_memtime" | "s_memrealtime" | "s_get_shader_cycles_u64") {
         return Some(ScalarAccess {
             space: Space::Address,
             transfer: Transfer::Clock,

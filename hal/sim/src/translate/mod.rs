@@ -13,8 +13,8 @@ use crate::execute::{hardware_register, scalar};
 use crate::instruction::{Dual, Inner, Op, Run, Source, Word, control, scalar_memory, tensor};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
-    AccVgpr, Encoding, Family, Inst, Opcode, Operand, Operation, Register, RegisterRange, Role,
-    Value, Vgpr,
+    AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
+    RegisterRange, Role, Value, Vgpr,
 };
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
@@ -53,6 +53,9 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if let Some(reason) = not_compute::reason(&inst, machine.generation) {
         return Ok(Run::NotCompute(reason));
     }
+    if let Some(reason) = not_settled(&inst, machine) {
+        return Err(Gap(reason));
+    }
     if !inst.modifiers.other.is_empty() {
         return Err(Gap("a modifier is not understood"));
     }
@@ -64,9 +67,6 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
         } else {
             op.scalar_destination = ScalarIndex::of_destination(range.first);
         }
-    }
-    if let Some(reason) = not_settled(name) {
-        return Err(Gap(reason));
     }
     if let Some(control) = control::find(name) {
         if inst.encoding == Encoding::Ds {
@@ -128,7 +128,8 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
 }
 
 /// Why an instruction of gfx1250 is not executed that no public source settles.
-fn not_settled(name: &str) -> Option<&'static str> {
+fn not_settled(inst: &Inst, machine: Machine) -> Option<&'static str> {
+    let name = inst.operation.name();
     let of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if of(&["cluster_load_"]) {
         return Some("workgroups have no clusters here");
@@ -138,6 +139,29 @@ fn not_settled(name: &str) -> Option<&'static str> {
     }
     if of(&["v_perm_pk16_"]) {
         return Some("the order of its table is not published");
+    }
+    if machine.generation >= Generation::Gfx125 && of(&["v_swmmac_"]) {
+        let is_known =
+            ["_f32_16x16x64_f16", "_f32_16x16x64_bf16", "_f16_16x16x64_f16", "_bf16_16x16x64_bf16"]
+                .iter()
+                .any(|shape| name.ends_with(shape));
+        if !is_known {
+            return Some("how the elements of these sparse matrices lie is not published");
+        }
+        if inst.modifiers.index_key != 0 {
+            return Some("what a key selects of indices that fill a register is not published");
+        }
+    }
+    if of(&["v_cvt_pk_fp8_f16", "v_cvt_pk_bf8_f16"])
+        && inst.sources().any(|operand| operand.constant.is_some())
+    {
+        return Some("LLVM assembles and prints its constants in different precisions");
+    }
+    if inst.modifiers.other.iter().any(|word| word.contains("_scale_fmt:")) {
+        return Some("scales that are no powers of two are not published");
+    }
+    if of(&["v_wmma_scale_f32_32x16", "v_wmma_scale16_f32_32x16"]) {
+        return Some("which lanes hold the scales of 32 rows is not published");
     }
     if name == "s_barrier_leave" {
         return Some("what leaving does to the count of members is not published");

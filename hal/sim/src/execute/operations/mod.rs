@@ -29,6 +29,7 @@ mod scaled;
 mod short;
 mod single;
 mod small_float;
+mod small_matrix;
 mod transcendental;
 mod wave_matrix;
 mod wide;
@@ -241,7 +242,7 @@ pub fn find_whole(name: &str, machine: Machine) -> Option<&'static WholeWaveOper
 pub fn whole_wave_operations(
     machine: Machine,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    let matrices = matrix::operations(machine).chain(wave_matrix::TABLE);
+    let matrices = matrix::operations(machine).chain(wave_matrix::TABLE).chain(small_matrix::TABLE);
     cross_lane::TABLE
         .iter()
         .chain(lane_groups::TABLE)
