@@ -81,7 +81,7 @@ impl Allocation {
         let mut grown = self;
         for register in registers.iter() {
             match register {
-                Register::Vgpr(Vgpr(n)) => grown.vgprs = grown.vgprs.max(u16::from(n) + 1),
+                Register::Vgpr(Vgpr(n)) => grown.vgprs = grown.vgprs.max(n + 1),
                 Register::AccVgpr(AccVgpr(n)) => {
                     grown.acc_vgprs = grown.acc_vgprs.max(u16::from(n) + 1);
                 }
