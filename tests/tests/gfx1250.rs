@@ -168,7 +168,7 @@ fn integers_of_64_bits() {
 #[test]
 fn bfloat16_is_rounded_once() {
     let inputs: Vec<u32> = (0..1024u32)
-        .map(|word| word.wrapping_mul(2654435761) & 0x7fff_7fff | 0x8000 * (word & 1))
+        .map(|word| (word.wrapping_mul(2654435761) & 0x7fff_7fff) | (0x8000 * (word & 1)))
         .map(|pair| pair & 0x9fff_9fff | 0x2000_2000)
         .collect();
     let single = |bits: u32| f32::from_bits(bits << 16);
@@ -190,7 +190,7 @@ fn bfloat16_is_rounded_once() {
                 let exact = reference(a, b, 0.0);
                 let got = half(after[64 + lane]);
                 let distance = |bits: u32| (f64::from(single(bits)) - exact).abs();
-                let nearest = [got.wrapping_sub(1) & 0xffff, got + 1 & 0xffff]
+                let nearest = [got.wrapping_sub(1) & 0xffff, (got + 1) & 0xffff]
                     .into_iter()
                     .all(|other| distance(got) <= distance(other) || single(other).is_nan());
                 assert!(nearest, "{text}: {a:e} {b:e} gives {got:#x}");
