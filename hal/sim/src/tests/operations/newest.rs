@@ -273,7 +273,7 @@ pub fn bytes_and_halves() {
         let small: Vec<Sources> = (0..4000u64)
             .map(|at| {
                 let half = |at: u64| u64::from(f16::from_f64(at as f64 / 256.0 - 8.0).to_bits());
-                [half(at) | half(4000 - at) << 16, at * 0x1234_5678 & 0xffff_ffff, 0, 0]
+                [half(at) | half(4000 - at) << 16, (at * 0x1234_5678) & 0xffff_ffff, 0, 0]
             })
             .collect();
         let number = |bits: u64| f16::from_bits(bits as u16).to_f64();
@@ -322,7 +322,7 @@ fn whole(name: &str, text: &str, rows: impl Fn(usize, usize) -> u32) -> Wave {
     if !text.is_empty() {
         let isa = Isa::new(&"gfx1250".parse().expect("a target")).expect("LLVM has it");
         let bytes = isa.assemble(text).expect(text);
-        op.inst = Box::new(isa.decode(&bytes, Pc(0)).expect(text));
+        *op.inst = isa.decode(&bytes, Pc(0)).expect(text);
     }
     for (source, first) in op.sources.iter_mut().zip([0, 40, 80, 120]) {
         *source = Source { words: [Word::Row(RowIndex(first)), Word::Row(RowIndex(first + 1))] };
@@ -503,7 +503,7 @@ fn products_of_sparse_halves() {
             wave.rows[40 + register].0[lane] = half(1, line, k) | half(1, line, k + 1) << 16;
         }
         wave.rows[80].0[lane] = (0..16)
-            .fold(0, |word, stored| word | (kept(line, stored) % 4) as u32 * (1 << (2 * stored)));
+            .fold(0, |word, stored| word | ((kept(line, stored) % 4) as u32 * (1 << (2 * stored))));
     }
     let mut op: Op = op(Run::Whole(operation.function));
     for (source, first) in op.sources.iter_mut().zip([0, 40, 80]) {
