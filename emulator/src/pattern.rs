@@ -100,7 +100,7 @@ impl Binding {
         match self.kind {
             Kind::Registers(file) => {
                 let first = match file {
-                    File::Vgpr => Register::Vgpr(Vgpr(first(224))),
+                    File::Vgpr => Register::Vgpr(Vgpr(first(224).into())),
                     File::AccVgpr => Register::AccVgpr(AccVgpr(first(224))),
                     File::Sgpr => Register::Sgpr(Sgpr(first(96))),
                 };
@@ -124,7 +124,10 @@ impl Binding {
                 };
                 is_of_file && range.words == self.words
             }
-            (Kind::Immediate, Value::Integer(_) | Value::Float(_) | Value::Literal(_)) => true,
+            (
+                Kind::Immediate,
+                Value::Integer(_) | Value::Float(_) | Value::Literal(_) | Value::WideLiteral(_),
+            ) => true,
             _ => false,
         }
     }
@@ -343,6 +346,7 @@ fn shown(value: &Value) -> String {
         Value::Integer(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Literal(number) => format!("{number:#x}"),
+        Value::WideLiteral(number) => format!("{number:#x}"),
         Value::Off => "off".to_owned(),
         Value::Symbol(symbol) => symbol.clone(),
     }

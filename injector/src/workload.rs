@@ -211,9 +211,10 @@ impl Workload {
 
     /// What the waves of a dispatch have, one of which is in `state`.
     pub(crate) fn resources(&self, dispatch: &Dispatch, state: &WaveState<'_>) -> Resources {
-        let rows = |make: fn(u8) -> Register| {
-            let count = (0..=u8::MAX).take_while(|number| state.lanes(make(*number)).is_some());
-            count.last().map(|last| (make(0), u16::from(last) + 1))
+        let rows = |first: Register| {
+            let next = |register: &Register| register.offset(1);
+            let all = std::iter::successors(Some(first), next);
+            all.take_while(|register| state.lanes(*register).is_some()).collect::<Vec<_>>()
         };
         let object = self.device.code_object(dispatch.module);
         let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
@@ -222,15 +223,10 @@ impl Workload {
         // (AMDGPUUsage, "GRANULATED_WAVEFRONT_SGPR_COUNT"); from gfx10 on 106 are numbered.
         let numbered = if sgprs >= 128 { 106 } else { sgprs.saturating_sub(6).min(102) };
         let mut registers = Vec::new();
-        for (first, count) in
-            [rows(|n| Register::Vgpr(Vgpr(n))), rows(|n| Register::AccVgpr(AccVgpr(n)))]
-                .into_iter()
-                .flatten()
-        {
+        for file in [rows(Register::Vgpr(Vgpr(0))), rows(Register::AccVgpr(AccVgpr(0)))] {
             // A range has at most 255 registers.
-            registers.push(RegisterRange::new(first, count.min(255) as u8));
-            let last = first.offset(255).filter(|_| count == 256);
-            registers.extend(last.map(|last| RegisterRange::new(last, 1)));
+            let ranges = file.chunks(255).map(|some| RegisterRange::new(some[0], some.len() as u8));
+            registers.extend(ranges);
         }
         let halves = if state.wave_lanes() == 64 { 2 } else { 1 };
         registers.push(RegisterRange::new(Register::Sgpr(Sgpr(0)), numbered as u8));

@@ -34,7 +34,7 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/frame.s");
     let text = std::fs::read_to_string(text).expect("the kernel's frame");
     let text = text.replace(".wavefront_size: 64", &format!(".wavefront_size: {}", machine.lanes));
-    let is_gfx12 = machine.target().generation() == Generation::Gfx12;
+    let is_gfx12 = machine.target().generation() >= Generation::Gfx12;
     let wait = if is_gfx12 { "s_wait_kmcnt 0x0" } else { "s_waitcnt lgkmcnt(0)" };
     let text = text.replace("s_waitcnt lgkmcnt(0)", wait);
     let is_unified = machine.target().acc_vgprs() == AccVgprs::Unified;

@@ -1,6 +1,6 @@
 //! The targets that the embedded GPU executes, with each of their wave sizes.
 
-use flipwave_isa::{AccVgprs, Target};
+use flipwave_isa::{AccVgprs, Rules, Target};
 
 /// A target and a wave size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Machine {
 }
 
 /// Every machine.
-pub const MACHINES: [Machine; 12] = [
+pub const MACHINES: [Machine; 13] = [
     Machine { processor: "gfx90a", lanes: 64 },
     Machine { processor: "gfx906", lanes: 64 },
     Machine { processor: "gfx908", lanes: 64 },
@@ -24,6 +24,7 @@ pub const MACHINES: [Machine; 12] = [
     Machine { processor: "gfx1151", lanes: 32 },
     Machine { processor: "gfx1201", lanes: 32 },
     Machine { processor: "gfx1201", lanes: 64 },
+    Machine { processor: "gfx1250", lanes: 32 },
 ];
 
 /// The machines of a test that is run on all: in short runs those are left out that are much like
@@ -76,7 +77,13 @@ impl Machine {
 
     /// Whether the embedded GPU has the rules that its code must keep.
     pub fn has_strict_level(self) -> bool {
-        self.processor != "gfx908"
+        Rules::of(&self.target(), self.lanes as u8).is_some_and(|rules| rules.are_whole)
+    }
+
+    /// Whether code for it can be changed: what its instructions must wait for is known, of those that
+    /// are inserted at least.
+    pub fn can_be_rewritten(self) -> bool {
+        Rules::of(&self.target(), self.lanes as u8).is_some()
     }
 
     /// Whether it is one of those that stand for the others where a test of all takes too long: a

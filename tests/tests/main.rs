@@ -23,6 +23,7 @@ mod exhaustive;
 mod faults;
 mod fidelity;
 mod generations;
+mod gfx1250;
 mod golden;
 mod hooks;
 mod host_calls;

@@ -242,7 +242,7 @@ impl Asking<'_, '_, '_, '_> {
         let choices = &mut self.choices;
         let vgprs = usize::from(self.vgprs);
         let first = match choices.below(12) {
-            0..4 => Register::Vgpr(Vgpr(choices.below(vgprs) as u8)),
+            0..4 => Register::Vgpr(Vgpr(choices.below(vgprs) as u16)),
             4..7 => Register::Sgpr(Sgpr(choices.below(44) as u8)),
             7 => Register::VccLo,
             8 => Register::M0,

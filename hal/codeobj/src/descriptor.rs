@@ -160,7 +160,7 @@ pub struct Rsrc2 {
     pub private_segment: bool,
     /// Scalar registers set up before those of the workgroup.
     pub user_sgprs: u8,
-    /// A trap handler is wanted; must be clear.
+    /// A trap handler is wanted; must be clear. Before gfx1250.
     pub trap_handler: bool,
     /// The workgroup's index in x is in a scalar register.
     pub workgroup_id_x: bool,
@@ -226,7 +226,7 @@ pub enum Rsrc3 {
         /// Has image operations (gfx11).
         image_operations: bool,
     },
-    /// gfx12 and gfx1250; the latter has more fields, which are kept.
+    /// gfx1200 and gfx1201.
     Gfx12 {
         /// Instructions to prefetch, in units of 128 bytes.
         instruction_prefetch: u8,
@@ -234,6 +234,15 @@ pub enum Rsrc3 {
         group_launch_guarantee: bool,
         /// Has image operations.
         image_operations: bool,
+    },
+    /// gfx1250, which has more fields, that are kept.
+    Gfx125 {
+        /// Instructions to prefetch, in units of 128 bytes.
+        instruction_prefetch: u8,
+        /// Group launch guarantee; must be clear.
+        group_launch_guarantee: bool,
+        /// Named barriers of a workgroup, in fours.
+        named_barriers: u8,
     },
 }
 
@@ -295,7 +304,7 @@ impl KernargPreload {
     /// Whether processors of a generation can preload (LLVM's `FeatureKernargPreload`). Elsewhere
     /// the descriptor's field is reserved.
     fn exists(generation: Generation) -> bool {
-        matches!(generation, Generation::Gfx90a | Generation::Gfx940)
+        matches!(generation, Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx125)
     }
 
     fn decode(half: u16, generation: Generation) -> KernargPreload {
@@ -324,7 +333,7 @@ impl Descriptor {
                 address.wrapping_add(u64::from(word(bytes, 16)) | u64::from(word(bytes, 20)) << 32)
             ),
             rsrc1: Rsrc1::decode(word(bytes, 48), generation, properties.wavefront_size_32),
-            rsrc2: Rsrc2::decode(word(bytes, 52)),
+            rsrc2: Rsrc2::decode(word(bytes, 52), generation),
             rsrc3: Rsrc3::decode(word(bytes, 44), generation),
             properties,
             kernarg_preload: KernargPreload::decode(half(bytes, 58), generation),
@@ -333,9 +342,12 @@ impl Descriptor {
 
     /// Where waves begin: at the entry or, where arguments are preloaded, 256 bytes after it. What
     /// stands between the two is for firmware that cannot preload: it begins at the entry
-    /// (AMDGPUUsage, "Preloaded Kernel Arguments").
+    /// (AMDGPUUsage, "Preloaded Kernel Arguments"). For gfx1250 there is no such firmware (LLVM,
+    /// `needsKernArgPreloadProlog`).
     pub fn start(&self) -> Pc {
-        let skipped = if self.kernarg_preload.is_none() { 0 } else { KernargPreload::ENTRY_SIZE };
+        let has_prologue =
+            !self.kernarg_preload.is_none() && !matches!(self.rsrc3, Rsrc3::Gfx125 { .. });
+        let skipped = if has_prologue { KernargPreload::ENTRY_SIZE } else { 0 };
         Pc(self.entry.0.wrapping_add(skipped))
     }
 
@@ -382,12 +394,13 @@ impl Rsrc1 {
 }
 
 impl Rsrc2 {
-    fn decode(word: u32) -> Rsrc2 {
+    fn decode(word: u32, generation: Generation) -> Rsrc2 {
+        let user_sgpr_bits = user_sgpr_bits(generation);
         let bit = |position| field(word, position, 1) == 1;
         Rsrc2 {
             private_segment: bit(0),
-            user_sgprs: field(word, 1, 5) as u8,
-            trap_handler: bit(6),
+            user_sgprs: field(word, 1, user_sgpr_bits) as u8,
+            trap_handler: user_sgpr_bits == 5 && bit(6),
             workgroup_id_x: bit(7),
             workgroup_id_y: bit(8),
             workgroup_id_z: bit(9),
@@ -428,10 +441,15 @@ impl Rsrc3 {
                 trap_on_end: gfx11 && bit(11),
                 image_operations: gfx11 && bit(31),
             },
-            Generation::Gfx12 | Generation::Gfx125 => Rsrc3::Gfx12 {
+            Generation::Gfx12 => Rsrc3::Gfx12 {
                 instruction_prefetch: field(word, 4, 8) as u8,
                 group_launch_guarantee: bit(13),
                 image_operations: bit(31),
+            },
+            Generation::Gfx125 => Rsrc3::Gfx125 {
+                instruction_prefetch: field(word, 4, 8) as u8,
+                group_launch_guarantee: bit(13),
+                named_barriers: field(word, 14, 3) as u8,
             },
         }
     }
@@ -460,6 +478,12 @@ impl CodeProperties {
             uses_dynamic_stack: bit(11),
         }
     }
+}
+
+/// Bits of the number of user SGPRs: on gfx1250 one more, which was that of the trap handler
+/// (AMDGPUUsage, "compute_pgm_rsrc2").
+fn user_sgpr_bits(generation: Generation) -> u32 {
+    if generation >= Generation::Gfx125 { 6 } else { 5 }
 }
 
 /// Vector registers are allocated in multiples of this.

@@ -177,6 +177,31 @@ fn gfx1030() {
     }
 }
 
+/// By hand from AMDGPUUsage: registers in sixteens, 32 user SGPRs, named barriers in fours, and
+/// arguments that are preloaded without a prologue.
+#[test]
+fn gfx1250() {
+    let mut bytes = [0u8; 64];
+    bytes[48] = 37;
+    bytes[52] = 32 << 1;
+    bytes[45] = 2 << 6;
+    bytes[56] = 1 << 3;
+    bytes[57] = 1 << 2;
+    bytes[58] = 3;
+    let descriptor = Descriptor::decode(&bytes, 0x1000, Generation::Gfx125);
+    assert_eq!(descriptor.rsrc1.vgprs, 608);
+    assert_eq!((descriptor.rsrc2.user_sgprs, descriptor.rsrc2.trap_handler), (32, false));
+    let Rsrc3::Gfx125 { named_barriers, .. } = descriptor.rsrc3 else { panic!("{descriptor:?}") };
+    assert_eq!(named_barriers, 2);
+    assert_eq!(descriptor.kernarg_preload, KernargPreload { length: 3, offset: 0 });
+    assert_eq!(descriptor.start(), descriptor.entry);
+    assert_eq!(descriptor.encode(&bytes, Generation::Gfx125), Ok(bytes));
+    // The same bytes for gfx1200: half the registers, and a trap handler.
+    let older = Descriptor::decode(&bytes, 0x1000, Generation::Gfx12);
+    assert_eq!((older.rsrc1.vgprs, older.rsrc2.user_sgprs), (304, 0));
+    assert!(older.rsrc2.trap_handler);
+}
+
 #[test]
 fn gfx1201() {
     let (kernel, _) = probe(

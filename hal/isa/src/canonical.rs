@@ -28,7 +28,7 @@ const GFX8: [(&str, &str); 12] = [
 ];
 
 /// Whole names, newer first.
-const RENAMED: [(&str, &str); 53] = [
+const RENAMED: [(&str, &str); 57] = [
     // gfx10
     ("v_add_nc_u32", "v_add_u32"),
     ("v_sub_nc_u32", "v_sub_u32"),
@@ -83,6 +83,11 @@ const RENAMED: [(&str, &str); 53] = [
     ("v_mad_co_u64_u32", "v_mad_u64_u32"),
     ("v_mad_co_i64_i32", "v_mad_i64_i32"),
     ("export", "exp"),
+    // gfx1250
+    ("s_get_pc_i64", "s_getpc_b64"),
+    ("s_set_pc_i64", "s_setpc_b64"),
+    ("s_swap_pc_i64", "s_swappc_b64"),
+    ("s_call_i64", "s_call_b64"),
     ("ds_load_addtid_b32", "ds_read_addtid_b32"),
     ("ds_store_addtid_b32", "ds_write_addtid_b32"),
 ];

@@ -89,9 +89,9 @@ impl ConstantType {
         match self {
             ConstantType::SplatF16 if generation < Generation::Gfx11 => ConstantType::PackedF16,
             ConstantType::U64 if name.split('_').any(|part| part == "i64") => ConstantType::I64,
-            ConstantType::F16 if operation.is(Family::Mixed) => {
+            ConstantType::F16 | ConstantType::Bf16 if operation.is(Family::Mixed) => {
                 let halves = modifiers.op_sel_hi.unwrap_or(0);
-                if halves >> source & 1 != 0 { ConstantType::F16 } else { ConstantType::F32 }
+                if halves >> source & 1 != 0 { self } else { ConstantType::F32 }
             }
             // LLVM has one type for all of them, that of double precision.
             _ if operation.is(Family::Wmma) => match operation.data_type() {
@@ -125,6 +125,7 @@ impl ConstantType {
             (Value::Float(float), Bf16 | PackedBf16) => u64::from((*float as f32).to_bits() >> 16),
             (Value::Float(float), _) if is_wide => float.to_bits(),
             (Value::Float(float), _) => (*float as f32).to_bits().into(),
+            (Value::WideLiteral(bits), _) => *bits,
             (Value::Literal(bits), F64) => u64::from(*bits) << 32,
             (Value::Literal(bits), I64) => i64::from(*bits as i32) as u64,
             (Value::Literal(bits), _) => (*bits).into(),

@@ -75,6 +75,10 @@ pub(crate) fn inst(
         }
         _ => {}
     }
+    if let Some(bits) = wide_literal(&bytes[..usize::from(description.size)], encoding, generation)
+    {
+        widen_literals(&mut printed, bits);
+    }
     let operands = operands(&mut printed, &description, operation, generation);
     let preserves = printed.modifiers.sdwa.is_some_and(|sdwa| sdwa.unused == SdwaUnused::Preserve);
     if preserves || operation.keeps_destination(generation) {
@@ -140,6 +144,27 @@ fn fix_immediate_fields(
     }
 }
 
+/// The literal of 64 bits that follows the first word of an instruction: of these formats, which have
+/// one word, nothing else makes three (LLVM, `Feature64BitLiterals`).
+fn wide_literal(bytes: &[u8], encoding: Encoding, generation: Generation) -> Option<u64> {
+    use Encoding::{Sop1, Sop2, Sopc, Vop1, Vop2, Vopc};
+    let has_literal = matches!(encoding, Sop1 | Sop2 | Sopc | Vop1 | Vop2 | Vopc)
+        && generation >= Generation::Gfx125
+        && bytes.len() == 12;
+    let literal = has_literal.then(|| bytes.last_chunk()).flatten();
+    literal.map(|literal| u64::from_le_bytes(*literal))
+}
+
+/// Gives literals all their bits, of which the text may not say how many there are.
+fn widen_literals(printed: &mut Printed, bits: u64) {
+    for operand in &mut printed.operands {
+        let is_long = matches!(&operand.value, Value::Symbol(word) if word.starts_with("lit64("));
+        if is_long || matches!(operand.value, Value::Literal(_)) {
+            operand.value = Value::WideLiteral(bits);
+        }
+    }
+}
+
 /// Explicit operands with their roles: a destination is a leading operand that MC defines, or
 /// the `vcc` that VOP2 and VOPC print but define implicitly.
 fn operands(
@@ -181,8 +206,10 @@ fn operands(
             };
         // A half of a dual instruction has one destination; its source may be the other half's.
         leading = is_destination && second_half.is_none();
-        let is_constant =
-            matches!(operand.value, Value::Integer(_) | Value::Float(_) | Value::Literal(_));
+        let is_constant = matches!(
+            operand.value,
+            Value::Integer(_) | Value::Float(_) | Value::Literal(_) | Value::WideLiteral(_)
+        );
         let described = if is_constant { constant_types.next() } else { None };
         let constant =
             described.map(|described| described.of(operation, &modifiers, sources, generation));

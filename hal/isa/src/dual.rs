@@ -8,7 +8,7 @@ use crate::{
 
 /// By the place of a source, which of the lowest bits of its number must not be the same in both:
 /// there are four banks, and the third source has two.
-const DIFFERING: [u8; 3] = [3, 3, 1];
+const DIFFERING: [u16; 3] = [3, 3, 1];
 
 /// Sources of the two operations of a dual instruction that are in the same bank.
 pub fn bank_conflict(target: &Target, inst: &Inst) -> Option<[RegisterRange; 2]> {
@@ -48,7 +48,7 @@ fn sources(operands: &[Operand], text: &str) -> [Option<RegisterRange>; 3] {
     places
 }
 
-fn vector(range: RegisterRange) -> Option<u8> {
+fn vector(range: RegisterRange) -> Option<u16> {
     match range.first {
         Register::Vgpr(Vgpr(number)) => Some(number),
         _ => None,

@@ -111,8 +111,7 @@ pub(crate) enum McOperand {
     Use { register: RegisterRange, tied: bool, constant: Option<ConstantType> },
     /// Immediate; a constant if a register could stand in its place.
     Immediate { value: i64, constant: Option<ConstantType> },
-    /// A register that this crate does not model: those of other targets, which LLVM's disassembler
-    /// lets through (`v[254:257]`, `src_flat_scratch_base_lo` before gfx12.5).
+    /// A register that this crate does not model.
     Unknown,
     /// No register, or an expression.
     Other,

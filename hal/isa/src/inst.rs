@@ -164,6 +164,8 @@ pub enum Value {
     /// A 32-bit literal that follows the instruction word. Its bits follow from the operand's
     /// [`ConstantType`].
     Literal(u32),
+    /// A 64-bit literal that follows the instruction word, with all its bits (gfx1250).
+    WideLiteral(u64),
     /// `off`: no register in this place.
     Off,
     /// A symbolic immediate: `hwreg(...)`, `sendmsg(...)`, wait counters. The number is in
@@ -233,6 +235,8 @@ pub struct Modifiers {
     /// MTBUF: the format of the data in memory. Absent where the instruction has none and where it
     /// is the default, [`BufferFormat::default`].
     pub buffer_format: Option<BufferFormat>,
+    /// The offset register counts elements, as many bytes each as are accessed (gfx1250).
+    pub scale_offset: bool,
     /// Data goes to LDS directly.
     pub lds: bool,
     /// Global data share instead of LDS.
@@ -249,12 +253,16 @@ pub struct Modifiers {
     pub sdwa: Option<Sdwa>,
     /// Data-parallel primitive.
     pub dpp: Option<Dpp>,
-    /// MFMA: broadcast of a block, log2 of its size.
+    /// MFMA: broadcast of a block, log2 of its size. Products of matrices of chosen formats, as those of
+    /// gfx1250: the number of A's format.
     pub cbsz: u8,
     /// MFMA: which block is broadcast.
     pub abid: u8,
-    /// MFMA: permutation of the lanes of the second source.
+    /// MFMA: permutation of the lanes of the second source. Products of matrices of chosen formats: the
+    /// number of B's.
     pub blgp: u8,
+    /// WMMA with scales: of A and of B, whether the upper half of the wave holds them (gfx1250).
+    pub scale_rows: [bool; 2],
     /// `v_bitop3`: a bit of the result for each three bits of the sources.
     pub bitop3: u8,
     /// MFMA in double precision on gfx940, which has it in the place of `blgp`: the sources that are

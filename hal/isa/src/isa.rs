@@ -2,7 +2,10 @@
 
 use crate::ffi::{self, Description, McOperand, Session};
 use crate::inst::{Inst, Pc};
-use crate::{Generation, Setting, Target, decode, exact, source, survived, unused};
+use crate::{
+    Generation, Register, RegisterRange, Setting, Target, Vgpr, decode, exact, source, survived,
+    unused,
+};
 use std::ffi::CString;
 use std::fmt::Write;
 
@@ -102,10 +105,27 @@ impl Isa {
             }
             let mut description = self.session.decode(bytes, pc)?;
             description.text = without_comment(description.text)?;
-            (!description.operands.contains(&McOperand::Unknown)).then_some(description)
+            let exists = |operand: &McOperand| match operand {
+                McOperand::Definition(range) | McOperand::Use { register: range, .. } => {
+                    self.has(*range)
+                }
+                operand => *operand != McOperand::Unknown,
+            };
+            description.operands.iter().all(exists).then_some(description)
         };
         let without = || unused::without(bytes, self.target.generation(), describe);
         describe(bytes).or_else(without)
+    }
+
+    /// Whether the target has the registers of a range: LLVM's disassembler lets those of other
+    /// targets through.
+    fn has(&self, range: RegisterRange) -> bool {
+        let is_newest = self.target.generation() >= Generation::Gfx125;
+        match range.first {
+            Register::Vgpr(Vgpr(first)) => is_newest || first + u16::from(range.words) <= 256,
+            Register::FlatScratchBaseLo | Register::FlatScratchBaseHi => is_newest,
+            _ => true,
+        }
     }
 
     /// Distinguishes an unknown instruction from one that is cut off: the latter decodes once zeros

@@ -18,6 +18,7 @@
 //! as halves of registers, literals that look like constants are printed as `lit(...)`, `M0` as the
 //! result of `v_readfirstlane_b32` is called invalid, and hazards were added.
 
+mod banks;
 mod canonical;
 pub mod clause;
 mod constant;
@@ -51,6 +52,7 @@ mod text;
 mod unified;
 mod unused;
 
+pub use banks::VgprBanks;
 pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};

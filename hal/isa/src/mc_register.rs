@@ -8,7 +8,7 @@ const GENERATIONS: [&str; 5] = ["_ci", "_vi", "_gfx9plus", "_gfx11plus", "_gfxpr
 /// Halves of a register count as the register.
 const HALVES: [&str; 2] = ["_LO16", "_HI16"];
 
-const FIXED: [(&str, Register, u8); 30] = [
+const FIXED: [(&str, Register, u8); 33] = [
     ("VCC", Register::VccLo, 2),
     ("VCC_LO", Register::VccLo, 1),
     ("VCC_HI", Register::VccHi, 1),
@@ -37,6 +37,9 @@ const FIXED: [(&str, Register, u8); 30] = [
     ("SRC_PRIVATE_BASE_LO", Register::PrivateBase, 1),
     ("SRC_PRIVATE_LIMIT", Register::PrivateLimit, 1),
     ("SRC_PRIVATE_LIMIT_LO", Register::PrivateLimit, 1),
+    ("SRC_FLAT_SCRATCH_BASE", Register::FlatScratchBaseLo, 1),
+    ("SRC_FLAT_SCRATCH_BASE_LO", Register::FlatScratchBaseLo, 1),
+    ("SRC_FLAT_SCRATCH_BASE_HI", Register::FlatScratchBaseHi, 1),
     ("SRC_POPS_EXITING_WAVE_ID", Register::PopsExitingWaveId, 1),
     ("LDS_DIRECT", Register::LdsDirect, 1),
 ];
@@ -53,16 +56,21 @@ pub(crate) fn range_of(name: &str) -> Option<RegisterRange> {
     }
     let parts: Vec<&str> = name.split('_').map(|part| strip(part, &GENERATIONS)).collect();
     let digits = parts[0].trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let last = u8::try_from(parts.len() - 1).ok()?;
+    let file = &parts[0][..parts[0].len() - digits.len()];
+    if file == "VGPR" {
+        let first = Register::Vgpr(Vgpr(digits.parse().ok()?));
+        first.offset(last)?;
+        return Some(RegisterRange::new(first, last + 1));
+    }
     let number: u8 = digits.parse().ok()?;
-    let first = match &parts[0][..parts[0].len() - digits.len()] {
-        "VGPR" => Register::Vgpr(Vgpr(number)),
+    let first = match file {
         "AGPR" => Register::AccVgpr(AccVgpr(number)),
         "SGPR" => Register::Sgpr(Sgpr(number)),
         "TTMP" => Register::Ttmp(Ttmp(number)),
         _ => return None,
     };
     // What LLVM's disassembler reads beyond the last register is not one of them.
-    let last = u8::try_from(parts.len() - 1).ok()?;
     number.checked_add(last)?;
     Some(RegisterRange::new(first, last + 1))
 }
@@ -76,6 +84,7 @@ mod tests {
         for (name, text) in [
             ("VGPR2_VGPR3", "v[2:3]"),
             ("AGPR255", "a255"),
+            ("VGPR254_VGPR255_VGPR256", "v[254:256]"),
             ("VGPR7_HI16", "v7"),
             ("SGPR4_SGPR5_SGPR6_SGPR7", "s[4:7]"),
             ("TTMP4_TTMP5_vi", "ttmp[4:5]"),
@@ -88,7 +97,8 @@ mod tests {
         ] {
             assert_eq!(range_of(name).map(|range| range.to_string()).as_deref(), Some(text));
         }
-        assert_eq!(range_of("VGPR254_VGPR255_VGPR256"), None);
+        assert_eq!(range_of("AGPR254_AGPR255_AGPR256"), None);
+        assert_eq!(range_of("VGPR1023_VGPR1024"), None);
         assert_eq!(range_of("PC_REG"), None);
         assert_eq!(range_of("TBA_LO"), None);
     }

@@ -76,7 +76,18 @@ fn width(rest: &str) -> Option<u8> {
         };
         return Some(component * u8::try_from(components.len()).ok()?);
     }
-    let rest = rest.strip_prefix("lds_").or(rest.strip_prefix("tr_")).unwrap_or(rest);
+    const WAYS: [&str; 9] = [
+        "lds_",
+        "tr_",
+        "tr4_",
+        "tr6_",
+        "tr8_",
+        "tr16_",
+        "monitor_",
+        "async_to_lds_",
+        "async_from_lds_",
+    ];
+    let rest = WAYS.iter().find_map(|way| rest.strip_prefix(way)).unwrap_or(rest);
     let unit = rest.split('_').next()?;
     Some(match unit {
         "ubyte" | "sbyte" | "byte" | "u8" | "i8" | "b8" => 1,
@@ -108,7 +119,7 @@ fn lds(rest: &str) -> Option<(MemoryKind, u8)> {
     let (operation, data) = rest.split_once('_').unwrap_or((rest, ""));
     let data = data.trim_start_matches("addtid_").trim_start_matches("rtn_");
     let element = || match data.split('_').next() {
-        Some("tr") => data.strip_prefix("tr_").and_then(width),
+        Some(way) if way.starts_with("tr") => width(data),
         Some(unit) => width(unit),
         None => None,
     };

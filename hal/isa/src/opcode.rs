@@ -132,7 +132,7 @@ opcodes! {
     VMov64 = "v_mov_b64",
     VSwap = "v_swap_b32",
     VAnd = "v_and_b32",
-    VBitop3 = "v_bitop3_b16" | "v_bitop3_b32",
+    VBitop3 = "v_bitop2_b32" | "v_bitop3_b16" | "v_bitop3_b32",
     VReadlane = "v_readlane_b32",
     VReadfirstlane = "v_readfirstlane_b32",
     VWritelane = "v_writelane_b32",

@@ -199,7 +199,8 @@ fn keeps_destination(name: &str, class: Class) -> Since {
         "v_cvt_scalef32_sr_bf8_",
         "v_cvt_scalef32_sr_pk_fp4_",
     ];
-    if class == Class::Valu && PARTS.iter().any(|prefix| name.starts_with(prefix)) {
+    let is_pair = name.starts_with("v_cvt_sr_pk_");
+    if class == Class::Valu && !is_pair && PARTS.iter().any(|prefix| name.starts_with(prefix)) {
         return Since::Gfx9;
     }
     if class != Class::Valu || name.starts_with("v_cmp") || name.contains("_pk") {
@@ -240,7 +241,7 @@ fn class_of(name: &str) -> Class {
         Class::Valu
     } else if begins(&["ds_", "lds_"]) {
         Class::Lds
-    } else if begins(&["buffer_", "tbuffer_", "flat_", "global_", "scratch_"]) {
+    } else if begins(&VMEM) {
         Class::Vmem
     } else if begins(&["image_"]) {
         Class::Image
@@ -274,7 +275,12 @@ const SMEM: [&str; 11] = [
     "s_prefetch_",
 ];
 
-const BRANCH: [&str; 8] = [
+/// Vector memory, and what moves tensors between memory and LDS.
+const VMEM: [&str; 7] =
+    ["buffer_", "tbuffer_", "flat_", "global_", "scratch_", "cluster_load_", "tensor_"];
+
+const BRANCH: [&str; 9] = [
+    "s_add_pc_",
     "s_branch",
     "s_cbranch_",
     "s_call_",

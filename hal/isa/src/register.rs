@@ -2,9 +2,20 @@
 
 use std::fmt;
 
-/// Number of an architectural vector register, `v0` to `v255`.
+/// Number of an architectural vector register: `v0` to `v255`, on gfx1250 to `v1023`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vgpr(pub u8);
+pub struct Vgpr(pub u16);
+
+impl Vgpr {
+    /// How many a wave can have on the target that has most (LLVM's feature
+    /// 1024AddressableVGPRs).
+    pub const COUNT: u16 = 1024;
+
+    /// Itself, if there is such a register.
+    fn checked(self) -> Option<Vgpr> {
+        (self.0 < Vgpr::COUNT).then_some(self)
+    }
+}
 
 /// Number of an accumulation vector register, `a0` to `a255`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +76,11 @@ pub enum Register {
     PrivateBase,
     /// Limit of the private aperture; read-only.
     PrivateLimit,
+    /// Low half of the base of the wave's private memory in the flat address space (gfx1250);
+    /// read-only.
+    FlatScratchBaseLo,
+    /// High half of the same.
+    FlatScratchBaseHi,
     /// Wave identity within the queue for ordered pops; read-only.
     PopsExitingWaveId,
     /// The value an LDS-direct read delivers; read-only.
@@ -92,7 +108,10 @@ impl Register {
             return Some(self);
         }
         Some(match self {
-            Register::Vgpr(Vgpr(n)) => Register::Vgpr(Vgpr(n.checked_add(words)?)),
+            Register::Vgpr(Vgpr(n)) => {
+                let number = n.checked_add(words.into())?;
+                Register::Vgpr(Vgpr(number).checked()?)
+            }
             Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(n.checked_add(words)?)),
             Register::Sgpr(Sgpr(n)) => {
                 Register::Sgpr(Sgpr(n.checked_add(words).filter(|n| *n < 106)?))
@@ -124,7 +143,7 @@ impl fmt::Display for Register {
 }
 
 /// Registers that are not numbered, under the names LLVM's assembler uses.
-const FIXED: [(Register, &str); 20] = [
+const FIXED: [(Register, &str); 22] = [
     (Register::VccLo, "vcc_lo"),
     (Register::VccHi, "vcc_hi"),
     (Register::ExecLo, "exec_lo"),
@@ -143,6 +162,8 @@ const FIXED: [(Register, &str); 20] = [
     (Register::SharedLimit, "src_shared_limit"),
     (Register::PrivateBase, "src_private_base"),
     (Register::PrivateLimit, "src_private_limit"),
+    (Register::FlatScratchBaseLo, "src_flat_scratch_base_lo"),
+    (Register::FlatScratchBaseHi, "src_flat_scratch_base_hi"),
     (Register::PopsExitingWaveId, "src_pops_exiting_wave_id"),
     (Register::LdsDirect, "lds_direct"),
 ];
@@ -157,9 +178,13 @@ impl std::str::FromStr for Register {
             return Ok(*register);
         }
         let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        let number: u8 = digits.parse().map_err(|_| unknown())?;
-        match &name[..name.len() - digits.len()] {
-            "v" => Ok(Register::Vgpr(Vgpr(number))),
+        let number: u16 = digits.parse().map_err(|_| unknown())?;
+        let file = &name[..name.len() - digits.len()];
+        if file == "v" {
+            return Vgpr(number).checked().map(Register::Vgpr).ok_or_else(unknown);
+        }
+        let number = u8::try_from(number).map_err(|_| unknown())?;
+        match file {
             "a" => Ok(Register::AccVgpr(AccVgpr(number))),
             "s" if number < 106 => Ok(Register::Sgpr(Sgpr(number))),
             "ttmp" if number < 16 => Ok(Register::Ttmp(Ttmp(number))),
@@ -210,7 +235,7 @@ impl fmt::Display for RegisterRange {
         let last = self.words.saturating_sub(1);
         match self.first {
             first if self.words <= 1 => write!(f, "{first}"),
-            Register::Vgpr(Vgpr(n)) => write!(f, "v[{n}:{}]", u16::from(n) + u16::from(last)),
+            Register::Vgpr(Vgpr(n)) => write!(f, "v[{n}:{}]", n + u16::from(last)),
             Register::AccVgpr(AccVgpr(n)) => {
                 write!(f, "a[{n}:{}]", u16::from(n) + u16::from(last))
             }

@@ -14,7 +14,7 @@ const TTMPS: u16 = SGPRS + 106;
 const FIXED: u16 = TTMPS + 16;
 
 /// The registers that are not numbered, in the order of their places in a set.
-const UNNUMBERED: [Register; 20] = [
+const UNNUMBERED: [Register; 22] = [
     Register::VccLo,
     Register::VccHi,
     Register::ExecLo,
@@ -35,12 +35,15 @@ const UNNUMBERED: [Register; 20] = [
     Register::PrivateLimit,
     Register::PopsExitingWaveId,
     Register::LdsDirect,
+    Register::FlatScratchBaseLo,
+    Register::FlatScratchBaseHi,
 ];
 
-/// The place of a register; none for numbers that no register has.
+/// The place of a register; none for numbers that no register has. VGPRs above v255 have none: sets
+/// serve rewriting and its rules, and the only target that has such registers has no rules.
 fn place(register: Register) -> Option<u16> {
     Some(match register {
-        Register::Vgpr(Vgpr(n)) => n.into(),
+        Register::Vgpr(Vgpr(n)) => Some(n).filter(|n| *n < ACC_VGPRS)?,
         Register::AccVgpr(AccVgpr(n)) => ACC_VGPRS + u16::from(n),
         Register::Sgpr(Sgpr(n)) => Some(SGPRS + u16::from(n)).filter(|at| *at < TTMPS)?,
         Register::Ttmp(Ttmp(n)) => Some(TTMPS + u16::from(n)).filter(|at| *at < FIXED)?,
@@ -64,6 +67,8 @@ fn place(register: Register) -> Option<u16> {
         Register::PrivateLimit => FIXED + 17,
         Register::PopsExitingWaveId => FIXED + 18,
         Register::LdsDirect => FIXED + 19,
+        Register::FlatScratchBaseLo => FIXED + 20,
+        Register::FlatScratchBaseHi => FIXED + 21,
     })
 }
 
@@ -81,7 +86,7 @@ fn bits(range: RegisterRange) -> Option<(usize, u128)> {
 
 fn register(place: u16) -> Register {
     match place {
-        0..ACC_VGPRS => Register::Vgpr(Vgpr(place as u8)),
+        0..ACC_VGPRS => Register::Vgpr(Vgpr(place)),
         ACC_VGPRS..SGPRS => Register::AccVgpr(AccVgpr((place - ACC_VGPRS) as u8)),
         SGPRS..TTMPS => Register::Sgpr(Sgpr((place - SGPRS) as u8)),
         TTMPS..FIXED => Register::Ttmp(Ttmp((place - TTMPS) as u8)),

@@ -11,8 +11,9 @@ use std::fmt;
 /// Products whose compute units are known: the processor, and how many compute units it has, by AMD's
 /// specifications of the Instinct MI50, MI100, MI210, MI300A (gfx940), MI300X (gfx942) and MI355X
 /// (gfx950), and of the Radeon RX 6900 XT, 6700 XT, 6600 XT, Van Gogh, RX 6500 XT, 680M, 610M,
-/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT.
-const PRODUCTS: [(&str, u32); 23] = [
+/// RX 7900 XTX, 7800 XT, 7600, 780M, 890M, 8060S, 860M, 840M, RX 9060 XT and 9070 XT. Of products of
+/// gfx1250 and gfx1251 nothing is published: they have as many here as gfx950.
+const PRODUCTS: [(&str, u32); 25] = [
     ("gfx906", 60),
     ("gfx908", 120),
     ("gfx90a", 104),
@@ -36,6 +37,8 @@ const PRODUCTS: [(&str, u32); 23] = [
     ("gfx1153", 4),
     ("gfx1200", 32),
     ("gfx1201", 64),
+    ("gfx1250", 256),
+    ("gfx1251", 256),
 ];
 
 /// SGPRs of a SIMD that waves share on gfx8 and gfx9; from gfx10 on every wave has them all.
@@ -45,6 +48,9 @@ const SGPRS_PER_SIMD: u32 = 800;
 const LDS: (u32, u32) = (64 << 10, 512);
 /// The same of gfx950 (CDNA 4 ISA, "LDS").
 const GFX950_LDS: (u32, u32) = (160 << 10, 1280);
+/// The same of gfx1250 (AMDGPUUsage, `GRANULATED_LDS_SIZE`; LLVM's feature
+/// AddressableLocalMemorySize327680).
+const GFX125_LDS: (u32, u32) = (320 << 10, 2048);
 /// Workgroups of several waves that a compute unit can have; those of one have no barrier.
 const WORKGROUPS_PER_UNIT: u32 = 16;
 
@@ -118,7 +124,13 @@ impl Target {
 
     /// SIMDs of a compute unit.
     pub fn simds_per_unit(&self) -> u32 {
-        if self.generation() >= Generation::Gfx10 { 2 } else { 4 }
+        match self.generation() {
+            // Its compute units are what a workgroup processor is before: four SIMDs (LLVM,
+            // `getEUsPerCU`).
+            Generation::Gfx125 => 4,
+            own if own >= Generation::Gfx10 => 2,
+            _ => 4,
+        }
     }
 
     /// Waves that a SIMD can have at once.
@@ -179,7 +191,8 @@ impl Target {
 
     /// Compute units that the waves of a workgroup may be on.
     fn units_shared(&self, workgroup_processor_mode: bool) -> u32 {
-        if self.generation() >= Generation::Gfx10 && workgroup_processor_mode { 2 } else { 1 }
+        let has_mode = (Generation::Gfx10..Generation::Gfx125).contains(&self.generation());
+        if has_mode && workgroup_processor_mode { 2 } else { 1 }
     }
 
     /// How many workgroups the device keeps resident at once; nothing for processors that are not
@@ -209,7 +222,11 @@ impl Target {
             limits.push((WORKGROUPS_PER_UNIT * shared, ResidencyLimit::Workgroups));
         }
         if own.lds_bytes > 0 {
-            let (all, granule) = if self.processor() == "gfx950" { GFX950_LDS } else { LDS };
+            let (all, granule) = match self.generation() {
+                Generation::Gfx125 => GFX125_LDS,
+                _ if self.processor() == "gfx950" => GFX950_LDS,
+                _ => LDS,
+            };
             let lds = own.lds_bytes.next_multiple_of(granule);
             limits.push((all * shared / lds, ResidencyLimit::Lds(own.lds_bytes)));
         }

@@ -18,6 +18,12 @@ const SMALL_FORMATS: [u32; 2] = [0x2d, 0x2e];
 const SCALES: u32 = 0x2c;
 const VECTOR_SOURCES: u32 = 1 << 8 | 1 << 17;
 
+/// VOP3P of gfx1250, bits 31:24, and in bits 22:16 its product in those formats and the two loads of
+/// scales that may stand before it (LLVM's `VOP3PInstructions.td`).
+const VOP3P_GFX11: u32 = 0xcc;
+const SMALL_FORMATS_GFX125: u32 = 0x33;
+const SCALES_GFX125: [u32; 2] = [0x35, 0x3a];
+
 /// Whether LLVM can be asked what begins with `bytes`.
 pub fn is_survived(bytes: &[u8], generation: Generation) -> bool {
     let word = |at: usize| {
@@ -29,6 +35,11 @@ pub fn is_survived(bytes: &[u8], generation: Generation) -> bool {
         Generation::Gfx940 if first >> 23 == VOP3P => {
             let at = if first >> 16 & 0x7f == SCALES { 2 } else { 0 };
             let is_small = SMALL_FORMATS.contains(&(word(at) >> 16 & 0x7f));
+            !is_small || word(at + 1) & VECTOR_SOURCES == VECTOR_SOURCES
+        }
+        Generation::Gfx125 if first >> 24 == VOP3P_GFX11 => {
+            let at = if SCALES_GFX125.contains(&(first >> 16 & 0x7f)) { 2 } else { 0 };
+            let is_small = word(at) >> 16 & 0x7f == SMALL_FORMATS_GFX125;
             !is_small || word(at + 1) & VECTOR_SOURCES == VECTOR_SOURCES
         }
         Generation::Gfx12 | Generation::Gfx125 if first >> 23 == SOP1 => {

@@ -1,6 +1,7 @@
 //! GPU targets: which processor, and what of its register files and allocation the code object
 //! must state.
 
+use crate::Vgpr;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,6 +30,7 @@ impl Generation {
     pub fn vgpr_granule(self, wave_size: u8) -> u8 {
         match self {
             Generation::Gfx90a | Generation::Gfx940 => 8,
+            Generation::Gfx125 => 16,
             _ if self >= Generation::Gfx10 && wave_size == 32 => 8,
             _ => 4,
         }
@@ -227,8 +229,12 @@ impl Target {
     }
 
     /// VGPRs that a wave can have: architectural ones, and AccVGPRs where the file is unified.
-    pub(crate) fn max_vgprs(&self) -> u16 {
-        if self.acc_vgprs() == AccVgprs::Unified { 512 } else { 256 }
+    pub fn max_vgprs(&self) -> u16 {
+        match self.generation() {
+            Generation::Gfx125 => Vgpr::COUNT,
+            _ if self.acc_vgprs() == AccVgprs::Unified => 512,
+            _ => 256,
+        }
     }
 
     /// See [`Generation::vgpr_granule`].
@@ -290,6 +296,20 @@ impl Target {
             generation if generation >= Generation::Gfx940 => FlatScratch::Architected,
             _ => FlatScratch::Registers,
         }
+    }
+
+    /// Whether private memory has flat addresses that all lanes of all waves share: the lane's number in
+    /// bits 56:52, above the base in `src_flat_scratch_base` and the offset (LLVM,
+    /// `FeatureGloballyAddressableScratch`, and its lowering of `addrspacecast`).
+    pub fn has_global_scratch(&self) -> bool {
+        self.generation() >= Generation::Gfx125
+    }
+
+    /// Whether `s_setreg_imm32_b32` to MODE takes the high bits of the numbers of vector registers from
+    /// bits 19:12 of its literal, whatever field of MODE it writes (LLVM's feature
+    /// SetregVGPRMSBFixup and `handleSetregMode`: gfx1250, not gfx1251).
+    pub fn setreg_sets_banks(&self) -> bool {
+        self.processor() == "gfx1250"
     }
 
     /// Lanes that `ds_permute_b32` and `ds_bpermute_b32` exchange data within (RDNA 3 ISA,

@@ -204,15 +204,19 @@ fn register(word: &str) -> Option<RegisterRange> {
     }
     let (file, bounds) = word.strip_suffix(']')?.split_once('[')?;
     let (low, high) = bounds.split_once(':')?;
-    let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
+    let (low, high): (u16, u16) = (low.parse().ok()?, high.parse().ok()?);
+    let words = u8::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
+    if file == "v" {
+        return Some(RegisterRange::new(Register::Vgpr(Vgpr(low)), words));
+    }
+    let low = u8::try_from(low).ok()?;
     let first = match file {
-        "v" => Register::Vgpr(Vgpr(low)),
         "a" => Register::AccVgpr(AccVgpr(low)),
         "s" => Register::Sgpr(Sgpr(low)),
         "ttmp" => Register::Ttmp(Ttmp(low)),
         _ => return None,
     };
-    Some(RegisterRange::new(first, high.checked_sub(low)?.checked_add(1)?))
+    Some(RegisterRange::new(first, words))
 }
 
 /// Enters one modifier word.
@@ -233,10 +237,15 @@ fn plain_modifier(word: &str, modifiers: &mut Modifiers) -> Option<()> {
         "slc" | "dlc" | "scc" | "nt" | "sc0" | "sc1" | "nv" => {
             modifiers.cache_policy.push(word.to_owned());
         }
+        "scale_offset" => modifiers.scale_offset = true,
         "offen" => modifiers.offen = true,
         "idxen" => modifiers.idxen = true,
         "lds" => modifiers.lds = true,
         "gds" => modifiers.gds = true,
+        // Whether the unit keeps a matrix for the next product: what is computed is the same.
+        "matrix_a_reuse" | "matrix_b_reuse" => {}
+        // How long the resource of an image is: moves of tensors have the bit, and no use for it.
+        "r128" => {}
         "tfe" => modifiers.tfe = true,
         "row_mirror" => dpp(modifiers).control = DppControl::RowMirror,
         "row_half_mirror" => dpp(modifiers).control = DppControl::RowHalfMirror,
@@ -268,6 +277,10 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "cbsz" => modifiers.cbsz = small(value)?,
         "abid" => modifiers.abid = small(value)?,
         "blgp" => modifiers.blgp = small(value)?,
+        "matrix_a_fmt" => modifiers.cbsz = matrix_format(value)?,
+        "matrix_b_fmt" => modifiers.blgp = matrix_format(value)?,
+        "matrix_a_scale" => modifiers.scale_rows[0] = scale_row(value)?,
+        "matrix_b_scale" => modifiers.scale_rows[1] = scale_row(value)?,
         "bitop3" => modifiers.bitop3 = small(value)?,
         "neg" => modifiers.negated_sources = bits(value)?,
         "dst_sel" => sdwa(modifiers).destination = select(value)?,
@@ -281,6 +294,23 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         _ => dpp(modifiers).control = dpp_control(key, value)?,
     }
     Some(())
+}
+
+/// The number of a format of elements of gfx1250 (LLVM, `MatrixFMT`).
+fn matrix_format(value: &str) -> Option<u8> {
+    const NAMES: [&str; 5] = ["FP8", "BF8", "FP6", "BF6", "FP4"];
+    // Those that are reserved have no name.
+    let Some(name) = value.strip_prefix("MATRIX_FMT_") else { return small(value) };
+    NAMES.iter().position(|own| *own == name).map(|number| number as u8)
+}
+
+/// Whether it is the second row of scales.
+fn scale_row(value: &str) -> Option<bool> {
+    match value {
+        "MATRIX_SCALE_ROW0" => Some(false),
+        "MATRIX_SCALE_ROW1" => Some(true),
+        _ => None,
+    }
 }
 
 /// Names of data formats, by number.

@@ -42,7 +42,6 @@ fn split(
     accum_offset: u16,
 ) -> (Option<RegisterRange>, Option<RegisterRange>) {
     let Register::Vgpr(Vgpr(first)) = range.first else { return (Some(range), None) };
-    let first = u16::from(first);
     let below = accum_offset.saturating_sub(first).min(range.words.into()) as u8;
     let number = u8::try_from((first + u16::from(below)).saturating_sub(accum_offset));
     let part = |first, words| (words > 0).then(|| RegisterRange::new(first, words));

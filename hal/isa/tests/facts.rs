@@ -27,6 +27,7 @@ fn operands(inst: &Inst, role: Role) -> String {
         Value::Integer(integer) => integer.to_string(),
         Value::Float(float) => format!("{float:?}"),
         Value::Literal(literal) => format!("{literal:#x}"),
+        Value::WideLiteral(literal) => format!("{literal:#x}"),
         Value::Off => "off".to_owned(),
         Value::Symbol(symbol) => symbol.clone(),
     };

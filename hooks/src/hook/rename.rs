@@ -68,7 +68,8 @@ impl Renaming {
     fn file(&mut self, old: Register, new: Register) -> Option<((u8, u8), &mut [u8])> {
         match (old, new) {
             (Register::Vgpr(Vgpr(old)), Register::Vgpr(Vgpr(new))) => {
-                Some(((old, new), &mut self.vgprs))
+                let numbers = (u8::try_from(old).ok()?, u8::try_from(new).ok()?);
+                Some((numbers, &mut self.vgprs))
             }
             (Register::AccVgpr(AccVgpr(old)), Register::AccVgpr(AccVgpr(new))) => {
                 Some(((old, new), &mut self.acc_vgprs))
@@ -84,7 +85,10 @@ impl Renaming {
     pub fn register(&self, register: Register) -> Register {
         let of = |names: &[u8], number: u8| names[usize::from(number)];
         match register {
-            Register::Vgpr(Vgpr(n)) => Register::Vgpr(Vgpr(of(&self.vgprs, n))),
+            Register::Vgpr(Vgpr(n)) => {
+                let number = u8::try_from(n).map_or(n, |low| of(&self.vgprs, low).into());
+                Register::Vgpr(Vgpr(number))
+            }
             Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(of(&self.acc_vgprs, n))),
             Register::Sgpr(Sgpr(n)) => Register::Sgpr(Sgpr(of(&self.sgprs, n))),
             other => other,
@@ -130,7 +134,7 @@ impl Renaming {
     /// follows it; `None` where it is something else.
     fn token<'t>(&self, word: &str, after: &'t str, renamed: &mut String) -> Option<&'t str> {
         let of = |file: &str, number: u8| match file {
-            "v" => Some(Register::Vgpr(Vgpr(number))),
+            "v" => Some(Register::Vgpr(Vgpr(number.into()))),
             "a" => Some(Register::AccVgpr(AccVgpr(number))),
             "s" => Some(Register::Sgpr(Sgpr(number))),
             _ => None,

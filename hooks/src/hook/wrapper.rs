@@ -67,7 +67,7 @@ impl Allocator {
         *next = first.checked_add(words).filter(|end| words > 0 && *end <= limit)?;
         let register = match passing {
             Passing::Scalar(_) => Register::Sgpr(Sgpr(first)),
-            Passing::Vector(_) => Register::Vgpr(Vgpr(first)),
+            Passing::Vector(_) => Register::Vgpr(Vgpr(first.into())),
         };
         Some(RegisterRange::new(register, words))
     }

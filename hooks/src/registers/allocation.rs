@@ -48,7 +48,7 @@ impl Allocation {
     /// The registers.
     pub fn registers(self) -> RegisterSet {
         let numbers = |count: u16| (0..count.min(256)).map(|n| n as u8);
-        numbers(self.vgprs)
+        (0..self.vgprs)
             .map(|n| Register::Vgpr(Vgpr(n)))
             .chain(numbers(self.acc_vgprs).map(|n| Register::AccVgpr(AccVgpr(n))))
             .chain((0..self.sgprs).map(|n| Register::Sgpr(Sgpr(n))))
@@ -81,7 +81,7 @@ impl Allocation {
         let mut grown = self;
         for register in registers.iter() {
             match register {
-                Register::Vgpr(Vgpr(n)) => grown.vgprs = grown.vgprs.max(u16::from(n) + 1),
+                Register::Vgpr(Vgpr(n)) => grown.vgprs = grown.vgprs.max(n + 1),
                 Register::AccVgpr(AccVgpr(n)) => {
                     grown.acc_vgprs = grown.acc_vgprs.max(u16::from(n) + 1);
                 }

@@ -105,7 +105,7 @@ impl Component {
 
     /// VGPRs from `offset` on are AccVGPRs of those that name them: no more of the others.
     fn keep_below(&mut self, offset: u16) {
-        let beyond = (offset..256).map(|n| Register::Vgpr(Vgpr(n as u8)));
+        let beyond = (offset..256).map(|n| Register::Vgpr(Vgpr(n)));
         let beyond: RegisterSet = beyond.collect();
         self.allocated = self.allocated.difference(beyond);
         self.allocatable = self.allocatable.difference(beyond);

@@ -264,7 +264,7 @@ fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSe
     let mut changed = inputs(new).union(sgprs).difference(inputs(old));
     if !target.packs_work_item_ids() {
         let ids = old.rsrc2.vgpr_workitem_id + 1..=new.rsrc2.vgpr_workitem_id;
-        ids.for_each(|number| changed.insert(Register::Vgpr(Vgpr(number))));
+        ids.for_each(|number| changed.insert(Register::Vgpr(Vgpr(number.into()))));
     }
     changed
 }

@@ -228,8 +228,10 @@ fn rename(
 /// Whether a register can stand for one of a body.
 fn fits(given: Register, of_body: Register, alignment: u8) -> bool {
     match (given, of_body) {
-        (Register::Vgpr(Vgpr(number)), Register::Vgpr(_))
-        | (Register::AccVgpr(AccVgpr(number)), Register::AccVgpr(_))
+        (Register::Vgpr(Vgpr(number)), Register::Vgpr(_)) => {
+            number.is_multiple_of(alignment.max(1).into())
+        }
+        (Register::AccVgpr(AccVgpr(number)), Register::AccVgpr(_))
         | (Register::Sgpr(Sgpr(number)), Register::Sgpr(_)) => {
             number.is_multiple_of(alignment.max(1))
         }

@@ -125,12 +125,11 @@ impl RegisterRun {
     fn all(self, set: RegisterSet) -> impl Iterator<Item = Register> {
         let is_aligned = move |register: &Register| {
             let number = match *register {
-                Register::Vgpr(Vgpr(n))
-                | Register::AccVgpr(AccVgpr(n))
-                | Register::Sgpr(Sgpr(n)) => n,
+                Register::Vgpr(Vgpr(n)) => n,
+                Register::AccVgpr(AccVgpr(n)) | Register::Sgpr(Sgpr(n)) => n.into(),
                 _ => 0,
             };
-            number.is_multiple_of(self.alignment.max(1))
+            number.is_multiple_of(self.alignment.max(1).into())
         };
         let is_whole = move |first: &Register| {
             first.offset(self.words.saturating_sub(1)).is_some()

@@ -45,9 +45,10 @@ pub fn all(state: &WaveState<'_>) -> Vec<Register> {
         RegisterRange::new(Register::Mode, 1),
     ];
     let numbered = (0..=u8::MAX).flat_map(|n| {
-        let vectors = [Register::Vgpr(Vgpr(n)), Register::AccVgpr(AccVgpr(n))];
+        let vectors = [Register::Vgpr(Vgpr(n.into())), Register::AccVgpr(AccVgpr(n))];
         vectors.into_iter().chain((n < 106).then_some(Register::Sgpr(Sgpr(n))))
     });
+    let numbered = numbered.chain((256..Vgpr::COUNT).map(|n| Register::Vgpr(Vgpr(n))));
     let registers = numbered.chain(files.into_iter().flat_map(RegisterRange::iter));
     registers.filter(|register| state.read(*register, Lane(0)).is_some()).collect()
 }

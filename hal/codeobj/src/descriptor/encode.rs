@@ -2,7 +2,7 @@
 
 use super::{
     ACCUM_GRANULE, CodeProperties, DESCRIPTOR_SIZE, Descriptor, KernargPreload, Rsrc1, Rsrc2,
-    Rsrc3, half, sgpr_granule, vgpr_granule, word,
+    Rsrc3, half, sgpr_granule, user_sgpr_bits, vgpr_granule, word,
 };
 use flipwave_isa::Generation;
 
@@ -96,8 +96,11 @@ impl Rsrc1 {
 impl Rsrc2 {
     fn encode(&self, mut bits: Bits) -> Result<u32, FieldError> {
         bits.flag(0, self.private_segment);
-        bits.set("user SGPRs", 1, 5, self.user_sgprs.into())?;
-        bits.flag(6, self.trap_handler);
+        let width = user_sgpr_bits(bits.generation);
+        bits.set("user SGPRs", 1, width, self.user_sgprs.into())?;
+        if width == 5 {
+            bits.flag(6, self.trap_handler);
+        }
         bits.flag(7, self.workgroup_id_x);
         bits.flag(8, self.workgroup_id_y);
         bits.flag(9, self.workgroup_id_z);
@@ -149,11 +152,19 @@ impl Rsrc3 {
             }
             (
                 Rsrc3::Gfx12 { instruction_prefetch, group_launch_guarantee, image_operations },
-                Generation::Gfx12 | Generation::Gfx125,
+                Generation::Gfx12,
             ) => {
                 bits.set("instruction prefetch", 4, 8, instruction_prefetch.into())?;
                 bits.flag(13, group_launch_guarantee);
                 bits.flag(31, image_operations);
+            }
+            (
+                Rsrc3::Gfx125 { instruction_prefetch, group_launch_guarantee, named_barriers },
+                Generation::Gfx125,
+            ) => {
+                bits.set("instruction prefetch", 4, 8, instruction_prefetch.into())?;
+                bits.flag(13, group_launch_guarantee);
+                bits.set("named barriers, in fours", 14, 3, named_barriers.into())?;
             }
             _ => {}
         }

@@ -29,10 +29,10 @@ use module::Module;
 use std::sync::Arc;
 
 /// Processors whose code the embedded GPU executes.
-pub(crate) const PROCESSORS: [&str; 23] = [
+pub(crate) const PROCESSORS: [&str; 25] = [
     "gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1031", "gfx1032",
     "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102", "gfx1103",
-    "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200", "gfx1201",
+    "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200", "gfx1201", "gfx1250", "gfx1251",
 ];
 
 /// A GPU in this process. A clone is an independent device in the same state; code and its

@@ -334,7 +334,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let Common { lds, barrier, statistics } = common;
         let lds = &mut **lds;
         let programs = self.programs;
-        let mut program = &*programs[execution.home];
+        let mut whole = &*programs[execution.home];
+        let mut program = whole.of_banks(wave.banks());
         let before = wave.executed;
         let interest = self.observer.interest();
         let mut lane_operations = 0;
@@ -348,7 +349,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 Ok(op) => op,
                 Err(cause) => match programs.iter().find(|other| other.contains(pc)) {
                     Some(other) if !program.contains(pc) => {
-                        program = other;
+                        whole = other;
+                        program = whole.of_banks(wave.banks());
                         continue;
                     }
                     _ => {
@@ -368,6 +370,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 let id = wave.id;
                 let state = WaveState::new(wave, memory, lds, program);
                 self.observer.before(&op.inst, id, &mut state.replaceable(&mut replacement));
+                program = whole.of_banks(wave.banks());
                 if wave.pc != pc {
                     replacement = None;
                     continue;
@@ -388,6 +391,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {}
+                Step::Banks => program = whole.of_banks(wave.banks()),
                 Step::Barrier => wave.wait(Status::AtBarrier, pc),
                 Step::SplitBarrier(request) => {
                     if !barrier.request(wave, request) {
@@ -414,6 +418,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 let event = Executed { inst: &op.inst, wave: wave.id, lanes };
                 let mut state = WaveState::new(wave, memory, lds, program);
                 watch = self.observer.after(&event, &mut state);
+                program = whole.of_banks(wave.banks());
                 if replacement.is_some() {
                     replacement = None;
                 }

@@ -70,6 +70,7 @@ impl Buffer {
         let words = [0, 1, 2, 3].map(|word| wave.scalar(ScalarIndex(first + word)));
         let offset = scalar_word(wave, op.sources[3].words[0]);
         match wave.machine.generation {
+            Generation::Gfx125 => Buffer::of_gfx125(words, offset, indexed),
             generation if generation >= Generation::Gfx10 => {
                 Buffer::of_rdna(words, offset, indexed, generation)
             }
@@ -91,6 +92,28 @@ impl Buffer {
             format: BufferFormat::unified(format as u8, generation),
             range: Some(RangeCheck::of(flags)),
             ..Buffer::new(words, offset, indexed)
+        }
+    }
+
+    /// The same on gfx1250: a base of 57 bits, a number of records of 45, a stride in bits 121:108 and
+    /// four flags (LLVM, `lowerPointerAsRsrcIntrin`), of which the choice of the range check is where it
+    /// was. Of swizzles and formats nothing is published: there are none here. Offsets have 32 bits, so
+    /// that more records than fit in those are as good as the most that do.
+    fn of_gfx125(words: [u32; 4], offset: u32, indexed: bool) -> Buffer {
+        let [low, high, second_high, flags] = words;
+        let whole = u64::from(low) | u64::from(high) << 32;
+        let upper = u64::from(second_high) | u64::from(flags & 0x3f) << 32;
+        let records = whole >> 57 | upper << 7;
+        Buffer {
+            base: whole & ((1 << 57) - 1),
+            stride: flags >> 12 & 0x3fff,
+            records: u32::try_from(records).unwrap_or(u32::MAX),
+            element: Buffer::ELEMENT,
+            index_stride: 1,
+            offset,
+            indexed,
+            range: Some(RangeCheck::of(flags)),
+            ..Buffer::default()
         }
     }
 

@@ -7,7 +7,7 @@ use crate::instruction::sync::{SyncOperation, SyncRequest};
 use crate::instruction::{Op, Word};
 use crate::wave::{Mode, ScalarIndex, Wave};
 use flipwave_device::FaultCause;
-use flipwave_isa::LaneMask;
+use flipwave_isa::{LaneMask, Opcode, VgprBanks};
 
 /// What comes after an instruction.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub enum Step {
     Next,
     /// The wave waits at a barrier.
     Barrier,
+    /// The high bits of the numbers of vector registers have changed.
+    Banks,
     /// The wave takes part in a split barrier.
     SplitBarrier(BarrierRequest),
     /// The wave asks for a resource of global wave sync.
@@ -33,8 +35,10 @@ pub enum Step {
 pub struct BarrierRequest {
     /// What is done.
     pub operation: SplitBarrier,
-    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers.
+    /// Which barrier: -1 that of the workgroup, 0 none, -2 that of trap handlers, 1 to 16 named ones.
     pub barrier: i32,
+    /// How many signals complete it, where the instruction says so.
+    pub members: Option<u32>,
     /// Where the answer goes.
     pub destination: ScalarIndex,
 }
@@ -43,6 +47,11 @@ impl BarrierRequest {
     /// Whether it is about the barrier of the workgroup.
     pub fn is_of_workgroup(self) -> bool {
         self.barrier == -1
+    }
+
+    /// The named barrier that it is about.
+    pub fn named(self) -> Option<usize> {
+        usize::try_from(self.barrier).ok().filter(|barrier| (1..=16).contains(barrier))
     }
 }
 
@@ -68,6 +77,8 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
         Control::Trap => return Step::Fault(FaultCause::Trap { id: op.immediate as u8 }),
         Control::GetPc => wave.write_scalar_pair(op.scalar_destination, wave.pc),
         Control::SetPc => wave.pc = register_target(wave, op),
+        // From the next instruction on (LLVM, `SIInstrInfo::insertIndirectBranch`).
+        Control::AddPc => wave.pc = wave.pc.wrapping_add(register_target(wave, op)),
         Control::SwapPc => {
             let target = register_target(wave, op);
             wave.write_scalar_pair(op.scalar_destination, wave.pc);
@@ -77,7 +88,17 @@ pub fn execute(wave: &mut Wave, op: &Op, control: Control) -> Step {
             wave.write_scalar_pair(op.scalar_destination, wave.pc);
             wave.pc = target;
         }
-        Control::SetRegister => set_register(wave, op),
+        Control::SetRegister => {
+            let banks = wave.banks();
+            set_register(wave, op);
+            if wave.banks() != banks {
+                return Step::Banks;
+            }
+        }
+        Control::SetBanks => {
+            wave.mode = Mode(VgprBanks::of_immediate(op.immediate as u8).in_mode(wave.mode.0));
+            return Step::Banks;
+        }
         Control::Fork => fork(wave, op, target),
         Control::ForkToRegister => {
             let [low, high] = op.sources[1].words;
@@ -117,7 +138,12 @@ pub(crate) fn barrier_request(wave: &Wave, op: &Op, operation: SplitBarrier) -> 
         Word::Scalar(index) => (wave.scalar(index) & 31) as i32,
         word => scalar_word(wave, word) as i32,
     };
-    BarrierRequest { operation, barrier, destination: op.scalar_destination }
+    // M0[22:16], in what is about named barriers (LLVM's lowering of `s.barrier.signal.var`).
+    let members = match op.sources[0].words[0] {
+        Word::Scalar(index) => Some(wave.scalar(index) >> 16 & 0x7f).filter(|count| *count > 0),
+        _ => None,
+    };
+    BarrierRequest { operation, barrier, members, destination: op.scalar_destination }
 }
 
 /// Executes what follows for the lower half of the wave first, and keeps the lanes of the upper half
@@ -224,7 +250,14 @@ fn register_target(wave: &Wave, op: &Op) -> u64 {
 
 fn set_register(wave: &mut Wave, op: &Op) {
     let value = scalar_word(wave, op.sources[0].words[0]);
-    hardware_register::write(wave, u32::from(op.immediate as u16), value);
+    let immediate = u32::from(op.immediate as u16);
+    hardware_register::write(wave, immediate, value);
+    if wave.machine.setreg_sets_banks
+        && hardware_register::is_mode(immediate)
+        && op.inst.operation.opcode() == Opcode::SSetregImm32
+    {
+        wave.mode = Mode(VgprBanks::of_mode(value).in_mode(wave.mode.0));
+    }
 }
 
 /// The lowest register that a relative move reads or writes.

@@ -31,6 +31,11 @@ pub fn mode_field(offset: u32, width: u32) -> u32 {
     id::MODE | offset << 6 | (width - 1) << 11
 }
 
+/// Whether an immediate selects bits of MODE.
+pub fn is_mode(immediate: u32) -> bool {
+    immediate & 63 == id::MODE
+}
+
 /// The field of a hardware register; registers that have no meaning here read as zero.
 pub fn read(wave: &Wave, immediate: u32) -> u32 {
     let (offset, mask) = field(immediate);
@@ -76,7 +81,7 @@ fn shader_cycles(wave: &Wave, register: u32) -> u32 {
 
 /// Writes the field; only MODE can be written, and FLAT_SCRATCH where it is a hardware register.
 pub fn write(wave: &mut Wave, immediate: u32, value: u32) {
-    if immediate & 63 == id::MODE {
+    if is_mode(immediate) {
         let (offset, mask) = field(immediate);
         let mode = wave.mode.0 & !mask | value << offset & mask;
         // From gfx10 on nothing is skipped, and no registers are indexed.

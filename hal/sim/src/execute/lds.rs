@@ -4,6 +4,7 @@
 
 use crate::execute::exchange::Loaded;
 use crate::execute::lane_access;
+use crate::execute::vector_memory;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Element, Op};
 use crate::memory::atomic::Atomic;
@@ -85,6 +86,11 @@ fn execute_access(
             let bases = addresses(wave, op, 0);
             let elements = two_offsets(op).map(|at| at * scale);
             read_words(wave, op, words, &bases, elements, lds);
+        }
+        LdsAccess::ReadExchanged(elements) => {
+            let addresses = addresses(wave, op, op.immediate as u32);
+            read_words(wave, op, elements.words(), &addresses, [0], lds);
+            vector_memory::transpose(wave, op, elements);
         }
         LdsAccess::ReadTransposed { bits, words } => {
             let addresses = addresses(wave, op, op.immediate as u32);

@@ -13,5 +13,6 @@ pub mod operations;
 pub mod scalar;
 pub mod scalar_memory;
 pub mod step;
+mod tensor;
 pub mod vector;
 pub mod vector_memory;

@@ -8,6 +8,7 @@ use crate::instruction::{Op, Word};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
+use flipwave_isa::Generation;
 
 /// Executes a scalar memory operation. The immediate is a constant offset.
 pub fn execute(
@@ -16,7 +17,7 @@ pub fn execute(
     access: ScalarAccess,
     memory: &mut dyn Memory,
 ) -> Result<(), FaultCause> {
-    let place = Place::of(wave, op, access.space);
+    let place = Place::of(wave, op, access);
     match access.transfer {
         Transfer::Clock => {
             let ticks = wave.executed;
@@ -78,15 +79,22 @@ struct Place {
 }
 
 impl Place {
-    fn of(wave: &Wave, op: &Op, space: Space) -> Place {
+    fn of(wave: &Wave, op: &Op, access: ScalarAccess) -> Place {
+        let space = access.space;
         let [low, high] = op.sources[0].words;
         let base = u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
         let register = i64::from(scalar_word(wave, op.sources[1].words[0]));
-        let register = if space == Space::Scratch { register * 64 } else { register };
+        let register = match space {
+            Space::Scratch => register * 64,
+            _ if access.is_scaled => register * i64::from(access.transfer.bytes()),
+            _ => register,
+        };
         let offset = register.wrapping_add(op.immediate);
         match space {
             Space::Buffer => {
-                Place { base: base & 0xffff_ffff_ffff, offset, limit: Some(buffer_bytes(wave, op)) }
+                let base_bits = if wave.machine.generation >= Generation::Gfx125 { 57 } else { 48 };
+                let base = base & ((1 << base_bits) - 1);
+                Place { base, offset, limit: Some(buffer_bytes(wave, op)) }
             }
             Space::Address | Space::Scratch => Place { base, offset, limit: None },
         }
@@ -133,6 +141,11 @@ fn data(wave: &Wave, op: &Op, word: u8) -> u32 {
 fn buffer_bytes(wave: &Wave, op: &Op) -> u64 {
     let Word::Scalar(first) = op.sources[0].words[0] else { return 0 };
     let word = |n: u8| u64::from(wave.scalar(ScalarIndex(first.0 + n)));
+    if wave.machine.generation >= Generation::Gfx125 {
+        // Where the fields of gfx1250 are: see `Buffer`.
+        let records = word(1) >> 25 | word(2) << 7 | (word(3) & 0x3f) << 39;
+        return records * (word(3) >> 12 & 0x3fff).max(1);
+    }
     let stride = word(1) >> 16 & 0x3fff;
     word(2) * stride.max(1)
 }

@@ -2,7 +2,7 @@
 
 use crate::execute::control::Step;
 use crate::execute::operand::scalar_word;
-use crate::execute::{control, lds, scalar_memory, vector_memory};
+use crate::execute::{control, lds, scalar_memory, tensor, vector_memory};
 use crate::instruction::control::Control;
 use crate::instruction::{Inner, Op, Run, Word};
 use crate::memory::Memory;
@@ -42,6 +42,7 @@ fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u
         Run::ScalarMemory(access) => scalar_memory::execute(wave, op, access, memory),
         Run::VectorMemory(access) => vector_memory::execute(wave, op, access, memory, lds),
         Run::Lds(access) => lds::execute(wave, op, access, lds),
+        Run::Tensor(direction) => tensor::execute(wave, op, direction, memory, lds),
         Run::Dual => return dual(wave, op, memory, lds),
         Run::OnScalars => return on_scalars(wave, op, memory, lds),
         Run::LdsDirect => return lds_direct(wave, op, memory, lds),

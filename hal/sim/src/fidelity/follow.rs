@@ -4,7 +4,7 @@ use super::DispatchCheck;
 use super::executions::Instruction;
 use super::memory::MarkedMemory;
 use super::{scalar_memory, vector_memory};
-use crate::instruction::vector_memory::{Space, Transfer};
+use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Op, Run};
 use crate::shadow::{Decision, LdsMarks, Shadow};
 use crate::wave::{Row, RowIndex, Wave};
@@ -34,7 +34,7 @@ impl DispatchCheck {
         let has_lds_marks = lds.contains_key(&wave.id.workgroup);
         let written = &instruction.named;
         match op.run {
-            Run::Control(_) | Run::NotCompute(_) | Run::Gap(_) => {
+            Run::Control(_) | Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {
                 shadow.unmark_scalars(written);
                 return Followed::default();
             }
@@ -57,7 +57,7 @@ impl DispatchCheck {
                 scalar_memory::follow(shadow, ghost, memory, wave, op, access, written);
             }
             Run::VectorMemory(access) => {
-                let uses_lds = access.space == Space::Flat
+                let uses_lds = access.space.is_flat()
                     || matches!(
                         access.transfer,
                         Transfer::LoadToLds(_)

@@ -38,7 +38,7 @@ pub fn follow(
     }
     let words = access.destination_words;
     for word in 0..words {
-        let row = usize::from(op.destination.plus(word).0) % RowIndex::COUNT;
+        let row = op.destination.plus(word).place();
         shadow.rows[row] = *ghost.row(DESTINATION.plus(word));
     }
 }

@@ -11,6 +11,8 @@ pub enum Control {
     EndProgram,
     /// Waits for the other waves of the workgroup.
     Barrier,
+    /// Jumps by a 64-bit distance.
+    AddPc,
     /// Calls the trap handler.
     Trap,
     /// Jumps by the immediate if the condition holds.
@@ -25,6 +27,8 @@ pub enum Control {
     Call,
     /// Writes a hardware register.
     SetRegister,
+    /// Sets the high bits of the numbers of vector registers.
+    SetBanks,
     /// Goes both ways of a branch, one after the other: the lanes of the mask jump by the
     /// immediate.
     Fork,
@@ -66,6 +70,10 @@ pub enum SplitBarrier {
     Wait,
     /// Reads how many waves there are, and how many have arrived.
     State,
+    /// Sets how many signals complete a named barrier (gfx1250).
+    Init,
+    /// Makes a named barrier the one that the wave waits at (gfx1250).
+    Join,
 }
 
 /// When a branch is taken.
@@ -134,6 +142,15 @@ pub fn find(name: &str) -> Option<Control> {
         | "s_wait_loadcnt_dscnt"
         | "s_wait_storecnt_dscnt"
         | "s_wait_alu"
+        // gfx1250.
+        | "s_wait_asynccnt"
+        | "s_wait_tensorcnt"
+        | "s_wait_xcnt"
+        | "s_monitor_sleep"
+        | "s_setprio_inc_wg"
+        | "s_wakeup_barrier"
+        | "global_prefetch_b8"
+        | "flat_prefetch_b8"
         | "s_sleep_var"
         | "s_prefetch_inst"
         | "s_prefetch_inst_pc_rel"
@@ -153,6 +170,8 @@ pub fn find(name: &str) -> Option<Control> {
         "s_barrier_signal" => Control::SplitBarrier(SplitBarrier::Signal),
         "s_barrier_signal_isfirst" => Control::SplitBarrier(SplitBarrier::SignalIsFirst),
         "s_barrier_wait" => Control::SplitBarrier(SplitBarrier::Wait),
+        "s_barrier_init" => Control::SplitBarrier(SplitBarrier::Init),
+        "s_barrier_join" => Control::SplitBarrier(SplitBarrier::Join),
         "s_get_barrier_state" => Control::SplitBarrier(SplitBarrier::State),
         "s_trap" => Control::Trap,
         "s_branch" => Control::Branch(Condition::Always),
@@ -168,12 +187,14 @@ pub fn find(name: &str) -> Option<Control> {
         | "s_cbranch_cdbgsys_or_user"
         | "s_cbranch_cdbgsys_and_user" => Control::Nothing,
         "s_getpc_b64" => Control::GetPc,
+        "s_add_pc_i64" => Control::AddPc,
         "s_setpc_b64" => Control::SetPc,
         "s_swappc_b64" => Control::SwapPc,
         "s_call_b64" => Control::Call,
         "s_setreg_b32" | "s_setreg_imm32_b32" | "s_round_mode" | "s_denorm_mode" => {
             Control::SetRegister
         }
+        "s_set_vgpr_msb" => Control::SetBanks,
         "s_cbranch_i_fork" => Control::Fork,
         "s_cbranch_g_fork" => Control::ForkToRegister,
         "s_cbranch_join" => Control::Join,

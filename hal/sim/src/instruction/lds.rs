@@ -1,6 +1,7 @@
 //! The operations of the local data share.
 
 use super::element::Element;
+use super::vector_memory::Transposed;
 use crate::memory::atomic;
 use crate::memory::atomic::Atomic;
 
@@ -9,6 +10,8 @@ use crate::memory::atomic::Atomic;
 pub enum LdsAccess {
     /// Memory to registers.
     Read(Element),
+    /// Memory to registers, the elements of which lanes then exchange (gfx1250).
+    ReadExchanged(Transposed),
     /// Memory to registers, elements of so many bits transposed among 16 lanes.
     ReadTransposed {
         /// Bits of an element.
@@ -103,7 +106,10 @@ pub fn find(name: &str) -> Option<LdsAccess> {
         "bpermute_fi_b32" => LdsAccess::BackwardPermuteAny,
         "swizzle_b32" => LdsAccess::Swizzle,
         _ => {
-            if let Some(what) = name.strip_prefix("read_") {
+            let exchanged = name.strip_prefix("load_").and_then(Transposed::named);
+            if let Some((_, elements)) = exchanged {
+                LdsAccess::ReadExchanged(elements)
+            } else if let Some(what) = name.strip_prefix("read_") {
                 LdsAccess::Read(Element::named(what)?)
             } else if let Some(what) = name.strip_prefix("write_") {
                 LdsAccess::Write(Element::named(what)?)

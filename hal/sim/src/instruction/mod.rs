@@ -8,6 +8,7 @@ pub mod lds;
 mod op;
 pub mod scalar_memory;
 pub mod sync;
+pub mod tensor;
 pub mod vector_memory;
 
 pub use element::{Element, Half};

@@ -4,6 +4,7 @@ use super::control::Control;
 use super::lane_move::LaneMove;
 use super::lds::LdsAccess;
 use super::scalar_memory::ScalarAccess;
+use super::tensor::Direction;
 use super::vector_memory::VectorAccess;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
@@ -119,6 +120,8 @@ pub enum Run {
     VectorMemory(VectorAccess),
     /// Local data share.
     Lds(LdsAccess),
+    /// A tensor between memory and LDS.
+    Tensor(Direction),
     /// Two operations at once, in [`Op::inner`].
     Dual,
     /// A vector operation, which is in [`Op::inner`], on scalar registers.

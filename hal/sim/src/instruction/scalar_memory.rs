@@ -11,6 +11,8 @@ pub struct ScalarAccess {
     pub space: Space,
     /// What is done there.
     pub transfer: Transfer,
+    /// Whether the scalar offset counts elements of what is accessed (gfx1250).
+    pub is_scaled: bool,
 }
 
 /// How the address is made (ISA manual, "Scalar memory operations", "Addressing").
@@ -44,11 +46,27 @@ pub enum Transfer {
     Clock,
 }
 
+impl Transfer {
+    /// Bytes that are accessed.
+    pub fn bytes(self) -> u8 {
+        match self {
+            Transfer::Load(words) | Transfer::Store(words) => 4 * words,
+            Transfer::LoadPart(element) => element.bytes() as u8,
+            Transfer::Atomic { atomic, .. } => atomic.bytes,
+            Transfer::Clock => 8,
+        }
+    }
+}
+
 /// The scalar memory operation of a canonical name; `returns` is the modifier that makes an
 /// atomic return the old value.
 pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
-    if matches!(name, "s_memtime" | "s_memrealtime") {
-        return Some(ScalarAccess { space: Space::Address, transfer: Transfer::Clock });
+    if matches!(name, "s_memtime" | "s_memrealtime" | "s_get_shader_cycles_u64") {
+        return Some(ScalarAccess {
+            space: Space::Address,
+            transfer: Transfer::Clock,
+            is_scaled: false,
+        });
     }
     let name = name.strip_prefix("s_")?;
     let (space, name) = if let Some(name) = name.strip_prefix("buffer_") {
@@ -72,5 +90,5 @@ pub fn find(name: &str, returns: bool) -> Option<ScalarAccess> {
         "atomic" => Transfer::Atomic { atomic: atomic::find_memory(what)?, returns },
         _ => return None,
     };
-    Some(ScalarAccess { space, transfer })
+    Some(ScalarAccess { space, transfer, is_scaled: false })
 }

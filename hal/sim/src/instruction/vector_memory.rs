@@ -23,9 +23,29 @@ pub enum Space {
     /// Scalar base plus four bytes for each lane before.
     GlobalByThread,
     /// As [`Space::Global`], of a load whose elements the lanes of a wave of 32 then exchange.
-    GlobalTransposed(Transposed),
-    /// 64-bit address whose window decides.
+    GlobalTransposed {
+        /// The elements.
+        elements: Transposed,
+        /// As [`Space::FlatWithGlobalScratch`] has it.
+        signed_offset: Option<u8>,
+    },
+    /// 64-bit address whose window decides, or scalar base plus 32-bit offset.
     Flat,
+    /// The same where private memory has addresses that all waves share.
+    FlatWithGlobalScratch {
+        /// With a scalar base, how far the register is shifted, which is signed.
+        signed_offset: Option<u8>,
+    },
+    /// Scalar base plus a signed 32-bit register, shifted.
+    GlobalWithSignedOffset {
+        /// How far.
+        shift: u8,
+    },
+    /// Offset in the lane's private memory, of which the register's part is shifted.
+    ScaledScratch {
+        /// How far.
+        shift: u8,
+    },
     /// Offset in the lane's private memory.
     Scratch,
     /// Buffer resource; with an offset register, with an index register.
@@ -35,6 +55,13 @@ pub enum Space {
         /// The address register holds an index, before the offset if both are there.
         index: bool,
     },
+}
+
+impl Space {
+    /// Whether each address says what memory is meant.
+    pub fn is_flat(self) -> bool {
+        matches!(self, Space::Flat | Space::FlatWithGlobalScratch { .. })
+    }
 }
 
 /// What is done at an address.
@@ -60,7 +87,7 @@ pub enum Transfer {
     /// Those registers to memory.
     StoreBlock,
     /// Memory to LDS, the lanes' side by side: a dword per lane, or three or four dwords, for which
-    /// there is the room of four.
+    /// there is the room of four. Or where a register says, if the data are in one.
     LoadToLds(Element),
     /// The same, converted.
     LoadFormatToLds(Formatted),
@@ -75,33 +102,58 @@ pub enum Transposed {
     Bytes,
     /// Of a half word.
     Halves,
+    /// Of four bits.
+    Nibbles,
+    /// Of six bits.
+    Sixes,
 }
 
 impl Transposed {
-    /// Elements that each lane loads and gets.
-    pub const ELEMENTS: u8 = 8;
+    /// What follows `load_` in names of gfx12 and of gfx1250, as what is loaded and how it is exchanged.
+    pub fn named(what: &str) -> Option<(&'static str, Transposed)> {
+        Some(match what {
+            "tr4_b64" => ("b64", Transposed::Nibbles),
+            "tr6_b96" => ("b96", Transposed::Sixes),
+            "tr_b64" | "tr8_b64" => ("b64", Transposed::Bytes),
+            "tr_b128" | "tr16_b128" => ("b128", Transposed::Halves),
+            _ => return None,
+        })
+    }
+
+    /// Elements that each lane loads and gets, as many as the lanes that exchange elements of one
+    /// number.
+    pub fn count(self) -> usize {
+        match self {
+            Transposed::Bytes | Transposed::Halves => 8,
+            Transposed::Nibbles | Transposed::Sixes => 16,
+        }
+    }
 
     /// Bits of an element.
     pub fn bits(self) -> u8 {
         match self {
             Transposed::Bytes => 8,
             Transposed::Halves => 16,
+            Transposed::Nibbles => 4,
+            Transposed::Sixes => 6,
         }
     }
 
     /// Registers that they fill.
     pub fn words(self) -> u8 {
-        Transposed::ELEMENTS * self.bits() / 32
+        self.count() as u8 * self.bits() / 32
     }
 
     /// The lane that has loaded element number `element` of what a lane gets, as its element of the
-    /// number of this lane among eight. Half words are exchanged among eight lanes each (measured on
-    /// gfx1250; Triton and MLIR, `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the
+    /// number of this lane among eight or, of elements of less than a byte, sixteen. Half words are
+    /// exchanged among eight lanes each (measured on gfx1250; Triton and MLIR, `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the
     /// sixteen lanes that load 16 rows of a matrix of eight bits, as WMMA wants its columns (measured on
-    /// gfx1201).
+    /// gfx1201). Those of four and of six bits are as AMD's rocjitsu has them (`ds_transpose.h`).
     pub fn source(self, lane: usize, element: usize) -> usize {
         match self {
             Transposed::Halves => lane & !7 | element,
+            Transposed::Nibbles => (element & 8) << 1 | (lane & 16) >> 1 | element & 7,
+            Transposed::Sixes => (element & 12) << 1 | element & 3 | (lane & 16) >> 2,
             Transposed::Bytes => lane & !15 | (element & 4) << 1 | (lane & 8) >> 1 | element & 3,
         }
     }
@@ -146,10 +198,9 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     };
     let (verb, what) = rest.split_once('_')?;
     let what = what.trim_end_matches("_addtid");
-    let (what, space) = match what.strip_prefix("tr_") {
-        Some("b64") => ("b64", Space::GlobalTransposed(Transposed::Bytes)),
-        Some("b128") => ("b128", Space::GlobalTransposed(Transposed::Halves)),
-        Some(_) => return None,
+    let what = what.trim_start_matches("monitor_");
+    let (what, space) = match Transposed::named(what) {
+        Some((what, elements)) => (what, Space::GlobalTransposed { elements, signed_offset: None }),
         None => (what, space),
     };
     let formatted = what.strip_prefix("format_").and_then(|layout| formatted(layout, typed));
@@ -160,11 +211,11 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         ("load", None) if lds => Transfer::LoadToLds(Element::named(what)?),
         ("load", None) if what == "block" => Transfer::LoadBlock,
         ("store", None) if what == "block" => Transfer::StoreBlock,
-        ("load", None) => match what.strip_prefix("lds_") {
+        ("load", None) => match in_lds(what, "async_to_lds_") {
             Some(what) => Transfer::LoadToLds(Element::named(what)?),
             None => Transfer::Load(Element::named(what)?),
         },
-        ("store", None) => match what.strip_prefix("lds_") {
+        ("store", None) => match in_lds(what, "async_from_lds_") {
             Some(what) => Transfer::StoreFromLds(Element::named(what)?),
             None => Transfer::Store(Element::named(what)?),
         },
@@ -172,6 +223,11 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
         _ => return None,
     };
     Some(VectorAccess { space, transfer })
+}
+
+/// What is moved between memory and LDS, of an instruction that does so.
+fn in_lds<'a>(what: &'a str, asynchronous: &str) -> Option<&'a str> {
+    what.strip_prefix("lds_").or_else(|| what.strip_prefix(asynchronous))
 }
 
 /// What `xyz`, `d16_xy` and `d16_hi_x` name.
@@ -188,6 +244,19 @@ fn formatted(layout: &str, format: Option<BufferFormat>) -> Option<Formatted> {
 }
 
 impl Transfer {
+    /// Bytes that a lane accesses.
+    pub fn bytes(self) -> usize {
+        match self {
+            Transfer::Load(element)
+            | Transfer::Store(element)
+            | Transfer::LoadToLds(element)
+            | Transfer::StoreFromLds(element) => element.bytes(),
+            Transfer::Atomic { atomic, .. } => atomic.bytes.into(),
+            // None that can be scaled.
+            _ => 1,
+        }
+    }
+
     /// Whether registers are read.
     pub fn has_data(self) -> bool {
         matches!(

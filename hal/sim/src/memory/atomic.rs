@@ -84,6 +84,8 @@ pub fn find_memory(suffix: &str) -> Option<Atomic> {
         "cmpswap_f64" => Modify::CompareSwapF64,
         "min_num_f32" => Modify::MinNumberF32,
         "max_num_f32" => Modify::MaxNumberF32,
+        "min_num_f64" => Modify::MinNumberF64,
+        "max_num_f64" => Modify::MaxNumberF64,
         // gfx12 names it otherwise.
         "csub" | "sub_clamp_u32" => Modify::SubClamp,
         "cond_sub_u32" => Modify::SubConditional,

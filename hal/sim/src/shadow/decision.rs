@@ -176,7 +176,7 @@ fn register(word: Word, machine: Machine) -> Option<Register> {
     match word {
         Word::Row(RowIndex(row)) => Some(match row.checked_sub(machine.accumulation.0) {
             Some(number) => Register::AccVgpr(AccVgpr(number as u8)),
-            None => Register::Vgpr(Vgpr(row as u8)),
+            None => Register::Vgpr(Vgpr(row)),
         }),
         Word::Scalar(ScalarIndex(n)) if n < sgprs => Some(Register::Sgpr(Sgpr(n))),
         Word::Scalar(index) => [

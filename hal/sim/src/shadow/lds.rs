@@ -104,7 +104,7 @@ impl LdsMarks {
             }
         }
         for word in 0..destination_words(op) {
-            let row = usize::from(op.destination.plus(word).0) % RowIndex::COUNT;
+            let row = op.destination.plus(word).place();
             shadow.rows[row] = *ghost.row(RowIndex(DESTINATION + word));
         }
     }

@@ -70,7 +70,7 @@ impl Shadow {
     pub fn marked_lanes(&self, word: Word) -> LaneMask {
         match word {
             Word::Row(row) => {
-                let row = &self.rows[usize::from(row.0) % RowIndex::COUNT].0;
+                let row = &self.rows[row.place()].0;
                 let bits = (0..LANES).map(|lane| u64::from(row[lane] != 0) << lane);
                 LaneMask(bits.fold(0, |mask, bit| mask | bit))
             }
@@ -82,7 +82,7 @@ impl Shadow {
 
     /// Takes the marks from bits of a register, in the active lanes.
     pub fn unmark(&mut self, row: RowIndex, lanes: &Row, bits: u32) {
-        let row = &mut self.rows[usize::from(row.0) % RowIndex::COUNT];
+        let row = &mut self.rows[row.place()];
         for lane in 0..LANES {
             row.0[lane] &= !(lanes.0[lane] & bits);
         }

@@ -23,15 +23,15 @@ pub fn check(
                 (n, vgprs + wave.acc_vgpr_count)
             }
             Register::Vgpr(Vgpr(n)) => (n, vgprs),
-            Register::AccVgpr(AccVgpr(n)) => (n, wave.acc_vgpr_count),
-            Register::Sgpr(Sgpr(n)) => (n, sgprs),
+            Register::AccVgpr(AccVgpr(n)) => (n.into(), wave.acc_vgpr_count),
+            Register::Sgpr(Sgpr(n)) => (n.into(), sgprs),
             _ => return None,
         };
-        let end = u16::from(first) + u16::from(range.words);
+        let end: u16 = first + u16::from(range.words);
         (end > allocated).then_some(Finding::NotAllocated { registers: range, allocated })
     };
     if let Some(Vgpr(amount)) = facts.amount_in_last_register
-        && u16::from(amount) + 1 >= vgprs
+        && amount + 1 >= vgprs
     {
         return Some(Finding::NextNotAllocated { amount: Vgpr(amount), allocated: vgprs });
     }

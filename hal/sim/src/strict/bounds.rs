@@ -94,7 +94,7 @@ fn lanes<'a, A: 'a>(footprints: impl Iterator<Item = &'a Footprint<A>>) -> LaneM
 
 /// The address of a scalar load from a 64-bit base, as it is written, and its number of words.
 fn scalar_place(wave: &Wave, op: &Op, access: ScalarAccess) -> Option<(u64, u8)> {
-    let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words) } = access else {
+    let ScalarAccess { space: Space::Address, transfer: Transfer::Load(words), .. } = access else {
         return None;
     };
     let [low, high] = op.sources[0].words;

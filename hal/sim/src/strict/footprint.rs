@@ -41,16 +41,32 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
     let bytes = transferred(access.transfer);
     let exec = wave.exec();
     match access.space {
-        Space::Scratch => Vec::new(),
-        Space::Global | Space::GlobalByThread | Space::GlobalTransposed(_) | Space::Flat => {
+        Space::Scratch | Space::ScaledScratch { .. } => Vec::new(),
+        Space::Global
+        | Space::GlobalByThread
+        | Space::GlobalTransposed { .. }
+        | Space::Flat
+        | Space::GlobalWithSignedOffset { .. }
+        | Space::FlatWithGlobalScratch { .. } => {
             let addresses = match access.space {
+                Space::GlobalWithSignedOffset { shift }
+                | Space::FlatWithGlobalScratch { signed_offset: Some(shift) }
+                | Space::GlobalTransposed { signed_offset: Some(shift), .. } => {
+                    Addresses::with_signed_offset(wave, op, exec, shift)
+                }
                 Space::GlobalByThread => Addresses::by_thread(wave, op, exec),
                 _ => Addresses::of(wave, op, exec),
             };
             let place = |lane: Lane| {
                 let address = addresses.at(lane.0.into());
-                let is_device = access.space != Space::Flat
-                    || matches!(aperture::window(address), Window::Global(_));
+                let is_global = matches!(aperture::window(address), Window::Global(_));
+                let is_device = match access.space {
+                    Space::Flat => is_global,
+                    Space::FlatWithGlobalScratch { .. } => {
+                        is_global && aperture::global_private(address).is_none()
+                    }
+                    _ => true,
+                };
                 is_device.then_some(Footprint { lane, address, bytes })
             };
             exec.lanes().filter_map(place).collect()
@@ -81,7 +97,7 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
 
 /// The bytes of LDS that the lanes of a flat access touch.
 pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32>> {
-    if access.space != Space::Flat {
+    if !access.space.is_flat() {
         return Vec::new();
     }
     let addresses = Addresses::of(wave, op, wave.exec());
@@ -124,6 +140,7 @@ pub fn lds(wave: &Wave, op: &Op, access: LdsAccess) -> Vec<Footprint<u32>> {
         LdsAccess::Read(element) | LdsAccess::Write(element) => {
             at(offset, element.bytes() as u32).collect()
         }
+        LdsAccess::ReadExchanged(elements) => at(offset, u32::from(elements.words()) * 4).collect(),
         LdsAccess::ReadTransposed { words, .. } => at(offset, u32::from(words) * 4).collect(),
         LdsAccess::Read2 { words, scale } | LdsAccess::Write2 { words, scale } => {
             let bytes = u32::from(words) * 4;

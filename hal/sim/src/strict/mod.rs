@@ -317,7 +317,8 @@ impl Strict {
                 };
                 touched = footprints.into_iter().map(range).collect();
             }
-            Run::NotCompute(_) | Run::Gap(_) => {}
+            // Tensors are moved by targets without rules alone.
+            Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
         }
         state.under_way.issue(rules.counters, facts, counted, touched);
     }

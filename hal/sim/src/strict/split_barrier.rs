@@ -50,6 +50,6 @@ pub fn follow(
             let is_same = place.inst.pc == facts.inst.pc && place.module == facts.module;
             (!is_same).then(|| Finding::OtherBarrier { other: place.instruction(), wave: other })
         }
-        SplitBarrier::State => None,
+        SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => None,
     }
 }

@@ -263,8 +263,12 @@ fn buffer_resources_choose_their_range_check() {
 /// The waves of a workgroup of two at its split barrier.
 #[test]
 fn all_waves_signal_before_any_passes() {
-    let request =
-        |operation| BarrierRequest { operation, barrier: -1, destination: ScalarIndex(0) };
+    let request = |operation| BarrierRequest {
+        operation,
+        barrier: -1,
+        members: None,
+        destination: ScalarIndex(0),
+    };
     let mut barrier = WorkgroupBarrier::new(2);
     let mut waves = [0, 1].map(|_| Wave::new(Level::Plain));
     for round in 0..3 {

@@ -4,13 +4,14 @@ use super::operands::{Gap, OPERANDS, source};
 use crate::execute::lane::Kind;
 use crate::instruction::lds::{self, LdsAccess};
 use crate::instruction::scalar_memory::ScalarAccess;
-use crate::instruction::vector_memory::Space;
+use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Op, Run, Source, vector_memory};
 use crate::wave::Machine;
-use flipwave_isa::{Encoding, Inst, Operand, Value};
+use flipwave_isa::{Encoding, Generation, Inst, Operand, Value};
 
 pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) -> Result<Run, Gap> {
     op.immediate = inst.modifiers.offset;
+    let access = ScalarAccess { is_scaled: inst.modifiers.scale_offset, ..access };
     let values: Vec<&Operand> = inst.sources().collect();
     // Slots: 0 base, 1 offset, 2 data, which stands first where it is not the destination too.
     let has_destination = inst.destinations().next().is_some();
@@ -32,13 +33,17 @@ pub fn scalar_memory_operands(op: &mut Op, inst: &Inst, access: ScalarAccess) ->
 }
 
 pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, Gap> {
-    let access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
-    if matches!(access.space, Space::GlobalTransposed(_)) && machine.lanes != 32 {
+    let mut access = vector_memory::find(inst).ok_or(Gap("this memory operation"))?;
+    if machine.generation >= Generation::Gfx125 {
+        access.space = newest_space(inst, access);
+    }
+    if matches!(access.space, Space::GlobalTransposed { .. }) && machine.lanes != 32 {
         return Err(Gap("how waves of 64 lanes exchange what they load is not published"));
     }
     op.immediate = inst.modifiers.offset;
     let values: Vec<&Operand> = inst.sources().collect();
-    let has_data = access.transfer.has_data();
+    let is_asynchronous = inst.operation.name().contains("_async_");
+    let has_data = access.transfer.has_data() || is_asynchronous;
     // Slots: 0 address, 1 data, 2 scalar base or resource, 3 scalar offset.
     let order: &[usize] = match (inst.encoding, has_data) {
         // What goes from LDS to memory has no address register.
@@ -49,6 +54,16 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
         (Encoding::Mubuf | Encoding::Mtbuf, true) => &[1, 0, 2, 3],
         _ if access.space == Space::GlobalByThread && has_data => &[1, 2],
         _ if access.space == Space::GlobalByThread => &[2],
+        // gfx1250 has a scalar base.
+        // The address in LDS stands first where that is written.
+        _ if is_asynchronous && matches!(access.transfer, Transfer::LoadToLds(_)) => &[1, 0, 2],
+        (Encoding::Flat, has_data) if values.len() == 2 + usize::from(has_data) => {
+            if has_data {
+                &[0, 1, 2]
+            } else {
+                &[0, 2]
+            }
+        }
         (Encoding::Flat, false) => &[0],
         (Encoding::Flat, true) => &[0, 1],
         (_, false) => &[0, 2],
@@ -67,6 +82,28 @@ pub fn vector_memory_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Res
         op.sources[1] = source(destination, Kind::Word)?;
     }
     Ok(Run::VectorMemory(access))
+}
+
+/// How an instruction of gfx1250 makes its addresses: offsets from a scalar base are signed, may count
+/// elements, and flat addresses lead to private memory in another way.
+fn newest_space(inst: &Inst, access: VectorAccess) -> Space {
+    let shift = match inst.modifiers.scale_offset {
+        true => access.transfer.bytes().trailing_zeros() as u8,
+        false => 0,
+    };
+    let has_base = inst.sources().any(|operand| match operand.value {
+        Value::Register(range) => !range.first.is_per_lane(),
+        _ => false,
+    });
+    match access.space {
+        Space::Global if has_base => Space::GlobalWithSignedOffset { shift },
+        Space::GlobalTransposed { elements, .. } => {
+            Space::GlobalTransposed { elements, signed_offset: has_base.then_some(shift) }
+        }
+        Space::Flat => Space::FlatWithGlobalScratch { signed_offset: has_base.then_some(shift) },
+        Space::Scratch if shift > 0 => Space::ScaledScratch { shift },
+        space => space,
+    }
 }
 
 pub fn lds_operands(op: &mut Op, inst: &Inst) -> Result<Run, Gap> {

@@ -6,7 +6,7 @@ use flipwave_isa::{Class, Encoding, Family, Generation, Inst, Register, Value};
 pub fn reason(inst: &Inst, generation: Generation) -> Option<&'static str> {
     let name = inst.operation.name();
     let lacks_units = matches!(generation, Generation::Gfx90a | Generation::Gfx940);
-    if inst.encoding == Encoding::Mimg {
+    if inst.encoding == Encoding::Mimg && !name.starts_with("tensor_") {
         return Some(match lacks_units {
             true => "the processor has no image unit",
             false => "the embedded GPU has no image unit",
@@ -35,10 +35,11 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<&'static str> {
     if name == "s_alloc_vgpr" {
         return Some("no dispatch of the embedded GPU has dynamic vector registers");
     }
-    if matches!(name, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave") {
+    let has_barriers = generation >= Generation::Gfx125;
+    if !has_barriers && matches!(name, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave") {
         return Some("the processor has no named barriers");
     }
-    if inst.modifiers.other.iter().any(|word| word == "scale_offset") {
+    if inst.modifiers.scale_offset && generation < Generation::Gfx125 {
         return Some("the bit that scales the offset is one of gfx1250");
     }
     let formats = [inst.modifiers.cbsz, inst.modifiers.blgp];

@@ -42,6 +42,13 @@ fn register_words(range: RegisterRange, kind: Kind) -> Result<[Word; 2], Gap> {
         // Of no meaning to compute waves.
         Register::Null | Register::PopsExitingWaveId => [Word::Constant(0); 2],
         Register::LdsDirect => [Word::Scalar(ScalarIndex::LDS_DIRECT); 2],
+        Register::FlatScratchBaseLo => {
+            let low = ScalarIndex::FLAT_SCRATCH_BASE;
+            [Word::Scalar(low), Word::Scalar(ScalarIndex(low.0 + 1))]
+        }
+        Register::FlatScratchBaseHi => {
+            [Word::Scalar(ScalarIndex(ScalarIndex::FLAT_SCRATCH_BASE.0 + 1)); 2]
+        }
         Register::SharedBase => window(aperture::SHARED, 0),
         Register::SharedLimit => window(aperture::SHARED, u32::MAX),
         Register::PrivateBase => window(aperture::PRIVATE, 0),

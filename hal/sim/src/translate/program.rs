@@ -4,7 +4,7 @@ use crate::instruction::Op;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc};
+use flipwave_isa::{DecodeError, Family, Inst, Isa, Pc, VgprBanks};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -16,6 +16,9 @@ type Slots = Box<[OnceLock<Box<Op>>]>;
 fn slots(bytes: &[u8]) -> Slots {
     (0..bytes.len() / 4).map(|_| OnceLock::new()).collect()
 }
+
+/// A place for the code of waves with each setting of the high bits of vector registers.
+type Banked = Box<[OnceLock<Program>]>;
 
 /// Code, and where it lies.
 struct Place {
@@ -35,6 +38,10 @@ pub struct Program {
     slots: Slots,
     /// The slots instead, made when first reached: of code that hardly any wave comes to.
     late_slots: OnceLock<Slots>,
+    /// The high bits of the numbers of vector registers that the instructions name.
+    banks: VgprBanks,
+    /// The same code for waves with others, by those, as far as there were such waves.
+    banked: OnceLock<Banked>,
     isa: Arc<Mutex<Isa>>,
     level: Level,
     machine: Machine,
@@ -63,19 +70,38 @@ impl Program {
     ) -> Program {
         let Place { base, virtual_base, bytes } = place;
         let late_slots = OnceLock::new();
-        let (rows_used, others) = Default::default();
+        let (rows_used, others, banks, banked) = Default::default();
         Program {
             base,
             virtual_base,
             bytes,
             slots,
             late_slots,
+            banks,
+            banked,
             isa,
             level,
             machine,
             rows_used,
             others,
         }
+    }
+
+    /// The code as waves execute it that have set these high bits of the numbers of vector registers:
+    /// each setting has instructions of its own, made when they are first reached, so that to execute
+    /// one is to look nothing up. `self` is the code as it is with none set.
+    pub fn of_banks(&self, banks: VgprBanks) -> &Program {
+        if banks == self.banks {
+            return self;
+        }
+        let all =
+            self.banked.get_or_init(|| (0..VgprBanks::COUNT).map(|_| OnceLock::new()).collect());
+        all[banks.index()].get_or_init(|| {
+            let Program { base, virtual_base, ref bytes, ref isa, level, machine, .. } = *self;
+            let place = Place { base, virtual_base, bytes: Arc::clone(bytes) };
+            let program = Program::made(place, Slots::default(), Arc::clone(isa), level, machine);
+            Program { banks, ..program }
+        })
     }
 
     /// The code as waves execute it whose AccVGPRs begin where those of `machine` do. `is_home` says
@@ -153,7 +179,11 @@ impl Program {
     /// How many rows of each half of the vector registers the instructions executed so far can
     /// have written.
     pub fn rows_used(&self) -> [u16; 2] {
-        self.rows_used.each_ref().map(|used| used.load(Ordering::Relaxed))
+        let own = self.rows_used.each_ref().map(|used| used.load(Ordering::Relaxed));
+        let banked = self.banked.get().into_iter().flatten().filter_map(OnceLock::get);
+        banked
+            .map(Program::rows_used)
+            .fold(own, |all, other| [0, 1].map(|half| other[half].max(all[half])))
     }
 
     /// The dword at a device address.
@@ -201,6 +231,7 @@ impl Program {
         if let Some(accum_offset) = self.machine.accum_offset() {
             inst.name_shared_vgprs(accum_offset);
         }
+        inst.name_banked_vgprs(self.banks, self.machine.generation);
         for (used, count) in self.rows_used.iter().zip(rows_reached(&inst, self.machine)) {
             used.fetch_max(count, Ordering::Relaxed);
         }

@@ -150,11 +150,14 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     }
     if inst.operation.is(Family::ConvertSmall) && inst.encoding == Encoding::Vop3 {
         if index == 0 {
-            adapt.select = part_read(inst);
+            // What gfx1250 has besides reads half precision from either half.
+            let is_high =
+                op_sel && kind == Kind::F16 && inst.operation.name().starts_with("v_cvt_sr_");
+            adapt.select = if is_high { SdwaSelect::Word1 } else { part_read(inst) };
         }
         return adapt;
     }
-    if kind == Kind::Mixed {
+    if matches!(kind, Kind::Mixed | Kind::MixedBrain) {
         // Here `op_sel_hi` says that the source is half precision, and its default is none.
         adapt.select = match (bit(modifiers.op_sel_hi.unwrap_or(0)), op_sel) {
             (false, _) => SdwaSelect::Dword,

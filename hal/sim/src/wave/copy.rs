@@ -1,6 +1,7 @@
 //! The state of a wave without what it does not use: a [`Wave`] has room for all registers that a
 //! wave can have.
 
+use super::joined::Joined;
 use super::machine::Machine;
 use super::mode::Mode;
 use super::private::Private;
@@ -24,6 +25,7 @@ pub struct WaveCopy {
     lds_size: u32,
     private: Private,
     barriers_passed: u32,
+    joined: Joined,
     status: Status,
     waits_at: u64,
     executed: u64,
@@ -50,6 +52,7 @@ impl WaveCopy {
             lds_size: wave.lds_size,
             private: wave.private,
             barriers_passed: wave.barriers_passed,
+            joined: wave.joined,
             status: wave.status,
             waits_at: wave.waits_at,
             executed: wave.executed,
@@ -87,6 +90,7 @@ impl WaveCopy {
         wave.lds_size = self.lds_size;
         wave.private = self.private;
         wave.barriers_passed = self.barriers_passed;
+        wave.joined = self.joined;
         wave.status = self.status;
         wave.waits_at = self.waits_at;
         wave.executed = self.executed;

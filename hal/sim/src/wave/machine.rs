@@ -6,7 +6,7 @@
 //! written to scalar registers, and where lanes are counted or named, the two differ.
 
 use super::registers::{RowIndex, ScalarIndex};
-use flipwave_isa::{FlatScratch, Float8, Generation, LaneMask, Register, Target};
+use flipwave_isa::{AccVgprs, FlatScratch, Float8, Generation, LaneMask, Register, Target};
 
 /// A target, a wave size, and where in the file of vector registers AccVGPRs begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub struct Machine {
     /// The row of the first AccVGPR: the kernel's ACCUM_OFFSET where one file has all, so that
     /// VGPRs and AccVGPRs that are the same register are the same row.
     pub accumulation: RowIndex,
+    /// Whether all lanes of all waves share the flat addresses of private memory.
+    pub has_global_scratch: bool,
+    /// Whether `s_setreg_imm32_b32` sets the high bits of vector registers whatever field it writes.
+    pub setreg_sets_banks: bool,
 }
 
 impl Machine {
@@ -43,7 +47,12 @@ impl Machine {
                     ScalarIndex::HIDDEN_FLAT_SCRATCH
                 }
             },
-            accumulation: RowIndex::UPPER_HALF,
+            has_global_scratch: target.has_global_scratch(),
+            setreg_sets_banks: target.setreg_sets_banks(),
+            accumulation: match target.acc_vgprs() {
+                AccVgprs::None => RowIndex(target.max_vgprs()),
+                AccVgprs::Separate | AccVgprs::Unified => RowIndex::UPPER_HALF,
+            },
         }
     }
 
@@ -59,7 +68,10 @@ impl Machine {
 
     /// The row of a vector register.
     pub fn row(self, register: Register) -> Option<RowIndex> {
-        RowIndex::nominal(register).map(|row| self.place(row))
+        match register {
+            Register::AccVgpr(_) => RowIndex::nominal(register).map(|row| self.place(row)),
+            _ => RowIndex::nominal(register),
+        }
     }
 
     /// Where a row is whose number is nominal: that of an AccVGPR where these begin in the upper half.
@@ -95,6 +107,8 @@ impl Default for Machine {
             lds_bytes: 64 << 10,
             flat_scratch: ScalarIndex::FLAT_SCRATCH,
             accumulation: RowIndex::UPPER_HALF,
+            has_global_scratch: false,
+            setreg_sets_banks: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! on instructions.
 
 pub mod copy;
+mod joined;
 pub mod level;
 mod machine;
 mod mode;
@@ -10,6 +11,7 @@ mod registers;
 mod rows;
 mod state;
 
+pub use joined::Joined;
 pub use level::Level;
 pub use machine::Machine;
 pub use mode::Mode;

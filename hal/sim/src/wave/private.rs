@@ -11,6 +11,22 @@ pub struct Private {
     pub base: u64,
     /// Bytes of a lane.
     pub bytes: u32,
+    /// Device address of the first byte of the launch's private memory.
+    pub launch: u64,
+    /// Bytes of the launch's private memory.
+    pub launch_bytes: u64,
+    /// Bytes of a wave's.
+    pub wave_bytes: u64,
+}
+
+impl Private {
+    /// Where the first byte of the private memory lies that has the wave's whose base and offset add
+    /// up to `sum`, and the offset; none if no wave of the launch has it.
+    pub fn owner(&self, sum: u64) -> Option<(u64, u32)> {
+        let within = sum.checked_sub(self.launch).filter(|within| *within < self.launch_bytes)?;
+        let offset = within.checked_rem(self.wave_bytes)?;
+        Some((sum - offset, offset as u32))
+    }
 }
 
 /// Bytes from one dword of a lane to its next, in a wave of `lanes` lanes.

@@ -38,15 +38,15 @@ impl RowIndex {
     /// The row after that of v255. Accumulation registers begin there or, where they share a file
     /// with the others, below.
     pub const UPPER_HALF: RowIndex = RowIndex(256);
-    /// Rows of a wave.
-    pub const COUNT: usize = 512;
-    /// Where the first result of a dual instruction waits: targets that have such instructions
-    /// have no accumulation registers.
-    pub const WAITING: RowIndex = RowIndex(511);
+    /// Rows of a wave: as many as it can have registers, and one more.
+    pub const COUNT: usize = Vgpr::COUNT as usize + 1;
+    /// Where the first result of a dual instruction waits, and what is computed for scalar registers:
+    /// the row that is no register.
+    pub const WAITING: RowIndex = RowIndex(Vgpr::COUNT);
 
     /// The row of an architectural register.
     pub fn of_vgpr(register: Vgpr) -> RowIndex {
-        RowIndex(register.0.into())
+        RowIndex(register.0)
     }
 
     /// The row of a vector register where AccVGPRs begin in the upper half.
@@ -68,6 +68,12 @@ impl RowIndex {
             reached = [0, 1].map(|half| halves[half].max(reached[half]));
         }
         reached.map(|count| count as u16)
+    }
+
+    /// Where it is in the file; numbers that no register has are all the last row's.
+    #[inline(always)]
+    pub fn place(self) -> usize {
+        usize::from(self.0).min(RowIndex::COUNT - 1)
     }
 
     /// The row `words` further.
@@ -106,6 +112,8 @@ impl ScalarIndex {
     pub const COMPARED: ScalarIndex = ScalarIndex(149);
     /// The word of LDS that is a source operand.
     pub const LDS_DIRECT: ScalarIndex = ScalarIndex(150);
+    /// `src_flat_scratch_base`, low half (gfx1250).
+    pub const FLAT_SCRATCH_BASE: ScalarIndex = ScalarIndex(151);
     /// Scalar indices that can be written down.
     pub const COUNT: usize = 256;
 

@@ -1,5 +1,6 @@
 //! The architectural state of one wave.
 
+use super::joined::Joined;
 use super::level::Level;
 use super::machine::Machine;
 use super::mode::Mode;
@@ -7,7 +8,7 @@ use super::private::Private;
 use super::registers::{Active, Row, RowIndex, ScalarIndex, blend};
 use super::rows::Rows;
 use flipwave_device::WaveId;
-use flipwave_isa::{Lane, LaneMask, Register};
+use flipwave_isa::{Generation, Lane, LaneMask, Register, VgprBanks};
 use std::fmt;
 use std::ops::Range;
 
@@ -52,6 +53,8 @@ pub struct Wave {
     pub written_lanes: Option<LaneMask>,
     /// How often the split barrier had completed when the wave last waited at it.
     pub barriers_passed: u32,
+    /// The named barrier that it has joined.
+    pub joined: Joined,
     /// Whether it runs, waits or has ended.
     pub status: Status,
     /// Device address of the instruction at which it waits, if it does.
@@ -125,6 +128,7 @@ impl Wave {
             private: Private::default(),
             written_lanes: None,
             barriers_passed: 0,
+            joined: Joined::default(),
             status: Status::Ended,
             waits_at: 0,
             executed: 0,
@@ -149,6 +153,7 @@ impl Wave {
         self.scc = false;
         self.written_lanes = None;
         self.barriers_passed = 0;
+        self.joined = Joined::default();
         self.status = Status::Ready;
         self.executed = 0;
         self.set_exec(LaneMask::EMPTY);
@@ -217,6 +222,15 @@ impl Wave {
         self.active_lanes = mask.count();
     }
 
+    /// The high bits of the numbers of vector registers.
+    #[inline(always)]
+    pub fn banks(&self) -> VgprBanks {
+        match self.machine.generation {
+            Generation::Gfx125 => VgprBanks::of_mode(self.mode.0),
+            _ => VgprBanks::default(),
+        }
+    }
+
     /// Number of active lanes.
     #[inline(always)]
     pub fn active_lanes(&self) -> u32 {
@@ -271,19 +285,19 @@ impl Wave {
     /// A vector register.
     #[inline(always)]
     pub fn row(&self, index: RowIndex) -> &Row {
-        &self.rows[usize::from(index.0) % RowIndex::COUNT]
+        &self.rows[index.place()]
     }
 
     /// A vector register, to be written whatever EXEC says.
     #[inline(always)]
     pub fn row_mut(&mut self, index: RowIndex) -> &mut Row {
-        &mut self.rows[usize::from(index.0) % RowIndex::COUNT]
+        &mut self.rows[index.place()]
     }
 
     /// Writes the active lanes of a vector register.
     #[inline(always)]
     pub fn write_row(&mut self, index: RowIndex, value: &Row) {
-        let row = &mut self.rows[usize::from(index.0) % RowIndex::COUNT];
+        let row = &mut self.rows[index.place()];
         if self.scalars[126] & self.scalars[127] == u32::MAX {
             *row = *value;
         } else {
@@ -332,7 +346,7 @@ impl Wave {
 
     fn allocated_row(&self, register: Register) -> Option<RowIndex> {
         let is_there = match register {
-            Register::Vgpr(v) => u16::from(v.0) < self.vgpr_count,
+            Register::Vgpr(v) => v.0 < self.vgpr_count,
             Register::AccVgpr(a) => u16::from(a.0) < self.acc_vgpr_count,
             _ => false,
         };

@@ -16,7 +16,7 @@ pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
     } else {
         descriptor.rsrc2.vgpr_workitem_id.saturating_add(1).min(3)
     };
-    (0..work_item).for_each(|n| set.insert(Register::Vgpr(Vgpr(n))));
+    (0..work_item).for_each(|n| set.insert(Register::Vgpr(Vgpr(n.into()))));
     set.insert(Register::ExecLo);
     set.insert(Register::Mode);
     if descriptor.wavefront_size() == 64 {

@@ -1,6 +1,7 @@
 //! The state that waves start in (AMDGPUUsage, "Initial Kernel Execution State").
 
 use super::Launch;
+use crate::memory::aperture;
 use crate::wave::private::Private;
 use crate::wave::{Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_codeobj::InitialValue;
@@ -28,6 +29,9 @@ impl Launch {
         wave.private = Private {
             base: self.scratch.base.0.wrapping_add(offset.into()),
             bytes: self.scratch.bytes_per_lane,
+            launch: self.scratch.base.0,
+            launch_bytes: self.scratch.bytes,
+            wave_bytes: self.scratch.bytes_per_wave,
         };
         self.work_items(wave, position, index);
         self.scalars(position, index, offset, |register, word| wave.write_scalar(register, word));
@@ -39,7 +43,7 @@ impl Launch {
         let vgprs = self.descriptor.rsrc1.vgprs;
         let most = RowIndex::UPPER_HALF.0;
         match self.target.acc_vgprs() {
-            AccVgprs::None => (vgprs.min(most), 0),
+            AccVgprs::None => (vgprs.min(self.target.max_vgprs()), 0),
             AccVgprs::Separate => (vgprs.min(most), vgprs.min(most)),
             AccVgprs::Unified => {
                 let arch = self.descriptor.shared_vgprs_from().unwrap_or(vgprs).min(most);
@@ -134,11 +138,16 @@ impl Launch {
             write(trap_register(8), (wave & 31) << 25);
             write(trap_register(9), x);
         }
+        let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
+        let mut write_pair = |low: ScalarIndex, value: u64| {
+            write(low, value as u32);
+            write(ScalarIndex(low.0 + 1), (value >> 32) as u32);
+        };
         if self.target.flat_scratch() == FlatScratch::Architected {
-            let base = self.scratch.base.0.wrapping_add(scratch_offset.into());
-            let low = self.machine.flat_scratch;
-            write(low, base as u32);
-            write(ScalarIndex(low.0 + 1), (base >> 32) as u32);
+            write_pair(self.machine.flat_scratch, base);
+        }
+        if self.target.has_global_scratch() {
+            write_pair(ScalarIndex::FLAT_SCRATCH_BASE, aperture::GLOBAL_PRIVATE | base);
         }
     }
 

@@ -12,4 +12,6 @@ mod value;
 pub use float::{Float, settle};
 pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use result::{LaneResult, PerLane, ResultKind};
-pub use value::{Arguments, HighHalf, Kind, LaneValue, LowHalf, Mixed, Pair, SourceRows};
+pub use value::{
+    Arguments, HighHalf, Kind, LaneValue, LowHalf, Mixed, MixedBrain, Pair, SourceRows,
+};

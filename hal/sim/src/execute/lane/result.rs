@@ -349,6 +349,7 @@ half_result!(LowHalf, u16, 0, 0xffff_0000, word => word, value => value, {});
 half_result!(LowHalf, i16, 0, 0xffff_0000, word => word as i16, value => value as u16, {});
 half_result!(LowHalf, f16, 0, 0xffff_0000, word => f16::from_bits(word),
     value => value.to_bits(), { half_methods!(LowHalf); });
+half_result!(HighHalf, u16, 16, 0x0000_ffff, word => word, value => value, {});
 half_result!(HighHalf, f16, 16, 0x0000_ffff, word => f16::from_bits(word),
     value => value.to_bits(), { half_methods!(HighHalf); });
 

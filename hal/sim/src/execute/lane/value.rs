@@ -21,6 +21,8 @@ pub enum Kind {
     /// Single precision, or half precision in the half word that the source selects; read as
     /// single precision (`v_fma_mix`).
     Mixed,
+    /// The same with bfloat16.
+    MixedBrain,
     /// Two halves of a word, each with its own selects and signs.
     Packed,
     /// Two words, each with its own selects and signs.
@@ -64,6 +66,10 @@ pub struct Pair<T>(pub T, pub T);
 /// A source of a mixed-precision operation, already single precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixed(pub f32);
+
+/// The same of an operation that mixes bfloat16 with single precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MixedBrain(pub f32);
 
 /// A 16-bit result that goes to the low half of its register and leaves the high half as it is.
 /// Most 16-bit operations of gfx9 clear the high half instead; the ones that came with gfx9
@@ -144,6 +150,18 @@ impl LaneValue for Mixed {
     #[inline(always)]
     fn load(rows: SourceRows<'_>, lane: usize) -> Self {
         Mixed(f32::from_bits(rows[0].0[lane]))
+    }
+    #[inline(always)]
+    fn quiet_nan(self) -> Option<u64> {
+        self.0.quiet_nan()
+    }
+}
+
+impl LaneValue for MixedBrain {
+    const KIND: Kind = Kind::MixedBrain;
+    #[inline(always)]
+    fn load(rows: SourceRows<'_>, lane: usize) -> Self {
+        MixedBrain(f32::from_bits(rows[0].0[lane]))
     }
     #[inline(always)]
     fn quiet_nan(self) -> Option<u64> {

@@ -62,6 +62,8 @@ operations! {
     "v_bitop3_b16" (a: u16, b: u16, c: u16, table: u32) -> LowHalf<u16> {
         LowHalf(chosen(a.into(), b.into(), c.into(), table) as u16)
     }
+    // The same with zero for the third word (LLVM, `GCNVOPDUtils.cpp`).
+    "v_bitop2_b32" (a: u32, b: u32, table: u32) -> u32 { chosen(a, b, 0, table) }
     "v_prng_b32" (a: u32) -> u32 { next_random(a) }
     "v_perm_b32" (a: u32, b: u32, select: u32) -> u32 {
         let bytes = u64::from(a) << 32 | u64::from(b);

@@ -23,6 +23,8 @@ operations! {
     "v_mul_f64" (a: f64, b: f64; context) -> f64 { context.round.product(a, b) }
     "v_fma_f64" (a: f64, b: f64, c: f64; context) -> f64 { context.round.fused(a, b, c) }
     "v_fmac_f64" (a: f64, b: f64, sum: f64; context) -> f64 { context.round.fused(a, b, sum) }
+    "v_fmaak_f64" (a: f64, b: f64, c: f64; context) -> f64 { context.round.fused(a, b, c) }
+    "v_fmamk_f64" (a: f64, b: f64, c: f64; context) -> f64 { context.round.fused(a, b, c) }
     "v_fract_f64" (a: f64; context) -> f64 { fraction(context.round, a, BELOW_ONE) }
     "v_ldexp_f64" (a: f64, exponent: i32; context) -> f64 { context.round.scaled(a, exponent) }
 }

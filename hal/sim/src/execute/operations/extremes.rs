@@ -87,6 +87,18 @@ operations! {
     "v_pk_max_num_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> {
         Pair(maximum_number(a.0, b.0), maximum_number(a.1, b.1))
     }
+    "v_pk_min3_num_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
+        Pair(
+            minimum_number(minimum_number(a.0, b.0), c.0),
+            minimum_number(minimum_number(a.1, b.1), c.1),
+        )
+    }
+    "v_pk_max3_num_f16" (a: Pair<f16>, b: Pair<f16>, c: Pair<f16>) -> Pair<f16> {
+        Pair(
+            maximum_number(maximum_number(a.0, b.0), c.0),
+            maximum_number(maximum_number(a.1, b.1), c.1),
+        )
+    }
     "v_pk_minimum_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> {
         Pair(minimum_or_nan(a.0, b.0), minimum_or_nan(a.1, b.1))
     }

@@ -55,6 +55,12 @@ operations! {
     "v_mad_i32_i24" (a: i32, b: i32, c: i32) -> i32 {
         i24(a).wrapping_mul(i24(b)).wrapping_add(c)
     }
+    "v_mad_u32" (a: u32, b: u32, c: u32) -> u32 { a.wrapping_mul(b).wrapping_add(c) }
+    // The sums saturate (LLVM, `ThreeOp_i32_Pats`).
+    "v_add_max_i32" (a: i32, b: i32, c: i32) -> i32 { a.saturating_add(b).max(c) }
+    "v_add_min_i32" (a: i32, b: i32, c: i32) -> i32 { a.saturating_add(b).min(c) }
+    "v_add_max_u32" (a: u32, b: u32, c: u32) -> u32 { a.saturating_add(b).max(c) }
+    "v_add_min_u32" (a: u32, b: u32, c: u32) -> u32 { a.saturating_add(b).min(c) }
     "v_mad_u32_u16" (a: u16, b: u16, c: u32) -> u32 {
         (u32::from(a) * u32::from(b)).wrapping_add(c)
     }

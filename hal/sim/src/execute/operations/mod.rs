@@ -7,6 +7,7 @@
 //! suffix; integer operations whose `clamp` saturates have a row of their own, `"... clamp"`.
 
 mod bits;
+mod brain;
 mod choice;
 mod compare;
 mod convert;
@@ -18,6 +19,7 @@ mod double;
 mod extremes;
 mod half_precision;
 mod integer;
+mod lane_groups;
 mod matrix;
 mod media;
 mod mixed;
@@ -27,6 +29,7 @@ mod scaled;
 mod short;
 mod single;
 mod small_float;
+mod small_matrix;
 mod transcendental;
 mod wave_matrix;
 mod wide;
@@ -96,6 +99,9 @@ use operations;
 /// All tables.
 pub static TABLES: &[&[VectorOperation]] = &[
     bits::TABLE,
+    brain::ARITHMETIC,
+    brain::MIXED,
+    brain::TRANSCENDENTAL,
     compare::I16,
     compare::I32,
     compare::I64,
@@ -164,6 +170,9 @@ pub static TABLES: &[&[VectorOperation]] = &[
     small_float::PAIRS,
     small_float::SETTLED_PAIRS,
     small_float::HALVES,
+    small_float::FROM_BYTES_TO_HALVES,
+    small_float::FROM_HALVES,
+    small_float::NEWER_STOCHASTIC,
     small_float::STOCHASTIC,
     small_float::FROM_BRAIN,
     transcendental::ROOTS,
@@ -171,6 +180,7 @@ pub static TABLES: &[&[VectorOperation]] = &[
     transcendental::TURNS,
     transcendental::HALF,
     transcendental::DOUBLE,
+    transcendental::TANGENT,
     wide::TABLE,
 ];
 
@@ -232,6 +242,10 @@ pub fn find_whole(name: &str, machine: Machine) -> Option<&'static WholeWaveOper
 pub fn whole_wave_operations(
     machine: Machine,
 ) -> impl Iterator<Item = &'static WholeWaveOperation> {
-    let matrices = matrix::operations(machine).chain(wave_matrix::TABLE);
-    cross_lane::TABLE.iter().chain(wide_float::operations()).chain(matrices)
+    let matrices = matrix::operations(machine).chain(wave_matrix::TABLE).chain(small_matrix::TABLE);
+    cross_lane::TABLE
+        .iter()
+        .chain(lane_groups::TABLE)
+        .chain(wide_float::operations())
+        .chain(matrices)
 }

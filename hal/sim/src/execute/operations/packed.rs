@@ -36,6 +36,31 @@ operations! {
     "v_pk_max_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::max) }
     "v_pk_min_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::min) }
     "v_pk_max_i16" (a: Pair<i16>, b: Pair<i16>) -> Pair<i16> { both(a, b, i16::max) }
+    "v_pk_min3_u16" (a: Pair<u16>, b: Pair<u16>, c: Pair<u16>) -> Pair<u16> {
+        both(both(a, b, u16::min), c, u16::min)
+    }
+    "v_pk_max3_u16" (a: Pair<u16>, b: Pair<u16>, c: Pair<u16>) -> Pair<u16> {
+        both(both(a, b, u16::max), c, u16::max)
+    }
+    "v_pk_min3_i16" (a: Pair<i16>, b: Pair<i16>, c: Pair<i16>) -> Pair<i16> {
+        both(both(a, b, i16::min), c, i16::min)
+    }
+    "v_pk_max3_i16" (a: Pair<i16>, b: Pair<i16>, c: Pair<i16>) -> Pair<i16> {
+        both(both(a, b, i16::max), c, i16::max)
+    }
+    // The sums saturate (LLVM, `ThreeOp_OpSelClampPats`).
+    "v_pk_add_max_i16" (a: Pair<i16>, b: Pair<i16>, c: Pair<i16>) -> Pair<i16> {
+        both(both(a, b, i16::saturating_add), c, i16::max)
+    }
+    "v_pk_add_min_i16" (a: Pair<i16>, b: Pair<i16>, c: Pair<i16>) -> Pair<i16> {
+        both(both(a, b, i16::saturating_add), c, i16::min)
+    }
+    "v_pk_add_max_u16" (a: Pair<u16>, b: Pair<u16>, c: Pair<u16>) -> Pair<u16> {
+        both(both(a, b, u16::saturating_add), c, u16::max)
+    }
+    "v_pk_add_min_u16" (a: Pair<u16>, b: Pair<u16>, c: Pair<u16>) -> Pair<u16> {
+        both(both(a, b, u16::saturating_add), c, u16::min)
+    }
 }
 
 operations! {

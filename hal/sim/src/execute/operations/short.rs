@@ -41,6 +41,14 @@ operations! {
         LowHalf(u16::from_le_bytes([byte(a), byte(b)]))
     }
 
+    // Four bytes to four bits each (gfx1250).
+    "v_sat_pk4_i4_i8" (a: u32) -> LowHalf<u16> {
+        nibbles(a.to_le_bytes().map(|byte| (byte as i8).clamp(-8, 7) as u8))
+    }
+    "v_sat_pk4_u4_u8" (a: u32) -> LowHalf<u16> {
+        nibbles(a.to_le_bytes().map(|byte| byte.min(15)))
+    }
+
     "v_lshlrev_b16" (by: u16, a: u16) -> u16 { a << (by & 15) }
     "v_lshrrev_b16" (by: u16, a: u16) -> u16 { a >> (by & 15) }
     "v_ashrrev_i16" (by: u16, a: i16) -> i16 { a >> (by & 15) }
@@ -59,4 +67,10 @@ operations! {
     "v_med3_i16" (a: i16, b: i16, c: i16) -> LowHalf<i16> {
         LowHalf(a.max(b).min(a.min(b).max(c)))
     }
+}
+
+#[inline(always)]
+fn nibbles(values: [u8; 4]) -> LowHalf<u16> {
+    let [a, b, c, d] = values.map(|value| u16::from(value & 15));
+    LowHalf(a | b << 4 | c << 8 | d << 12)
 }

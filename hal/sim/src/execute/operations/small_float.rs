@@ -5,7 +5,7 @@
 //! Rows that end in `fnuz` are those of targets with [`Float8::Fnuz`].
 
 use super::operations;
-use crate::execute::lane::binary16::from_f32;
+use crate::execute::lane::binary16::{from_f32, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, single_to_brain, widened};
 use crate::execute::lane::{LowHalf, Pair};
 use crate::wave::Mode;
@@ -115,10 +115,70 @@ operations! {
 }
 
 operations! {
+    /// Between 8 bits and half precision, and two numbers stochastically rounded (gfx1250). The number
+    /// is exact in half precision; the byte or half that is read is the instruction's affair.
+    FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+
+    "v_cvt_f16_fp8" (a: u32) -> LowHalf<f16> { LowHalf(half(FP8, a)) }
+    "v_cvt_f16_bf8" (a: u32) -> LowHalf<f16> { LowHalf(half(BF8, a)) }
+    "v_cvt_pk_f16_fp8" (a: u32) -> Pair<f16> { Pair(half(FP8, a), half(FP8, a >> 8)) }
+    "v_cvt_pk_f16_bf8" (a: u32) -> Pair<f16> { Pair(half(BF8, a), half(BF8, a >> 8)) }
+}
+
+operations! {
+    /// Pairs of half precision to 8 bits.
+    FROM_HALVES {
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "a NaN keeps its sign"
+    }
+
+    "v_cvt_pk_fp8_f16" (a: Pair<f16>; context) -> LowHalf<u16> {
+        bytes(FP8, to_f32(a.0), to_f32(a.1), context.mode)
+    }
+    "v_cvt_pk_bf8_f16" (a: Pair<f16>; context) -> LowHalf<u16> {
+        bytes(BF8, to_f32(a.0), to_f32(a.1), context.mode)
+    }
+}
+
+operations! {
+    /// Stochastic rounding on gfx1250.
+    NEWER_STOCHASTIC {
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "both results of a pair have the same random bits, and what lies below a normal \
+                    result's last place is cut from a denormal one first"
+    }
+
+    "v_cvt_sr_fp8_f16" (a: f16, random: u32; context) -> u32 {
+        stochastic(FP8, to_f32(a), random, context.mode)
+    }
+    "v_cvt_sr_bf8_f16" (a: f16, random: u32; context) -> u32 {
+        stochastic(BF8, to_f32(a), random, context.mode)
+    }
+    "v_cvt_sr_pk_f16_f32" (a: f32, b: f32, random: u32; context) -> Pair<u16> {
+        let one = |value| stochastic(SmallFloat::F16, value, random, context.mode) as u16;
+        Pair(one(a), one(b))
+    }
+    "v_cvt_sr_pk_bf16_f32" (a: f32, b: f32, random: u32) -> Pair<u16> {
+        let one = |value| {
+            SmallFloat::BF16.encode(widened(value), Rounding::Stochastic(random), false) as u16
+        };
+        Pair(one(a), one(b))
+    }
+}
+
+operations! {
     /// From bfloat16.
     FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
 
     "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
+}
+
+const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
+const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
+
+/// A number of 8 bits.
+fn half(format: SmallFloat, word: u32) -> f16 {
+    from_f32(format.decode(word & 0xff))
 }
 
 /// Whether MODE clamps what is too great for 8 and 16 bits.

@@ -23,12 +23,12 @@ fn single(a: f32, function: impl Fn(f64) -> f64) -> f32 {
 }
 
 #[inline(always)]
-fn reciprocal(a: f64) -> f64 {
+pub(super) fn reciprocal(a: f64) -> f64 {
     1.0 / a
 }
 
 #[inline(always)]
-fn reciprocal_root(a: f64) -> f64 {
+pub(super) fn reciprocal_root(a: f64) -> f64 {
     1.0 / a.sqrt()
 }
 
@@ -107,6 +107,17 @@ operations! {
 }
 
 operations! {
+    /// Hyperbolic tangents (gfx1250).
+    TANGENT {
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        unsettled: "the nearest number, ties to even: no document states an accuracy"
+    }
+
+    "v_tanh_f32" (a: f32) -> f32 { libm::tanh(a.into()) as f32 }
+    "v_tanh_f16" (a: f16; context) -> f16 { context.round.nearest_half(libm::tanh(to_f64(a))) }
+}
+
+operations! {
     /// Double precision. Hardware gives about half of the bits, from which compilers iterate;
     /// here reciprocal and root are correctly rounded.
     DOUBLE {
@@ -122,7 +133,7 @@ operations! {
 /// turns give a zero of the angle's sign (IEEE 754, `sinPi`), as the manual's examples do but
 /// for great angles, whose zero is positive.
 #[inline(always)]
-fn sine(turns: f64) -> f64 {
+pub(super) fn sine(turns: f64) -> f64 {
     if turns.abs() > GREATEST_FRACTIONAL && turns.is_finite() {
         return 0.0;
     }
@@ -138,7 +149,7 @@ fn sine(turns: f64) -> f64 {
 
 /// The cosine of an angle in turns. A zero is positive.
 #[inline(always)]
-fn cosine(turns: f64) -> f64 {
+pub(super) fn cosine(turns: f64) -> f64 {
     let (quarter, rest) = quarters(turns);
     let cosine = match quarter & 3 {
         0 => libm::cos(rest),

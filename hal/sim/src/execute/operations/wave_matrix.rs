@@ -21,11 +21,12 @@ use half::f16;
 /// Rows and columns.
 const SIZE: usize = 16;
 /// The most products of a sum.
-const MOST_DEPTH: usize = 64;
+const MOST_DEPTH: usize = 128;
 
 /// The type of the elements of A or B.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Element {
+    F32,
     F16,
     Bf16,
     Fp8,
@@ -37,6 +38,7 @@ enum Element {
 impl Element {
     fn bits(self) -> usize {
         match self {
+            Element::F32 => 32,
             Element::F16 | Element::Bf16 => 16,
             Element::Fp8 | Element::Bf8 | Element::Iu8 => 8,
             Element::Iu4 => 4,
@@ -45,6 +47,7 @@ impl Element {
 
     fn float(self, bits: u32) -> f32 {
         match self {
+            Element::F32 => f32::from_bits(bits),
             Element::F16 => binary16::to_f32(f16::from_bits(bits as u16)),
             Element::Bf16 => brain_to_single(bits as u16),
             Element::Fp8 => SmallFloat::fp8(Float8::Ocp).decode(bits),
@@ -64,11 +67,19 @@ enum Sum {
     F32,
     F16,
     Bf16,
+    /// C in single precision, D in bfloat16.
+    Bf16OfF32,
     I32,
 }
 
 impl Sum {
+    /// Whether elements of D are half a register.
     fn is_short(self) -> bool {
+        matches!(self, Sum::F16 | Sum::Bf16 | Sum::Bf16OfF32)
+    }
+
+    /// Whether elements of C are.
+    fn begins_short(self) -> bool {
         matches!(self, Sum::F16 | Sum::Bf16)
     }
 }
@@ -135,6 +146,34 @@ wave_matrices! {
     "v_swmmac_f32_16x16x32_fp8_bf8"  Fp8  Bf8  F32  32 true
     "v_swmmac_f32_16x16x32_bf8_fp8"  Bf8  Fp8  F32  32 true
     "v_swmmac_f32_16x16x32_bf8_bf8"  Bf8  Bf8  F32  32 true
+    // gfx1250.
+    "v_swmmac_f32_16x16x64_f16"      F16  F16  F32  64 true
+    "v_swmmac_f32_16x16x64_bf16"     Bf16 Bf16 F32  64 true
+    "v_swmmac_f16_16x16x64_f16"      F16  F16  F16  64 true
+    "v_swmmac_bf16_16x16x64_bf16"    Bf16 Bf16 Bf16 64 true
+    "v_wmma_f32_16x16x4_f32"         F32  F32  F32  4 false
+    "v_wmma_f32_16x16x32_f16"        F16  F16  F32  32 false
+    "v_wmma_f32_16x16x32_bf16"       Bf16 Bf16 F32  32 false
+    "v_wmma_f16_16x16x32_f16"        F16  F16  F16  32 false
+    "v_wmma_bf16_16x16x32_bf16"      Bf16 Bf16 Bf16 32 false
+    "v_wmma_bf16f32_16x16x32_bf16"   Bf16 Bf16 Bf16OfF32 32 false
+    "v_wmma_i32_16x16x64_iu8"        Iu8  Iu8  I32  64 false
+    "v_wmma_f32_16x16x64_fp8_fp8"    Fp8  Fp8  F32  64 false
+    "v_wmma_f32_16x16x64_fp8_bf8"    Fp8  Bf8  F32  64 false
+    "v_wmma_f32_16x16x64_bf8_fp8"    Bf8  Fp8  F32  64 false
+    "v_wmma_f32_16x16x64_bf8_bf8"    Bf8  Bf8  F32  64 false
+    "v_wmma_f16_16x16x64_fp8_fp8"    Fp8  Fp8  F16  64 false
+    "v_wmma_f16_16x16x64_fp8_bf8"    Fp8  Bf8  F16  64 false
+    "v_wmma_f16_16x16x64_bf8_fp8"    Bf8  Fp8  F16  64 false
+    "v_wmma_f16_16x16x64_bf8_bf8"    Bf8  Bf8  F16  64 false
+    "v_wmma_f32_16x16x128_fp8_fp8"   Fp8  Fp8  F32  128 false
+    "v_wmma_f32_16x16x128_fp8_bf8"   Fp8  Bf8  F32  128 false
+    "v_wmma_f32_16x16x128_bf8_fp8"   Bf8  Fp8  F32  128 false
+    "v_wmma_f32_16x16x128_bf8_bf8"   Bf8  Bf8  F32  128 false
+    "v_wmma_f16_16x16x128_fp8_fp8"   Fp8  Fp8  F16  128 false
+    "v_wmma_f16_16x16x128_fp8_bf8"   Fp8  Bf8  F16  128 false
+    "v_wmma_f16_16x16x128_bf8_fp8"   Bf8  Fp8  F16  128 false
+    "v_wmma_f16_16x16x128_bf8_bf8"   Bf8  Bf8  F16  128 false
 }
 
 /// The bits of the elements of A or of B transposed: row or column first, then k.
@@ -152,8 +191,10 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
         for index in 0..layout.results() {
             let row = layout.row(lane, index);
             let (register, shift) = layout.result(index, modifiers.op_sel.unwrap_or(0));
-            let word = sum_word(wave, op, shape, lane, register);
-            let initial = if shape.sum.is_short() { word >> shift & 0xffff } else { word };
+            let initial = match shape.sum.begins_short() {
+                true => sum_word(wave, op, shape, lane, register) >> shift & 0xffff,
+                false => sum_word(wave, op, shape, lane, index),
+            };
             let factors = a[row].iter().zip(&b[lane % SIZE]).take(shape.depth);
             let sum = match shape.sum {
                 Sum::I32 => integers(op, shape, factors, initial),
@@ -237,7 +278,7 @@ fn floats<'a>(
     }
     match shape.sum {
         Sum::F16 => binary16::from_f32(sum).to_bits().into(),
-        Sum::Bf16 => single_to_brain(sum).into(),
+        Sum::Bf16 | Sum::Bf16OfF32 => single_to_brain(sum).into(),
         _ => sum.to_bits(),
     }
 }
@@ -245,6 +286,8 @@ fn floats<'a>(
 /// Where elements lie.
 struct Layout {
     is_gfx11: bool,
+    /// gfx1250: AMD's rocjitsu (`wmma_input_loc`) and Triton (`AMDWmmaEncoding` of version 3).
+    is_gfx125: bool,
     /// Lanes of a wave.
     lanes: usize,
     depth: usize,
@@ -258,6 +301,7 @@ impl Layout {
     fn of(wave: &Wave, shape: &Shape) -> Layout {
         Layout {
             is_gfx11: wave.machine.generation < Generation::Gfx12,
+            is_gfx125: wave.machine.generation >= Generation::Gfx125,
             lanes: wave.machine.lanes.into(),
             depth: shape.depth,
             bits: shape.a.bits(),
@@ -282,11 +326,24 @@ impl Layout {
         let (half, quarter) = (lane / 16 % 2, lane / 32);
         if self.is_gfx11 {
             element
+        } else if self.is_gfx125 {
+            // Runs of as many that both halves of the wave have in turn.
+            let run = (self.depth / 4).clamp(2, 16);
+            element % run + run * (half + 2 * (element / run))
         } else if self.bits == 16 {
             let run = if self.sparse { 8 } else { 4 };
             element % run + run * (half + 2 * (element / run + quarter))
         } else {
             self.depth / 2 * half + self.depth / 4 * quarter + element
+        }
+    }
+
+    /// The same of A, of whose elements some are left out. On gfx1250 each half of the wave has half of
+    /// them all (CDNA 5 ISA, 7.12, as public tests restate it).
+    fn sparse_k(&self, lane: usize, element: usize) -> usize {
+        match self.is_gfx125 {
+            true => self.depth / 2 * (lane / 16 % 2) + element,
+            false => self.k(lane, element),
         }
     }
 
@@ -324,7 +381,7 @@ fn element(wave: &Wave, op: &Op, layout: &Layout, source: usize, lane: usize, at
     let Some(first) = op.sources[source].row() else { return 0 };
     let bit = at * layout.bits;
     let word = wave.row(first.plus((bit / 32) as u16)).0[lane];
-    word >> (bit % 32) & ((1 << layout.bits) - 1)
+    word >> (bit % 32) & (u32::MAX >> (32 - layout.bits))
 }
 
 /// A or B, all of whose elements are there.
@@ -353,7 +410,7 @@ fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
         };
         for at in 0..elements / 2 {
             let place = index >> ((key + 2 * at as u32) % 32) & 3;
-            let k = layout.k(lane, at / 2 * 4) + place as usize;
+            let k = layout.sparse_k(lane, at / 2 * 4) + place as usize;
             matrix[lane % SIZE][k] = element(wave, op, layout, 0, lane, at);
         }
     }

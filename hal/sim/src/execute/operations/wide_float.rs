@@ -1,22 +1,26 @@
 //! Conversions with a scale between 32 numbers in 16 or 32 registers and 32 numbers of six bits in six
 //! registers, the first in the lowest bits (CDNA 4 ISA, "BF8 / FP8 and Smaller Formats and
-//! Conversions"). What a scale does is in [`scaled`](super::scaled).
+//! Conversions"). What a scale does is in [`scaled`](super::scaled). On gfx1250 there are eight or
+//! sixteen numbers, which may have eight, six or four bits (LLVM, `VOP3Instructions.td`).
 
 use super::WholeWaveOperation;
 use super::scaled::{divided, next_random, product, single};
 use super::single::flush;
+use super::small_float::clamps;
 use crate::execute::lane::Kind;
 use crate::execute::lane::binary16::{self, from_f64, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;
 use crate::wave::Wave;
+use flipwave_isa::Float8;
 use half::f16;
 
-/// Numbers that a lane converts.
-const COUNT: usize = 32;
-/// Registers of as many numbers of six bits.
+/// Registers of the most numbers, 32 of six bits.
 const WORDS: usize = 6;
+
+const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
+const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 /// What numbers of more bits are, and how they lie in the sources.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,13 +35,13 @@ enum Wide {
 /// Rows: name, what has more bits, the format of six bits.
 macro_rules! conversions {
     ($table:ident by $convert:path, unsettled $unsettled:expr;
-     $($name:literal $wide:ident $format:ident)*) => {
+     $($name:literal $wide:ident $count:literal $format:expr;)*) => {
         const $table: &[WholeWaveOperation] = &[$(WholeWaveOperation {
             unsettled: $unsettled,
             ..WholeWaveOperation::new(
                 $name,
                 &[Kind::Word; 3],
-                |wave, op| $convert(wave, op, Wide::$wide, SmallFloat::$format),
+                |wave, op| $convert(wave, op, Wide::$wide, $format, $count),
             )
         }),*];
     };
@@ -45,37 +49,75 @@ macro_rules! conversions {
 
 conversions! {
     NARROWING by nearest, unsettled None;
-    "v_cvt_scalef32_2xpk16_fp6_f32" Interleaved FP6
-    "v_cvt_scalef32_2xpk16_bf6_f32" Interleaved BF6
-    "v_cvt_scalef32_pk32_fp6_f16"   Half        FP6
-    "v_cvt_scalef32_pk32_bf6_f16"   Half        BF6
-    "v_cvt_scalef32_pk32_fp6_bf16"  Brain       FP6
-    "v_cvt_scalef32_pk32_bf6_bf16"  Brain       BF6
+    "v_cvt_scalef32_2xpk16_fp6_f32" Interleaved 32 SmallFloat::FP6;
+    "v_cvt_scalef32_2xpk16_bf6_f32" Interleaved 32 SmallFloat::BF6;
+    "v_cvt_scalef32_pk32_fp6_f16"   Half 32 SmallFloat::FP6;
+    "v_cvt_scalef32_pk32_bf6_f16"   Half 32 SmallFloat::BF6;
+    "v_cvt_scalef32_pk32_fp6_bf16"  Brain 32 SmallFloat::FP6;
+    "v_cvt_scalef32_pk32_bf6_bf16"  Brain 32 SmallFloat::BF6;
 }
 
 conversions! {
     STOCHASTIC by stochastic, unsettled Some("each number has a random number of its own");
-    "v_cvt_scalef32_sr_pk32_fp6_f32"  Single FP6
-    "v_cvt_scalef32_sr_pk32_bf6_f32"  Single BF6
-    "v_cvt_scalef32_sr_pk32_fp6_f16"  Half   FP6
-    "v_cvt_scalef32_sr_pk32_bf6_f16"  Half   BF6
-    "v_cvt_scalef32_sr_pk32_fp6_bf16" Brain  FP6
-    "v_cvt_scalef32_sr_pk32_bf6_bf16" Brain  BF6
+    "v_cvt_scalef32_sr_pk32_fp6_f32"  Single 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_f32"  Single 32 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk32_fp6_f16"  Half 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_f16"  Half 32 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk32_fp6_bf16" Brain 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_bf16" Brain 32 SmallFloat::BF6;
+}
+
+conversions! {
+    FEWER by nearest, unsettled None;
+    "v_cvt_scalef32_pk8_fp8_f32" Single 8 FP8;
+    "v_cvt_scalef32_pk8_fp8_f16" Half 8 FP8;
+    "v_cvt_scalef32_pk8_fp8_bf16" Brain 8 FP8;
+    "v_cvt_scalef32_pk8_bf8_f32" Single 8 BF8;
+    "v_cvt_scalef32_pk8_bf8_f16" Half 8 BF8;
+    "v_cvt_scalef32_pk8_bf8_bf16" Brain 8 BF8;
+    "v_cvt_scalef32_pk8_fp4_f32" Single 8 SmallFloat::FP4;
+    "v_cvt_scalef32_pk8_fp4_f16" Half 8 SmallFloat::FP4;
+    "v_cvt_scalef32_pk8_fp4_bf16" Brain 8 SmallFloat::FP4;
+    "v_cvt_scalef32_pk16_fp6_f32" Single 16 SmallFloat::FP6;
+    "v_cvt_scalef32_pk16_fp6_f16" Half 16 SmallFloat::FP6;
+    "v_cvt_scalef32_pk16_fp6_bf16" Brain 16 SmallFloat::FP6;
+    "v_cvt_scalef32_pk16_bf6_f32" Single 16 SmallFloat::BF6;
+    "v_cvt_scalef32_pk16_bf6_f16" Half 16 SmallFloat::BF6;
+    "v_cvt_scalef32_pk16_bf6_bf16" Brain 16 SmallFloat::BF6;
+}
+
+conversions! {
+    STOCHASTIC_FEWER by stochastic, unsettled Some("each number has a random number of its own");
+    "v_cvt_scalef32_sr_pk8_fp8_f32" Single 8 FP8;
+    "v_cvt_scalef32_sr_pk8_fp8_f16" Half 8 FP8;
+    "v_cvt_scalef32_sr_pk8_fp8_bf16" Brain 8 FP8;
+    "v_cvt_scalef32_sr_pk8_bf8_f32" Single 8 BF8;
+    "v_cvt_scalef32_sr_pk8_bf8_f16" Half 8 BF8;
+    "v_cvt_scalef32_sr_pk8_bf8_bf16" Brain 8 BF8;
+    "v_cvt_scalef32_sr_pk8_fp4_f32" Single 8 SmallFloat::FP4;
+    "v_cvt_scalef32_sr_pk8_fp4_f16" Half 8 SmallFloat::FP4;
+    "v_cvt_scalef32_sr_pk8_fp4_bf16" Brain 8 SmallFloat::FP4;
+    "v_cvt_scalef32_sr_pk16_fp6_f32" Single 16 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk16_fp6_f16" Half 16 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk16_fp6_bf16" Brain 16 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk16_bf6_f32" Single 16 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk16_bf6_f16" Half 16 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk16_bf6_bf16" Brain 16 SmallFloat::BF6;
 }
 
 conversions! {
     WIDENING by widen, unsettled None;
-    "v_cvt_scalef32_pk32_f32_fp6"  Single FP6
-    "v_cvt_scalef32_pk32_f32_bf6"  Single BF6
-    "v_cvt_scalef32_pk32_f16_fp6"  Half   FP6
-    "v_cvt_scalef32_pk32_f16_bf6"  Half   BF6
-    "v_cvt_scalef32_pk32_bf16_fp6" Brain  FP6
-    "v_cvt_scalef32_pk32_bf16_bf6" Brain  BF6
+    "v_cvt_scalef32_pk32_f32_fp6"  Single 32 SmallFloat::FP6;
+    "v_cvt_scalef32_pk32_f32_bf6"  Single 32 SmallFloat::BF6;
+    "v_cvt_scalef32_pk32_f16_fp6"  Half 32 SmallFloat::FP6;
+    "v_cvt_scalef32_pk32_f16_bf6"  Half 32 SmallFloat::BF6;
+    "v_cvt_scalef32_pk32_bf16_fp6" Brain 32 SmallFloat::FP6;
+    "v_cvt_scalef32_pk32_bf16_bf6" Brain 32 SmallFloat::BF6;
 }
 
 /// All of them.
 pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
-    [NARROWING, STOCHASTIC, WIDENING].into_iter().flatten()
+    [NARROWING, STOCHASTIC, FEWER, STOCHASTIC_FEWER, WIDENING].into_iter().flatten()
 }
 
 /// A word of a source that may have many.
@@ -104,14 +146,14 @@ fn number(wave: &Wave, op: &Op, wide: Wide, at: usize, lane: usize) -> f32 {
 }
 
 /// The last source is the scale.
-fn nearest(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
+fn nearest(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     let scale = if wide == Wide::Interleaved { 2 } else { 1 };
-    narrow(wave, op, wide, format, scale, |_, _| Rounding::Nearest);
+    narrow(wave, op, wide, (format, count), scale, |_, _| Rounding::Nearest);
 }
 
 /// The second source is the first number's random bits, the third the scale.
-fn stochastic(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
-    narrow(wave, op, wide, format, 2, |random, at| {
+fn stochastic(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
+    narrow(wave, op, wide, (format, count), 2, |random, at| {
         Rounding::Stochastic((0..at).fold(random, |random, _| next_random(random)))
     });
 }
@@ -120,31 +162,33 @@ fn narrow(
     wave: &mut Wave,
     op: &Op,
     wide: Wide,
-    format: SmallFloat,
+    (format, count): (SmallFloat, usize),
     scale: usize,
     rounding: impl Fn(u32, usize) -> Rounding,
 ) {
+    let clamps = clamps(wave.mode);
+    let each = format.bits as usize;
     for lane in wave.exec().lanes() {
         let lane = usize::from(lane.0);
         let (scale, random) = (word(wave, op, scale, 0, lane), word(wave, op, 1, 0, lane));
         let mut words = [0; WORDS];
-        for at in 0..COUNT {
+        for at in 0..count {
             let value = divided(number(wave, op, wide, at, lane), scale);
-            let bits = u64::from(format.encode(value, rounding(random, at), false));
-            let (first, shift) = (at * 6 / 32, at * 6 % 32);
+            let bits = u64::from(format.encode(value, rounding(random, at), clamps));
+            let (first, shift) = (at * each / 32, at * each % 32);
             words[first] |= (bits << shift) as u32;
             if let Some(next) = words.get_mut(first + 1) {
                 *next |= (bits << shift >> 32) as u32;
             }
         }
-        for (at, word) in words.into_iter().enumerate() {
+        for (at, word) in words.into_iter().enumerate().take(count * each / 32) {
             wave.row_mut(op.destination.plus(at as u16)).0[lane] = word;
         }
     }
 }
 
 /// The second source is the scale.
-fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
+fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
     for lane in wave.exec().lanes() {
         let lane = usize::from(lane.0);
         let scale = word(wave, op, 1, 0, lane);
@@ -154,7 +198,7 @@ fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat) {
             let next = words.get(first + 1).copied().unwrap_or(0);
             (u64::from(words[first]) | u64::from(next) << 32) as u64 >> shift & 0x3f
         };
-        for at in 0..COUNT {
+        for at in 0..count {
             let bits = bits(at) as u32;
             let half = match wide {
                 Wide::Single | Wide::Interleaved => {

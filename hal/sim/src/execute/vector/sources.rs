@@ -32,7 +32,9 @@ pub fn source_row<'a>(
 #[inline(always)]
 pub fn flushes_kind(kind: Kind, mode: Mode) -> bool {
     match kind {
-        Kind::F32 | Kind::Mixed | Kind::PackedWords => mode.flushes_f32_sources(),
+        Kind::F32 | Kind::Mixed | Kind::MixedBrain | Kind::PackedWords => {
+            mode.flushes_f32_sources()
+        }
         Kind::F16 | Kind::F64 | Kind::Packed => mode.flushes_f64_sources(),
         _ => false,
     }
@@ -144,6 +146,12 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
                 *word = binary16::to_f32(f16::from_bits(*word as u16)).to_bits();
             }
             change_sign(&mut rows[0], 0x8000_0000, how);
+        } else if *kind == Kind::MixedBrain && how.select != SdwaSelect::Dword {
+            select(&mut rows[0], how.select, false);
+            for word in &mut rows[0].0 {
+                *word <<= 16;
+            }
+            change_sign(&mut rows[0], 0x8000_0000, how);
         } else {
             select(&mut rows[0], how.select, how.sign_extend);
             let (row, sign) = match kind {
@@ -218,7 +226,7 @@ fn flush_denormals(rows: &mut [Row; 2], kind: Kind) {
         let low = rows[0].0[lane];
         let high = rows[1].0[lane];
         match kind {
-            Kind::F32 | Kind::Mixed => rows[0].0[lane] = single(low),
+            Kind::F32 | Kind::Mixed | Kind::MixedBrain => rows[0].0[lane] = single(low),
             Kind::PackedWords => {
                 rows[0].0[lane] = single(low);
                 rows[1].0[lane] = single(high);

@@ -43,6 +43,18 @@ impl Addresses {
         }
     }
 
+    /// Those of gfx1250 with a scalar base: the register is a signed number of elements of `1 << shift`
+    /// bytes (LLVM, `hasSignedGVSOffset` and `SelectScaleOffset`).
+    #[inline(never)]
+    pub fn with_signed_offset(wave: &Wave, op: &Op, lanes: LaneMask, shift: u8) -> Addresses {
+        let base = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
+        let base = (base[0] | base[1] << 32).wrapping_add(op.immediate as u64);
+        let offset = |lane| i64::from(address_word(wave, op, 0, lane) as i32) << shift;
+        let low = Row(std::array::from_fn(|lane| offset(lane) as u32));
+        let high = Row(std::array::from_fn(|lane| (offset(lane) >> 32) as u32));
+        Addresses { low, high, base, lanes }
+    }
+
     /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
     pub fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
@@ -86,7 +98,13 @@ impl Addresses {
 /// offset, then four bytes per lane, or 16 where the element is longer (ISA manuals, "Memory buffer
 /// load to LDS"). Of M0 as many bits count as an address in LDS needs: 16, which is what manuals
 /// say, but for gfx950, whose LDS is longer.
+///
+/// gfx1250 has the address in a register besides, to which the same offset is added (LLVM's intrinsics
+/// `llvm.amdgcn.global.load.async.to.lds`: the offset applies to both addresses).
 pub fn lds_place(wave: &Wave, op: &Op, lane: Lane, bytes: usize) -> u32 {
+    if let Some(row) = op.sources[1].row() {
+        return wave.row(row).0[usize::from(lane.0)].wrapping_add(op.immediate as u32);
+    }
     let base = wave.scalar(ScalarIndex::M0) & (wave.machine.lds_bytes.next_power_of_two() - 1);
     let apart = if bytes > 4 { 16 } else { 4 };
     base.wrapping_add(op.immediate as u32).wrapping_add(u32::from(lane.0) * apart)

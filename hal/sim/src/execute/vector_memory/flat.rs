@@ -21,11 +21,11 @@ pub fn flat(
     wave: &mut Wave,
     op: &Op,
     what: Transfer,
-    exec: LaneMask,
+    mut addresses: Addresses,
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
-    let mut addresses = Addresses::of(wave, op, exec);
+    let exec = addresses.lanes;
     let mut global = LaneMask::EMPTY;
     let mut private = LaneMask::EMPTY;
     let mut offsets = [0u32; LANES];
@@ -48,6 +48,44 @@ pub fn flat(
         transfer(wave, op, what, &addresses, memory, lds)?;
     }
     Ok(())
+}
+
+/// A flat access where private memory has addresses that all waves share: those of lanes of this wave
+/// and of others, whose dwords lie as far apart as lanes are many.
+#[inline(never)]
+pub fn flat_with_global_scratch(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    mut addresses: Addresses,
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let exec = addresses.lanes;
+    let mut private = LaneMask::EMPTY;
+    let mut places = [(0, Lane(0), 0); LANES];
+    for lane in exec.lanes() {
+        let owner = aperture::global_private(addresses.at(lane.0.into()))
+            .and_then(|(owner, sum)| Some((Lane(owner), wave.private.owner(sum)?)));
+        if let Some((owner, (base, offset))) = owner {
+            private.0 |= 1 << lane.0;
+            places[usize::from(lane.0)] = (base, owner, offset);
+        }
+    }
+    if private != LaneMask::EMPTY {
+        let lanes = wave.machine.lanes;
+        scattered(wave, op, what, private, &Buffer::default(), (memory, lds), |lane, byte| {
+            let (base, owner, offset) = places[usize::from(lane.0)];
+            Some(private::address(base, lanes, owner, offset.wrapping_add(byte)))
+        })?;
+    }
+    match LaneMask(exec.0 & !private.0) {
+        LaneMask::EMPTY => Ok(()),
+        others => {
+            addresses.lanes = others;
+            flat(wave, op, what, addresses, memory, lds)
+        }
+    }
 }
 
 /// One lane's flat access to LDS.

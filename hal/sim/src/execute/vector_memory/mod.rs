@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use addresses::address_word;
-use flat::{flat, scratch};
+use flat::{flat, flat_with_global_scratch, scratch};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 use scattered::buffered;
@@ -47,33 +47,55 @@ fn execute_access(
         return Ok(());
     }
     match access.space {
-        Space::Global => {
-            let addresses = Addresses::of(wave, op, exec);
+        Space::Global | Space::GlobalWithSignedOffset { .. } => {
+            let addresses = match access.space {
+                Space::GlobalWithSignedOffset { shift } => {
+                    Addresses::with_signed_offset(wave, op, exec, shift)
+                }
+                _ => Addresses::of(wave, op, exec),
+            };
             transfer(wave, op, access.transfer, &addresses, memory, lds)
         }
         Space::GlobalByThread => {
             let addresses = Addresses::by_thread(wave, op, exec);
             rare(wave, op, access.transfer, &addresses, memory, lds)
         }
-        Space::GlobalTransposed(elements) => {
-            let addresses = Addresses::of(wave, op, exec);
+        Space::GlobalTransposed { elements, signed_offset } => {
+            let addresses = match signed_offset {
+                Some(shift) => Addresses::with_signed_offset(wave, op, exec, shift),
+                None => Addresses::of(wave, op, exec),
+            };
             rare(wave, op, access.transfer, &addresses, memory, lds)?;
             transpose(wave, op, elements);
             Ok(())
         }
-        Space::Scratch => {
+        Space::Scratch | Space::ScaledScratch { .. } => {
             let mut offsets = [0u32; LANES];
             let base = match op.sources[2].words[0] {
                 Word::Constant(_) => 0,
                 word => scalar_word(wave, word),
             };
             let base = base.wrapping_add(op.immediate as u32);
+            let shift = match access.space {
+                Space::ScaledScratch { shift } => shift,
+                _ => 0,
+            };
             for (lane, offset) in offsets.iter_mut().enumerate() {
-                *offset = base.wrapping_add(address_word(wave, op, 0, lane));
+                *offset = base.wrapping_add(address_word(wave, op, 0, lane) << shift);
             }
             scratch(wave, op, access.transfer, &offsets, exec, memory, lds)
         }
-        Space::Flat => flat(wave, op, access.transfer, exec, memory, lds),
+        Space::Flat => {
+            let addresses = Addresses::of(wave, op, exec);
+            flat(wave, op, access.transfer, addresses, memory, lds)
+        }
+        Space::FlatWithGlobalScratch { signed_offset } => {
+            let addresses = match signed_offset {
+                Some(shift) => Addresses::with_signed_offset(wave, op, exec, shift),
+                None => Addresses::of(wave, op, exec),
+            };
+            flat_with_global_scratch(wave, op, access.transfer, addresses, memory, lds)
+        }
         Space::Buffer { offset, index } => {
             let buffer = Buffer::read(wave, op, index);
             let mut offsets = [0u32; LANES];
@@ -109,13 +131,13 @@ fn rare(
 /// Has the lanes exchange the elements that they have loaded.
 #[cold]
 #[inline(never)]
-fn transpose(wave: &mut Wave, op: &Op, elements: Transposed) {
-    let words = elements.words();
+pub fn transpose(wave: &mut Wave, op: &Op, elements: Transposed) {
+    let (words, count) = (elements.words(), elements.count());
     let mut lanes = [0; LANES];
     for lane in wave.exec().lanes().map(|lane| usize::from(lane.0)) {
         let rows = wave.rows_of(op.destination, words).iter().rev();
         lanes[lane] = rows.fold(0, |all, row| all << 32 | u128::from(row.0[lane]));
     }
     Loaded { lanes, words, bits: elements.bits() }
-        .exchange(wave, op, |lane, element| (elements.source(lane, element), lane % 8));
+        .exchange(wave, op, |lane, element| (elements.source(lane, element), lane % count));
 }

@@ -124,8 +124,8 @@ pub fn scattered(
             Transfer::LoadToLds(element) => {
                 let bytes = gather(memory, element.bytes(), lane, &place)?;
                 let to = lds_place(wave, op, lane, element.bytes());
-                if let Element::Words(words) = element {
-                    lds::write(lds, to, &bytes[..usize::from(words) * 4]);
+                if matches!(element, Element::Words(_)) || op.sources[1].row().is_some() {
+                    lds::write(lds, to, &bytes[..element.bytes()]);
                 } else {
                     let word = element.extend(word_of(&bytes, 0), 0);
                     lds::write(lds, to, &word.to_le_bytes());

@@ -82,7 +82,7 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
 }
 
 /// Processors with a page, each for those that have the same instructions.
-pub const PAGES: [(&str, &str); 9] = [
+pub const PAGES: [(&str, &str); 10] = [
     ("gfx906", "gfx906"),
     ("gfx908", "gfx908"),
     ("gfx90a", "gfx90a"),
@@ -92,6 +92,7 @@ pub const PAGES: [(&str, &str); 9] = [
     ("gfx1100", "gfx1100 to gfx1103"),
     ("gfx1150", "gfx1150 to gfx1153"),
     ("gfx1201", "gfx1200 and gfx1201"),
+    ("gfx1250", "gfx1250"),
 ];
 
 type Rows = BTreeMap<&'static str, Row>;

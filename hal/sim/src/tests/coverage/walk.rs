@@ -100,7 +100,19 @@ pub fn structured() -> impl Iterator<Item = Words> {
     // Matrix operations of gfx11 and gfx12 have another bit set, and no constants among their sources.
     let matrix = (0xcc40..0xcc80_u32)
         .flat_map(|upper| [0x4004, 0x4010].map(|lower| [upper << 16 | lower, 0x1c22_0902, 0, 0]));
-    short.chain(vector).chain(matrix).chain(memory).chain(sop1).chain(vop1)
+    short.chain(vector).chain(matrix).chain(memory).chain(sop1).chain(vop1).chain(newest())
+}
+
+/// Instructions of gfx1250 that have four words, or three of a format of their own: products of matrices
+/// with scales, and tensors.
+fn newest() -> impl Iterator<Item = Words> {
+    let scaled = [(0xcc35_0000, 0x0402_0501), (0xcc3a_0000, 0x0402_0902)].into_iter();
+    let products = [[0xcc33_0000, 0x04a2_3108], [0xcc88_4000, 0x1ca2_4110]];
+    let scaled = scaled.flat_map(move |(first, second)| {
+        products.map(|[third, fourth]| [first, second, third, fourth])
+    });
+    let tensors = [0xd071_0001, 0xd071_4001].map(|first| [first, 0x7c00_0000, 0x7c7c_0400, 0]);
+    scaled.chain(tensors)
 }
 
 /// Random words, the same every time.
@@ -130,8 +142,14 @@ fn samples(isa: &Isa) -> Samples {
 }
 
 /// Processors whose encodings are walked, and of how many neighbours of a sample one is taken.
-const WALKED: [(&str, usize); 5] =
-    [("gfx90a", 1), ("gfx942", 5), ("gfx950", 5), ("gfx1150", 10), ("gfx1201", 10)];
+const WALKED: [(&str, usize); 6] = [
+    ("gfx90a", 1),
+    ("gfx942", 5),
+    ("gfx950", 5),
+    ("gfx1150", 10),
+    ("gfx1201", 10),
+    ("gfx1250", 10),
+];
 
 /// The samples of all processors that have a page, which several tests walk.
 pub static SAMPLES: LazyLock<BTreeMap<&'static str, Samples>> = LazyLock::new(|| {

@@ -5,6 +5,7 @@ mod buffers;
 mod cdna;
 mod control;
 mod lds;
+mod newest;
 mod scalar_memory;
 mod transposed;
 

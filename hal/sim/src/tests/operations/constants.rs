@@ -197,13 +197,15 @@ fn state(wave: &Wave) -> impl PartialEq + use<> {
     (wave.rows[..96].to_vec(), wave.rows[256..352].to_vec(), wave.scalars, wave.scc)
 }
 
-/// LLVM's operand type; of mixed precision, half precision where `op_sel_hi` says so.
+/// LLVM's operand type; of mixed precision, half precision or bfloat16 where `op_sel_hi` says so.
 fn described(inst: &Inst, operand: usize) -> Option<ConstantType> {
     let source = inst.operands[..operand].iter().filter(|own| own.role == Role::Source);
     let at = source.count();
     if inst.operation.name().contains("_mix") {
         let is_half = inst.modifiers.op_sel_hi.unwrap_or(0) >> at & 1 != 0;
-        return Some(if is_half { ConstantType::F16 } else { ConstantType::F32 });
+        let is_brain = inst.operation.name().ends_with("bf16");
+        let half = if is_brain { ConstantType::Bf16 } else { ConstantType::F16 };
+        return Some(if is_half { half } else { ConstantType::F32 });
     }
     inst.operands[operand].constant
 }

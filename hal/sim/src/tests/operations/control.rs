@@ -3,7 +3,7 @@
 
 use super::{
     choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
-    packed, rdna, small_float, tables, transcendental,
+    newest, packed, rdna, small_float, tables, transcendental,
 };
 use crate::tests::scalar;
 use crate::wave::Mode;
@@ -274,6 +274,17 @@ const COMPARISONS: &[fn()] = &[
     transcendental::single_precision,
     transcendental::half_precision,
     transcendental::double_precision,
+    newest::wide_integers,
+    newest::sums_that_saturate_before_they_are_compared,
+    newest::pairs_of_short_integers,
+    newest::three_halves_each,
+    newest::tables_of_two_bits,
+    newest::literals_in_double_precision,
+    newest::arithmetic_in_bfloat16,
+    newest::functions_of_bfloat16,
+    newest::bytes_and_halves,
+    newest::several_numbers_with_a_scale,
+    newest::moves_within_groups_of_lanes,
 ];
 
 /// Operations that move state rather than compute, which other tests show.

@@ -14,6 +14,7 @@ mod float;
 mod integer;
 mod matrix;
 mod modifiers;
+mod newest;
 mod packed;
 mod rdna;
 mod small_float;

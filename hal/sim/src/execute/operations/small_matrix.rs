@@ -1,0 +1,151 @@
+//! Products of matrices of gfx1250 whose elements have eight, six or four bits, each matrix in a format
+//! that the instruction chooses, and with scales: D = A * B + C with 128 products in a sum.
+//!
+//! Each half of the wave holds runs of k in turn, of 16 elements of a byte or of 32 smaller ones (CDNA 5
+//! ISA, 7.12, as public tests restate it; AMD's rocjitsu, `wmma_block_scaled_input_loc`). A scale is the
+//! exponent of a power of two for 32 elements of a row of A or of a column of B, one in each byte of a
+//! register, or for 16 in two registers; 16 lanes hold them, of which half the modifier says.
+//!
+//! In what order and with what roundings products are summed is not published: here each product is
+//! added in the order of k, beginning with C, and each sum is rounded to single precision.
+
+use super::WholeWaveOperation;
+use crate::execute::lane::Kind;
+use crate::execute::lane::small_float::{SmallFloat, power};
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, ScalarIndex, Wave};
+use flipwave_isa::Float8;
+
+/// Columns of B, and rows of A for each eight registers.
+const SIZE: usize = 16;
+/// Products of a sum.
+const DEPTH: usize = 128;
+
+const SOURCES: &[Kind] = &[Kind::Word; 5];
+
+const fn product(
+    name: &'static str,
+    function: crate::instruction::ScalarFunction,
+) -> WholeWaveOperation {
+    WholeWaveOperation {
+        unsettled: Some("sums in the order of k, each rounded once, one NaN for all"),
+        ..WholeWaveOperation::new(name, SOURCES, function)
+    }
+}
+
+/// The operations.
+pub(super) static TABLE: &[WholeWaveOperation] = &[
+    product("v_wmma_f32_16x16x128_f8f6f4", |wave, op| multiply_add(wave, op, chosen(op), None)),
+    product("v_wmma_scale_f32_16x16x128_f8f6f4", |wave, op| {
+        multiply_add(wave, op, chosen(op), Some(32));
+    }),
+    product("v_wmma_scale16_f32_16x16x128_f8f6f4", |wave, op| {
+        multiply_add(wave, op, chosen(op), Some(16));
+    }),
+    product("v_wmma_f32_32x16x128_f4", |wave, op| {
+        let shape = Shape { rows: 2 * SIZE, formats: [SmallFloat::FP4; 2] };
+        multiply_add(wave, op, shape, None);
+    }),
+];
+
+/// What is multiplied.
+struct Shape {
+    /// Rows of A and of D.
+    rows: usize,
+    /// Of A, and of B.
+    formats: [SmallFloat; 2],
+}
+
+/// The formats that the instruction chooses.
+fn chosen(op: &Op) -> Shape {
+    let format = |number: u8| match number {
+        0 => SmallFloat::fp8(Float8::Ocp),
+        1 => SmallFloat::bf8(Float8::Ocp),
+        2 => SmallFloat::FP6,
+        3 => SmallFloat::BF6,
+        _ => SmallFloat::FP4,
+    };
+    let modifiers = &op.inst.modifiers;
+    Shape { rows: SIZE, formats: [format(modifiers.cbsz), format(modifiers.blgp)] }
+}
+
+fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
+    let a: Vec<[f64; DEPTH]> =
+        (0..shape.rows).map(|row| elements(wave, op, 0, shape.formats[0], row, block)).collect();
+    let b: Vec<[f64; DEPTH]> =
+        (0..SIZE).map(|column| elements(wave, op, 1, shape.formats[1], column, block)).collect();
+    let registers = shape.rows / 2;
+    let mut results = vec![[0u32; LANES]; registers];
+    for lane in 0..2 * SIZE {
+        for (register, result) in results.iter_mut().enumerate() {
+            let row = SIZE * (register / 8) + 8 * (lane / SIZE) + register % 8;
+            let factors = a[row].iter().zip(&b[lane % SIZE]);
+            let sum = factors.fold(initial(wave, op, register, lane), |sum, (a, b)| {
+                (f64::from(sum) + a * b) as f32
+            });
+            result[lane] = if sum.is_nan() { 0x7fc0_0000 } else { sum.to_bits() };
+        }
+    }
+    for (register, words) in results.iter().enumerate() {
+        let row = wave.row_mut(op.destination.plus(register as u16));
+        row.0[..2 * SIZE].copy_from_slice(&words[..2 * SIZE]);
+    }
+    wave.written_lanes = Some(wave.machine.all_lanes());
+}
+
+/// An element of C: `neg_hi` takes its absolute value, `neg_lo` its negative.
+fn initial(wave: &Wave, op: &Op, register: usize, lane: usize) -> f32 {
+    let bits = match op.sources[2].words[0] {
+        Word::Row(row) => wave.row(row.plus(register as u16)).0[lane],
+        word => scalar_word(wave, word),
+    };
+    let modifiers = &op.inst.modifiers;
+    let value = f32::from_bits(bits);
+    let value = if modifiers.neg_hi >> 2 & 1 != 0 { value.abs() } else { value };
+    if modifiers.neg_lo >> 2 & 1 != 0 { -value } else { value }
+}
+
+/// A row of A or a column of B, scaled.
+fn elements(
+    wave: &Wave,
+    op: &Op,
+    source: usize,
+    format: SmallFloat,
+    index: usize,
+    block: Option<usize>,
+) -> [f64; DEPTH] {
+    let run = if format.bits == 8 { 16 } else { 32 };
+    let bits = format.bits as usize;
+    let first = SIZE / 2 * (index / SIZE);
+    std::array::from_fn(|k| {
+        let lane = index % SIZE + SIZE * (k / run % 2);
+        let at = (k / (2 * run) * run + k % run) * bits;
+        let word = |number: usize| match op.sources[source].row() {
+            Some(row) => u64::from(wave.row(row.plus((first + number) as u16)).0[lane]),
+            None => 0,
+        };
+        let pair = word(at / 32) | if at % 32 + bits > 32 { word(at / 32 + 1) << 32 } else { 0 };
+        let element = f64::from(format.decode((pair >> (at % 32)) as u32 & ((1 << bits) - 1)));
+        match block {
+            Some(block) => element * scale(wave, op, source, index, k / block),
+            None => element,
+        }
+    })
+}
+
+/// The scale of a block of a row of A or of a column of B.
+fn scale(wave: &Wave, op: &Op, source: usize, index: usize, block: usize) -> f64 {
+    let lane = index % SIZE + SIZE * usize::from(op.inst.modifiers.scale_rows[source]);
+    let word = match op.sources[3].words[source] {
+        Word::Row(row) => wave.row(row.plus((block / 4) as u16)).0[lane],
+        Word::Scalar(ScalarIndex(first)) => {
+            wave.scalar(ScalarIndex(first.saturating_add((block / 4) as u8)))
+        }
+        word => scalar_word(wave, word),
+    };
+    match word >> (8 * (block % 4)) & 0xff {
+        0xff => f64::NAN,
+        exponent => power(exponent as i32 - 127),
+    }
+}

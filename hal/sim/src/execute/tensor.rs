@@ -1,0 +1,199 @@
+//! Moves of tiles of tensors between memory and LDS, whatever EXEC says (gfx1250; CDNA 5 ISA, 10.11, as
+//! public tests restate it; MLIR, `amdgpu.make_dma_descriptor`). What a descriptor asks for that is not
+//! there is refused.
+
+use super::lds;
+use crate::instruction::tensor::Direction;
+use crate::instruction::{Op, Word};
+use crate::memory::{Memory, read_bytes, write_bytes};
+use crate::wave::{ScalarIndex, Wave};
+use flipwave_device::{AccessKind, FaultCause};
+
+/// Elements of a tile, all moves of it together, at most: bytes of an address in LDS (LLVM's feature
+/// AddressableLocalMemorySize327680).
+const MOST_ELEMENTS: u64 = 320 << 10;
+
+/// The bits of a descriptor: four groups of scalar registers, one after the other.
+struct Bits([u32; 20]);
+
+impl Bits {
+    /// The groups that the sources are: four registers, eight, four and four.
+    fn of(wave: &Wave, op: &Op) -> Bits {
+        let mut words = [0; 20];
+        for (source, (start, count)) in op.sources.iter().zip([(0, 4), (4, 8), (12, 4), (16, 4)]) {
+            if let Word::Scalar(first) = source.words[0] {
+                for at in 0..count {
+                    words[start + at] = wave.scalar(ScalarIndex(first.0.saturating_add(at as u8)));
+                }
+            }
+        }
+        Bits(words)
+    }
+
+    /// So many bits from one of a group on.
+    fn field(&self, group: usize, first: u32, count: u32) -> u64 {
+        let start = [0, 128, 384, 512][group] + first as usize;
+        (0..count as usize).fold(0, |value, at| {
+            let bit = self.0[(start + at) / 32] >> ((start + at) % 32) & 1;
+            value | u64::from(bit) << at
+        })
+    }
+}
+
+/// A tile of a tensor, and where it lies.
+struct Tile {
+    lds: u64,
+    global: u64,
+    /// Bytes of an element.
+    element: u64,
+    /// Elements of the tensor from the tile's start on, in each dimension.
+    tensor: [u64; 5],
+    tile: [u64; 5],
+    /// Elements from one to the next of each dimension.
+    strides: [u64; 5],
+    /// In LDS, after so many bytes that are not there, so many are left out.
+    padding: Option<(u64, u64)>,
+    /// How often it is moved, and elements between in LDS and in memory.
+    iterations: (u64, u64, u64),
+    /// The rows that are gathered instead of those that follow one another.
+    rows: Option<Vec<u64>>,
+}
+
+impl Tile {
+    /// What a descriptor says; why not, if that cannot be.
+    fn of(bits: &Bits) -> Result<Tile, &'static str> {
+        let is_set = |group, bit| bits.field(group, bit, 1) != 0;
+        if bits.field(0, 0, 2) != 1 || bits.field(0, 126, 2) != 2 {
+            return Err("the descriptor is of no kind that is published");
+        }
+        if bits.field(1, 0, 16) > 1 {
+            return Err("workgroups have no clusters here");
+        }
+        if is_set(1, 18) {
+            return Err("the layout of barriers in LDS is not published");
+        }
+        let (gathers, iterates) = (is_set(0, 31), is_set(1, 19));
+        let count = bits.field(1, 128, 16);
+        let rows = gathers.then(|| {
+            let (width, most) = if is_set(0, 30) { (32, 8) } else { (16, 16) };
+            (0..count.min(most)).map(|at| bits.field(2, width * at as u32, width)).collect()
+        });
+        let has_more = !gathers;
+        let more = |group, first, width| if has_more { bits.field(group, first, width) } else { 0 };
+        let third = |first, width| if iterates { 0 } else { more(2, first, width) };
+        let elements = |count: u64| count.max(1);
+        let tile = Tile {
+            lds: bits.field(0, 32, 32),
+            global: bits.field(0, 64, 57),
+            element: 1 << bits.field(1, 16, 2),
+            tensor: [
+                bits.field(1, 48, 32),
+                bits.field(1, 80, 32),
+                elements(more(2, 0, 32)),
+                elements(third(32, 32)),
+                elements(more(3, 48, 32)),
+            ],
+            tile: [
+                elements(bits.field(1, 112, 16)),
+                elements(count),
+                elements(if has_more { bits.field(1, 144, 16) } else { 0 }),
+                elements(third(112, 16)),
+                elements(more(3, 80, 16)),
+            ],
+            strides: [
+                1,
+                bits.field(1, 160, 48),
+                bits.field(1, 208, 48),
+                third(64, 48),
+                more(3, 0, 48),
+            ],
+            padding: is_set(1, 20)
+                .then(|| (8 << bits.field(1, 22, 3), 4 * (bits.field(1, 25, 7) + 1))),
+            iterations: match iterates && has_more {
+                true => (bits.field(2, 112, 16) + 1, bits.field(2, 32, 32), bits.field(2, 64, 48)),
+                false => (1, 0, 0),
+            },
+            rows,
+        };
+        let all = tile.tile.iter().chain([&tile.iterations.0]);
+        let count = all.fold(1u64, |count, size| count.saturating_mul(*size));
+        if count > MOST_ELEMENTS {
+            Err("the tile has more elements than LDS has bytes")
+        } else {
+            Ok(tile)
+        }
+    }
+
+    /// Places of the tile's elements in LDS and in memory, in order; none in memory outside of the
+    /// tensor.
+    fn places(&self, is_padded: bool) -> impl Iterator<Item = (u64, Option<u64>)> {
+        let [columns, own_rows, planes, third, fourth] = self.tile;
+        let rows = self.rows.as_ref().map_or(own_rows, |rows| rows.len() as u64);
+        let each = columns * rows * planes * third * fourth;
+        let (times, lds_apart, global_apart) = self.iterations;
+        (0..times).flat_map(move |time| {
+            (0..each).map(move |at| {
+                let row = at / columns % rows;
+                let row = self.rows.as_ref().map_or(row, |rows| rows[row as usize]);
+                let place = [
+                    at % columns,
+                    row,
+                    at / (columns * rows) % planes,
+                    at / (columns * rows * planes) % third,
+                    at / (columns * rows * planes * third),
+                ];
+                let is_inside = place.iter().zip(self.tensor).all(|(place, size)| *place < size);
+                let distance = place.iter().zip(self.strides).fold(0u64, |sum, (place, stride)| {
+                    sum.wrapping_add(place.wrapping_mul(stride))
+                });
+                let bytes = |elements: u64| elements.wrapping_mul(self.element);
+                let left_out = match self.padding {
+                    Some((after, amount)) if is_padded => bytes(at) / after * amount,
+                    _ => 0,
+                };
+                let lds = self.lds + bytes(time * lds_apart + at) + left_out;
+                let global = self.global.wrapping_add(bytes(time * global_apart + distance));
+                (lds, is_inside.then_some(global))
+            })
+        })
+    }
+}
+
+/// Moves a tile. What lies outside of the tensor is zero in LDS, and is not written to memory.
+///
+/// # Errors
+/// A memory violation, or a descriptor that asks for what is not there.
+#[cold]
+#[inline(never)]
+pub fn execute(
+    wave: &mut Wave,
+    op: &Op,
+    direction: Direction,
+    memory: &mut dyn Memory,
+    own_lds: &mut [u8],
+) -> Result<(), FaultCause> {
+    let tile = Tile::of(&Bits::of(wave, op)).map_err(|reason| FaultCause::Unimplemented {
+        instruction: op.inst.text.as_str().into(),
+        reason: reason.into(),
+    })?;
+    let bytes = tile.element as usize;
+    for (in_lds, in_memory) in tile.places(direction == Direction::ToLds) {
+        // Beyond what LDS can have there is none.
+        let in_lds = u32::try_from(in_lds).unwrap_or(u32::MAX);
+        match (direction, in_memory) {
+            (Direction::ToLds, place) => {
+                let mut element = [0; 8];
+                if let Some(at) = place {
+                    read_bytes(memory, at, &mut element[..bytes], AccessKind::Read, None)?;
+                }
+                lds::write(own_lds, in_lds, &element[..bytes]);
+            }
+            (Direction::FromLds, Some(at)) => {
+                let element = lds::read(own_lds, in_lds, bytes);
+                write_bytes(memory, at, &element[..bytes], AccessKind::Write, None)?;
+            }
+            (Direction::FromLds, None) => {}
+        }
+    }
+    Ok(())
+}

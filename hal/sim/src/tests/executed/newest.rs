@@ -1,0 +1,96 @@
+//! Tensors and named barriers of gfx1250.
+
+use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
+use crate::execute::control::BarrierRequest;
+use crate::instruction::control::SplitBarrier;
+use crate::tests::bench::Bench;
+use crate::wave::{Level, Machine, ScalarIndex, Wave};
+
+/// Groups 0 and 1 of a descriptor of a tile of four columns and three rows of words, of a tensor that
+/// has from there on three columns and two rows, whose rows are ten words apart; in LDS at byte 16.
+fn descriptor(address: u64) -> [u32; 12] {
+    let word_sized = 2 << 16;
+    let (columns, rows, apart) = (3, 2, 10);
+    [
+        1,
+        16,
+        address as u32,
+        (address >> 32) as u32 | 2 << 30,
+        word_sized,
+        columns << 16,
+        rows << 16,
+        4 << 16,
+        3,
+        apart,
+        0,
+        0,
+    ]
+}
+
+#[test]
+fn a_tile_goes_to_lds_and_back() {
+    let mut bench = Bench::of_lanes("gfx1250", 32);
+    let words: Vec<u32> = (0..64).map(|word| 100 + word).collect();
+    bench.set_memory(0, &words);
+    let address = bench.buffer.0 + 8;
+    bench.set_scalars(0, &descriptor(address));
+    bench.lds.fill(0xee);
+    bench.run("tensor_load_to_lds s[0:3], s[4:11]").expect("a tile");
+    let in_lds = |bench: &Bench, word: usize| {
+        let at = 16 + 4 * word;
+        u32::from_le_bytes(bench.lds[at..at + 4].try_into().expect("four bytes"))
+    };
+    for row in 0..3 {
+        for column in 0..4 {
+            let is_inside = row < 2 && column < 3;
+            let expected = if is_inside { 102 + 10 * row + column } else { 0 };
+            assert_eq!(in_lds(&bench, (4 * row + column) as usize), expected, "{row} {column}");
+        }
+    }
+    assert_eq!(in_lds(&bench, 12), 0xeeee_eeee);
+    // What is outside of the tensor is not written.
+    bench.lds.fill(0x11);
+    bench.run("tensor_store_from_lds s[0:3], s[4:11]").expect("a tile");
+    let after = bench.memory::<24>(0);
+    for (word, value) in after.into_iter().enumerate() {
+        let is_inside = [2..5, 12..15].iter().any(|row| row.contains(&word));
+        assert_eq!(value, if is_inside { 0x1111_1111 } else { 100 + word as u32 }, "{word}");
+    }
+    // A group of workgroups that there is not.
+    bench.set_scalars(4, &[2 << 16 | 6]);
+    assert!(bench.run("tensor_load_to_lds s[0:3], s[4:11]").is_err());
+}
+
+/// Of three waves two meet at a named barrier, whose count of members comes once with its making and
+/// once with each signal.
+#[test]
+fn two_waves_meet_at_a_named_barrier() {
+    let request = |operation, barrier, members| BarrierRequest {
+        operation,
+        barrier,
+        members,
+        destination: ScalarIndex(0),
+    };
+    let machine = Machine::new(&"gfx1250".parse().expect("a target"), 32);
+    for (number, at_init, at_signal) in [(1, Some(2), None), (16, None, Some(2))] {
+        let mut barrier = WorkgroupBarrier::new(3);
+        let mut waves = [0, 1, 2].map(|_| Wave::new(Level::Plain));
+        waves.iter_mut().for_each(|wave| wave.machine = machine);
+        barrier.request(&mut waves[2], request(SplitBarrier::Init, number, at_init));
+        barrier.request(&mut waves[2], request(SplitBarrier::State, number, None));
+        assert_eq!(waves[2].scalar(ScalarIndex(0)), at_init.unwrap_or(0) << 4 | 1);
+        for wave in &mut waves[..2] {
+            barrier.request(wave, request(SplitBarrier::Join, number, None));
+        }
+        barrier.request(&mut waves[0], request(SplitBarrier::SignalIsFirst, number, at_signal));
+        assert!(waves[0].scc);
+        assert!(!barrier.request(&mut waves[0], request(SplitBarrier::Wait, 1, None)));
+        assert!(!barrier.let_pass(&mut waves[0]));
+        barrier.request(&mut waves[1], request(SplitBarrier::SignalIsFirst, number, at_signal));
+        assert!(!waves[1].scc);
+        assert!(barrier.let_pass(&mut waves[0]));
+        assert!(barrier.request(&mut waves[1], request(SplitBarrier::Wait, 1, None)));
+        // The next round is another one.
+        assert!(!barrier.request(&mut waves[1], request(SplitBarrier::Wait, 1, None)));
+    }
+}

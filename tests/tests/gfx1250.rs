@@ -1,0 +1,230 @@
+//! What only gfx1250 has, assembled by LLVM and executed as a kernel, against plain Rust.
+
+use flipwave_tests::{Machine, TestProgram, assemble_for, to_values};
+
+const GFX1250: Machine = Machine::new("gfx1250", 32);
+
+/// The buffer of 32 words for each lane after `body` has run with 600 vector registers, and `before` in
+/// the buffer. The body has the buffer in s[2:3], the lane's number in v0 and four times it in v1.
+fn run(body: &str, before: impl Fn(u32) -> u32) -> Vec<u32> {
+    let body = format!(".set vgprs, 600\n.set accum_offset, 4\n{body}\n");
+    let assembly = assemble_for(GFX1250, &body);
+    let mut program = TestProgram::new(&assembly.code_object);
+    let words: Vec<u32> = (0..1024).map(before).collect();
+    let buffer = program.output(&words);
+    program.launch("planted", [32, 1, 1], [32, 1, 1], &[buffer]);
+    to_values(&program.outputs()[0])
+}
+
+/// What each lane stores of v2.
+fn stored(body: &str) -> Vec<u32> {
+    run(&format!("{body}\ns_set_vgpr_msb 0\nglobal_store_b32 v1, v2, s[2:3]"), |_| 0)[..32].to_vec()
+}
+
+/// Each of the four kinds of operands in a register above v255, and a wrong setting gives another
+/// result.
+#[test]
+fn registers_above_255_are_reached_by_the_bits_of_mode() {
+    // v266 = 7 + lane, v522 = 5, v10 = 1.
+    let set = "v_mov_b32 v10, 1\n\
+               s_set_vgpr_msb 0x40\nv_add_nc_u32 v10, 7, v0\n\
+               s_set_vgpr_msb 0x80\nv_mov_b32 v10, 5\n";
+    let expected =
+        |add: u32, factor: u32| (0..32).map(|lane| add + factor * lane).collect::<Vec<u32>>();
+    for (immediate, add, factor) in [
+        // First source, second, third.
+        (0b00_00_00_00, 1 + 1, 0),
+        (0b00_00_00_01, 7 + 1, 1),
+        (0b00_00_00_10, 5 + 1, 0),
+        (0b00_00_01_00, 7 + 1, 1),
+        (0b00_01_00_00, 1 + 7, 1),
+        (0b00_10_00_01, 7 + 5, 1),
+    ] {
+        let body = format!("{set}s_set_vgpr_msb {immediate}\nv_mad_u32 v2, v10, v10, v10");
+        let products = (0..32).map(|lane: u32| {
+            let value = |bits: u32| [1, 7 + lane, 5][bits as usize & 3];
+            value(immediate) * value(immediate >> 2) + value(immediate >> 4)
+        });
+        let all: Vec<u32> = products.collect();
+        assert_eq!(stored(&body), all, "{immediate:#b}");
+        // By hand, so that the reference is held too.
+        assert_eq!(all, expected(add, factor), "{immediate:#b}");
+    }
+}
+
+/// The high byte says what was set before, and does nothing; MODE has the same bits, elsewhere.
+#[test]
+fn mode_shows_and_sets_the_bits() {
+    let read = "s_getreg_b32 s4, hwreg(HW_REG_WAVE_MODE, 12, 8)\n\
+                s_set_vgpr_msb 0\nv_mov_b32 v2, s4";
+    assert_eq!(stored(&format!("s_set_vgpr_msb 0xff1b\n{read}"))[0], 0b01_10_11_00);
+    // Written as a field, and by the literal of whatever field gfx1250 writes.
+    let set = "s_mov_b32 s5, 1\ns_setreg_b32 hwreg(HW_REG_WAVE_MODE, 12, 2), s5\n\
+               v_mov_b32 v2, 9\ns_set_vgpr_msb 1\nv_mov_b32 v2, v2";
+    assert_eq!(stored(set)[5], 9);
+    let clobbered = "s_set_vgpr_msb 0x40\n\
+                     s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 0x1\nv_mov_b32 v2, 3";
+    assert_eq!(stored(clobbered)[5], 3);
+}
+
+/// Branches keep the setting: what is executed in a loop has another meaning in its second turn.
+#[test]
+fn the_same_instruction_means_another_register_the_second_time() {
+    let body = "v_mov_b32 v2, 0\ns_mov_b32 s6, 2\n\
+                again: v_add_nc_u32 v2, 1, v2\n\
+                s_set_vgpr_msb 0x44\n\
+                s_sub_co_u32 s6, s6, 1\ns_cmp_lg_u32 s6, 0\ns_cbranch_scc1 again\n";
+    // In v2 one; v258 is one from the second turn.
+    assert_eq!(stored(body)[3], 1);
+    let high = format!("{body}s_set_vgpr_msb 1\nv_add_nc_u32 v2, v2, v2");
+    // v258 + v2, both one.
+    assert_eq!(stored(&high)[3], 2);
+}
+
+#[test]
+fn literals_have_64_bits() {
+    let all = run(
+        "s_mov_b64 s[4:5], 0x10abcdef12345678\n\
+         v_mov_b32 v2, s4\nv_mov_b32 v3, s5\nglobal_store_b64 v1, v[2:3], s[2:3] scale_offset\n\
+         v_mov_b64 v[6:7], 1.0\nv_add_f64 v[2:3], 0x3ff8000000000001, v[6:7]\n\
+         v_lshlrev_b32 v4, 3, v0\nglobal_store_b64 v4, v[2:3], s[2:3] offset:2048",
+        |_| 0,
+    );
+    // Four times the lane's number, counted in elements of eight bytes.
+    assert_eq!([all[0], all[1]], [0x1234_5678, 0x10ab_cdef]);
+    assert_eq!([all[8], all[9]], [0x1234_5678, 0x10ab_cdef]);
+    let sum = u64::from(all[512]) | u64::from(all[513]) << 32;
+    assert_eq!(sum, (f64::from_bits(0x3ff8_0000_0000_0001) + 1.0).to_bits());
+}
+
+/// Offsets count elements of what is accessed, and are signed.
+#[test]
+fn offsets_are_scaled_and_signed() {
+    let load = |body: &str| {
+        let body = format!("{body}\ns_wait_loadcnt 0x0\nglobal_store_b32 v1, v2, s[2:3]");
+        run(&body, |word| word * 3)[..32].to_vec()
+    };
+    let of = |word: fn(u32) -> u32| (0..32).map(|lane| 3 * word(lane)).collect::<Vec<u32>>();
+    let scaled = "v_add_nc_u32 v4, 64, v0\n";
+    let at = |rest: &str| format!("{scaled}global_load_b32 v2, v4, s[2:3] {rest}");
+    assert_eq!(load(&at("scale_offset")), of(|lane| 64 + lane));
+    // The same words without the bit: where the lanes' bytes fall.
+    assert_ne!(load(&at("")), of(|lane| 64 + lane));
+    let signed = "s_add_nc_u64 s[4:5], s[2:3], 0x400\nv_sub_nc_u32 v4, 0, v0\n\
+                  global_load_b32 v2, v4, s[4:5] scale_offset";
+    assert_eq!(load(signed), of(|lane| 256 - lane));
+    let scalar = "s_mov_b32 s6, 5\ns_load_b64 s[4:5], s[2:3], s6 offset:0x8 scale_offset\n\
+                  s_wait_kmcnt 0x0\nv_mov_b32 v2, s4";
+    assert_eq!(load(scalar), of(|_| 2 * 5 + 2));
+}
+
+#[test]
+fn integers_of_64_bits() {
+    let load = |registers: &str, offset: u32| {
+        format!("global_load_b64 {registers}, v4, s[2:3] offset:{offset}\n")
+    };
+    let mut random = 7u64;
+    let words: Vec<u32> = (0..1024)
+        .map(|_| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 32) as u32
+        })
+        .collect();
+    type Reference = fn(u64, u64, u64) -> u64;
+    let cases: [(&str, Reference); 9] = [
+        ("v_add_nc_u64 v[2:3], v[6:7], v[8:9]", |a, b, _| a.wrapping_add(b)),
+        ("v_sub_nc_u64 v[2:3], v[6:7], v[8:9]", |a, b, _| a.wrapping_sub(b)),
+        ("v_mul_u64 v[2:3], v[6:7], v[8:9]", |a, b, _| a.wrapping_mul(b)),
+        ("v_min_i64 v[2:3], v[6:7], v[8:9]", |a, b, _| (a as i64).min(b as i64) as u64),
+        ("v_max_i64 v[2:3], v[6:7], v[8:9]", |a, b, _| (a as i64).max(b as i64) as u64),
+        ("v_min_u64 v[2:3], v[6:7], v[8:9]", |a, b, _| a.min(b)),
+        ("v_max_u64 v[2:3], v[6:7], v[8:9]", |a, b, _| a.max(b)),
+        ("v_mad_nc_u64_u32 v[2:3], v6, v8, v[10:11]", |a, b, c| {
+            (a & 0xffff_ffff).wrapping_mul(b & 0xffff_ffff).wrapping_add(c)
+        }),
+        ("v_mad_nc_i64_i32 v[2:3], v6, v8, v[10:11]", |a, b, c| {
+            (i64::from(a as i32) * i64::from(b as i32)).wrapping_add(c as i64) as u64
+        }),
+    ];
+    for (text, reference) in cases {
+        let body = format!(
+            "v_lshlrev_b32 v4, 3, v0\n{}{}{}s_wait_loadcnt 0x0\n{text}\n\
+             global_store_b64 v4, v[2:3], s[2:3] offset:1024",
+            load("v[6:7]", 0),
+            load("v[8:9]", 256),
+            load("v[10:11]", 512),
+        );
+        let before = words.clone();
+        let after = run(&body, move |word| before[word as usize]);
+        let pair = |all: &[u32], at: usize| u64::from(all[at]) | u64::from(all[at + 1]) << 32;
+        for lane in 0..32 {
+            let [a, b, c] = [0, 64, 128].map(|start| pair(&words, start + 2 * lane));
+            assert_eq!(pair(&after, 256 + 2 * lane), reference(a, b, c), "{text}, lane {lane}");
+        }
+    }
+}
+
+/// A number of bfloat16 nearest to the exact result: by trying all.
+#[test]
+fn bfloat16_is_rounded_once() {
+    let inputs: Vec<u32> = (0..1024u32)
+        .map(|word| (word.wrapping_mul(2654435761) & 0x7fff_7fff) | (0x8000 * (word & 1)))
+        .map(|pair| pair & 0x9fff_9fff | 0x2000_2000)
+        .collect();
+    let single = |bits: u32| f32::from_bits(bits << 16);
+    for (text, reference) in [
+        ("v_pk_add_bf16 v2, v6, v7", (|a, b, _| a + b) as fn(f64, f64, f64) -> f64),
+        ("v_pk_mul_bf16 v2, v6, v7", |a, b, _| a * b),
+    ] {
+        let body = format!(
+            "global_load_b32 v6, v1, s[2:3]\nglobal_load_b32 v7, v1, s[2:3] offset:128\n\
+             s_wait_loadcnt 0x0\n{text}\nglobal_store_b32 v1, v2, s[2:3] offset:256"
+        );
+        let before = inputs.clone();
+        let after = run(&body, move |word| before[word as usize]);
+        for lane in 0..32 {
+            for shift in [0, 16] {
+                let half = |word: u32| word >> shift & 0xffff;
+                let [a, b] =
+                    [inputs[lane], inputs[32 + lane]].map(|word| f64::from(single(half(word))));
+                let exact = reference(a, b, 0.0);
+                let got = half(after[64 + lane]);
+                let distance = |bits: u32| (f64::from(single(bits)) - exact).abs();
+                let nearest = [got.wrapping_sub(1) & 0xffff, (got + 1) & 0xffff]
+                    .into_iter()
+                    .all(|other| distance(got) <= distance(other) || single(other).is_nan());
+                assert!(nearest, "{text}: {a:e} {b:e} gives {got:#x}");
+            }
+        }
+    }
+}
+
+/// Private memory through flat addresses: each lane reads what the next one has written.
+#[test]
+fn lanes_read_the_private_memory_of_others() {
+    let body = ".set private_bytes, 16\n\
+                v_add_nc_u32 v5, 100, v0\n\
+                scratch_store_b32 off, v5, off offset:4\ns_wait_storecnt 0x0\n\
+                s_mov_b64 s[4:5], src_flat_scratch_base_lo\n\
+                v_add_nc_u32 v6, 1, v0\nv_and_b32 v6, 31, v6\nv_lshlrev_b32 v6, 20, v6\n\
+                v_mov_b32 v7, s5\nv_add_nc_u32 v7, v6, v7\nv_mov_b32 v6, s4\n\
+                flat_load_b32 v2, v[6:7] offset:4\ns_wait_loadcnt_dscnt 0x0";
+    let expected: Vec<u32> = (0..32).map(|lane| 100 + (lane + 1) % 32).collect();
+    assert_eq!(stored(body), expected);
+}
+
+/// To LDS and back without registers for the data.
+#[test]
+fn memory_goes_to_lds_and_back() {
+    let body = ".set lds_bytes, 1024\n\
+                v_lshlrev_b32 v4, 2, v0\nv_sub_nc_u32 v5, 124, v4\n\
+                global_load_async_to_lds_b32 v5, v4, s[2:3] offset:128\ns_wait_asynccnt 0x0\n\
+                ds_load_b32 v2, v4 offset:128\ns_wait_dscnt 0x0\n\
+                global_store_async_from_lds_b32 v4, v5, s[2:3] offset:128\ns_wait_asynccnt 0x0\n\
+                global_store_b32 v1, v2, s[2:3] offset:512";
+    let all = run(body, |word| word * 5);
+    for lane in 0..32u32 {
+        assert_eq!(all[128 + lane as usize], 5 * (32 + 31 - lane), "loaded, lane {lane}");
+        assert_eq!(all[32 + lane as usize], 5 * (32 + lane), "stored, lane {lane}");
+    }
+}
