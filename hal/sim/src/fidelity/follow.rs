@@ -90,7 +90,7 @@ fn mark(shadow: &mut Shadow, wave: &Wave, op: &Op, instruction: &Instruction, bi
     };
     for (_, slots) in &instruction.named.writes {
         for row in slots.rows() {
-            let marks = &mut shadow.rows[row % RowIndex::COUNT].0;
+            let marks = &mut shadow.rows[row.min(RowIndex::COUNT - 1)].0;
             marks.iter_mut().zip(lanes.0).for_each(|(marks, active)| *marks |= bits & active);
         }
         shadow.scalars[slots.scalars()].iter_mut().for_each(|marks| *marks |= bits);

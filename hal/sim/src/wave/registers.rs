@@ -40,6 +40,9 @@ impl RowIndex {
     pub const UPPER_HALF: RowIndex = RowIndex(256);
     /// Rows of a wave: as many as it can have registers, and one more.
     pub const COUNT: usize = Vgpr::COUNT as usize + 1;
+    /// Rows that a wave's file has room for: a power of two, so that no number is out of it once it is
+    /// cut to some bits, which is cheaper than a comparison. Those beyond are never used.
+    pub const ROOM: usize = RowIndex::COUNT.next_power_of_two();
     /// Where the first result of a dual instruction waits, and what is computed for scalar registers:
     /// the row that is no register.
     pub const WAITING: RowIndex = RowIndex(Vgpr::COUNT);
@@ -70,7 +73,14 @@ impl RowIndex {
         reached.map(|count| count as u16)
     }
 
-    /// Where it is in the file; numbers that no register has are all the last row's.
+    /// Where it is in a wave's file, which has [`RowIndex::ROOM`] rows.
+    #[inline(always)]
+    pub fn slot(self) -> usize {
+        usize::from(self.0) % RowIndex::ROOM
+    }
+
+    /// Where it is among as many rows as there are; numbers that no register has are all the last
+    /// row's.
     #[inline(always)]
     pub fn place(self) -> usize {
         usize::from(self.0).min(RowIndex::COUNT - 1)

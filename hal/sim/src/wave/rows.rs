@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-type File = [Row; RowIndex::COUNT];
+type File = [Row; RowIndex::ROOM];
 
 /// The registers, zero at first.
 pub struct Rows {

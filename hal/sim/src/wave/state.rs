@@ -285,19 +285,19 @@ impl Wave {
     /// A vector register.
     #[inline(always)]
     pub fn row(&self, index: RowIndex) -> &Row {
-        &self.rows[index.place()]
+        &self.rows[index.slot()]
     }
 
     /// A vector register, to be written whatever EXEC says.
     #[inline(always)]
     pub fn row_mut(&mut self, index: RowIndex) -> &mut Row {
-        &mut self.rows[index.place()]
+        &mut self.rows[index.slot()]
     }
 
     /// Writes the active lanes of a vector register.
     #[inline(always)]
     pub fn write_row(&mut self, index: RowIndex, value: &Row) {
-        let row = &mut self.rows[index.place()];
+        let row = &mut self.rows[index.slot()];
         if self.scalars[126] & self.scalars[127] == u32::MAX {
             *row = *value;
         } else {
