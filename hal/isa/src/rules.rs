@@ -14,9 +14,9 @@ pub struct Rules {
     /// The manual hazards, in families: a trigger of a family replaces those before it on the same
     /// registers.
     pub hazards: &'static [&'static [Hazard]],
-    /// Whether all hazards are in the table that code from anywhere may meet. They are not for gfx908,
-    /// whose matrix operations need more, and for gfx1010 to gfx1013, where images with scattered
-    /// addresses do: the rest holds for what is inserted, but proves nothing of a whole program.
+    /// Whether all hazards are in the table that code from anywhere may meet. They are not for gfx1010
+    /// to gfx1013, where images with scattered addresses need more: the rest holds for what is
+    /// inserted, but proves nothing of a whole program.
     pub are_whole: bool,
     /// Where vector operations may see old values of scalar registers, what is known of a wave that
     /// begins.
@@ -31,7 +31,7 @@ impl Rules {
         let hazards = hazards(target, wave_size)?;
         let scalar_reads =
             (target.generation() == Generation::Gfx12).then(|| ScalarReads::of_wave(wave_size));
-        let are_whole = target.processor() != "gfx908" && !target.is_gfx10_1();
+        let are_whole = !target.is_gfx10_1();
         Some(Rules { counters, hazards, are_whole, scalar_reads })
     }
 }

@@ -70,9 +70,9 @@ fn a_processor_whose_rules_are_not_known_is_refused() {
     let text = std::fs::read_to_string(example).expect("the example");
     let kernels = examples_folder().canonicalize().expect("the examples").join("kernels");
     let text = text.replace("source: kernels/", &format!("source: {}/", kernels.display()));
-    let text = text.replace("target: gfx90a", "target: gfx908");
+    let text = text.replace("target: gfx90a", "target: gfx1250");
     std::fs::write(folder.path().join("vector_add.yaml"), text).expect("a campaign file written");
     let refused = flipwave(folder.path(), &["profile", "vector_add.yaml", "--strict"], &[]);
-    refused.expect_refused(&["not those of gfx908"]);
+    refused.expect_refused(&["not those of gfx1250"]);
     flipwave(folder.path(), &["profile", "vector_add.yaml"], &[]).expect_success();
 }

@@ -5,7 +5,7 @@ use super::matrix::*;
 use super::{Hazard, Meeting, Part, Remedy, Side, hazard, side};
 use crate::Inst;
 
-/// gfx900 to gfx90c. What gfx908 needs around its matrix operations is not in the table.
+/// gfx900 to gfx90c, but for gfx908.
 pub(super) const GFX9: &[&[Hazard]] = &[COMMON, STORE_DATA];
 pub(super) const GFX90A: &[&[Hazard]] = &[
     COMMON,
@@ -33,7 +33,7 @@ pub(super) const GFX940: &[&[Hazard]] = &[
 ];
 
 /// A hazard after a matrix operation, which says how many wait states it needs.
-pub(super) const fn behind_matrix(
+pub(super) const fn after_matrix(
     states: fn(&Inst) -> u8,
     name: &'static str,
     trigger: Side,
@@ -68,7 +68,7 @@ pub(super) const COMMON: &[Hazard] = &[
 
 /// Data of wide stores up to gfx90a.
 #[rustfmt::skip]
-const STORE_DATA: &[Hazard] = &[
+pub(super) const STORE_DATA: &[Hazard] = &[
     hazard(1, "a store of more than 64 bits, VALU overwrites its data",
         side(WIDE_STORE, Part::StoredData), side(VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
@@ -135,13 +135,13 @@ pub(super) const fn from_matrix(
     overwritten: fn(&Inst) -> u8,
 ) -> [Hazard; 4] {
     [
-        behind_matrix(read, "MFMA writes a VGPR, it is read as a factor",
+        after_matrix(read, "MFMA writes a VGPR, it is read as a factor",
             side(MATRIX, Part::VectorsWritten), side(MATRIX, Part::Factors), Meeting::Overlap),
-        behind_matrix(read, "MFMA writes a VGPR, VALU reads it",
+        after_matrix(read, "MFMA writes a VGPR, VALU reads it",
             side(MATRIX, Part::VectorsWritten), side(NOT_MATRIX, Part::VectorsRead), Meeting::Overlap),
-        behind_matrix(in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
+        after_matrix(in_memory, "MFMA writes a VGPR, it is stored or addresses memory",
             side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_EXPORT, Part::VectorsRead), Meeting::Overlap),
-        behind_matrix(overwritten, "MFMA writes a VGPR, it is overwritten",
+        after_matrix(overwritten, "MFMA writes a VGPR, it is overwritten",
             side(MATRIX, Part::VectorsWritten), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
     ]
 }
@@ -155,9 +155,9 @@ const GFX940_FROM_MATRIX: &[Hazard] =
 /// only v_mfma_f64_4x4x4 waits for its own.
 #[rustfmt::skip]
 const GFX90A_TO_ADDEND: &[Hazard] = &[
-    behind_matrix(gfx90a_passes, "MFMA writes a part of what MFMA adds to",
+    after_matrix(gfx90a_passes, "MFMA writes a part of what MFMA adds to",
         side(SGEMM, Part::VectorsWritten), side(SGEMM, Part::Addend), Meeting::Partial),
-    behind_matrix(|inst| gfx90a_passes(inst) + 1, "MFMA writes a part of what double-precision MFMA adds to",
+    after_matrix(|inst| gfx90a_passes(inst) + 1, "MFMA writes a part of what double-precision MFMA adds to",
         side(SGEMM, Part::VectorsWritten), side(DGEMM, Part::Addend), Meeting::Partial),
     hazard(4, "v_mfma_f64_4x4x4 writes what it adds to",
         side(DGEMM_4X4, Part::VectorsWritten), side(DGEMM_4X4, Part::Addend), Meeting::Same),
@@ -166,7 +166,7 @@ const GFX90A_TO_ADDEND: &[Hazard] = &[
     hazard(9, "v_mfma_f64_16x16x4 writes a part of what double-precision MFMA adds to",
         side(DGEMM_16X16, Part::VectorsWritten), side(DGEMM, Part::Addend), Meeting::Partial),
 
-    behind_matrix(|inst| gfx90a_passes(inst) - 1, "MFMA adds to a VGPR, it is overwritten",
+    after_matrix(|inst| gfx90a_passes(inst) - 1, "MFMA adds to a VGPR, it is overwritten",
         side(SGEMM, Part::Addend), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 
@@ -184,14 +184,14 @@ pub(super) const TO_ADDEND: &[Hazard] = &[
 /// The same, with the passes of gfx940.
 #[rustfmt::skip]
 const GFX940_TO_ADDEND: &[Hazard] = &[
-    behind_matrix(|inst| gfx940_passes(inst) + 1, "MFMA of narrow elements writes a part of what MFMA adds to",
+    after_matrix(|inst| gfx940_passes(inst) + 1, "MFMA of narrow elements writes a part of what MFMA adds to",
         side(XDL, Part::VectorsWritten), side(MATRIX, Part::Addend), Meeting::Partial),
-    behind_matrix(gfx940_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
+    after_matrix(gfx940_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
         side(SINGLE, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
     hazard(9, "v_mfma_f64_16x16x4 writes a part of what MFMA other than of narrow elements adds to",
         side(DGEMM_16X16, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
 
-    behind_matrix(|inst| gfx940_passes(inst) - 1, "MFMA of narrow elements adds to a VGPR, it is overwritten",
+    after_matrix(|inst| gfx940_passes(inst) - 1, "MFMA of narrow elements adds to a VGPR, it is overwritten",
         side(XDL, Part::Addend), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
 ];
 

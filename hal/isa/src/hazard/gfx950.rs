@@ -36,15 +36,15 @@ const FROM_MATRIX: &[Hazard] =
 /// What MFMA adds to, with the passes of gfx950.
 #[rustfmt::skip]
 const GFX950_TO_ADDEND: &[Hazard] = &[
-    behind_matrix(|inst| gfx950_passes(inst) + 2, "MFMA of narrow elements writes a part of what MFMA of narrow elements adds to",
+    after_matrix(|inst| gfx950_passes(inst) + 2, "MFMA of narrow elements writes a part of what MFMA of narrow elements adds to",
         side(XDL, Part::VectorsWritten), side(XDL, Part::Addend), Meeting::Partial),
-    behind_matrix(gfx950_to_other_addend, "MFMA of narrow elements writes a part of what other MFMA adds to",
+    after_matrix(gfx950_to_other_addend, "MFMA of narrow elements writes a part of what other MFMA adds to",
         side(XDL, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
-    behind_matrix(gfx950_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
+    after_matrix(gfx950_passes, "MFMA of single precision writes a part of what MFMA other than of narrow elements adds to",
         side(SINGLE, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
     hazard(17, "v_mfma_f64_16x16x4 writes a part of what MFMA other than of narrow elements adds to",
         side(DGEMM_16X16, Part::VectorsWritten), side(NOT_XDL, Part::Addend), Meeting::Partial),
 
-    behind_matrix(|inst| gfx950_passes(inst) - 1, "MFMA of narrow elements adds to a VGPR, it is overwritten",
+    after_matrix(|inst| gfx950_passes(inst) - 1, "MFMA of narrow elements adds to a VGPR, it is overwritten",
         side(XDL, Part::Addend), side(MEMORY_OR_VALU, Part::VectorsWritten), Meeting::Overlap),
 ];

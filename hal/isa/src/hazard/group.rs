@@ -98,6 +98,17 @@ pub(super) const USES_M0: Group = group(
 pub(super) const DOT: Group = group("DOT", is_dot);
 pub(super) const FMA_F64: Group =
     group("v_fma_f64 or v_fmac_f64", |inst| inst.operation.opcode() == Opcode::VFmaF64);
+pub(super) const ACC_READ: Group =
+    group("v_accvgpr_read", |inst| inst.operation.opcode() == Opcode::VAccvgprRead);
+pub(super) const ACC_WRITE: Group =
+    group("v_accvgpr_write", |inst| inst.operation.opcode() == Opcode::VAccvgprWrite);
+pub(super) const ACC_MOVE: Group = group("v_accvgpr_read or v_accvgpr_write", is_acc_move);
+pub(super) const NOT_ACC: Group = group("VALU other than MFMA and moves of AccVGPRs", |inst| {
+    inst.class() == Class::Valu && !is_acc_move(inst)
+});
+pub(super) const MATRIX_OR_ACC_WRITE: Group = group("MFMA or v_accvgpr_write", |inst| {
+    inst.class() == Class::Matrix || inst.operation.opcode() == Opcode::VAccvgprWrite
+});
 pub(super) const COMPARE_WRITES_EXEC: Group = group("v_cmpx", |inst| {
     inst.operation.is(Family::CompareToExec) && writes(inst, Register::ExecLo)
 });
@@ -259,6 +270,10 @@ pub(super) fn is_memory(inst: &Inst) -> bool {
 
 fn is_vmem(inst: &Inst) -> bool {
     matches!(inst.class(), Class::Vmem | Class::Image)
+}
+
+fn is_acc_move(inst: &Inst) -> bool {
+    inst.operation.is(Family::AccVgprMove)
 }
 
 fn is_dot(inst: &Inst) -> bool {

@@ -7,6 +7,7 @@ mod gfx10;
 mod gfx11;
 mod gfx12;
 mod gfx9;
+mod gfx908;
 mod gfx950;
 mod group;
 mod matrix;
@@ -128,6 +129,7 @@ pub const MOST_WAIT_STATES: u8 = 20;
 /// The manual hazards of a target's waves, in families; `None` for generations that have no table.
 pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'static [Hazard]]> {
     Some(match target.generation() {
+        Generation::Gfx9 if target.processor() == "gfx908" => gfx908::GFX908,
         Generation::Gfx9 => gfx9::GFX9,
         Generation::Gfx90a => gfx9::GFX90A,
         Generation::Gfx940 if target.processor() == "gfx950" => gfx950::GFX950,

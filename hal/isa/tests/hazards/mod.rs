@@ -5,6 +5,7 @@ mod gfx10;
 mod gfx11;
 mod gfx12;
 mod gfx9;
+mod gfx908;
 mod gfx940;
 mod gfx950;
 mod llc;
