@@ -406,6 +406,42 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
     assert_eq!(gone, Some((planted.label("store"), What::Gone(Gone::Overwritten))));
 }
 
+/// The wave that does not wait differs in nothing before it reads what the other has not written.
+#[test]
+fn a_barrier_that_is_passed_over_is_no_end() {
+    let planted = Planted::with_grid(
+        "
+        v_readfirstlane_b32 s6, v0
+        s_cmp_lt_u32 s6, 64
+        s_cbranch_scc1 barrier
+        s_movk_i32 s7, 0x2000
+    long:
+        s_sub_u32 s7, s7, 1
+        s_cmp_lg_u32 s7, 0
+        s_cbranch_scc1 long
+        global_store_dword v1, v0, s[2:3]
+        s_waitcnt vmcnt(0)
+    barrier: s_barrier
+        s_cmp_lt_u32 s6, 64
+        s_cbranch_scc0 end
+        s_movk_i32 s7, 0x1000
+    short:
+        s_sub_u32 s7, s7, 1
+        s_cmp_lg_u32 s7, 0
+        s_cbranch_scc1 short
+    read: global_load_dword v2, v1, s[2:3] offset:256
+        s_waitcnt vmcnt(0)
+        global_store_dword v1, v2, s[2:3]",
+        128,
+        128,
+    );
+    // It becomes s_nop.
+    let trace = planted.trace("barrier", "encoding=0 flip=0x000a0000");
+    let TraceEnding::Escaped(wrong) = &trace.ending else { panic!("{:?}", trace.ending) };
+    assert_eq!((wrong[0].first, wrong[0].bytes), (0, 256));
+    assert!(events(&trace).iter().any(|(_, pc, _)| *pc == planted.label("read")));
+}
+
 #[test]
 fn a_permanent_fault_strikes_on_after_its_difference_is_gone() {
     let body = format!(

@@ -8,7 +8,7 @@ use crate::trace::left::Left;
 use crate::trace::registers::{all, words};
 use crate::trace::{Gone, Spread, Step, TraceError, What};
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, Register};
+use flipwave_isa::{Class, Family, Inst, Register};
 use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
 
 impl Compare<'_, '_> {
@@ -133,6 +133,11 @@ impl Compare<'_, '_> {
     }
 }
 
+/// Whether waves wait for each other by it.
+fn synchronizes(inst: &Inst) -> bool {
+    inst.class() == Class::Barrier || inst.operation.is(Family::GlobalWaveSync)
+}
+
 impl Observer for Compare<'_, '_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         self.lds.start(wave);
@@ -164,7 +169,12 @@ impl Observer for Compare<'_, '_> {
         let before = self.spread();
         self.let_strike(executed, state);
         let is_struck = self.has_struck();
-        self.under_way = None;
+        let original = self.under_way.take();
+        // What waves have signalled is no register. It may differ from here on, and waves go on in
+        // another order than in the golden run, before any register differs.
+        self.has_parted |= (is_struck || self.reads_wrong)
+            && (synchronizes(executed.inst)
+                || original.is_some_and(|(original, _)| synchronizes(&original)));
         let entry = match self.golden.next(wave) {
             Ok(entry) => entry,
             Err(error) => {
