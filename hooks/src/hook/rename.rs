@@ -45,7 +45,9 @@ impl Renaming {
             let (number, file) = renaming.file(range.first, *first).ok_or_else(|| {
                 HookError::Renaming(format!("{range} cannot become {first}, of another file"))
             })?;
-            if new.iter().count() != usize::from(range.words) {
+            let is_in_file = new.iter().count() == usize::from(range.words)
+                && usize::from(number.1) + usize::from(range.words) <= file.len();
+            if !is_in_file {
                 return wrong(format!("{range} does not fit at {first}"));
             }
             if number.1 % (*alignment).max(1) != 0 {

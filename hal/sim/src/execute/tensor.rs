@@ -1,6 +1,8 @@
 //! Moves of tiles of tensors between memory and LDS, whatever EXEC says (gfx1250; CDNA 5 ISA, 10.11, as
-//! public tests restate it; MLIR, `amdgpu.make_dma_descriptor`). What a descriptor asks for that is not
-//! there is refused.
+//! public documents restate it; MLIR, the lowering of `amdgpu.make_dma_descriptor`; Triton,
+//! `fillTDMDescriptor`). What a descriptor asks for that is not there is refused. MLIR and Triton differ
+//! on which bit says that rows are gathered and which that their indices are long; here it is as in
+//! Triton.
 
 use super::lds;
 use crate::instruction::tensor::Direction;
@@ -48,6 +50,7 @@ struct Tile {
     element: u64,
     /// Elements of the tensor from the tile's start on, in each dimension.
     tensor: [u64; 5],
+    /// Elements of the tile; none in dimensions that it does not have.
     tile: [u64; 5],
     /// Elements from one to the next of each dimension.
     strides: [u64; 5],
@@ -60,17 +63,23 @@ struct Tile {
 }
 
 impl Tile {
-    /// What a descriptor says; why not, if that cannot be.
-    fn of(bits: &Bits) -> Result<Tile, &'static str> {
+    /// What a descriptor says; nothing if nothing is to be moved, and why not, if that cannot be.
+    fn of(bits: &Bits, direction: Direction) -> Result<Option<Tile>, &'static str> {
         let is_set = |group, bit| bits.field(group, bit, 1) != 0;
-        if bits.field(0, 0, 2) != 1 || bits.field(0, 126, 2) != 2 {
-            return Err("the descriptor is of no kind that is published");
+        match bits.field(0, 0, 2) {
+            0 => return Ok(None),
+            1 if bits.field(0, 126, 2) == 2 => {}
+            _ => return Err("the descriptor is of no kind that is published"),
         }
-        if bits.field(1, 0, 16) > 1 {
+        // Stores do without a mask of workgroups.
+        if direction == Direction::ToLds && bits.field(1, 0, 16) > 1 {
             return Err("workgroups have no clusters here");
         }
         if is_set(1, 18) {
-            return Err("the layout of barriers in LDS is not published");
+            return Err("barriers in LDS are not there yet");
+        }
+        if bits.field(1, 112, 16) == 0 {
+            return Ok(None);
         }
         let (gathers, iterates) = (is_set(0, 31), is_set(1, 19));
         let count = bits.field(1, 128, 16);
@@ -81,7 +90,6 @@ impl Tile {
         let has_more = !gathers;
         let more = |group, first, width| if has_more { bits.field(group, first, width) } else { 0 };
         let third = |first, width| if iterates { 0 } else { more(2, first, width) };
-        let elements = |count: u64| count.max(1);
         let tile = Tile {
             lds: bits.field(0, 32, 32),
             global: bits.field(0, 64, 57),
@@ -89,16 +97,16 @@ impl Tile {
             tensor: [
                 bits.field(1, 48, 32),
                 bits.field(1, 80, 32),
-                elements(more(2, 0, 32)),
-                elements(third(32, 32)),
-                elements(more(3, 48, 32)),
+                more(2, 0, 32),
+                third(32, 32),
+                more(3, 48, 32),
             ],
             tile: [
-                elements(bits.field(1, 112, 16)),
-                elements(count),
-                elements(if has_more { bits.field(1, 144, 16) } else { 0 }),
-                elements(third(112, 16)),
-                elements(more(3, 80, 16)),
+                bits.field(1, 112, 16),
+                count,
+                more(1, 144, 16),
+                third(112, 16),
+                more(3, 80, 16),
             ],
             strides: [
                 1,
@@ -116,18 +124,18 @@ impl Tile {
             rows,
         };
         let all = tile.tile.iter().chain([&tile.iterations.0]);
-        let count = all.fold(1u64, |count, size| count.saturating_mul(*size));
+        let count = all.fold(1u64, |count, size| count.saturating_mul((*size).max(1)));
         if count > MOST_ELEMENTS {
             Err("the tile has more elements than LDS has bytes")
         } else {
-            Ok(tile)
+            Ok(Some(tile))
         }
     }
 
     /// Places of the tile's elements in LDS and in memory, in order; none in memory outside of the
     /// tensor.
     fn places(&self, is_padded: bool) -> impl Iterator<Item = (u64, Option<u64>)> {
-        let [columns, own_rows, planes, third, fourth] = self.tile;
+        let [columns, own_rows, planes, third, fourth] = self.tile.map(|size| size.max(1));
         let rows = self.rows.as_ref().map_or(own_rows, |rows| rows.len() as u64);
         let each = columns * rows * planes * third * fourth;
         let (times, lds_apart, global_apart) = self.iterations;
@@ -142,7 +150,11 @@ impl Tile {
                     at / (columns * rows * planes) % third,
                     at / (columns * rows * planes * third),
                 ];
-                let is_inside = place.iter().zip(self.tensor).all(|(place, size)| *place < size);
+                let bounds = self.tensor.iter().zip(&self.tile);
+                let is_inside = place
+                    .iter()
+                    .zip(bounds)
+                    .all(|(place, (size, tile))| *tile == 0 || place < size);
                 let distance = place.iter().zip(self.strides).fold(0u64, |sum, (place, stride)| {
                     sum.wrapping_add(place.wrapping_mul(stride))
                 });
@@ -172,10 +184,12 @@ pub fn execute(
     memory: &mut dyn Memory,
     own_lds: &mut [u8],
 ) -> Result<(), FaultCause> {
-    let tile = Tile::of(&Bits::of(wave, op)).map_err(|reason| FaultCause::Unimplemented {
+    let tile = Tile::of(&Bits::of(wave, op), direction);
+    let tile = tile.map_err(|reason| FaultCause::Unimplemented {
         instruction: op.inst.text.as_str().into(),
         reason: reason.into(),
     })?;
+    let Some(tile) = tile else { return Ok(()) };
     let bytes = tile.element as usize;
     for (in_lds, in_memory) in tile.places(direction == Direction::ToLds) {
         // Beyond what LDS can have there is none.

@@ -147,10 +147,6 @@ wave_matrices! {
     "v_swmmac_f32_16x16x32_bf8_fp8"  Bf8  Fp8  F32  32 true
     "v_swmmac_f32_16x16x32_bf8_bf8"  Bf8  Bf8  F32  32 true
     // gfx1250.
-    "v_swmmac_f32_16x16x64_f16"      F16  F16  F32  64 true
-    "v_swmmac_f32_16x16x64_bf16"     Bf16 Bf16 F32  64 true
-    "v_swmmac_f16_16x16x64_f16"      F16  F16  F16  64 true
-    "v_swmmac_bf16_16x16x64_bf16"    Bf16 Bf16 Bf16 64 true
     "v_wmma_f32_16x16x4_f32"         F32  F32  F32  4 false
     "v_wmma_f32_16x16x32_f16"        F16  F16  F32  32 false
     "v_wmma_f32_16x16x32_bf16"       Bf16 Bf16 F32  32 false
@@ -286,7 +282,9 @@ fn floats<'a>(
 /// Where elements lie.
 struct Layout {
     is_gfx11: bool,
-    /// gfx1250: AMD's rocjitsu (`wmma_input_loc`) and Triton (`AMDWmmaEncoding` of version 3).
+    /// gfx1250: AMD's rocjitsu (`wmma_input_loc`); Triton has the same for elements of 16 and 32 bits
+    /// (`AMDWmmaEncoding` of version 3), and shorter runs of 8 bits. A and B lie alike, so that of runs
+    /// only the order of sums depends.
     is_gfx125: bool,
     /// Lanes of a wave.
     lanes: usize,
@@ -335,15 +333,6 @@ impl Layout {
             element % run + run * (half + 2 * (element / run + quarter))
         } else {
             self.depth / 2 * half + self.depth / 4 * quarter + element
-        }
-    }
-
-    /// The same of A, of whose elements some are left out. On gfx1250 each half of the wave has half of
-    /// them all (CDNA 5 ISA, 7.12, as public tests restate it).
-    fn sparse_k(&self, lane: usize, element: usize) -> usize {
-        match self.is_gfx125 {
-            true => self.depth / 2 * (lane / 16 % 2) + element,
-            false => self.k(lane, element),
         }
     }
 
@@ -410,7 +399,7 @@ fn sparse(wave: &Wave, op: &Op, layout: &Layout, shape: &Shape) -> Matrix {
         };
         for at in 0..elements / 2 {
             let place = index >> ((key + 2 * at as u32) % 32) & 3;
-            let k = layout.sparse_k(lane, at / 2 * 4) + place as usize;
+            let k = layout.k(lane, at / 2 * 4) + place as usize;
             matrix[lane % SIZE][k] = element(wave, op, layout, 0, lane, at);
         }
     }

@@ -61,6 +61,31 @@ fn a_tile_goes_to_lds_and_back() {
     assert!(bench.run("tensor_load_to_lds s[0:3], s[4:11]").is_err());
 }
 
+/// Of a row there is no second dimension, neither in the tile nor in the tensor.
+#[test]
+fn a_row_is_moved_and_nothing_of_what_is_switched_off() {
+    let mut bench = Bench::of_lanes("gfx1250", 32);
+    bench.set_memory(0, &[1, 2, 3, 4, 5, 6]);
+    let mut row = descriptor(bench.buffer.0);
+    (row[6], row[8]) = (0, 0);
+    let moved = |bench: &mut Bench, row: &[u32]| {
+        bench.set_scalars(0, row);
+        bench.lds.fill(0xee);
+        bench.run("tensor_load_to_lds s[0:3], s[4:11]").expect("a row");
+        let words = bench.lds[16..36].chunks(4);
+        words.map(|word| u32::from_le_bytes(word.try_into().expect("four"))).collect::<Vec<_>>()
+    };
+    const OLD: u32 = 0xeeee_eeee;
+    assert_eq!(moved(&mut bench, &row), [1, 2, 3, 0, OLD]);
+    // A second dimension without elements is outside from its beginning on.
+    let mut outside = row;
+    outside[8] = 1;
+    assert_eq!(moved(&mut bench, &outside), [0, 0, 0, 0, OLD]);
+    let mut off = row;
+    off[0] = 0;
+    assert_eq!(moved(&mut bench, &off), [OLD; 5]);
+}
+
 /// Of three waves two meet at a named barrier, whose count of members comes once with its making and
 /// once with each signal.
 #[test]

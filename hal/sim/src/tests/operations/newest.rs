@@ -475,55 +475,6 @@ fn products_of_unlike_formats_with_scales() {
     }
 }
 
-/// Of each four elements of A two are there: the second and the fourth of even rows, the first and the
-/// third of others.
-#[test]
-fn products_of_sparse_halves() {
-    let half = |matrix, row, k| u32::from(f16::from_f64(whole_number(matrix, row, k)).to_bits());
-    let kept = |row: usize, stored: usize| 4 * (stored / 2) + 2 * (stored % 2) + (row + 1) % 2;
-    let mut c = vec![[0u32; 64]; 8];
-    c.iter_mut().for_each(|row| row.fill(1.5f32.to_bits()));
-    let name = super::control::operation("v_swmmac_f32_16x16x64_f16");
-    let operation = find_whole(name, machine()).expect("a row");
-    let mut wave = Wave::new(levels()[0]);
-    wave.machine = machine();
-    wave.vgpr_count = 256;
-    wave.set_exec(LaneMask(0xffff_ffff));
-    for lane in 0..32usize {
-        let (line, upper) = (lane % 16, lane / 16);
-        for register in 0..8 {
-            let stored = 16 * upper + 2 * register;
-            wave.rows[register].0[lane] =
-                half(0, line, kept(line, stored)) | half(0, line, kept(line, stored + 1)) << 16;
-            wave.rows[160 + register].0[lane] = c[register][lane];
-        }
-        for register in 0..16 {
-            let element = 2 * register;
-            let k = 32 * (element / 16) + 16 * upper + element % 16;
-            wave.rows[40 + register].0[lane] = half(1, line, k) | half(1, line, k + 1) << 16;
-        }
-        wave.rows[80].0[lane] = (0..16)
-            .fold(0, |word, stored| word | ((kept(line, stored) % 4) as u32 * (1 << (2 * stored))));
-    }
-    let mut op: Op = op(Run::Whole(operation.function));
-    for (source, first) in op.sources.iter_mut().zip([0, 40, 80]) {
-        *source = Source { words: [Word::Row(RowIndex(first)); 2] };
-    }
-    op.destination = RowIndex(160);
-    (operation.function)(&mut wave, &op);
-    for lane in 0..32 {
-        for register in 0..8 {
-            let (row, column) = (register + 8 * (lane / 16), lane % 16);
-            let products = (0..32).map(|stored| {
-                let k = kept(row, stored);
-                whole_number(0, row, k) * whole_number(1, column, k)
-            });
-            let got = f32::from_bits(wave.rows[160 + register].0[lane]);
-            assert_eq!(f64::from(got), products.sum::<f64>() + 1.5, "{row} {column}");
-        }
-    }
-}
-
 /// Lane `l` of a source holds 100 + l.
 fn moved(name: &str, by: u32, width: u32) -> [u32; 32] {
     let name = super::control::operation(name);
