@@ -1,6 +1,6 @@
 //! The same C for the device and for the host, by the same compiler.
 
-use crate::gfx90a;
+use crate::Machine;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,21 +32,21 @@ pub enum Form {
 }
 
 /// Compiles C for the device, without libraries.
-pub fn device_c(source: &Path, options: &[&str], form: Form) -> Vec<u8> {
+pub fn device_c(machine: Machine, source: &Path, options: &[&str], form: Form) -> Vec<u8> {
     let mut command = clang(source, options);
     command.args(["--target=amdgcn-amd-amdhsa", "-nogpulib", "-ffreestanding"]);
-    command.arg(format!("-mcpu={}", gfx90a()));
+    command.arg(format!("-mcpu={}", machine.target())).args(machine.options());
     finish(command, form, source)
 }
 
 /// Makes a code object of what [`device_c`] gave as [`Form::Assembly`], or of a text like it.
-pub fn assemble_text(text: &str) -> Vec<u8> {
+pub fn assemble_text(machine: Machine, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("text.s");
     std::fs::write(&source, text).expect("the text written");
     let mut command = Command::new("clang-22");
     command.args(["-xassembler", "--target=amdgcn-amd-amdhsa"]);
-    command.arg(format!("-mcpu={}", gfx90a())).arg(&source);
+    command.arg(format!("-mcpu={}", machine.target())).args(machine.options()).arg(&source);
     finish(command, Form::CodeObject, &source)
 }
 

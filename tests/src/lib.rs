@@ -34,7 +34,7 @@ pub use faults::{plan_of, profile_of};
 pub use full_device::makes_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{
-    MACHINES, Machine, is_long_run, machines, rewritten_levels, rewritten_machines,
+    GFX90A, MACHINES, Machine, is_long_run, machines, rewritten_levels, rewritten_machines,
     unified_machines,
 };
 pub use once::Once;

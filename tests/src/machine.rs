@@ -10,6 +10,9 @@ pub struct Machine {
     pub lanes: usize,
 }
 
+/// The default target.
+pub const GFX90A: Machine = Machine::new("gfx90a", 64);
+
 /// Every machine.
 pub const MACHINES: [Machine; 13] = [
     Machine { processor: "gfx90a", lanes: 64 },

@@ -52,6 +52,20 @@ fn registers_above_255_are_reached_by_the_bits_of_mode() {
     }
 }
 
+/// The second half writes what the first one reads, and does not wait for it.
+#[test]
+fn a_dual_result_of_two_words_is_written_whole() {
+    let body = "v_cvt_f64_u32 v[10:11], v0\n\
+                v_mov_b64 v[12:13], 0.5\n\
+                v_dual_add_f64 v[4:5], v[10:11], -v[12:13] :: v_dual_mov_b32 v10, -2.0\n\
+                v_mov_b32 v2, v5";
+    let expected = (0..32).map(|lane| ((f64::from(lane) - 0.5).to_bits() >> 32) as u32);
+    assert_eq!(stored(body), expected.collect::<Vec<_>>());
+    let low = format!("{body}\nv_mov_b32 v2, v4");
+    let expected = (0..32).map(|lane| (f64::from(lane) - 0.5).to_bits() as u32);
+    assert_eq!(stored(&low), expected.collect::<Vec<_>>());
+}
+
 /// The high byte says what was set before, and does nothing; MODE has the same bits, elsewhere.
 #[test]
 fn mode_shows_and_sets_the_bits() {

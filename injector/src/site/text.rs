@@ -316,7 +316,7 @@ mod tests {
             ("lane=17", "lanes=0x0", "names no lane"),
             ("lane=17 ", "", "each lane has its own register=v4"),
             ("register=v4", "register=s4", "register=s4 is one for the whole wave"),
-            ("register=v4", "register=v256", "expected a register"),
+            ("register=v4", "register=v1024", "expected a register"),
             ("register=v4", "flags=3", "register, source, lds"),
             ("lane=17 register=v4", "lds=0x3", "multiple of 4"),
             ("lane=17 register=v4", "destination=0", "for permanent faults"),

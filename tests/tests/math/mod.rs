@@ -7,7 +7,7 @@ mod precision;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_isa::{Lane, Register};
 use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
-use flipwave_tests::{TestProgram, compile_file, host_c};
+use flipwave_tests::{GFX90A, MACHINES, Machine, TestProgram, compile_at, host_c};
 use precision::{Precision, Reference};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -157,15 +157,15 @@ fn greatest_error(
     (error, format!("{:?}: {:?}, exactly {nearest:?}", points[at], found[at]))
 }
 
-/// Compares all functions at this many points each, compiled at each level.
-fn compare(levels: &[&str], count: usize) {
+/// Compares all functions at this many points each, compiled for a machine at each level.
+fn compare(machine: Machine, levels: &[&str], count: usize) {
     let library = Library::new();
     let mut table = String::from("function: greatest error in ulp in f16, f32, f64 (bounds)\n");
     let mut wrong = String::new();
     for level in levels {
         let options = [*level, "-cl-fp32-correctly-rounded-divide-sqrt"];
-        let code_object = compile_file(&programs().join("math.cl"), &options);
-        _ = writeln!(table, "{level}, {count} points");
+        let code_object = compile_at(machine, &programs().join("math.cl"), &options);
+        _ = writeln!(table, "{machine}, {level}, {count} points");
         for function in FUNCTIONS {
             let mut errors = Vec::new();
             for (precision, bound) in Precision::ALL.into_iter().zip(function.1) {
@@ -180,7 +180,10 @@ fn compare(levels: &[&str], count: usize) {
                 errors.push(format!("{error:.3} ({bound})"));
                 if error > bound {
                     let name = function.0;
-                    _ = writeln!(wrong, "{level} {name} {precision:?}: {error} ulp at {place}");
+                    _ = writeln!(
+                        wrong,
+                        "{level} {name} {precision:?} on {machine}: {error} ulp at {place}"
+                    );
                 }
             }
             _ = writeln!(table, "{}: {}", function.0, errors.join(", "));
@@ -194,13 +197,21 @@ fn compare(levels: &[&str], count: usize) {
 
 #[test]
 fn the_math_library_keeps_its_bounds() {
-    compare(&["-O3"], 2_000);
+    compare(GFX90A, &["-O3"], 2_000);
+}
+
+#[test]
+#[ignore = "long: the math library compiled for each other machine"]
+fn the_math_library_keeps_its_bounds_on_other_machines() {
+    for machine in MACHINES.into_iter().skip(1) {
+        compare(machine, &["-O3"], 2_000);
+    }
 }
 
 #[test]
 #[ignore = "long: the math library at 100,000 points per function, without and with optimisation"]
 fn the_math_library_keeps_its_bounds_at_many_points() {
-    compare(&["-O0", "-O3"], 100_000);
+    compare(GFX90A, &["-O0", "-O3"], 100_000);
 }
 
 /// A wrong rule: denormals count as zero, whatever the code asks for.
@@ -223,7 +234,7 @@ impl Observer for DenormalsVanish {
 fn the_bounds_notice_denormals_that_vanish() {
     let library = Library::new();
     let options = ["-O3", "-cl-fp32-correctly-rounded-divide-sqrt"];
-    let code_object = compile_file(&programs().join("math.cl"), &options);
+    let code_object = compile_at(GFX90A, &programs().join("math.cl"), &options);
     let ldexp = ("ldexp", [0.5; 3]);
     // In double precision hardly a result is a denormal.
     for precision in [Precision::Half, Precision::Single] {

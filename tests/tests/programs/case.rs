@@ -1,7 +1,7 @@
 //! A program that the host has run, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
-use flipwave_tests::{Form, TestProgram, assemble_text, device_c};
+use flipwave_tests::{Form, Machine, TestProgram, assemble_text, device_c};
 use std::path::Path;
 
 /// Wave instructions after which a program counts as hung.
@@ -36,14 +36,14 @@ pub enum Buffer {
 }
 
 impl Case {
-    /// Compiles the program for the device.
-    pub fn compile(&self, level: &str, form: Form) -> Vec<u8> {
+    /// Compiles the program for a machine.
+    pub fn compile(&self, machine: Machine, level: &str, form: Form) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("program.c");
         std::fs::write(&source, &self.source).expect("the source written");
         let options: Vec<&str> =
             [level].into_iter().chain(self.options.iter().map(String::as_str)).collect();
-        device_c(&source, &options, form)
+        device_c(machine, &source, &options, form)
     }
 
     /// Runs a code object made of the program for at most `limit` wave instructions; how many it
@@ -84,32 +84,34 @@ impl Case {
         Ok(golden.statistics[0].wave_instructions)
     }
 
-    /// Compiles the program at a level and runs it.
+    /// Compiles the program for a machine at a level and runs it.
     ///
     /// # Errors
     /// Where the device's results are not the host's, or there are none; the message names the program and where its source and its code object
     /// are kept.
-    pub fn check_at(&self, level: &str) -> Result<(), String> {
-        let code_object = self.compile(level, Form::CodeObject);
+    pub fn check_at(&self, machine: Machine, level: &str) -> Result<(), String> {
+        let code_object = self.compile(machine, level, Form::CodeObject);
         self.check(&code_object, INSTRUCTION_LIMIT).map(drop).map_err(|error| {
-            let name = self.name.replace(|c: char| !c.is_alphanumeric(), "_");
+            let name = format!("{} {machine}", self.name);
+            let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
             let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + level);
             std::fs::write(kept.with_extension("c"), &self.source).expect("the source kept");
             std::fs::write(kept.with_extension("co"), code_object).expect("the code object kept");
-            format!("{} {level}: {error}; see {}.c and .co", self.name, kept.display())
+            let name = &self.name;
+            format!("{name} {level} on {machine}: {error}; see {}.c and .co", kept.display())
         })
     }
 
     /// The program's assembly at a level.
-    pub fn assembly(&self, level: &str) -> String {
-        String::from_utf8(self.compile(level, Form::Assembly)).expect("a text")
+    pub fn assembly(&self, machine: Machine, level: &str) -> String {
+        String::from_utf8(self.compile(machine, level, Form::Assembly)).expect("a text")
     }
 
     /// Runs the program from assembly, for at most `limit` wave instructions; how many it took.
     ///
     /// # Errors
     /// As [`Case::check_at`].
-    pub fn check_assembly(&self, text: &str, limit: u64) -> Result<u64, String> {
-        self.check(&assemble_text(text), limit)
+    pub fn check_assembly(&self, machine: Machine, text: &str, limit: u64) -> Result<u64, String> {
+        self.check(&assemble_text(machine, text), limit)
     }
 }

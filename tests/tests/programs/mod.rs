@@ -8,7 +8,7 @@ mod integer;
 mod rules;
 
 use case::Case;
-use flipwave_tests::host_c;
+use flipwave_tests::{GFX90A, MACHINES, Machine, host_c};
 use std::io::Write;
 use std::ops::Range;
 use std::process::{Command, Stdio};
@@ -60,7 +60,13 @@ fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> 
     Some(output.stdout)
 }
 
-/// Compares the cases of these seeds, each at `levels` of it.
+/// A machine other than the default one, all in turn.
+fn other_machine(seed: u32) -> Machine {
+    MACHINES[1 + seed as usize % (MACHINES.len() - 1)]
+}
+
+/// Compares the cases of these seeds, each at `levels` of it: on the default machine, and at each on
+/// another one.
 fn compare(
     seeds: Range<u32>,
     case: impl Fn(u32) -> Option<Case> + Sync,
@@ -69,7 +75,10 @@ fn compare(
     let seeds: Vec<u32> = seeds.collect();
     let results = in_parallel(&seeds, |&seed| {
         let case = case(seed)?;
-        Some(levels(seed).into_iter().map(|level| case.check_at(level)).collect::<Vec<_>>())
+        let on_both = |(number, level): (u32, &'static str)| {
+            [GFX90A, other_machine(seed + number)].map(|machine| case.check_at(machine, level))
+        };
+        Some((0..).zip(levels(seed)).flat_map(on_both).collect::<Vec<_>>())
     });
     let run: Vec<_> = results.into_iter().flatten().collect();
     println!("{} of {} programs are of use", run.len(), seeds.len());

@@ -5,6 +5,7 @@
 
 use super::case::Case;
 use super::{LEVELS, float, in_parallel, integer};
+use flipwave_tests::{GFX90A, Machine, machines};
 use regex_lite::Regex;
 use std::ops::Range;
 
@@ -98,15 +99,18 @@ struct Subject {
     case: Case,
     assembly: String,
     limit: u64,
+    machine: Machine,
 }
 
 impl Subject {
-    fn new(case: Case, level: &str) -> Subject {
-        let assembly = with_registers_to_spare(&case.assembly(level));
+    fn new(machine: Machine, case: Case, level: &str) -> Subject {
+        let assembly = case.assembly(machine, level);
+        let assembly =
+            if machine == GFX90A { with_registers_to_spare(&assembly) } else { assembly };
         let executed = case
-            .check_assembly(&assembly, u64::MAX)
-            .unwrap_or_else(|error| panic!("{} {level}: {error}", case.name));
-        Subject { case, assembly, limit: 2 * executed }
+            .check_assembly(machine, &assembly, u64::MAX)
+            .unwrap_or_else(|error| panic!("{} {level} on {machine}: {error}", case.name));
+        Subject { machine, case, assembly, limit: 2 * executed }
     }
 
     /// Whether the comparison notices the rule; nothing if the program has none of its
@@ -116,7 +120,7 @@ impl Subject {
         let pattern = Regex::new(&format!("(?m){pattern}")).expect("a regular expression");
         let rewritten = pattern.replace_all(&self.assembly, *replacement);
         (rewritten != self.assembly)
-            .then(|| self.case.check_assembly(&rewritten, self.limit).is_err())
+            .then(|| self.case.check_assembly(self.machine, &rewritten, self.limit).is_err())
     }
 }
 
@@ -153,10 +157,14 @@ fn verdict(family: &[Subject], rule: &Rule) -> Verdict {
 }
 
 /// Subjects of a family: two seeds at each level.
-fn subjects(case: impl Fn(u32) -> Option<Case> + Sync, seeds: Range<u32>) -> Vec<Subject> {
+fn subjects(
+    machine: Machine,
+    case: impl Fn(u32) -> Option<Case> + Sync,
+    seeds: Range<u32>,
+) -> Vec<Subject> {
     let seeds: Vec<u32> = seeds.collect();
     let subject = |seed: u32| {
-        Some(Subject::new(case(seed)?, LEVELS[(seed as usize + seed as usize / 4) % 4]))
+        Some(Subject::new(machine, case(seed)?, LEVELS[(seed as usize + seed as usize / 4) % 4]))
     };
     in_parallel(&seeds, |&seed| subject(seed)).into_iter().flatten().collect()
 }
@@ -164,8 +172,8 @@ fn subjects(case: impl Fn(u32) -> Option<Case> + Sync, seeds: Range<u32>) -> Vec
 /// Plays each rule on both families, which notice it or not. `table` has every verdict; without
 /// it, a rule that integers notice is not played on floating-point numbers.
 fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
-    let integers = subjects(integer::case, integer_seeds);
-    let floats = subjects(|seed| Some(float::case(seed.into())), float_seeds);
+    let integers = subjects(GFX90A, integer::case, integer_seeds);
+    let floats = subjects(GFX90A, |seed| Some(float::case(seed.into())), float_seeds);
     let verdicts = in_parallel(&RULES, |rule| {
         let by_integers = verdict(&integers, rule);
         let known = by_integers == Verdict::Noticed && !table;
@@ -180,6 +188,24 @@ fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
         println!("{name}: {integers:?}, {floats}");
     }
     assert_eq!(missed, 0, "rules that nothing notices; the table is above");
+}
+
+/// Wrong rules whose instructions all generations have, under one name.
+const OF_ALL: [Rule; 4] = [
+    ("exclusive or is or", r"\tv_xor_b32_", "\tv_or_b32_"),
+    ("arithmetic shift is logical", r"\tv_ashrrev_i32_", "\tv_lshrrev_b32_"),
+    ("less is less or equal", r"\tv_cmp_lt_([iu]\d+)", "\tv_cmp_le_$1"),
+    ("greater is greater or equal", r"\tv_cmp_gt_([iu]\d+)", "\tv_cmp_ge_$1"),
+];
+
+#[test]
+fn wrong_rules_are_noticed_on_other_machines() {
+    for machine in machines().skip(1) {
+        let subjects = subjects(machine, integer::case, 0..8);
+        for rule in &OF_ALL {
+            assert_eq!(verdict(&subjects, rule), Verdict::Noticed, "{} on {machine}", rule.0);
+        }
+    }
 }
 
 #[test]

@@ -69,9 +69,11 @@ fn dual(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> St
         return Step::Fault(cause);
     }
     let end = step(wave, &halves.second, memory, lds);
-    if halves.destination.0 < wave.vgpr_count {
-        let result = *wave.row(RowIndex::WAITING);
-        wave.write_row(halves.destination, &result);
+    if halves.destination.0 + halves.words <= wave.vgpr_count {
+        for word in 0..halves.words {
+            let result = *wave.row(RowIndex::WAITING.plus(word));
+            wave.write_row(halves.destination.plus(word), &result);
+        }
     }
     end
 }

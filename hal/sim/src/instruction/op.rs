@@ -99,6 +99,8 @@ pub struct Dual {
     pub first: Op,
     /// Where the first half's result goes.
     pub destination: RowIndex,
+    /// Its words: two of double precision (gfx1250).
+    pub words: u16,
     /// The second.
     pub second: Op,
 }

@@ -212,6 +212,21 @@ fn packed_bytes_keep_the_other_half_from_gfx11_on() {
     assert_eq!(packed("gfx1030", "v_sat_pk_u8_i16 v0, v1"), 0xff00);
 }
 
+/// 2 times 3, and 1 or 4, which is where it is added to.
+#[test]
+fn products_are_added_to_the_half_that_is_written() {
+    let added = |text: &str| {
+        let wave = wave("gfx1100", 32, text, |wave| {
+            fill(wave, 0, |_| 0x4400_3c00);
+            fill(wave, 1, |_| 0x4200_4000);
+        });
+        wave.row(RowIndex(0)).0[0]
+    };
+    assert_eq!(added("v_fmac_f16_e32 v0.l, v1.l, v1.h"), 0x4400_4700);
+    assert_eq!(added("v_fmac_f16_e32 v0.h, v1.l, v1.h"), 0x4900_3c00);
+    assert_eq!(added("v_fmac_f16_e64 v0.h, v1.l, v1.h"), 0x4900_3c00);
+}
+
 #[test]
 fn loops_over_the_halves_of_a_wave() {
     let exec = |text: &str, exec: u64, kept: u32| {

@@ -291,7 +291,11 @@ fn dual(op: &mut Op, inst: &Inst, level: Level, machine: Machine) -> Result<Run,
         }
     }
     let destination = std::mem::replace(&mut first.destination, RowIndex::WAITING);
-    op.inner = Some(Box::new(Inner::Dual(Dual { first, destination, second })));
+    let words = match inst.operands[0].value {
+        Value::Register(range) => range.words.into(),
+        _ => 1,
+    };
+    op.inner = Some(Box::new(Inner::Dual(Dual { first, destination, words, second })));
     Ok(Run::Dual)
 }
 

@@ -57,7 +57,8 @@ pub fn vector_operands(
     let is_listed = inst.operation.opcode() == Opcode::VBitop3;
     if operands.len() < row.sources.len() && row.sources.last() != Some(&Kind::Mask) && !is_listed {
         let destination = inst.destinations().next().ok_or(OPERANDS)?;
-        operands.push((destination, SourceAdapt::default()));
+        operands
+            .push((destination, SourceAdapt { select: added_half(inst), ..Default::default() }));
     }
     for (index, (operand, _)) in operands.iter().enumerate() {
         op.sources[index] = source(operand, row.sources[index])?;
@@ -181,6 +182,20 @@ fn source_adapt(inst: &Inst, index: usize, kind: Kind) -> SourceAdapt {
     adapt
 }
 
+/// The part of the destination that an operation adds to, which is the one that it writes.
+fn added_half(inst: &Inst) -> SdwaSelect {
+    match writes_high_half(inst) {
+        true => SdwaSelect::Word1,
+        false => SdwaSelect::Dword,
+    }
+}
+
+/// Whether the result goes to the high half: the bit of `op_sel` after the sources' says so.
+fn writes_high_half(inst: &Inst) -> bool {
+    let bits = inst.modifiers.op_sel.unwrap_or(0) >> inst.sources().count();
+    inst.encoding != Encoding::Vop3p && bits & 1 != 0
+}
+
 /// The part of the first source that a conversion from a small format reads.
 fn part_read(inst: &Inst) -> SdwaSelect {
     let op_sel = inst.modifiers.op_sel.unwrap_or(0);
@@ -233,9 +248,7 @@ fn finish(inst: &Inst, row: &VectorOperation, machine: Machine) -> Finish {
         finish.select = SdwaSelect::Word0;
         finish.unused = SdwaUnused::Preserve;
     }
-    // The bit after the sources' bits selects the half that is written.
-    let destination = modifiers.op_sel.unwrap_or(0) >> inst.sources().count() & 1;
-    if inst.encoding != Encoding::Vop3p && destination != 0 {
+    if writes_high_half(inst) {
         finish.select = SdwaSelect::Word1;
         finish.unused = SdwaUnused::Preserve;
     }

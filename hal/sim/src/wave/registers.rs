@@ -38,13 +38,13 @@ impl RowIndex {
     /// The row after that of v255. Accumulation registers begin there or, where they share a file
     /// with the others, below.
     pub const UPPER_HALF: RowIndex = RowIndex(256);
-    /// Rows of a wave: as many as it can have registers, and one more.
-    pub const COUNT: usize = Vgpr::COUNT as usize + 1;
+    /// Rows of a wave: as many as it can have registers, and two more.
+    pub const COUNT: usize = Vgpr::COUNT as usize + 2;
     /// Rows that a wave's file has room for: a power of two, so that no number is out of it once it is
     /// cut to some bits, which is cheaper than a comparison. Those beyond are never used.
     pub const ROOM: usize = RowIndex::COUNT.next_power_of_two();
     /// Where the first result of a dual instruction waits, and what is computed for scalar registers:
-    /// the row that is no register.
+    /// the rows that are no registers.
     pub const WAITING: RowIndex = RowIndex(Vgpr::COUNT);
 
     /// The row of an architectural register.
