@@ -45,7 +45,7 @@ fn random_programs_compute_on_the_device_what_they_compute_on_the_host() {
 }
 
 #[test]
-#[ignore = "long: 300 random programs at four levels"]
+#[ignore = "long: 300 random programs at four levels, on two machines each"]
 fn hundreds_of_random_programs_at_every_level() {
     compare(1000..1300, case, |_| LEVELS.to_vec());
 }
