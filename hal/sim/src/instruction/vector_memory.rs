@@ -62,6 +62,17 @@ impl Space {
     pub fn is_flat(self) -> bool {
         matches!(self, Space::Flat | Space::FlatWithGlobalScratch { .. })
     }
+
+    /// How far the signed register that is added to a scalar base is shifted; nothing where the
+    /// address is made otherwise.
+    pub fn signed_offset(self) -> Option<u8> {
+        match self {
+            Space::GlobalWithSignedOffset { shift } => Some(shift),
+            Space::FlatWithGlobalScratch { signed_offset }
+            | Space::GlobalTransposed { signed_offset, .. } => signed_offset,
+            _ => None,
+        }
+    }
 }
 
 /// What is done at an address.
@@ -146,9 +157,9 @@ impl Transposed {
 
     /// The lane that has loaded element number `element` of what a lane gets, as its element of the
     /// number of this lane among eight or, of elements of less than a byte, sixteen. Half words are
-    /// exchanged among eight lanes each (measured on gfx1250; Triton and MLIR, `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the
-    /// sixteen lanes that load 16 rows of a matrix of eight bits, as WMMA wants its columns (measured on
-    /// gfx1201). Those of four and of six bits are as AMD's rocjitsu has them (`ds_transpose.h`).
+    /// exchanged among eight lanes each (measured on gfx1250; Triton and MLIR,
+    /// `amdgpu.global_transpose_load`, rely on it for gfx12); bytes among the sixteen lanes that load 16
+    /// rows of a matrix of eight bits, as WMMA wants its columns (measured on gfx1201). Those of four and of six bits are as AMD's rocjitsu has them (`ds_transpose.h`).
     pub fn source(self, lane: usize, element: usize) -> usize {
         match self {
             Transposed::Halves => lane & !7 | element,

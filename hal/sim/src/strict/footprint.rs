@@ -48,15 +48,7 @@ pub fn device(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u64>>
         | Space::Flat
         | Space::GlobalWithSignedOffset { .. }
         | Space::FlatWithGlobalScratch { .. } => {
-            let addresses = match access.space {
-                Space::GlobalWithSignedOffset { shift }
-                | Space::FlatWithGlobalScratch { signed_offset: Some(shift) }
-                | Space::GlobalTransposed { signed_offset: Some(shift), .. } => {
-                    Addresses::with_signed_offset(wave, op, exec, shift)
-                }
-                Space::GlobalByThread => Addresses::by_thread(wave, op, exec),
-                _ => Addresses::of(wave, op, exec),
-            };
+            let addresses = Addresses::of_space(wave, op, exec, access.space);
             let place = |lane: Lane| {
                 let address = addresses.at(lane.0.into());
                 let is_global = matches!(aperture::window(address), Window::Global(_));
@@ -100,7 +92,7 @@ pub fn flat_lds(wave: &Wave, op: &Op, access: VectorAccess) -> Vec<Footprint<u32
     if !access.space.is_flat() {
         return Vec::new();
     }
-    let addresses = Addresses::of(wave, op, wave.exec());
+    let addresses = Addresses::of_space(wave, op, wave.exec(), access.space);
     let bytes = transferred(access.transfer);
     let place = |lane: Lane| match aperture::window(addresses.at(lane.0.into())) {
         Window::Lds(address) => Some(Footprint { lane, address, bytes }),

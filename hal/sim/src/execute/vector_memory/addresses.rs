@@ -1,6 +1,7 @@
 //! Where the lanes of a vector memory operation access memory.
 
 use crate::execute::operand::scalar_word;
+use crate::instruction::vector_memory::Space;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Row, ScalarIndex, Wave};
 use flipwave_isa::{Lane, LaneMask};
@@ -43,10 +44,19 @@ impl Addresses {
         }
     }
 
+    /// Those of an access to memory or to flat addresses, whichever way they are made.
+    #[inline(never)]
+    pub fn of_space(wave: &Wave, op: &Op, lanes: LaneMask, space: Space) -> Addresses {
+        match space.signed_offset() {
+            Some(shift) => Addresses::with_signed_offset(wave, op, lanes, shift),
+            None if space == Space::GlobalByThread => Addresses::by_thread(wave, op, lanes),
+            None => Addresses::of(wave, op, lanes),
+        }
+    }
+
     /// Those of gfx1250 with a scalar base: the register is a signed number of elements of `1 << shift`
     /// bytes (LLVM, `hasSignedGVSOffset` and `SelectScaleOffset`).
-    #[inline(never)]
-    pub fn with_signed_offset(wave: &Wave, op: &Op, lanes: LaneMask, shift: u8) -> Addresses {
+    fn with_signed_offset(wave: &Wave, op: &Op, lanes: LaneMask, shift: u8) -> Addresses {
         let base = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
         let base = (base[0] | base[1] << 32).wrapping_add(op.immediate as u64);
         let offset = |lane| i64::from(address_word(wave, op, 0, lane) as i32) << shift;
@@ -56,7 +66,7 @@ impl Addresses {
     }
 
     /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
-    pub fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
+    fn by_thread(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
         let base = (low | high << 32).wrapping_add(op.immediate as u64);
         let low = Row(std::array::from_fn(|lane| 4 * lane as u32));

@@ -48,23 +48,19 @@ fn execute_access(
     }
     match access.space {
         Space::Global | Space::GlobalWithSignedOffset { .. } => {
+            // The frequent one is made in vectors of the host.
             let addresses = match access.space {
-                Space::GlobalWithSignedOffset { shift } => {
-                    Addresses::with_signed_offset(wave, op, exec, shift)
-                }
-                _ => Addresses::of(wave, op, exec),
+                Space::Global => Addresses::of(wave, op, exec),
+                space => Addresses::of_space(wave, op, exec, space),
             };
             transfer(wave, op, access.transfer, &addresses, memory, lds)
         }
         Space::GlobalByThread => {
-            let addresses = Addresses::by_thread(wave, op, exec);
+            let addresses = Addresses::of_space(wave, op, exec, access.space);
             rare(wave, op, access.transfer, &addresses, memory, lds)
         }
-        Space::GlobalTransposed { elements, signed_offset } => {
-            let addresses = match signed_offset {
-                Some(shift) => Addresses::with_signed_offset(wave, op, exec, shift),
-                None => Addresses::of(wave, op, exec),
-            };
+        Space::GlobalTransposed { elements, .. } => {
+            let addresses = Addresses::of_space(wave, op, exec, access.space);
             rare(wave, op, access.transfer, &addresses, memory, lds)?;
             transpose(wave, op, elements);
             Ok(())
@@ -89,11 +85,8 @@ fn execute_access(
             let addresses = Addresses::of(wave, op, exec);
             flat(wave, op, access.transfer, addresses, memory, lds)
         }
-        Space::FlatWithGlobalScratch { signed_offset } => {
-            let addresses = match signed_offset {
-                Some(shift) => Addresses::with_signed_offset(wave, op, exec, shift),
-                None => Addresses::of(wave, op, exec),
-            };
+        Space::FlatWithGlobalScratch { .. } => {
+            let addresses = Addresses::of_space(wave, op, exec, access.space);
             flat_with_global_scratch(wave, op, access.transfer, addresses, memory, lds)
         }
         Space::Buffer { offset, index } => {
