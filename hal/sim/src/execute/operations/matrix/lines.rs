@@ -108,9 +108,10 @@ impl Lines {
     }
 }
 
-/// The words of a source that hold so many bits of each lane, and zeros.
+/// The words of a source that hold so many bits of each lane, and zeros; `from` as in
+/// [`Lines::read`].
 #[inline(always)]
-fn words(
+pub fn words(
     wave: &Wave,
     op: &Op,
     source: usize,

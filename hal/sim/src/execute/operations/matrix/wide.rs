@@ -8,7 +8,7 @@
 //! How sums round was measured for dense operations of gfx942 alone; all others do the same here.
 
 use super::fused::{Factor, Rule, sum};
-use super::lines::Lines;
+use super::lines::{Lines, words};
 use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
 use super::{permuted_lane, row, sum_row};
 use crate::execute::lane::small_float::SmallFloat;
@@ -460,17 +460,12 @@ fn lane_elements(
     each: usize,
 ) -> [[Factor; 32]; LANES] {
     let bits = format.bits();
-    let count = (each * bits).div_ceil(32);
-    let words: [Row; MOST_WORDS] = std::array::from_fn(|word| match op.sources[source].row() {
-        Some(first) if word < count => *wave.row(first.plus(word as u16)),
-        _ => Row::ZERO,
-    });
+    let words = words(wave, op, source, each * bits, |lane| lane);
     let mut elements = [[Factor::default(); 32]; LANES];
     for (lane, elements) in elements.iter_mut().enumerate() {
         for (item, element) in elements[..each].iter_mut().enumerate() {
             let (word, shift) = (item * bits / 32, item * bits % 32);
-            let next = words.get(word + 1).map_or(0, |row| row.0[lane]);
-            let both = u64::from(words[word].0[lane]) | u64::from(next) << 32;
+            let both = u64::from(words[word].0[lane]) | u64::from(words[word + 1].0[lane]) << 32;
             *element = format.factor((both >> shift & ((1 << bits) - 1)) as u32);
         }
     }
