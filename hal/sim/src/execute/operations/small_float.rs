@@ -173,8 +173,10 @@ operations! {
     "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
 }
 
-const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
-const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
+/// E4M3 of OCP.
+pub(super) const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
+/// E5M2 of OCP.
+pub(super) const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 /// A number of 8 bits.
 fn half(format: SmallFloat, word: u32) -> f16 {

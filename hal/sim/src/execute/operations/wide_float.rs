@@ -6,21 +6,17 @@
 use super::WholeWaveOperation;
 use super::scaled::{divided, next_random, product, single};
 use super::single::flush;
-use super::small_float::clamps;
+use super::small_float::{BF8, FP8, clamps};
 use crate::execute::lane::Kind;
 use crate::execute::lane::binary16::{self, from_f64, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;
 use crate::wave::Wave;
-use flipwave_isa::Float8;
 use half::f16;
 
 /// Registers of the most numbers, 32 of six bits.
 const WORDS: usize = 6;
-
-const FP8: SmallFloat = SmallFloat::fp8(Float8::Ocp);
-const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 /// What numbers of more bits are, and how they lie in the sources.
 #[derive(Clone, Copy, PartialEq)]
@@ -55,20 +51,7 @@ conversions! {
     "v_cvt_scalef32_pk32_bf6_f16"   Half 32 SmallFloat::BF6;
     "v_cvt_scalef32_pk32_fp6_bf16"  Brain 32 SmallFloat::FP6;
     "v_cvt_scalef32_pk32_bf6_bf16"  Brain 32 SmallFloat::BF6;
-}
-
-conversions! {
-    STOCHASTIC by stochastic, unsettled Some("each number has a random number of its own");
-    "v_cvt_scalef32_sr_pk32_fp6_f32"  Single 32 SmallFloat::FP6;
-    "v_cvt_scalef32_sr_pk32_bf6_f32"  Single 32 SmallFloat::BF6;
-    "v_cvt_scalef32_sr_pk32_fp6_f16"  Half 32 SmallFloat::FP6;
-    "v_cvt_scalef32_sr_pk32_bf6_f16"  Half 32 SmallFloat::BF6;
-    "v_cvt_scalef32_sr_pk32_fp6_bf16" Brain 32 SmallFloat::FP6;
-    "v_cvt_scalef32_sr_pk32_bf6_bf16" Brain 32 SmallFloat::BF6;
-}
-
-conversions! {
-    FEWER by nearest, unsettled None;
+    // gfx1250.
     "v_cvt_scalef32_pk8_fp8_f32" Single 8 FP8;
     "v_cvt_scalef32_pk8_fp8_f16" Half 8 FP8;
     "v_cvt_scalef32_pk8_fp8_bf16" Brain 8 FP8;
@@ -87,7 +70,14 @@ conversions! {
 }
 
 conversions! {
-    STOCHASTIC_FEWER by stochastic, unsettled Some("each number has a random number of its own");
+    STOCHASTIC by stochastic, unsettled Some("each number has a random number of its own");
+    "v_cvt_scalef32_sr_pk32_fp6_f32"  Single 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_f32"  Single 32 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk32_fp6_f16"  Half 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_f16"  Half 32 SmallFloat::BF6;
+    "v_cvt_scalef32_sr_pk32_fp6_bf16" Brain 32 SmallFloat::FP6;
+    "v_cvt_scalef32_sr_pk32_bf6_bf16" Brain 32 SmallFloat::BF6;
+    // gfx1250.
     "v_cvt_scalef32_sr_pk8_fp8_f32" Single 8 FP8;
     "v_cvt_scalef32_sr_pk8_fp8_f16" Half 8 FP8;
     "v_cvt_scalef32_sr_pk8_fp8_bf16" Brain 8 FP8;
@@ -117,7 +107,7 @@ conversions! {
 
 /// All of them.
 pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
-    [NARROWING, STOCHASTIC, FEWER, STOCHASTIC_FEWER, WIDENING].into_iter().flatten()
+    [NARROWING, STOCHASTIC, WIDENING].into_iter().flatten()
 }
 
 /// A word of a source that may have many.
