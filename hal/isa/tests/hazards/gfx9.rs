@@ -1,10 +1,10 @@
 //! gfx90a.
 
-use super::llc::{Recognized, compiled, recognized};
-use super::{Families, agree, all_reached, each_family_matters, pairs};
+use super::llc::{Recognized, compiled};
+use super::{Families, agree, all_reached, each_family_matters};
 use crate::common::isa;
+use flipwave_isa::Isa;
 use flipwave_isa::hazard::amount_in_last_register;
-use flipwave_isa::{Isa, Rules};
 
 /// Instructions in LLVM's machine representation, on few registers so that they meet often.
 pub const POOL: &[&str] = &[
@@ -81,11 +81,7 @@ const TRIPLES: &[[&str; 3]] = &[
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 fn table() -> (Isa, Families, Vec<Recognized>) {
-    let isa = isa("gfx90a");
-    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
-    let sequences = [pairs(POOL), TRIPLES.iter().map(|triple| triple.to_vec()).collect()].concat();
-    let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
-    (isa, families, recognized)
+    super::table("gfx90a", POOL, TRIPLES)
 }
 
 #[test]

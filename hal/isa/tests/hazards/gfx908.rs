@@ -1,9 +1,8 @@
 //! gfx908: matrix operations on AccVGPRs in a file of their own.
 
-use super::llc::{Recognized, recognized};
-use super::{Families, agree, all_reached, each_family_matters, gfx9, pairs};
-use crate::common::isa;
-use flipwave_isa::{Isa, Rules};
+use super::llc::Recognized;
+use super::{Families, agree, all_reached, each_family_matters, gfx9};
+use flipwave_isa::Isa;
 
 /// Beside what gfx90a has, too.
 const POOL: &[&str] = &[
@@ -45,16 +44,12 @@ const TRIPLES: &[[&str; 3]] = &[
 const MANUAL_ALONE: [&str; 1] = ["VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ as data"];
 
 fn table() -> (Isa, Families, Vec<Recognized>) {
-    let isa = isa("gfx908");
-    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     // Matrix operations on VGPRs and on double precision came with gfx90a.
     let shared = gfx9::POOL.iter().filter(|line| {
         !["vgprcd", "FMAC_F64", "V_MFMA_F32_16X16X4F32_e64"].iter().any(|new| line.contains(new))
     });
     let pool: Vec<&str> = shared.chain(POOL).copied().collect();
-    let sequences = [pairs(&pool), TRIPLES.iter().map(|triple| triple.to_vec()).collect()].concat();
-    let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
-    (isa, families, recognized)
+    super::table("gfx908", &pool, TRIPLES)
 }
 
 #[test]

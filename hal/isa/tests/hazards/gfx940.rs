@@ -1,7 +1,7 @@
 //! gfx940 to gfx942: what gfx90a has in its set, and what is new.
 
 use super::llc::{Recognized, recognized};
-use super::{Families, agree, all_reached, each_family_matters, gfx9, pairs};
+use super::{Families, agree, all_reached, each_family_matters, gfx9};
 use crate::common::isa;
 use flipwave_isa::{Isa, Rules};
 
@@ -89,13 +89,10 @@ fn vgprs(first: u8, count: u8) -> String {
 /// A processor's table and what LLVM makes of all pairs of gfx90a's and gfx942's instructions and of
 /// these.
 pub fn table(processor: &str, more: &[&'static str]) -> (Isa, Families, Vec<Recognized>) {
-    let isa = isa(processor);
-    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
     // One operation of gfx90a is gone.
     let shared = gfx9::POOL.iter().filter(|line| !line.contains("16X16X16I8"));
     let pool: Vec<&str> = shared.chain(POOL).chain(more).copied().collect();
-    let recognized = recognized(&isa, &["-mattr=-xnack"], &pairs(&pool));
-    (isa, families, recognized)
+    super::table(processor, &pool, &[])
 }
 
 #[test]

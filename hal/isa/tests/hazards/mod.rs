@@ -10,9 +10,10 @@ mod gfx940;
 mod gfx950;
 mod llc;
 
+use crate::common::isa;
 use flipwave_isa::hazard::{Hazard, Mitigation, Rows, breaches, mitigations, preceding};
 use flipwave_isa::{Isa, Rules};
-use llc::{Recognized, assembled};
+use llc::{Recognized, assembled, recognized};
 use std::collections::HashSet;
 
 type Families = Vec<&'static [Hazard]>;
@@ -112,6 +113,20 @@ fn each_family_matters(isa: &Isa, families: &Families, recognized: &[Recognized]
         let agree = recognized.iter().all(|own| agrees(isa, &rest, own));
         assert!(!agree, "{:?} makes no difference", families[left_out][0].name);
     }
+}
+
+/// A processor's table, and what LLVM makes of all ordered pairs of a pool and of other sequences.
+fn table(
+    processor: &str,
+    pool: &[&'static str],
+    others: &[[&'static str; 3]],
+) -> (Isa, Families, Vec<Recognized>) {
+    let isa = isa(processor);
+    let families = Rules::of(isa.target(), 64).expect("rules").hazards.to_vec();
+    let others = others.iter().map(|sequence| sequence.to_vec());
+    let sequences: Vec<_> = pairs(pool).into_iter().chain(others).collect();
+    let recognized = recognized(&isa, &["-mattr=-xnack"], &sequences);
+    (isa, families, recognized)
 }
 
 /// Every ordered pair of a pool.
