@@ -72,7 +72,7 @@ pub use element::{ElementType, Number};
 pub use emulate::{EmulatedInstruction, Emulation, Executed, emulate};
 pub use error::CampaignError;
 pub use faults::{Faults, SampleSize};
-pub use fidelity::{DecisionRecord, FidelityCounts, FidelityRecord, OperationRecord, fidelity};
+pub use fidelity::fidelity;
 pub use folder::FolderError;
 pub use json_schema::json_schema;
 pub use launch::{LaunchError, Launched, launch};

@@ -3,11 +3,10 @@
 
 use crate::campaign::Campaign;
 use crate::faults::Faults;
-use crate::fidelity::FidelityRecord;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
 use flipwave_analysis::Outcome;
-use flipwave_injector::{Golden, Population};
+use flipwave_injector::{FidelityRecord, Golden, Population};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 

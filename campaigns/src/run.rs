@@ -4,7 +4,6 @@ use crate::campaign::Campaign;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::faults::{Faults, SampleSize};
-use crate::fidelity::FidelityRecord;
 use crate::folder::{self, FolderError};
 use crate::golden::FaultFree;
 use crate::lock::FolderLock;
@@ -22,8 +21,8 @@ use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
-    Accelerations, Allocation, Golden, Lanes, Place, Plan, PlanError, Planned, Profile,
-    ProfileError, Sampling, Struck, Workload,
+    Accelerations, Allocation, FidelityRecord, Golden, Lanes, Place, Plan, PlanError, Planned,
+    Profile, ProfileError, Sampling, Struck, Workload,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;

@@ -1,11 +1,11 @@
-//! `flipwave fidelity`.
+//! `flipwave fidelity`, and what others print of the fidelity of a run.
 
 use crate::arguments::FidelityArguments;
 use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{Failure, campaign, output};
-use flipwave_campaigns::DecisionRecord;
+use flipwave_injector::{DecisionRecord, FidelityRecord};
 use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
@@ -14,28 +14,33 @@ pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
     let fidelity = flipwave_campaigns::fidelity(&campaign)?;
 
     drop(long_runs);
+    writeln!(output::stdout(), "{}", text(&fidelity))?;
+    Ok(())
+}
+
+/// A table of the operations, what is decided, and all of it in a line.
+pub fn text(fidelity: &FidelityRecord) -> String {
     let mut rows = vec![row(&["executed", "operation", "fidelity"])];
     rows.extend(
-        fidelity
-            .operations
-            .iter()
-            .map(|own| row(&[&own.executions.to_string(), &own.operation, &own.fidelity])),
+        fidelity.operations.iter().map(|own| {
+            row(&[&own.executions.to_string(), &own.operation, &own.fidelity.to_string()])
+        }),
     );
-    let mut output = output::stdout();
-    writeln!(output, "{}", table(&rows))?;
-    for own in &fidelity.decisions {
-        let DecisionRecord { kernel, pc, line, instruction, registers, decides, times } = own;
-        let line = line.as_ref().map_or(String::new(), |line| format!(", {line}"));
-        writeln!(
-            output,
-            "a result that is not settled {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
-             times met: {times}",
-            registers.join(", ")
-        )?;
-    }
+    let mut paragraphs = vec![table(&rows)];
     if !fidelity.decisions.is_empty() {
-        writeln!(output)?;
+        paragraphs.push(fidelity.decisions.iter().map(decision).collect());
     }
-    writeln!(output, "{fidelity}")?;
-    Ok(())
+    paragraphs.push(fidelity.to_string());
+    paragraphs.join("\n")
+}
+
+/// What is decided, on two lines.
+fn decision(own: &DecisionRecord) -> String {
+    let DecisionRecord { kernel, pc, line, instruction, registers, decides, times } = own;
+    let line = line.as_ref().map_or(String::new(), |line| format!(", {line}"));
+    format!(
+        "a result that is not settled {decides}: {} in {instruction}\n  at {pc} of {kernel}{line}; \
+         times met: {times}\n",
+        registers.join(", ")
+    )
 }

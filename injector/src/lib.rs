@@ -12,6 +12,7 @@ mod device_side;
 mod fate;
 mod fault;
 mod fault_observer;
+mod fidelity;
 mod foresight;
 mod golden;
 mod injection;
@@ -40,6 +41,9 @@ pub use fault::{
     WrittenFaultModel,
 };
 pub use fault_observer::FaultObserver;
+pub use fidelity::{
+    DecisionRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness, OperationRecord,
+};
 pub use foresight::foresee;
 pub use golden::{Golden, GoldenError, instruction_limit};
 pub use injection::{Ending, Injection, InjectionError, Struck};

@@ -74,7 +74,7 @@ impl Workload {
             let kernel = &dispatch.kernel;
             self.attendance.finish_with_fidelity(kernel, device, &mut execution, &mut check)
         })?;
-        let mut fidelity = self.device.fidelity(check);
+        let mut fidelity = self.device.fidelity(&mut check);
         for own in &mut fidelity.decisions {
             if let Some(guest) = self.guests.get(&own.module.0) {
                 own.pc = guest.place(WaveLocation { pc: own.pc, wave: own.wave }).pc;

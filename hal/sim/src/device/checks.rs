@@ -85,9 +85,10 @@ impl EmbeddedGpu {
         self.advance_with(execution, &mut Unobserved, check, until, Notes::None)
     }
 
-    /// What was found of the fidelity of all dispatches.
-    pub fn fidelity(&self, check: FidelityCheck) -> Fidelity {
-        let mut fidelity = check.into_fidelity();
+    /// What was found of the fidelity of the dispatches followed since this was asked last, all of
+    /// which have ended. What is followed in memory goes on to be followed.
+    pub fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
+        let mut fidelity = check.take();
         for decision in &mut fidelity.decisions {
             decision.line = self.line_at(decision.module, decision.pc);
         }

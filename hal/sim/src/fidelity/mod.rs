@@ -30,6 +30,7 @@ use flipwave_device::{Dim3, FaultCause, WaveId};
 use memory::MarkedMemory;
 use report::Findings;
 use rustc_hash::FxHashMap;
+use std::mem;
 use std::sync::Arc;
 
 /// Follows a run, dispatch after dispatch, see [`EmbeddedGpu::begin_fidelity`](crate::EmbeddedGpu::begin_fidelity).
@@ -87,10 +88,10 @@ impl FidelityCheck {
         }
     }
 
-    /// What was found of all dispatches.
-    pub(crate) fn into_fidelity(mut self) -> Fidelity {
+    /// Takes out what was found of the dispatches so far, which have ended. Marks on memory stay.
+    pub(crate) fn take(&mut self) -> Fidelity {
         self.end();
-        self.findings.into_fidelity()
+        mem::take(&mut self.findings).into_fidelity()
     }
 }
 
