@@ -1,7 +1,7 @@
 //! What the library reports to the program that has started the application: one event per line, as
 //! JSON, written when it happens, so that it is there whatever becomes of the application.
 
-use flipwave_injector::Struck;
+use flipwave_injector::{FidelityRecord, Struck};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -66,6 +66,8 @@ pub enum Event {
         /// How, and where, in words.
         text: String,
     },
+    /// A dispatch has ended, where that is followed: how exact what it executed is.
+    Fidelity(FidelityRecord),
     /// The tool failed.
     Failed {
         /// Why.

@@ -38,6 +38,8 @@ pub enum Task {
     },
     /// What breaks the rules of the hardware is reported.
     Strict,
+    /// How exact the operations executed are is reported, and what the others decide.
+    Fidelity,
     /// The run is recorded.
     Capture {
         /// The file, which must not be there yet.
@@ -68,6 +70,7 @@ impl Task {
             Task::Run
             | Task::Parallel { .. }
             | Task::Strict
+            | Task::Fidelity
             | Task::Capture { .. }
             | Task::Inject { .. } => None,
         }

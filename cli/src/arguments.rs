@@ -70,6 +70,10 @@ pub struct ExecArguments {
     /// Also report what breaks the rules of the hardware, when the application has ended
     #[arg(long)]
     pub strict: bool,
+    /// Also print, when the application has ended, which of the operations executed are exact, and
+    /// what the others decide
+    #[arg(long, conflicts_with_all = ["strict", "threads"])]
+    pub fidelity: bool,
     /// Threads that share the workgroups of a kernel. With more than one, kernels whose results
     /// depend on the order of workgroups differ from run to run, as on hardware
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, conflicts_with = "strict")]

@@ -2,12 +2,14 @@
 
 use crate::Failure;
 use crate::arguments::ExecArguments;
+use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};
 use flipwave_attach::{
     Event, Follower, Library, Session, Task, end_as, exit_code, run_application,
 };
 use flipwave_hooks::hook::cache_folder;
+use flipwave_injector::FidelityRecord;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -26,6 +28,9 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     if arguments.strict {
         session.task = Task::Strict;
     }
+    if arguments.fidelity {
+        session.task = Task::Fidelity;
+    }
     session.report = Some(report.clone());
     session.counts = arguments.count;
     let (mut follower, mut heard) = (Follower::new(report), Heard::default());
@@ -34,8 +39,11 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
     drop(folder);
-    if arguments.count {
-        say(heard.counted().trim_end());
+    let counted = arguments.count.then(|| heard.counted());
+    let fidelity = arguments.fidelity.then(|| fidelity::text(&heard.fidelity));
+    let tables: Vec<String> = counted.into_iter().chain(fidelity).collect();
+    if !tables.is_empty() {
+        say(tables.join("\n").trim_end());
     }
     for violation in &heard.violations {
         say(format_args!("{violation}\n"));
@@ -61,6 +69,8 @@ struct Heard {
     violations: Vec<String>,
     /// Dispatches and wave instructions by kernel.
     executed: BTreeMap<String, (u64, u64)>,
+    /// How exact what was executed is.
+    fidelity: FidelityRecord,
 }
 
 impl Heard {
@@ -86,6 +96,7 @@ impl Heard {
                     *dispatches += 1;
                     *all += instructions;
                 }
+                Event::Fidelity(found) => self.fidelity.add(found),
                 // The library says itself that it has failed; nothing is struck here.
                 Event::Failed { .. } | Event::Struck { .. } | Event::NotStruck { .. } => {}
             }

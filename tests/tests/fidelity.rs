@@ -1,7 +1,9 @@
 //! Fidelity: what is executed is reported as exact as it is, and results that no document settles are
 //! followed to where they decide something, and to nowhere else.
 
-use flipwave_sim::{Fidelity, Purpose, Treatment};
+use flipwave_device::Completion;
+use flipwave_injector::{FidelityRecord, Workload};
+use flipwave_sim::{Fidelity, FidelityCheck, Progress, Purpose, Treatment};
 use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for};
 
 /// An instruction of MI300 whose result is not settled; it marks v4.
@@ -199,6 +201,50 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
     );
     assert_eq!(decided(&body, 1), []);
     assert_eq!(decided(&body, 2), [Purpose::Address]);
+}
+
+/// What is found of each of three dispatches, by itself; `renew` may have them followed anew.
+fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<FidelityRecord> {
+    let mut program = TestProgram::new(&assembly.code_object);
+    let buffer = program.output(&[0u32; 1024]);
+    program.launch("planted", [64, 1, 1], [64, 1, 1], std::slice::from_ref(&buffer));
+    let Workload { mut device, program, .. } = program.workload();
+    let [dispatch] = &program.dispatches[..] else { panic!("one dispatch") };
+    let mut check = FidelityCheck::new();
+    let mut part = || {
+        renew(&mut check);
+        let mut execution = device.begin(dispatch).expect("a beginning");
+        device.begin_fidelity("planted", &execution, &mut check);
+        let end = device.advance_with_fidelity(&mut execution, &mut check, u64::MAX);
+        assert!(matches!(end, Ok(Progress::Ended(Completion::Completed(_)))), "{end:?}");
+        FidelityRecord::of(&device.fidelity(&mut check))
+    };
+    vec![part(), part(), part()]
+}
+
+/// Memory is followed across dispatches that are reported one by one.
+#[test]
+fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
+    let body = |first: &str| {
+        format!(
+            "global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}{first}\
+             global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n"
+        )
+    };
+    let decided = |parts: &[FidelityRecord]| -> Vec<usize> {
+        parts.iter().map(|own| own.decisions.len()).collect()
+    };
+    let assembly = assemble_for(gfx942(), &body(UNSETTLED));
+    let parts = run_in_parts(&assembly, |_| {});
+    assert_eq!(decided(&parts), [0, 1, 1]);
+    let mut sum = FidelityRecord::default();
+    parts.into_iter().for_each(|part| sum.add(part));
+    assert_eq!(sum, FidelityRecord::of(&run(&assembly, 3)));
+
+    let forgetful = run_in_parts(&assembly, |check| *check = FidelityCheck::new());
+    assert_eq!(decided(&forgetful), [0, 0, 0]);
+    let settled = run_in_parts(&assemble_for(gfx942(), &body(SETTLED)), |_| {});
+    assert_eq!(decided(&settled), [0, 0, 0]);
 }
 
 /// Halves of scalar results are not settled, and the others are.

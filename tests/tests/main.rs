@@ -8,6 +8,7 @@
 mod accelerations;
 mod alone;
 mod application_campaigns;
+mod application_fidelity;
 mod applications;
 mod architecture;
 mod attached;

@@ -1,5 +1,6 @@
 //! The side that is inside of the application.
 
+mod fidelity;
 mod injection;
 mod plain;
 mod recorder;
@@ -49,6 +50,7 @@ fn start() -> Result<Arc<Machine>, String> {
         Task::Run => Box::new(plain::Plain::new(NonZeroUsize::MIN, true, false)),
         Task::Parallel { threads } => Box::new(plain::Plain::new(*threads, true, false)),
         Task::Strict => Box::new(strict::Strict::default()),
+        Task::Fidelity => Box::new(fidelity::Fidelity::default()),
         Task::Inject { site, limits } => {
             Box::new(injection::Injection::new(site, limits, &target)?)
         }

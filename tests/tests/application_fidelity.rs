@@ -1,0 +1,138 @@
+//! `exec --fidelity`: what an application executes is reported with how exact it is, all of it and
+//! once, however the application ends.
+
+use flipwave_tests::{Compiler, Finished, application, examples_folder, flipwave, program};
+use std::collections::BTreeMap;
+
+/// Runs a command under `exec` with these options.
+fn exec(options: &[&str], command: &[&str]) -> Finished {
+    let folder = tempfile::tempdir().expect("a folder");
+    flipwave(folder.path(), &[&["exec"], options, &["--"], command].concat(), &[])
+}
+
+/// A HIP program for gfx90a.
+fn built(name: &str) -> String {
+    application(name, Compiler::Hipcc, "gfx90a").into_os_string().into_string().expect("text")
+}
+
+/// How often each operation of a table was executed, and its word.
+fn operations(printed: &str) -> BTreeMap<String, (u64, String)> {
+    let is_head = |line: &str| line.split_whitespace().eq(["executed", "operation", "fidelity"]);
+    let rows = printed.lines().skip_while(|line| !is_head(line)).skip(1);
+    rows.take_while(|line| !line.is_empty())
+        .map(|line| {
+            let mut cells = line.split_whitespace();
+            let executed = cells.next().and_then(|cell| cell.parse().ok()).expect("a number");
+            let operation = cells.next().expect("a name").to_owned();
+            (operation, (executed, cells.collect::<Vec<_>>().join(" ")))
+        })
+        .collect()
+}
+
+/// All that a table has.
+fn executed(finished: &Finished) -> u64 {
+    operations(&finished.stderr).values().map(|(executed, _)| executed).sum()
+}
+
+/// Wave instructions by kernel, from the table of `--count`, which looks at none of them.
+fn counts(finished: &Finished) -> BTreeMap<String, u64> {
+    let lines = finished.stderr.lines();
+    let rows = lines.skip_while(|line| !line.starts_with("kernel ")).skip(1);
+    rows.take_while(|line| !line.is_empty())
+        .map(|line| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let [name @ .., _, instructions] = &cells[..] else { panic!("{line}") };
+            (name.join(" "), instructions.parse().expect("a number"))
+        })
+        .collect()
+}
+
+/// Demands that what a program executed is in the table, with a word for each operation; its run.
+#[track_caller]
+fn is_reported(command: &[&str], options: &[&str]) -> Finished {
+    let finished = exec(&[options, &["--fidelity", "--count"]].concat(), command);
+    assert!(executed(&finished) > 0, "{finished:#?}");
+    assert_eq!(executed(&finished), counts(&finished).values().sum::<u64>(), "{finished:#?}");
+    for (executed, word) in operations(&finished.stderr).values() {
+        assert!(*executed > 0 && (word == "exact" || word.starts_with("within ")), "{finished:#?}");
+    }
+    finished
+}
+
+#[test]
+fn each_operation_is_reported_as_exact_as_it_is() {
+    let exact = is_reported(&[&built("saxpy")], &[]).expect_success();
+    assert!(exact.stdout.ends_with("passed\n"), "{exact:#?}");
+    let operations_of = operations(&exact.stderr);
+    assert!(operations_of.contains_key("v_fmac_f32"), "{exact:#?}");
+    let line = format!("all {} operations executed are exact", operations_of.len());
+    assert_eq!(exact.stderr.lines().last(), Some(&*line), "{exact:#?}");
+
+    let inexact = is_reported(&[&built("math")], &[]).expect_success();
+    let (_, word) = &operations(&inexact.stderr)["v_exp_f32"];
+    assert!(word.starts_with("within "), "{inexact:#?}");
+    let last = inexact.stderr.lines().last().expect("a line");
+    assert!(last.contains(" within a stated error (v_"), "{last}");
+}
+
+/// The program is aborted after its only kernel, which no orderly end could report.
+#[test]
+fn what_was_executed_before_an_abort_is_reported() {
+    let aborted = is_reported(&[&built("failing/host_abort")], &[]);
+    assert_eq!(aborted.signal, Some(libc::SIGABRT), "{aborted:#?}");
+    let plain = exec(&[], &[&built("failing/host_abort")]);
+    assert_eq!((aborted.code, aborted.signal), (plain.code, plain.signal));
+}
+
+/// A kernel that is stopped has executed what is before the fault.
+#[test]
+fn what_was_executed_before_a_fault_is_reported() {
+    let faulted = is_reported(&[&built("failing/wild_write")], &[]);
+    assert_eq!(faulted.signal, Some(libc::SIGABRT), "{faulted:#?}");
+    assert!(faulted.stderr.contains("flipwave: dispatch 0, kernel _Z5writePi: "), "{faulted:#?}");
+}
+
+#[test]
+fn all_gpus_and_all_processes_are_in_one_table() {
+    let devices = built("devices");
+    let one = is_reported(&[&devices], &["--gpus", "2"]).expect_success();
+    let twice = format!("{devices} & {devices}; wait");
+    let two = is_reported(&["sh", "-c", &twice], &["--gpus", "2"]).expect_success();
+    let double = |(name, (executed, word))| (name, (2 * executed, word));
+    let doubled: BTreeMap<_, _> = operations(&one.stderr).into_iter().map(double).collect();
+    assert_eq!(operations(&two.stderr), doubled, "{two:#?}");
+}
+
+#[test]
+fn a_campaign_s_kernels_are_as_exact_through_the_runtime_as_without_it() {
+    let campaign = examples_folder().canonicalize().expect("the examples").join("quickstart.yaml");
+    let campaign = campaign.to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let itself = flipwave(folder.path(), &["fidelity", campaign], &[]).expect_success();
+    let launch = [program().to_str().expect("text"), "launch", campaign, "--out", "outputs"];
+    let launched = is_reported(&launch, &[]).expect_success();
+    let mut rest = operations(&launched.stderr);
+    for (name, (executed, word)) in operations(&itself.stdout) {
+        let (all, known) = rest.get_mut(&name).expect("the operation");
+        assert_eq!(*known, word, "{name}");
+        *all = all.checked_sub(executed).expect("as many executions");
+    }
+    // The rest is what the runtime copies with.
+    let rest: u64 = rest.values().map(|(executed, _)| executed).sum();
+    assert_eq!(counts(&launched)["(the runtime's own)"], rest, "{launched:#?}");
+}
+
+#[test]
+fn a_program_without_kernels_has_no_operations() {
+    let finished = exec(&["--fidelity"], &["sh", "-c", "exit 7"]);
+    assert_eq!(finished.code, Some(7));
+    assert!(finished.stderr.ends_with("no operation was executed\n"), "{finished:#?}");
+}
+
+#[test]
+fn levels_of_execution_exclude_each_other() {
+    for other in [&["--strict"][..], &["--threads", "2"]] {
+        let refused = exec(&[&["--fidelity"], other].concat(), &["true"]);
+        refused.expect_refused(&["--fidelity", "cannot be used with", other[0]]);
+    }
+}
