@@ -6,8 +6,8 @@ use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Stat
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{
-    ByteSet, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress, Stalls,
-    Unobserved, Watch, WaveState,
+    ByteSet, Compiling, EmbeddedGpu, Executed, Execution, Footprints, Observer, Policy, Progress,
+    Stalls, Unobserved, Watch, WaveState,
 };
 use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples};
 use rand_chacha::ChaCha8Rng;
@@ -176,6 +176,7 @@ const TAKES_TURNS: Policy = Policy {
     workgroup_turn: 2,
     resident_workgroups: 0,
     stalls: Stalls::Ignore,
+    compiling: Compiling::WhenHot,
 };
 
 /// The dispatches of a workload with the device as each finds it.

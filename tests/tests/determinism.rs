@@ -50,6 +50,23 @@ fn results_do_not_depend_on_the_host_s_vector_extensions() {
     }
 }
 
+#[test]
+fn results_do_not_depend_on_what_is_compiled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, faults) in CAMPAIGNS {
+        let file = example(name, faults, folder.path());
+        let interpreted = results(&file, &[], &[("FLIPWAVE_TIER", "interpreter")]);
+        for environment in [
+            &[("FLIPWAVE_TIER", "compiled-at-once")][..],
+            &[("FLIPWAVE_TIER", "compiled-at-once"), ("FLIPWAVE_SIMD", "avx2")],
+            &[("FLIPWAVE_TIER", "compiled")],
+        ] {
+            let compiled = results(&file, &[], environment);
+            assert!(interpreted == compiled, "{name}: another results.csv with {environment:?}");
+        }
+    }
+}
+
 /// The negative control: the sites do depend on what they should depend on. (The bytes do anyway,
 /// because the seed also fills the buffers.)
 #[test]

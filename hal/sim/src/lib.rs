@@ -6,6 +6,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
+mod compile;
 mod device;
 mod dispatch;
 mod execute;
@@ -23,7 +24,7 @@ mod tests;
 pub use device::{EmbeddedGpu, LdsCheck, StrictCheck, Unsupported};
 pub use dispatch::execution::{Execution, Progress, StallReport};
 pub use dispatch::observer::{Executed, Interest, Observer, Unobserved, Watch};
-pub use dispatch::policy::{Policy, Stalls};
+pub use dispatch::policy::{Compiling, Policy, Stalls};
 pub use dispatch::wave_state::WaveState;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::operations::numerics;

@@ -9,6 +9,9 @@ use flipwave_device::FaultCause;
 
 /// Sees every instruction before it is executed. It changes nothing.
 pub trait Checker {
+    /// Whether it need not see instructions, so that they may be executed as compiled code.
+    const SEES_NOTHING: bool = false;
+
     /// A wave has been set up.
     fn starts(&mut self, wave: &Wave, launch: &Launch);
 
@@ -26,6 +29,8 @@ pub trait Checker {
 pub struct Unchecked;
 
 impl Checker for Unchecked {
+    const SEES_NOTHING: bool = true;
+
     #[inline(always)]
     fn starts(&mut self, _: &Wave, _: &Launch) {}
 

@@ -110,6 +110,13 @@ impl Execution {
         }
     }
 
+    /// Whether all workgroups under way are in the same state as those of another execution: registers,
+    /// LDS, where waves stand, and what has been executed.
+    pub fn is_in_state_of(&self, other: &Execution) -> bool {
+        let [own, others] = [self, other].map(Execution::put_away);
+        self.statistics == other.statistics && own.put_away == others.put_away
+    }
+
     /// Bytes of registers and LDS that are [put away](Execution::put_away).
     pub fn state_bytes(&self) -> u64 {
         self.put_away.iter().map(|own| own.state_bytes()).sum()

@@ -1,5 +1,7 @@
 //! What a runtime decides about dispatches.
 
+use std::sync::OnceLock;
+
 /// What a runtime may do one way or another, none of which a correct program depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -13,6 +15,32 @@ pub struct Policy {
     pub resident_workgroups: u32,
     /// What is done where nothing can happen any more because waves go round in loops.
     pub stalls: Stalls,
+    /// What becomes code of the host.
+    pub compiling: Compiling,
+}
+
+/// Which code is compiled to code of the host, and when. The results are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiling {
+    /// None: all is interpreted.
+    Never,
+    /// What is executed often.
+    WhenHot,
+    /// What is reached a second time: for tests.
+    AtOnce,
+}
+
+impl Compiling {
+    /// As the environment variable `FLIPWAVE_TIER` asks for: `compiled`, or `compiled-at-once`; nothing
+    /// is compiled where it says something else.
+    pub fn of_process() -> Compiling {
+        static ASKED: OnceLock<Compiling> = OnceLock::new();
+        *ASKED.get_or_init(|| match std::env::var("FLIPWAVE_TIER").as_deref() {
+            Ok("compiled") => Compiling::WhenHot,
+            Ok("compiled-at-once") => Compiling::AtOnce,
+            _ => Compiling::Never,
+        })
+    }
 }
 
 /// What is done about waves that all wait, some of them in loops in which nothing changes. Waves that
@@ -36,6 +64,7 @@ impl Default for Policy {
             workgroup_turn: 64,
             resident_workgroups: 0,
             stalls: Stalls::Ignore,
+            compiling: Compiling::of_process(),
         }
     }
 }

@@ -8,10 +8,11 @@
 //! wait, or are long themselves: from then on the resident ones double from round to round, and have
 //! the shorter turns the more they are.
 
+use crate::compile::Workspace;
 use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
-use crate::dispatch::policy::Stalls;
+use crate::dispatch::policy::{Compiling, Stalls};
 use crate::dispatch::stall::{Watching, explain};
 use crate::dispatch::turns::{FEW, turn};
 use crate::dispatch::wave_state::WaveState;
@@ -19,6 +20,8 @@ use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::Step;
 use crate::execute::step::step;
+use crate::instruction::Run;
+use crate::instruction::control::Control;
 use crate::memory::{Footprints, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
@@ -35,6 +38,8 @@ pub struct Scheduler<'a, C> {
     pause: u64,
     /// Waves of workgroups that have ended, to be used again.
     spare: Vec<Wave>,
+    /// What compiled code has besides the waves.
+    workspace: Workspace,
 }
 
 /// How a workgroup's turn ended.
@@ -56,7 +61,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         pause: u64,
         spare: Vec<Wave>,
     ) -> Scheduler<'a, C> {
-        Scheduler { programs, observer, checker, pause, spare }
+        Scheduler { programs, observer, checker, pause, spare, workspace: Workspace::default() }
     }
 
     /// A wave to be set up.
@@ -313,6 +318,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             checker: &mut *self.checker,
             pause: self.pause,
             spare: Vec::new(),
+            workspace: Workspace::default(),
         };
         scheduler.run_wave::<true>(execution, common, wave, &mut memory, until)?;
         execution.search.note(wave, (count, finder), pages);
@@ -343,14 +349,38 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let mut fault = None;
         // Outlives the turns of the loop, so that it is dropped only where there is one.
         let mut replacement = None;
+        let compiling = execution.policy.compiling;
+        let is_compiled = !WATCHED && C::SEES_NOTHING && compiling != Compiling::Never;
+        let mut tier = if is_compiled { program.tier() } else { None };
+        // Blocks of compiled code begin where waves arrive by a branch.
+        let mut has_arrived = true;
         while wave.executed < until {
             let pc = wave.pc;
+            if !WATCHED
+                && C::SEES_NOTHING
+                && has_arrived
+                && let Some(own) = tier
+            {
+                has_arrived = false;
+                if let Some(ran) =
+                    own.run(program, wave, (memory, lds), &mut self.workspace, until, compiling)
+                {
+                    lane_operations += ran.lane_operations;
+                    if ran.fault.is_some() {
+                        fault = ran.fault;
+                        break;
+                    }
+                    has_arrived = true;
+                    continue;
+                }
+            }
             let op = match program.fetch(pc) {
                 Ok(op) => op,
                 Err(cause) => match programs.iter().find(|other| other.contains(pc)) {
                     Some(other) if !program.contains(pc) => {
                         whole = other;
                         program = whole.of_banks(wave.banks());
+                        tier = tier.and_then(|_| program.tier());
                         continue;
                     }
                     _ => {
@@ -390,8 +420,15 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             wave.executed += 1;
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
-                Step::Next => {}
-                Step::Banks => program = whole.of_banks(wave.banks()),
+                Step::Next => {
+                    if !WATCHED && C::SEES_NOTHING {
+                        has_arrived |= matches!(op.run, Run::Control(Control::Branch(_)));
+                    }
+                }
+                Step::Banks => {
+                    program = whole.of_banks(wave.banks());
+                    tier = tier.and_then(|_| program.tier());
+                }
                 Step::Barrier => wave.wait(Status::AtBarrier, pc),
                 Step::SplitBarrier(request) => {
                     if !barrier.request(wave, request) {

@@ -61,7 +61,7 @@ impl Workgroup {
 }
 
 /// A workgroup put away: no more memory than its state takes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WorkgroupCopy {
     /// Its position in the grid.
     pub position: Dim3,

@@ -23,8 +23,9 @@ pub fn step(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -
     step_in_range(wave, op, memory, lds)
 }
 
+/// The same of an instruction whose registers are those it names, and lie in the wave's allocation.
 #[inline(always)]
-fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
+pub fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mut [u8]) -> Step {
     // The most frequent first: a branch that is foretold costs less than a jump by a table.
     if let Run::Vector(function) = op.run {
         // SAFETY: the function was chosen for the features this host has.

@@ -20,6 +20,18 @@ pub trait Memory {
     /// A region to write that contains `address`; it is no code.
     fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>>;
 
+    /// Mapped bytes around `address` that are there as long as [`Memory::generation`] is the same; nothing
+    /// where each access must be seen.
+    fn window(&mut self, _address: u64, _access: WindowAccess) -> Option<Window> {
+        None
+    }
+
+    /// A number that is another one when what [`Memory::window`] gave is void; nothing if it gives
+    /// nothing.
+    fn generation(&self) -> Option<u64> {
+        None
+    }
+
     /// What was asked for of the allocation whose pages contain `address`; nothing if that is not
     /// known.
     fn allocation(&self, _address: u64) -> Option<Range<u64>> {
@@ -30,6 +42,27 @@ pub trait Memory {
     fn take_written(&mut self) -> Vec<WrittenByte> {
         Vec::new()
     }
+}
+
+/// What a window is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowAccess {
+    /// Its bytes are read.
+    Read,
+    /// They are written.
+    Write,
+}
+
+/// Consecutive mapped bytes by the host's address.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Window {
+    /// Device address of the first byte.
+    pub base: u64,
+    /// How many.
+    pub length: u64,
+    /// Where the host has them.
+    pub bytes: *mut u8,
 }
 
 /// A byte of device memory that was written.

@@ -1,6 +1,6 @@
 //! Memory that is all the device's own, or the host's where it was given some.
 
-use super::access::{Memory, Region, RegionMut};
+use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::bytes::{Bytes, HostBytes};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
@@ -15,6 +15,8 @@ pub struct AddressSpace {
     allocations: Vec<Allocation>,
     /// Index of the allocation that was used last.
     last: usize,
+    /// Changes whenever bytes are no more where they were.
+    generation: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +92,15 @@ impl Allocation {
         }
     }
 
+    /// Whether the bytes around an offset will be elsewhere when they are written.
+    #[inline(always)]
+    fn moves_when_written(&self, offset: u64) -> bool {
+        match &self.content {
+            Content::Whole(bytes) => bytes.is_shared(),
+            Content::Sparse(bytes) => bytes.moves_when_written(offset),
+        }
+    }
+
     /// The bytes around an offset that waves may write, where there is code.
     fn writable(&mut self, offset: u64) -> Option<RegionMut<'_>> {
         let mut part = 0..self.content.len() as usize;
@@ -158,6 +169,7 @@ impl AddressSpace {
 
     /// Adds an allocation at the lowest free place.
     fn add(&mut self, content: Content, size: u64) -> Result<Address, DeviceError> {
+        self.generation += 1;
         let mapped = content.len();
         let mut base = AddressSpace::START;
         let mut index = 0;
@@ -203,6 +215,7 @@ impl AddressSpace {
     }
 
     fn insert(&mut self, address: Address, bytes: Bytes, size: u64) -> Result<(), DeviceError> {
+        self.generation += 1;
         let base = address.0;
         let index = self.allocations.partition_point(|own| own.base <= base);
         let end = base.checked_add(bytes.len() as u64);
@@ -224,6 +237,7 @@ impl AddressSpace {
     /// # Errors
     /// [`DeviceError::NotAllocated`].
     pub fn free(&mut self, address: Address) -> Result<(), DeviceError> {
+        self.generation += 1;
         match self.allocations.binary_search_by_key(&address.0, |a| a.base) {
             Ok(index) => {
                 self.allocations.remove(index);
@@ -236,6 +250,7 @@ impl AddressSpace {
 
     /// Lets clones from now on share the memory that neither of them writes.
     pub fn share(&mut self) {
+        self.generation += 1;
         for allocation in &mut self.allocations {
             match &mut allocation.content {
                 Content::Whole(bytes) => bytes.share(),
@@ -261,6 +276,7 @@ impl AddressSpace {
         let error =
             DeviceError::NotAllocated { operation: "write", address, bytes: bytes.len() as u64 };
         let Some((index, start)) = self.locate(address, bytes.len()) else { return Err(error) };
+        self.generation += 1;
         self.allocations[index].copy_in(start, bytes);
         Ok(())
     }
@@ -305,6 +321,7 @@ impl AddressSpace {
         let size = bytes.len() as u64;
         let error = DeviceError::NotAllocated { operation: "write", address, bytes: size };
         let mut rest = bytes;
+        self.generation += 1;
         for (index, range) in self.pieces(address, size).ok_or(error)? {
             let (now, later) = rest.split_at((range.end - range.start) as usize);
             self.allocations[index].copy_in(range.start, now);
@@ -374,10 +391,31 @@ impl Memory for AddressSpace {
     fn writable(&mut self, address: u64, _: usize) -> Option<RegionMut<'_>> {
         let allocation = self.allocation_around(address)?;
         let offset = address - allocation.base;
+        let moves = allocation.moves_when_written(offset);
+        self.generation += u64::from(moves);
+        let allocation = &mut self.allocations[self.last];
         if allocation.code.is_empty() {
             return Some(allocation.own(offset));
         }
         allocation.writable(offset)
+    }
+
+    fn window(&mut self, address: u64, access: WindowAccess) -> Option<Window> {
+        let (base, bytes, length) = match access {
+            WindowAccess::Read => {
+                let Region { base, bytes } = self.readable(address, 1)?;
+                (base, bytes.as_ptr().cast_mut(), bytes.len())
+            }
+            WindowAccess::Write => {
+                let RegionMut { base, bytes } = self.writable(address, 1)?;
+                (base, bytes.as_mut_ptr(), bytes.len())
+            }
+        };
+        Some(Window { base, length: length as u64, bytes })
+    }
+
+    fn generation(&self) -> Option<u64> {
+        Some(self.generation)
     }
 }
 

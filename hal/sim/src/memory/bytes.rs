@@ -59,6 +59,12 @@ impl Bytes {
         }
     }
 
+    /// Whether clones may have them too.
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Bytes::Shared(_))
+    }
+
     /// The bytes, to be written: from now on nobody else has them.
     #[inline(always)]
     pub fn own(&mut self) -> &mut [u8] {

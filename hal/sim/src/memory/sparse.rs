@@ -51,6 +51,13 @@ impl SparseBytes {
         RegionMut { base: base + start, bytes: &mut self.chunks[index].own()[..length] }
     }
 
+    /// Whether the chunk around an offset is not there yet, or may be others' too.
+    #[inline(always)]
+    pub fn moves_when_written(&self, offset: u64) -> bool {
+        let chunk = self.chunks.get((offset / CHUNK) as usize);
+        chunk.is_none_or(|chunk| chunk.is_empty() || chunk.is_shared())
+    }
+
     #[cold]
     fn make(&mut self, index: usize) {
         if index >= self.chunks.len() {

@@ -2,6 +2,7 @@
 //! written differently, and the proof that none is missing.
 
 pub mod bench;
+mod compiled;
 mod coverage;
 mod executed;
 mod generations;

@@ -19,6 +19,7 @@ use flipwave_isa::{
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
 use vector::vector_operands;
+pub use vector::vector_row;
 
 /// Makes an instruction ready. One that cannot be executed becomes an [`Op`] that says so when
 /// it is reached.

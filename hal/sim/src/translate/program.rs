@@ -1,5 +1,6 @@
 //! Loaded code: instructions are decoded when they are first reached, and kept.
 
+use crate::compile::Tier;
 use crate::instruction::Op;
 use crate::translate::translate;
 use crate::wave::{Level, Machine, RowIndex};
@@ -50,6 +51,8 @@ pub struct Program {
     /// The same code for kernels whose AccVGPRs begin elsewhere, by where, and by whether it is
     /// theirs.
     others: Mutex<BTreeMap<(RowIndex, bool), Arc<Program>>>,
+    /// What of it is compiled; nothing where nothing is.
+    tier: OnceLock<Option<Tier>>,
 }
 
 impl Program {
@@ -84,6 +87,7 @@ impl Program {
             machine,
             rows_used,
             others,
+            tier: OnceLock::new(),
         }
     }
 
@@ -126,6 +130,22 @@ impl Program {
         self.level
     }
 
+    /// What waves execute by.
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// What of it is compiled; nothing where nothing is.
+    pub fn tier(&self) -> Option<&Tier> {
+        self.tier.get_or_init(|| Tier::new(self.bytes.len(), self.level)).as_ref()
+    }
+
+    /// Which dword of the code a device address is; beyond the last one if it is none.
+    #[inline(always)]
+    pub fn index_of(&self, pc: u64) -> usize {
+        (pc.wrapping_sub(self.base) / 4) as usize
+    }
+
     /// Whether a device address lies in this code.
     pub fn contains(&self, pc: u64) -> bool {
         pc.wrapping_sub(self.base) < self.bytes.len() as u64
@@ -148,7 +168,7 @@ impl Program {
     /// A fault if there is no code, or no instruction.
     #[inline(always)]
     pub fn fetch(&self, pc: u64) -> Result<&Op, FaultCause> {
-        let index = (pc.wrapping_sub(self.base) / 4) as usize;
+        let index = self.index_of(pc);
         match self.slots.get(index).and_then(OnceLock::get) {
             Some(op) => Ok(op),
             None => self.decode(pc),

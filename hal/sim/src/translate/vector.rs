@@ -85,6 +85,11 @@ pub fn vector_operands(
     Ok(Run::Vector(row.function(level)))
 }
 
+/// The table row of a vector operation, if it has one.
+pub fn vector_row(inst: &Inst, machine: Machine) -> Option<&'static VectorOperation> {
+    row(inst, machine).ok()
+}
+
 /// The table row of a vector operation. A comparison that writes EXEC has the row of the plain
 /// one; integer saturation has rows of its own. Operations without one cannot leave the range of
 /// their result, so that saturation changes nothing (minimum, maximum, median, shifts), or give no

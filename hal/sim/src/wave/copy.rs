@@ -10,7 +10,7 @@ use super::state::{Status, Wave};
 use flipwave_device::WaveId;
 
 /// A wave put away between two instructions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WaveCopy {
     machine: Machine,
     id: WaveId,

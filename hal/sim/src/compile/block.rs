@@ -1,0 +1,298 @@
+//! Blocks: instructions that are executed one after the other, from where waves arrive to where they
+//! part or what is active changes.
+
+use super::access::{Access, Place};
+use super::emit::{self, Module};
+use super::jit::{Compiled, Jit};
+use super::value::Shape;
+use super::{scalar, vector};
+use crate::execute::lane::{Denormals, Kind, ResultKind};
+use crate::execute::scalar::ScalarOperation;
+use crate::execute::vector::VectorOperation;
+use crate::instruction::control::{Condition, Control};
+use crate::instruction::{Inner, Op, Run, Word};
+use crate::memory::{Memory, WindowAccess};
+use crate::translate::program::Program;
+use crate::translate::vector_row;
+use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
+use flipwave_isa::{Family, Register, RegisterRange};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Most instructions of a block.
+const LONGEST: usize = 256;
+
+/// What is compiled together.
+pub struct Source {
+    /// Device address of the first instruction.
+    pub start: u64,
+    /// Its instructions.
+    pub ops: Vec<Op>,
+    /// How each is compiled.
+    pub plans: Vec<Plan>,
+    /// The device address of each, and that after the last one.
+    pub places: Vec<u64>,
+}
+
+/// How an instruction is compiled.
+#[derive(Clone, Copy)]
+pub enum Plan {
+    /// It does nothing.
+    Nothing,
+    /// As code over scalar registers.
+    Scalar(&'static ScalarOperation, &'static scalar::Lowering),
+    /// As code over lanes.
+    Vector(VectorPlan),
+    /// Both halves so.
+    Dual(VectorPlan, VectorPlan),
+    /// As an access to memory, lane by lane or as a whole.
+    Access(Access),
+    /// As a call of the interpreter.
+    Call,
+    /// As the branch at the block's end.
+    Branch(Condition),
+}
+
+/// An operation that is compiled as code over lanes.
+#[derive(Clone, Copy)]
+pub struct VectorPlan {
+    pub row: &'static VectorOperation,
+    pub lowering: &'static vector::Lowering,
+}
+
+impl Source {
+    /// The instructions from a device address on; nothing if there is nothing to be compiled.
+    pub fn of(program: &Program, start: u64) -> Option<Source> {
+        let (mut ops, mut places, mut place) = (Vec::new(), vec![start], start);
+        while ops.len() < LONGEST
+            && program.contains(place)
+            && let Ok(op) = program.fetch(place)
+        {
+            let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
+            if !is_branch && !is_part(op) {
+                break;
+            }
+            ops.push(op.clone());
+            place = place.wrapping_add(op.size.into());
+            places.push(place);
+            if is_branch || writes_exec(op) {
+                break;
+            }
+        }
+        let plans = ops.iter().map(|op| Plan::of(op, program.machine())).collect();
+        (ops.len() > 1).then_some(Source { start, ops, plans, places })
+    }
+}
+
+impl Source {
+    /// Accesses to device memory.
+    pub fn sites(&self) -> usize {
+        let is_site =
+            |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place == Place::Global);
+        self.plans.iter().filter(is_site).count()
+    }
+}
+
+/// Whether an instruction can stand inside of a block.
+fn is_part(op: &Op) -> bool {
+    match op.run {
+        Run::Control(control) => control == Control::Nothing,
+        Run::NotCompute(_) | Run::Gap(_) => false,
+        // What changes MODE.
+        _ if op.inst.operation.is(Family::GprIndex) => false,
+        _ => !op.inst.writes.iter().any(|range| range.first == Register::Mode),
+    }
+}
+
+/// Whether an instruction writes EXEC, so that the lanes of those after it are others.
+fn writes_exec(op: &Op) -> bool {
+    let is_exec = |range: &RegisterRange| {
+        (0..range.words).any(|word| {
+            range
+                .first
+                .offset(word)
+                .is_some_and(|own| matches!(own, Register::ExecLo | Register::ExecHi))
+        })
+    };
+    op.writes_exec || op.inst.writes.iter().any(is_exec)
+}
+
+impl Plan {
+    /// How an instruction is compiled.
+    pub fn of(op: &Op, machine: Machine) -> Plan {
+        match op.run {
+            Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
+            Run::Control(_) => Plan::Nothing,
+            _ if writes_exec(op) => Plan::Call,
+            Run::Scalar(_) => {
+                let name = op.inst.operation.name();
+                match (crate::execute::scalar::find(name), scalar::find(name)) {
+                    (Some(row), Some(lowering)) if has_plain_words(op) => {
+                        Plan::Scalar(row, lowering)
+                    }
+                    _ => Plan::Call,
+                }
+            }
+            Run::Vector(_) => match vector_plan(op, machine) {
+                Some(plan) => Plan::Vector(plan),
+                None => Plan::Call,
+            },
+            Run::Dual => match op.inner.as_deref() {
+                Some(Inner::Dual(dual)) if dual.words == 1 => {
+                    let halves = [&dual.first, &dual.second].map(|half| vector_plan(half, machine));
+                    match halves {
+                        [Some(first), Some(second)] => Plan::Dual(first, second),
+                        _ => Plan::Call,
+                    }
+                }
+                _ => Plan::Call,
+            },
+            _ => Access::of(op).map_or(Plan::Call, Plan::Access),
+        }
+    }
+}
+
+/// Whether all words of the sources are registers or constants.
+fn has_plain_words(op: &Op) -> bool {
+    let mut words = op.sources.iter().flat_map(|source| source.words);
+    words.all(|word| matches!(word, Word::Row(_) | Word::Scalar(_) | Word::Constant(_) | Word::Scc))
+}
+
+fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
+    let row = vector_row(&op.inst, machine)?;
+    let lowering = vector::find(row.name)?;
+    let is_kind =
+        |kind: &Kind| matches!(kind, Kind::Word | Kind::F32 | Kind::Wide | Kind::F64 | Kind::Mask);
+    let fits = row.sources.iter().all(is_kind)
+        && matches!(
+            row.result,
+            ResultKind::Rows(1 | 2) | ResultKind::Mask | ResultKind::RowsAndMask(1 | 2)
+        )
+        && matches!(row.numerics.denormals, Denormals::Kept | Denormals::ByMode)
+        && has_plain_words(op)
+        && !op.mask_destination.iter().any(|word| word.is_exec())
+        && has_simple_modifiers(op, row);
+    fits.then_some(VectorPlan { row, lowering })
+}
+
+/// Whether modifiers do nothing but to change signs of floating-point sources.
+fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
+    let Some(adapt) = &op.adapt else { return true };
+    let mut sources = adapt.sources.iter().enumerate();
+    adapt.lane_move.is_none()
+        && adapt.finish == Default::default()
+        && sources.all(|(index, source)| {
+            let signs = crate::instruction::SourceAdapt {
+                negate: source.negate,
+                absolute: source.absolute,
+                ..Default::default()
+            };
+            let is_float = matches!(row.sources.get(index), Some(Kind::F32 | Kind::F64));
+            *source == signs && (is_float || signs == Default::default())
+        })
+}
+
+/// The bits of MODE that compiled code depends on, and what they must be: to nearest even, denormals
+/// kept, vector registers where they are named.
+const MODE_BITS: u32 = 0xff | Mode::GPR_INDEX | Mode::SKIP_VECTORS;
+const MODE: u32 = 0xf0;
+
+/// Bytes of LDS that compiled code reads whatever the addresses are.
+const SHORTEST_LDS: usize = 64;
+
+/// A compiled block.
+pub struct Block {
+    pub source: Source,
+    /// Instructions before each one that do something in each active lane.
+    per_lane: Vec<u32>,
+    /// The stretches of code over lanes that can be undone.
+    pub segments: Vec<Segment>,
+    /// Accesses to device memory, in the order of instructions.
+    pub sites: Vec<Site>,
+    uses_lds: bool,
+    /// Vector registers that its instructions name.
+    vgprs: u16,
+    acc_vgprs: u16,
+    pub code: Compiled,
+}
+
+/// A stretch of code over lanes that can be undone: where it meets what it does not do right, the rows
+/// that it has written are those of the wave again, and the interpreter executes it.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Its instructions, and scalar ones between them.
+    pub instructions: Range<usize>,
+    /// The rows of which there are copies, in their order.
+    pub kept: Vec<RowIndex>,
+}
+
+/// An access to device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Which window it has.
+    pub number: usize,
+    pub instruction: usize,
+    /// What the window is for.
+    pub access: WindowAccess,
+}
+
+impl Block {
+    pub fn new(source: Source, module: Module, code: Compiled) -> Block {
+        let Module { segments, sites, uses_lds, .. } = module;
+        let named = source.ops.iter();
+        let per_lane = source.ops.iter().scan(0, |count, op| {
+            let before = *count;
+            *count += u32::from(op.per_lane);
+            Some(before)
+        });
+        let mut per_lane: Vec<u32> = per_lane.collect();
+        per_lane.push(source.ops.iter().map(|op| u32::from(op.per_lane)).sum());
+        Block {
+            vgprs: named.clone().map(|op| op.vgprs_named).max().unwrap_or(0),
+            acc_vgprs: named.map(|op| op.acc_vgprs_named).max().unwrap_or(0),
+            per_lane,
+            segments,
+            sites,
+            uses_lds,
+            code,
+            source,
+        }
+    }
+
+    /// Instructions.
+    pub fn len(&self) -> usize {
+        self.source.ops.len()
+    }
+
+    /// Whether a wave can execute it: it has the registers, MODE is as the code expects it, and memory is
+    /// what compiled code can access.
+    pub fn suits(&self, wave: &Wave, memory: &dyn Memory, lds: &[u8]) -> bool {
+        (self.sites.is_empty() || memory.generation().is_some())
+            && (!self.uses_lds || lds.len() >= SHORTEST_LDS)
+            && wave.mode.0 & MODE_BITS == MODE
+            && self.vgprs <= wave.vgpr_count
+            && self.acc_vgprs <= wave.acc_vgpr_count
+    }
+
+    /// What the first `count` instructions count as, see
+    /// [`Statistics::lane_operations`](flipwave_device::Statistics::lane_operations).
+    pub fn lane_operations(&self, count: usize, active: u32) -> u64 {
+        let per_lane = u64::from(self.per_lane[count]);
+        per_lane * u64::from(active) + (count as u64 - per_lane)
+    }
+}
+
+/// Compiles a block; nothing if that does not succeed.
+pub fn compile(source: Source, machine: Machine, level: Level, first_site: usize) -> Option<Block> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("block{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let shape = if level == Level::Avx512 { Shape::Sixteen } else { Shape::Eight };
+    let module = emit::module(&source, &name, machine, shape, first_site);
+    let code = Jit::of_process().and_then(|jit| jit.compile(&module.text, &name, level));
+    // The interpreter executes what LLVM does not compile; a debug build says why not.
+    #[cfg(debug_assertions)]
+    if let Err(error) = &code {
+        panic!("{error}\n{}", module.text);
+    }
+    Some(Block::new(source, module, code.ok()?))
+}

@@ -1,0 +1,199 @@
+//! What operations do in the lanes of a segment.
+
+use super::Emitter;
+use crate::compile::block::VectorPlan;
+use crate::compile::template::expand;
+use crate::compile::value::Value;
+use crate::compile::vector::Nan;
+use crate::execute::lane::{Kind, ResultKind};
+use crate::instruction::{Op, SourceAdapt, Word};
+use crate::wave::RowIndex;
+
+impl Emitter<'_> {
+    /// A word of a source in each lane. `keeps_nan` says whether the operation gives a NaN where
+    /// this is one.
+    pub(super) fn lane_word(&mut self, word: Word, keeps_nan: bool) -> Value {
+        match word {
+            Word::Row(row) => {
+                let lanes = self.row(row);
+                if !keeps_nan {
+                    self.look_at(row);
+                }
+                lanes.value
+            }
+            Word::Constant(word) => Value::Splat(word),
+            word => {
+                let value = self.word(word);
+                self.splat(value)
+            }
+        }
+    }
+
+    /// A lane mask that is a source.
+    pub(super) fn mask(&mut self, words: [Word; 2]) -> Value {
+        if let Some(open) = &self.open {
+            if let Word::Scalar(low) = words[0]
+                && let Some((own, _)) = open.masks.get(&low)
+            {
+                return *own;
+            }
+            if let Some((_, known)) = open.read_masks.iter().find(|(own, _)| *own == words) {
+                return *known;
+            }
+        }
+        let whole = self.wide(words);
+        let value = self.mask_part(whole);
+        if let Some(open) = &mut self.open {
+            open.read_masks.push((words, value));
+        }
+        value
+    }
+
+    /// The bits of a lane mask for the lanes of the loop's turn.
+    pub(super) fn mask_part(&mut self, whole: Value) -> Value {
+        let lanes = self.shape.lanes();
+        let m = self.shape.named("M");
+        let shifted = self.lanes(format_args!("lshr i64 {whole}, %lane"));
+        let bits = self.lanes(format_args!("trunc i64 {shifted} to i{lanes}"));
+        self.lanes(format_args!("bitcast i{lanes} {bits} to {m}"))
+    }
+
+    /// One source of an operation, with its signs as modifiers have them.
+    pub(super) fn argument(
+        &mut self,
+        op: &Op,
+        plan: VectorPlan,
+        index: usize,
+        kind: Kind,
+    ) -> Value {
+        let words = op.sources[index].words;
+        let adapt = op.adapt.as_ref().map_or(SourceAdapt::default(), |adapt| adapt.sources[index]);
+        let keeps_nan = plan.lowering.nan == Nan::Propagates;
+        let (w, d, f) = (self.shape.named("W"), self.shape.named("D"), self.shape.named("F"));
+        match kind {
+            Kind::Mask => self.mask(words),
+            Kind::Wide | Kind::F64 => {
+                let [low, high] = words.map(|word| self.lane_word(word, keeps_nan));
+                let mut value = self.joined(low, high);
+                if adapt.absolute {
+                    value = self.lanes(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));
+                }
+                if adapt.negate {
+                    value = self.lanes(format_args!("xor {d} {value}, splat (i64 {})", i64::MIN));
+                }
+                if kind == Kind::F64 { self.as_double(value) } else { value }
+            }
+            _ => {
+                let mut value = self.lane_word(words[0], keeps_nan);
+                if adapt.absolute {
+                    value = self.lanes(format_args!("and {w} {value}, splat (i32 {})", i32::MAX));
+                }
+                if adapt.negate {
+                    value = self.lanes(format_args!("xor {w} {value}, splat (i32 {})", i32::MIN));
+                }
+                match kind {
+                    Kind::F32 => self.lanes(format_args!("bitcast {w} {value} to {f}")),
+                    _ => value,
+                }
+            }
+        }
+    }
+
+    /// Computes an operation; its results are those of the number.
+    pub(super) fn compute(&mut self, op: &Op, plan: VectorPlan) -> u32 {
+        let mut arguments = Vec::new();
+        for (index, kind) in plan.row.sources.iter().enumerate() {
+            arguments.push(self.argument(op, plan, index, *kind));
+        }
+        if plan.lowering.nan == Nan::NotAmongSources {
+            for (argument, kind) in arguments.clone().iter().zip(plan.row.sources) {
+                let float = self.shape.named(if *kind == Kind::F64 { "E" } else { "F" });
+                self.look_at_value(*argument, float);
+            }
+        }
+        let number = self.number();
+        let shape = self.shape;
+        if let Some(open) = &mut self.open {
+            expand(&mut open.body, plan.lowering.code, &arguments, number, shape);
+        }
+        number
+    }
+
+    /// Writes the results of an operation to its registers.
+    pub(super) fn commit(&mut self, op: &Op, to: RowIndex, plan: VectorPlan, number: u32) {
+        let result = Value::Result(number);
+        let (words, mask) = match plan.row.result {
+            ResultKind::Mask => (0, Some(result)),
+            ResultKind::Rows(words) => (words, None),
+            ResultKind::RowsAndMask(words) => (words, Some(Value::Second(number))),
+        };
+        let is_float = plan.row.float;
+        let may_be_nan = plan.lowering.nan == Nan::Propagates;
+        let [w, d, f, e] = ["W", "D", "F", "E"].map(|name| self.shape.named(name));
+        match words {
+            0 => {}
+            1 => {
+                let value = match is_float {
+                    true => self.lanes(format_args!("bitcast {f} {result} to {w}")),
+                    false => result,
+                };
+                self.write_row(to, value, may_be_nan);
+            }
+            _ => {
+                let wide = match is_float {
+                    true => self.lanes(format_args!("bitcast {e} {result} to {d}")),
+                    false => result,
+                };
+                let low = self.lanes(format_args!("trunc {d} {wide} to {w}"));
+                let high = self.lanes(format_args!("lshr {d} {wide}, splat (i64 32)"));
+                let high = self.lanes(format_args!("trunc {d} {high} to {w}"));
+                if may_be_nan {
+                    self.look_at_value(result, e);
+                }
+                self.write_row(to, low, false);
+                self.write_row(to.plus(1), high, false);
+            }
+        }
+        if let Some(mask) = mask {
+            let m = self.shape.named("M");
+            let active = self.lanes(format_args!("and {m} {mask}, %active"));
+            let [low, high] = op.mask_destination;
+            if let Some(open) = &mut self.open {
+                open.masks.insert(low, (active, [low, high]));
+                open.read_masks.retain(|(words, _)| {
+                    !words
+                        .iter()
+                        .any(|word| [low, high].iter().any(|index| *word == Word::Scalar(*index)))
+                });
+            }
+        }
+    }
+
+    /// Two words per lane as one value.
+    pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
+        let [w, d] = ["W", "D"].map(|name| self.shape.named(name));
+        let low = self.lanes(format_args!("zext {w} {low} to {d}"));
+        let high = self.lanes(format_args!("zext {w} {high} to {d}"));
+        let high = self.lanes(format_args!("shl {d} {high}, splat (i64 32)"));
+        self.lanes(format_args!("or {d} {low}, {high}"))
+    }
+
+    pub(super) fn as_double(&mut self, wide: Value) -> Value {
+        let [d, e] = ["D", "E"].map(|name| self.shape.named(name));
+        self.lanes(format_args!("bitcast {d} {wide} to {e}"))
+    }
+
+    /// A word in all lanes.
+    pub(super) fn splat(&mut self, value: Value) -> Value {
+        let (w, lanes) = (self.shape.named("W"), self.shape.lanes());
+        let one = self.lanes(format_args!("insertelement {w} poison, i32 {value}, i64 0"));
+        self.lanes(format_args!(
+            "shufflevector {w} {one}, {w} poison, <{lanes} x i32> zeroinitializer"
+        ))
+    }
+
+    /// Types by their abbreviations.
+    pub(super) fn types<const COUNT: usize>(&self, names: [&str; COUNT]) -> [&'static str; COUNT] {
+        names.map(|name| self.shape.named(name))
+    }
+}

@@ -1,0 +1,429 @@
+//! Accesses to memory, as part of a segment: each turn of its loop accesses the memory of its lanes.
+//!
+//! Mostly the lanes of a turn access words that follow each other, or the same ones; what is known of
+//! their addresses is computed once for all accesses that differ by a constant. All must fall into the
+//! stretch of memory that was found when the interpreter last executed the access; where a lane does
+//! not, the segment is undone.
+
+use super::{Emitter, WORDS};
+use crate::compile::access::{Access, Direction, Place};
+use crate::compile::block::Site;
+use crate::compile::frame::offset;
+use crate::compile::value::Value;
+use crate::instruction::{Op, Word};
+use crate::memory::WindowAccess;
+use crate::wave::{RowIndex, ScalarIndex};
+use flipwave_isa::RegisterRange;
+use std::fmt::Write;
+
+/// Accesses of one kind whose addresses differ by a constant: what is known of all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Group {
+    place: Place,
+    direction: Direction,
+    /// The lanes' addresses, by words.
+    low: Value,
+    high: Option<Value>,
+    /// The scalar base, where there is one, by words.
+    base: Option<[Value; 2]>,
+    /// Bytes of a lane's access, and so from lane to lane where lanes follow each other.
+    step: u32,
+    /// The host's address of the bytes that can be accessed.
+    bytes: Value,
+    /// How many.
+    length: Value,
+    /// What makes an address an offset into them, of 64 bits.
+    add: Value,
+    /// Not zero if there are none such.
+    missing: Option<Value>,
+    /// The offset of the first lane's address.
+    start: Value,
+    /// Whether lanes follow each other, and all of the group's accesses are in range.
+    consecutive: Value,
+    /// Whether all lanes have the same address, and all of the group's accesses are in range.
+    equal: Value,
+}
+
+/// From where to where a group's accesses reach from the address that they share.
+#[derive(Clone, Copy)]
+struct Span {
+    first: i64,
+    end: i64,
+}
+
+impl Emitter<'_> {
+    /// Writes an access.
+    pub(super) fn access(&mut self, op: &Op, access: Access) {
+        let step = u32::from(access.words) * 4;
+        for (element, offset) in (0..access.elements).zip(access.offsets) {
+            if element > 0 && access.direction == Direction::Store {
+                // All lanes' first elements are written before any lane's second one.
+                self.index += 1;
+                self.close();
+                self.index -= 1;
+                self.open_for(self.index, &[(op, &WORDS)]);
+                self.note(access);
+                if let Some(open) = &mut self.open {
+                    open.is_second_half = true;
+                }
+            }
+            let group = self.group(op, access, step);
+            match access.direction {
+                Direction::Load => {
+                    let first = op.destination.plus(u16::from(element * access.words));
+                    self.load(group, offset, u32::from(access.words), first);
+                }
+                Direction::Store => {
+                    let data = op.sources[1 + usize::from(element)].words[0];
+                    self.store(data, group, offset);
+                }
+            }
+        }
+    }
+
+    /// Closes the open segment if an access cannot be part of it: what lanes store is seen by other
+    /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
+    /// access of any lane that faults.
+    pub(super) fn make_room(&mut self, access: Access) {
+        let stores = |own: &Access| own.direction == Direction::Store;
+        let collides = |own: &Access| {
+            (stores(own) && stores(&access))
+                || (own.place == Place::Global && stores(&access))
+                || (own.place == access.place && (stores(own) || stores(&access)))
+        };
+        if self.open.as_ref().is_some_and(|open| open.accesses.iter().any(collides)) {
+            self.close();
+        }
+    }
+
+    /// Notes that the open segment has an access.
+    pub(super) fn note(&mut self, access: Access) {
+        if let Some(open) = &mut self.open {
+            open.accesses.push(access);
+        }
+    }
+
+    /// The group of an access.
+    fn group(&mut self, op: &Op, access: Access, step: u32) -> Group {
+        let words = op.sources[0].words;
+        let low = self.lane_word(words[0], false);
+        let has_base = !matches!(op.sources[2].words[0], Word::Constant(_));
+        let is_global = access.place == Place::Global;
+        let high = (is_global && !has_base).then(|| self.lane_word(words[1], false));
+        let base = (is_global && has_base).then(|| op.sources[2].words.map(|word| self.word(word)));
+        let known = self.open.iter().flat_map(|open| &open.groups).find(|own| {
+            (own.place, own.direction, own.low, own.high, own.base, own.step)
+                == (access.place, access.direction, low, high, base, step)
+        });
+        if let Some(group) = known {
+            return *group;
+        }
+        let (bytes, length, add, missing) = match access.place {
+            Place::Global => {
+                let base = base.map(|_| self.wide(op.sources[2].words));
+                self.window(access.direction, base)
+            }
+            Place::Lds => {
+                self.uses_lds = true;
+                let bytes = self.value(format_args!("load ptr, ptr %lds.at"));
+                let length = self.value(format_args!("load i64, ptr %lds.length.at"));
+                (bytes, length, Value::Wide(0), None)
+            }
+        };
+        let (first, consecutive, equal) = self.pattern(low, high, step);
+        let start = self.lanes(format_args!("add i64 {first}, {add}"));
+        let span = self.span(op, access);
+        let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
+        let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
+        let reach = step * (self.shape.lanes() - 1);
+        let mut is_in = |reach: u32, flag: Value| {
+            let bytes = span.end - span.first + i64::from(reach);
+            let highest = self.lanes(format_args!("add i64 {lowest}, {bytes}"));
+            let ends_in = self.lanes(format_args!("icmp ule i64 {highest}, {length}"));
+            let all_in = self.lanes(format_args!("and i1 {begins_in}, {ends_in}"));
+            let all = self.lanes(format_args!("and i1 {all_in}, {flag}"));
+            match missing {
+                None => all,
+                Some(missing) => {
+                    let there = self.value(format_args!("icmp eq i64 {missing}, 0"));
+                    self.lanes(format_args!("and i1 {all}, {there}"))
+                }
+            }
+        };
+        let (consecutive, equal) = (is_in(reach, consecutive), is_in(0, equal));
+        let (place, direction) = (access.place, access.direction);
+        let group = Group {
+            place,
+            direction,
+            low,
+            high,
+            base,
+            step,
+            bytes,
+            length,
+            add,
+            missing,
+            start,
+            consecutive,
+            equal,
+        };
+        if let Some(open) = &mut self.open {
+            open.groups.push(group);
+        }
+        group
+    }
+
+    /// From where to where the accesses reach that have the same registers for their addresses, from
+    /// the one being written to where a register is another value.
+    fn span(&self, op: &Op, access: Access) -> Span {
+        let mut span = Span { first: i64::MAX, end: i64::MIN };
+        for next in &self.source.ops[self.index..] {
+            let own = Access::of(next).filter(|own| {
+                (own.place, own.direction, own.words)
+                    == (access.place, access.direction, access.words)
+                    && next.sources[0] == op.sources[0]
+                    && (own.place == Place::Lds || next.sources[2] == op.sources[2])
+            });
+            for offset in own.iter().flat_map(|own| &own.offsets[..usize::from(own.elements)]) {
+                span.first = span.first.min(*offset as i64);
+                span.end = span.end.max(*offset as i64 + i64::from(access.words) * 4);
+            }
+            if next.inst.writes.iter().any(|range| self.is_address(op, *range)) {
+                break;
+            }
+        }
+        span
+    }
+
+    /// Whether some of these registers are those of an address.
+    fn is_address(&self, op: &Op, range: RegisterRange) -> bool {
+        (0..range.words).filter_map(|word| range.first.offset(word)).any(|register| {
+            let row = self.machine.row(register).map(Word::Row);
+            let scalar = ScalarIndex::of(register).map(Word::Scalar);
+            let mut words = op.sources[0].words.into_iter().chain(op.sources[2].words);
+            words.any(|word| Some(word) == row || Some(word) == scalar)
+        })
+    }
+
+    /// A window of device memory: the host's address of its first byte, how many bytes, what makes an
+    /// address an offset, and whether it is missing.
+    fn window(
+        &mut self,
+        direction: Direction,
+        base: Option<Value>,
+    ) -> (Value, Value, Value, Option<Value>) {
+        let number = self.first_site + self.sites.len();
+        let kind = match direction {
+            Direction::Load => WindowAccess::Read,
+            Direction::Store => WindowAccess::Write,
+        };
+        self.sites.push(Site { number, instruction: self.index, access: kind });
+        let windows = self.value(format_args!("load ptr, ptr %windows.at"));
+        let at = number * offset::WINDOW_SIZE;
+        let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {at}"));
+        let mut field = |of: usize, kind: &str| {
+            let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {of}"));
+            self.value(format_args!("load {kind}, ptr {place}"))
+        };
+        let first = field(offset::WINDOW_BASE, "i64");
+        let length = field(offset::WINDOW_LENGTH, "i64");
+        let bytes = field(offset::WINDOW_BYTES, "ptr");
+        let missing = field(offset::WINDOW_MISSING, "i64");
+        let add = match base {
+            None => self.value(format_args!("sub i64 0, {first}")),
+            Some(base) => self.value(format_args!("sub i64 {base}, {first}")),
+        };
+        (bytes, length, add, Some(missing))
+    }
+
+    /// The first lane's address, and whether lanes follow each other, or have all the same.
+    fn pattern(&mut self, low: Value, high: Option<Value>, step: u32) -> (Value, Value, Value) {
+        let lanes = self.shape.lanes();
+        let [w, m] = self.types(["W", "M"]);
+        let first = self.lanes(format_args!("extractelement {w} {low}, i64 0"));
+        let all = self.splat(first);
+        let steps: Vec<String> = (0..lanes).map(|lane| format!("i32 {}", lane * step)).collect();
+        let row = self.lanes(format_args!("add {w} {all}, <{}>", steps.join(", ")));
+        let mut follows = self.lanes(format_args!("icmp eq {w} {low}, {row}"));
+        let mut equals = self.lanes(format_args!("icmp eq {w} {low}, {all}"));
+        let mut address = self.lanes(format_args!("zext i32 {first} to i64"));
+        if let Some(high) = high {
+            let upper = self.lanes(format_args!("extractelement {w} {high}, i64 0"));
+            let all = self.splat(upper);
+            let same = self.lanes(format_args!("icmp eq {w} {high}, {all}"));
+            follows = self.lanes(format_args!("and {m} {follows}, {same}"));
+            equals = self.lanes(format_args!("and {m} {equals}, {same}"));
+            let upper = self.lanes(format_args!("zext i32 {upper} to i64"));
+            let upper = self.lanes(format_args!("shl i64 {upper}, 32"));
+            address = self.lanes(format_args!("or i64 {address}, {upper}"));
+        }
+        // The low words must not wrap.
+        let highest = u32::MAX - step * (lanes - 1);
+        let fits = self.lanes(format_args!("icmp ule i32 {first}, {}", highest as i32));
+        let bits = self.lanes(format_args!("bitcast {m} {follows} to i{lanes}"));
+        let follow = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        let consecutive = self.lanes(format_args!("and i1 {follow}, {fits}"));
+        let bits = self.lanes(format_args!("bitcast {m} {equals} to i{lanes}"));
+        let equal = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        (address, consecutive, equal)
+    }
+
+    /// The lanes that may access what they want to, and offsets, which are 0 in the others. Notes the
+    /// active ones that may not.
+    fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
+        let [w, m, d] = self.types(["W", "M", "D"]);
+        let lanes = self.shape.lanes();
+        let last = self.lanes(format_args!("sub i64 {}, {}", group.length, group.step));
+        let (offsets, bad) = match group.missing {
+            // Addresses in LDS are of 32 bits.
+            None => {
+                let low = group.low;
+                let offsets =
+                    self.lanes(format_args!("add {w} {low}, {}", Value::Splat(add as u32)));
+                let last = self.lanes(format_args!("trunc i64 {last} to i32"));
+                let last = self.splat(last);
+                let bad = self.lanes(format_args!("icmp ugt {w} {offsets}, {last}"));
+                (self.lanes(format_args!("zext {w} {offsets} to {d}")), bad)
+            }
+            Some(missing) => {
+                let addresses = match group.high {
+                    Some(high) => self.joined(group.low, high),
+                    None => self.lanes(format_args!("zext {w} {} to {d}", group.low)),
+                };
+                let add = self.lanes(format_args!("add i64 {}, {}", group.add, add as i64));
+                let (add, last) = (self.splat_wide(add), self.splat_wide(last));
+                let offsets = self.lanes(format_args!("add {d} {addresses}, {add}"));
+                let beyond = self.lanes(format_args!("icmp ugt {d} {offsets}, {last}"));
+                let missing = self.splat_wide(missing);
+                let gone = self.lanes(format_args!("icmp ne {d} {missing}, zeroinitializer"));
+                (offsets, self.lanes(format_args!("or {m} {beyond}, {gone}")))
+            }
+        };
+        let doubtful = self.lanes(format_args!("and {m} {bad}, %active"));
+        let bits = self.lanes(format_args!("bitcast {m} {doubtful} to i{lanes}"));
+        let bits = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
+        let known = self.lanes(format_args!("load i64, ptr %doubts.at"));
+        let all = self.lanes(format_args!("or i64 {known}, {bits}"));
+        self.body(format_args!("  store i64 {all}, ptr %doubts.at"));
+        let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
+        let safe = self.lanes(format_args!("and {m} {good}, %active"));
+        let offsets =
+            self.lanes(format_args!("select {m} {safe}, {d} {offsets}, {d} zeroinitializer"));
+        (safe, offsets)
+    }
+
+    fn splat_wide(&mut self, value: Value) -> Value {
+        let (d, lanes) = (self.shape.named("D"), self.shape.lanes());
+        let one = self.lanes(format_args!("insertelement {d} poison, i64 {value}, i64 0"));
+        self.lanes(format_args!(
+            "shufflevector {d} {one}, {d} poison, <{lanes} x i32> zeroinitializer"
+        ))
+    }
+
+    fn body(&mut self, code: std::fmt::Arguments<'_>) {
+        if let Some(open) = &mut self.open {
+            let _ = writeln!(open.body, "{code}");
+        }
+    }
+
+    /// Begins a basic block in the loop.
+    fn label(&mut self, name: &str, number: u32) {
+        self.body(format_args!("{name}{number}:"));
+        if let Some(open) = &mut self.open {
+            open.label = format!("{name}{number}");
+        }
+    }
+
+    fn load(&mut self, group: Group, add: u64, words: u32, to: RowIndex) {
+        let number = self.number();
+        let lanes = self.shape.lanes();
+        let [w, m, d] = self.types(["W", "M", "D"]);
+        let Group { bytes, start, consecutive, equal, .. } = group;
+        let offset = self.lanes(format_args!("add i64 {start}, {}", add as i64));
+        self.body(format_args!("  br i1 {consecutive}, label %one{number}, label %other{number}"));
+
+        self.label("one", number);
+        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+        let all = lanes * words;
+        let wide = self.lanes(format_args!("load <{all} x i32>, ptr {at}, align 1"));
+        let mut values = Vec::new();
+        for word in 0..words {
+            let places: Vec<String> =
+                (0..lanes).map(|lane| format!("i32 {}", lane * words + word)).collect();
+            let value = self.lanes(format_args!(
+                "shufflevector <{all} x i32> {wide}, <{all} x i32> poison, <{lanes} x i32> <{}>",
+                places.join(", ")
+            ));
+            values.push([value; 3]);
+        }
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("other", number);
+        self.body(format_args!("  br i1 {equal}, label %same{number}, label %each{number}"));
+        self.label("same", number);
+        for (word, values) in (0..words).zip(&mut values) {
+            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
+            let value = self.lanes(format_args!("load i32, ptr {at}, align 1"));
+            values[1] = self.splat(value);
+        }
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("each", number);
+        let (_, offsets) = self.each(group, add);
+        for (word, values) in (0..words).zip(&mut values) {
+            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
+            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, {d} {offsets}"));
+            values[2] = self.lanes(format_args!(
+                "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
+                 {m} splat (i1 true), {w} poison)"
+            ));
+        }
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("loaded", number);
+        for (word, [one, same, each]) in (0..).zip(values) {
+            let value = self.lanes(format_args!(
+                "phi {w} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
+            ));
+            self.write_row(to.plus(word), value, false);
+        }
+    }
+
+    /// Stores a word per lane, lowest lane first.
+    fn store(&mut self, data: Word, group: Group, add: u64) {
+        let data = self.lane_word(data, false);
+        let number = self.number();
+        let lanes = self.shape.lanes();
+        let [w, m, d] = self.types(["W", "M", "D"]);
+        let Group { bytes, start, consecutive, .. } = group;
+        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        // Nothing is stored after an access that is left to the interpreter, which may fault.
+        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
+        let no_doubts = self.lanes(format_args!("icmp eq i64 {doubts}, 0"));
+        let at_once = self.lanes(format_args!("and i1 {all}, {consecutive}"));
+        let whole = self.lanes(format_args!("and i1 {at_once}, {no_doubts}"));
+        self.body(format_args!("  br i1 {whole}, label %one{number}, label %each{number}"));
+
+        self.label("one", number);
+        let offset = self.lanes(format_args!("add i64 {start}, {}", add as i64));
+        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+        self.body(format_args!("  store {w} {data}, ptr {at}, align 1"));
+        self.body(format_args!("  br label %stored{number}"));
+
+        self.label("each", number);
+        let (safe, offsets) = self.each(group, add);
+        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
+        let no_doubts = self.lanes(format_args!("icmp eq i64 {doubts}, 0"));
+        let safe =
+            self.lanes(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
+        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, {d} {offsets}"));
+        self.body(format_args!(
+            "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
+             <{lanes} x ptr> align 1 {at}, {m} {safe})"
+        ));
+        self.body(format_args!("  br label %stored{number}"));
+        self.label("stored", number);
+    }
+}

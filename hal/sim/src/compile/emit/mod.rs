@@ -1,0 +1,330 @@
+//! From a block's instructions to IR.
+//!
+//! Scalar code is straight. Code over lanes is gathered in segments: each is a loop that does all of
+//! its operations for a few lanes, then for the next ones, so that what one operation gives the other
+//! stays in the host's registers. Scalar code between operations of a segment is put before its loop,
+//! unless it depends on a lane mask of the segment's own, which is whole only after the loop.
+//!
+//! EXEC does not change in a block. Inactive lanes are computed like others, and not written.
+
+mod lanes;
+mod memory;
+mod scalars;
+mod segment;
+
+use super::access::Access;
+use super::block::{Plan, Segment, Site, Source};
+use super::frame::{call, offset};
+use super::value::{Shape, Value};
+use crate::execute::lane::Kind;
+use crate::instruction::control::Condition;
+use crate::instruction::{Inner, Op, Word};
+use crate::wave::{Machine, RowIndex, ScalarIndex};
+use memory::Group;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The sources of an access to memory, each of which may be a scalar register.
+const WORDS: [Kind; 4] = [Kind::Wide; 4];
+
+/// IR, and what it leaves to the interpreter.
+pub struct Module {
+    pub text: String,
+    pub segments: Vec<Segment>,
+    /// Accesses to device memory.
+    pub sites: Vec<Site>,
+    pub uses_lds: bool,
+}
+
+/// Writes a block as a function of this name. The windows of its accesses to device memory are those
+/// from `first_site` on.
+pub fn module(
+    source: &Source,
+    name: &str,
+    machine: Machine,
+    shape: Shape,
+    first_site: usize,
+) -> Module {
+    let mut emitter = Emitter::new(source, machine, shape, first_site);
+    emitter.begin(name);
+    for (index, op) in source.ops.iter().enumerate() {
+        emitter.instruction(index, op);
+    }
+    emitter.finish();
+    Module {
+        text: emitter.text,
+        segments: emitter.segments,
+        sites: emitter.sites,
+        uses_lds: emitter.uses_lds,
+    }
+}
+
+struct Emitter<'a> {
+    source: &'a Source,
+    machine: Machine,
+    shape: Shape,
+    /// What is written so far: it ends inside of a basic block.
+    text: String,
+    /// That basic block's label.
+    label: String,
+    numbers: u32,
+    /// Scalar registers whose value is known, and whether the wave has it yet.
+    scalars: BTreeMap<ScalarIndex, Held>,
+    scc: Option<Held>,
+    open: Option<Open>,
+    segments: Vec<Segment>,
+    has_branched: bool,
+    /// The instruction that is being written.
+    index: usize,
+    /// Accesses to device memory so far; each has a window, from this one on.
+    first_site: usize,
+    sites: Vec<Site>,
+    uses_lds: bool,
+}
+
+/// A value that a register has.
+#[derive(Clone, Copy)]
+struct Held {
+    value: Value,
+    is_stored: bool,
+}
+
+/// A segment being written.
+struct Open {
+    first: usize,
+    number: u32,
+    /// The body of its loop.
+    body: String,
+    rows: BTreeMap<RowIndex, Lanes>,
+    /// Rows as they are before, where they are read.
+    before: BTreeMap<RowIndex, Value>,
+    /// Lane masks of its own, by the register of the low word.
+    masks: BTreeMap<ScalarIndex, (Value, [ScalarIndex; 2])>,
+    /// Lane masks that scalar registers have: by their words.
+    read_masks: Vec<([Word; 2], Value)>,
+    /// Lanes that the code does not do right: NaNs that it does not settle, and accesses to memory
+    /// elsewhere.
+    doubts: Vec<Value>,
+    /// The basic block that the body ends in.
+    label: String,
+    /// Whether its first instruction is half done before it, so that the interpreter, which does all of
+    /// it again, needs registers as they were.
+    is_second_half: bool,
+    /// What it accesses.
+    accesses: Vec<Access>,
+    /// What is known of its accesses.
+    groups: Vec<Group>,
+}
+
+/// A row of which some lanes have a new value.
+#[derive(Clone, Copy)]
+struct Lanes {
+    value: Value,
+    is_written: bool,
+    /// It may be a NaN of single precision that is to be looked at before it is used otherwise than
+    /// to compute what is a NaN then, too.
+    may_be_nan: bool,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(source: &'a Source, machine: Machine, shape: Shape, first_site: usize) -> Emitter<'a> {
+        Emitter {
+            source,
+            machine,
+            shape,
+            text: String::new(),
+            label: "entry".into(),
+            numbers: 0,
+            scalars: BTreeMap::new(),
+            scc: None,
+            open: None,
+            segments: Vec::new(),
+            has_branched: false,
+            index: 0,
+            first_site,
+            sites: Vec::new(),
+            uses_lds: false,
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// A line of straight code that gives a value.
+    fn value(&mut self, code: std::fmt::Arguments<'_>) -> Value {
+        let value = Value::Named(self.number());
+        let _ = writeln!(self.text, "  {value} = {code}");
+        value
+    }
+
+    /// The same in the loop of the open segment.
+    fn lanes(&mut self, code: std::fmt::Arguments<'_>) -> Value {
+        let value = Value::Named(self.number());
+        if let Some(open) = &mut self.open {
+            let _ = writeln!(open.body, "  {value} = {code}");
+        }
+        value
+    }
+
+    fn begin(&mut self, name: &str) {
+        let bits = match self.shape {
+            Shape::Sixteen => 512,
+            Shape::Eight => 256,
+        };
+        let _ = write!(
+            self.text,
+            "define i32 @{name}(ptr noundef %frame) \"min-legal-vector-width\"=\"{bits}\" \
+             \"prefer-vector-width\"=\"{bits}\" nounwind {{\nentry:\n"
+        );
+        for (field, at) in [("rows", offset::ROWS), ("scalars", offset::SCALARS)] {
+            let _ = write!(
+                self.text,
+                "  %{field}.at = getelementptr i8, ptr %frame, i64 {at}\n  \
+                 %{field} = load ptr, ptr %{field}.at\n"
+            );
+        }
+        let _ = write!(
+            self.text,
+            "  %scc.at = getelementptr i8, ptr %frame, i64 {}\n  %scc = load ptr, ptr %scc.at\n  \
+             %kept.at = getelementptr i8, ptr %frame, i64 {}\n  %kept = load ptr, ptr %kept.at\n  \
+             %executed.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %until.at = getelementptr i8, ptr %frame, i64 {}\n  %until = load i64, ptr %until.at\n  \
+             %pc.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %index.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %doubts.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %windows.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %lds.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %lds.length.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %exec.at = getelementptr i32, ptr %scalars, i64 {}\n  \
+             %exec = load i64, ptr %exec.at, align 4\n  br label %top\ntop:\n",
+            offset::SCC,
+            offset::KEPT,
+            offset::EXECUTED,
+            offset::UNTIL,
+            offset::PC,
+            offset::INDEX,
+            offset::DOUBTS,
+            offset::WINDOWS,
+            offset::LDS,
+            offset::LDS_LENGTH,
+            ScalarIndex::EXEC.0,
+        );
+        self.label = "top".into();
+    }
+
+    fn instruction(&mut self, index: usize, op: &Op) {
+        self.index = index;
+        match self.source.plans[index] {
+            Plan::Nothing => {}
+            Plan::Scalar(row, lowering) => self.scalar(op, row, lowering),
+            Plan::Vector(plan) => {
+                self.open_for(index, &[(op, plan.row.sources)]);
+                let result = self.compute(op, plan);
+                self.commit(op, op.destination, plan, result);
+            }
+            Plan::Dual(first, second) => {
+                let Some(Inner::Dual(dual)) = op.inner.as_deref() else { return };
+                self.open_for(
+                    index,
+                    &[(&dual.first, first.row.sources), (&dual.second, second.row.sources)],
+                );
+                let results =
+                    [self.compute(&dual.first, first), self.compute(&dual.second, second)];
+                self.commit(&dual.second, dual.second.destination, second, results[1]);
+                self.commit(&dual.first, dual.destination, first, results[0]);
+            }
+            Plan::Access(access) => {
+                self.make_room(access);
+                self.open_for(index, &[(op, &WORDS)]);
+                self.note(access);
+                self.access(op, access);
+            }
+            Plan::Call => self.call(index, op),
+            Plan::Branch(condition) => self.branch(index, op, condition),
+        }
+    }
+
+    // What is left to the interpreter, and branches.
+
+    fn call(&mut self, index: usize, op: &Op) {
+        self.close();
+        self.store_scalars();
+        self.scalars.clear();
+        self.scc = None;
+        let number = self.number();
+        let function = call as *const () as usize;
+        let (place, next) = (std::ptr::from_ref(op) as usize, self.source.places[index + 1]);
+        let _ = write!(
+            self.text,
+            "  %call{number} = call i32 inttoptr (i64 {function} to ptr)(ptr %frame, \
+             ptr inttoptr (i64 {place} to ptr), i64 {}, i64 {index})\n  \
+             %failed{number} = icmp ne i32 %call{number}, 0\n  \
+             br i1 %failed{number}, label %fault{number}, label %called{number}\n\
+             fault{number}:\n  ret i32 1\ncalled{number}:\n",
+            next as i64
+        );
+        self.label = format!("called{number}");
+    }
+
+    fn branch(&mut self, index: usize, op: &Op, condition: Condition) {
+        let condition = match condition {
+            Condition::Always => Value::Bit(true),
+            Condition::Scc(set) => {
+                let scc = self.scc_bit();
+                self.value(format_args!("icmp eq i1 {scc}, {set}"))
+            }
+            Condition::VccZero(zero) => {
+                let words = [0, 1].map(|word| Word::Scalar(ScalarIndex(ScalarIndex::VCC.0 + word)));
+                let vcc = self.wide(words);
+                let all = self.machine.all_lanes().0 as i64;
+                let vcc = self.value(format_args!("and i64 {vcc}, {all}"));
+                self.value(format_args!("icmp {} i64 {vcc}, 0", if zero { "eq" } else { "ne" }))
+            }
+            Condition::ExecZero(zero) => {
+                self.value(format_args!("icmp {} i64 %exec, 0", if zero { "eq" } else { "ne" }))
+            }
+        };
+        self.close();
+        self.store_scalars();
+        let next = self.source.places[index + 1];
+        let target = next.wrapping_add_signed(op.immediate.wrapping_mul(4));
+        let _ = writeln!(
+            self.text,
+            "  %pc = select i1 {condition}, i64 {}, i64 {}",
+            target as i64, next as i64
+        );
+        let count = self.source.ops.len();
+        let _ = write!(
+            self.text,
+            "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
+             store i64 %executed, ptr %executed.at\n  store i64 %pc, ptr %pc.at\n"
+        );
+        if target == self.source.start {
+            let _ = write!(
+                self.text,
+                "  %again = add i64 %executed, {count}\n  %fits = icmp ule i64 %again, %until\n  \
+                 %loops = and i1 {condition}, %fits\n  br i1 %loops, label %top, label %done\ndone:\n"
+            );
+        }
+        self.text.push_str("  ret i32 0\n");
+        self.has_branched = true;
+    }
+
+    fn finish(&mut self) {
+        self.index = self.source.ops.len();
+        if !self.has_branched {
+            self.close();
+            self.store_scalars();
+            let end = self.source.places[self.source.ops.len()] as i64;
+            let count = self.source.ops.len();
+            let _ = write!(
+                self.text,
+                "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
+                 store i64 %executed, ptr %executed.at\n  store i64 {end}, ptr %pc.at\n  ret i32 0\n"
+            );
+        }
+        self.text.push_str("}\n");
+    }
+}

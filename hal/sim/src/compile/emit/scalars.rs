@@ -1,0 +1,145 @@
+//! Scalar registers: what is read is read once, and what is written is stored before anything else
+//! looks at it.
+
+use super::{Emitter, Held};
+use crate::compile::scalar::{Immediate, Lowering};
+use crate::compile::template::expand;
+use crate::compile::value::Value;
+use crate::execute::scalar::ScalarOperation;
+use crate::instruction::{Op, Word};
+use crate::wave::ScalarIndex;
+use std::fmt::Write;
+
+impl Emitter<'_> {
+    /// The word of a scalar source.
+    pub(super) fn word(&mut self, word: Word) -> Value {
+        match word {
+            Word::Constant(word) => Value::Word(word),
+            Word::Scalar(index) => self.scalar_register(index),
+            Word::Scc => {
+                let bit = self.scc_bit();
+                self.value(format_args!("zext i1 {bit} to i32"))
+            }
+            // Lane 0 of a vector register; conditions are not asked for here.
+            Word::Row(row) => {
+                self.close();
+                let at = usize::from(row.0) * 256;
+                let place = self.value(format_args!("getelementptr i8, ptr %rows, i64 {at}"));
+                self.value(format_args!("load i32, ptr {place}, align 4"))
+            }
+            Word::Vccz | Word::Execz => Value::Word(0),
+        }
+    }
+
+    pub(super) fn scalar_register(&mut self, index: ScalarIndex) -> Value {
+        if self.is_own_mask(index) {
+            self.close();
+        }
+        if let Some(held) = self.scalars.get(&index) {
+            return held.value;
+        }
+        let number = index.0;
+        let place = self.value(format_args!("getelementptr i32, ptr %scalars, i64 {number}"));
+        let value = self.value(format_args!("load i32, ptr {place}, align 4"));
+        self.scalars.insert(index, Held { value, is_stored: true });
+        value
+    }
+
+    /// Two words as one value.
+    pub(super) fn wide(&mut self, [low, high]: [Word; 2]) -> Value {
+        if let [Word::Constant(low), Word::Constant(high)] = [low, high] {
+            return Value::Wide(u64::from(low) | u64::from(high) << 32);
+        }
+        let [low, high] = [low, high].map(|word| self.word(word));
+        let low = self.value(format_args!("zext i32 {low} to i64"));
+        let high = self.value(format_args!("zext i32 {high} to i64"));
+        let high = self.value(format_args!("shl i64 {high}, 32"));
+        self.value(format_args!("or i64 {low}, {high}"))
+    }
+
+    pub(super) fn scc_bit(&mut self) -> Value {
+        if let Some(held) = self.scc {
+            return held.value;
+        }
+        let byte = self.value(format_args!("load i8, ptr %scc"));
+        let value = self.value(format_args!("trunc i8 {byte} to i1"));
+        self.scc = Some(Held { value, is_stored: true });
+        value
+    }
+
+    pub(super) fn write_scalar(&mut self, index: ScalarIndex, value: Value) {
+        if let Some(open) = &mut self.open {
+            open.read_masks.retain(|(words, _)| !words.contains(&Word::Scalar(index)));
+        }
+        self.scalars.insert(index, Held { value, is_stored: false });
+    }
+
+    pub(super) fn write_wide(&mut self, [low, high]: [ScalarIndex; 2], value: Value) {
+        let word = self.value(format_args!("trunc i64 {value} to i32"));
+        self.write_scalar(low, word);
+        let shifted = self.value(format_args!("lshr i64 {value}, 32"));
+        let word = self.value(format_args!("trunc i64 {shifted} to i32"));
+        self.write_scalar(high, word);
+    }
+
+    /// Stores what the wave has not got yet.
+    pub(super) fn store_scalars(&mut self) {
+        for (index, held) in self.scalars.iter_mut().filter(|(_, held)| !held.is_stored) {
+            self.numbers += 1;
+            let place = Value::Named(self.numbers);
+            let _ = write!(
+                self.text,
+                "  {place} = getelementptr i32, ptr %scalars, i64 {}\n  \
+                 store i32 {}, ptr {place}, align 4\n",
+                index.0, held.value
+            );
+            held.is_stored = true;
+        }
+        if let Some(held) = self.scc.as_mut().filter(|held| !held.is_stored) {
+            self.numbers += 1;
+            let byte = Value::Named(self.numbers);
+            let _ = write!(
+                self.text,
+                "  {byte} = zext i1 {} to i8\n  store i8 {byte}, ptr %scc\n",
+                held.value
+            );
+            held.is_stored = true;
+        }
+    }
+
+    pub(super) fn scalar(&mut self, op: &Op, row: &ScalarOperation, lowering: &Lowering) {
+        let mut arguments = Vec::new();
+        for (source, words) in op.sources.iter().zip(row.sources) {
+            arguments.push(match words {
+                1 => self.word(source.words[0]),
+                _ => self.wide(source.words),
+            });
+        }
+        if let Some(immediate) = lowering.immediate {
+            arguments.push(Value::Word(match immediate {
+                Immediate::Signed => i32::from(op.immediate as i16) as u32,
+                Immediate::Unsigned => u32::from(op.immediate as u16),
+            }));
+        }
+        if lowering.code.contains("%d") {
+            arguments.resize(3, Value::Word(0));
+            let scc = self.scc_bit();
+            arguments.push(scc);
+        }
+        let number = self.number();
+        expand(&mut self.text, &lowering.code, &arguments, number, self.shape);
+        let to = op.scalar_destination;
+        // What is written replaces a lane mask of the open segment.
+        if (0..lowering.words).any(|word| self.is_own_mask(ScalarIndex(to.0 + word))) {
+            self.close();
+        }
+        match lowering.words {
+            0 => {}
+            1 => self.write_scalar(to, Value::Result(number)),
+            _ => self.write_wide([to, ScalarIndex(to.0 + 1)], Value::Result(number)),
+        }
+        if lowering.writes_scc {
+            self.scc = Some(Held { value: Value::Second(number), is_stored: false });
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Segments: how they begin and end, and the rows that they read and write.
+
+use super::{Emitter, Lanes, Open};
+use crate::compile::access::Place;
+use crate::compile::block::Segment;
+use crate::compile::value::Value;
+use crate::compile::workspace::KEPT_ROWS;
+use crate::execute::lane::Kind;
+use crate::instruction::{Op, Word};
+use crate::wave::{RowIndex, ScalarIndex};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+impl Emitter<'_> {
+    /// Whether a scalar register gets a word of a lane mask from the open segment.
+    pub(super) fn is_own_mask(&self, index: ScalarIndex) -> bool {
+        let masks = self.open.iter().flat_map(|open| open.masks.values());
+        masks.into_iter().any(|(_, words)| words.contains(&index))
+    }
+
+    /// Opens a segment for an instruction, if none is open that it can be part of.
+    pub(super) fn open_for(&mut self, index: usize, operations: &[(&Op, &[Kind])]) {
+        // Lane masks of the segment's own that are read as words.
+        let reads_own = |(op, kinds): &(&Op, &[Kind])| {
+            op.sources.iter().zip(*kinds).any(|(source, kind)| {
+                let own =
+                    |word: Word| matches!(word, Word::Scalar(index) if self.is_own_mask(index));
+                let is_whole_mask = *kind == Kind::Mask
+                    && matches!(source.words[0], Word::Scalar(low)
+                        if self.open.as_ref().is_some_and(|open| open.masks.contains_key(&low)));
+                !is_whole_mask && source.words.into_iter().any(own)
+            })
+        };
+        // Two masks that overlap, or too many rows to keep copies of.
+        let overlaps = |(op, _): &(&Op, &[Kind])| {
+            let [low, high] = op.mask_destination;
+            // What no register takes is always zero of waves with 32 lanes.
+            let is_taken = |word: &ScalarIndex| *word == low || *word != ScalarIndex::DROPPED;
+            let masks = self.open.iter().flat_map(|open| &open.masks);
+            masks.into_iter().any(|(own, (_, words))| {
+                let same = |word| is_taken(word) && words.contains(word);
+                *own != low && [low, high].iter().any(same)
+            })
+        };
+        let is_full = self.open.as_ref().is_some_and(|open| open.rows.len() + 8 > KEPT_ROWS);
+        if is_full || operations.iter().any(reads_own) || operations.iter().any(overlaps) {
+            self.close();
+        }
+        if self.open.is_none() {
+            // Where the segment is undone, the wave must have what was computed before.
+            self.store_scalars();
+            let number = self.number();
+            self.open = Some(Open {
+                first: index,
+                number,
+                body: String::new(),
+                rows: BTreeMap::new(),
+                before: BTreeMap::new(),
+                masks: BTreeMap::new(),
+                read_masks: Vec::new(),
+                doubts: Vec::new(),
+                label: format!("loop{number}"),
+                is_second_half: false,
+                accesses: Vec::new(),
+                groups: Vec::new(),
+            });
+        }
+    }
+
+    /// Loads a row as it is before the segment, if it is not yet.
+    pub(super) fn keep(&mut self, row: RowIndex) {
+        if self.open.as_ref().is_some_and(|open| !open.before.contains_key(&row)) {
+            let value = self.load_row(row);
+            if let Some(open) = &mut self.open {
+                open.before.insert(row, value);
+            }
+        }
+    }
+
+    /// A row, as it is in the loop.
+    pub(super) fn row(&mut self, row: RowIndex) -> Lanes {
+        if let Some(lanes) = self.open.as_ref().and_then(|open| open.rows.get(&row)) {
+            return *lanes;
+        }
+        let value = self.load_row(row);
+        let lanes = Lanes { value, is_written: false, may_be_nan: false };
+        if let Some(open) = &mut self.open {
+            open.rows.insert(row, lanes);
+            open.before.insert(row, value);
+        }
+        lanes
+    }
+
+    pub(super) fn load_row(&mut self, row: RowIndex) -> Value {
+        let at = usize::from(row.0) * 256;
+        let place = self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"));
+        let words = self.shape.named("W");
+        let bytes = self.shape.lanes() * 4;
+        self.lanes(format_args!("load {words}, ptr {place}, align {bytes}"))
+    }
+
+    /// Has the interpreter execute the segment where a row may be a NaN and is one.
+    pub(super) fn look_at(&mut self, row: RowIndex) {
+        let Some(lanes) = self.open.as_mut().and_then(|open| open.rows.get_mut(&row)) else {
+            return;
+        };
+        if std::mem::take(&mut lanes.may_be_nan) {
+            let value = lanes.value;
+            let [w, f] = ["W", "F"].map(|name| self.shape.named(name));
+            let float = self.lanes(format_args!("bitcast {w} {value} to {f}"));
+            self.look_at_value(float, f);
+        }
+    }
+
+    /// The same where a floating-point value of this type is a NaN.
+    pub(super) fn look_at_value(&mut self, value: Value, float: &str) {
+        let nan = self.lanes(format_args!("fcmp uno {float} {value}, zeroinitializer"));
+        if let Some(open) = &mut self.open {
+            open.doubts.push(nan);
+        }
+    }
+
+    pub(super) fn write_row(&mut self, row: RowIndex, value: Value, may_be_nan: bool) {
+        if let Some(open) = &mut self.open {
+            open.rows.insert(row, Lanes { value, is_written: true, may_be_nan });
+        }
+    }
+
+    /// Ends the open segment.
+    pub(super) fn close(&mut self) {
+        let Some(open) = &self.open else { return };
+        let written: Vec<RowIndex> =
+            open.rows.iter().filter(|(_, lanes)| lanes.is_written).map(|(row, _)| *row).collect();
+        for row in &written {
+            self.look_at(*row);
+        }
+        let Some(open) = &self.open else { return };
+        let has_doubts = !open.doubts.is_empty() || !open.accesses.is_empty();
+        // What is read as it was before, and written; and where an access may fault, all that is written.
+        let may_fault = open.accesses.iter().any(|own| own.place == Place::Global);
+        let keeps_all = may_fault || open.is_second_half;
+        let is_kept = |row: &RowIndex| has_doubts && (keeps_all || open.before.contains_key(row));
+        let kept: Vec<RowIndex> = written.iter().copied().filter(is_kept).collect();
+        for row in &kept {
+            self.keep(*row);
+        }
+        let Some(open) = &self.open else { return };
+        let before = open.before.clone();
+        let [w, m] = ["W", "M"].map(|name| self.shape.named(name));
+        let (lanes, bytes) = (self.shape.lanes(), self.shape.lanes() * 4);
+        for (index, row) in kept.iter().enumerate() {
+            let at = index * 256;
+            let place = self.lanes(format_args!("getelementptr i8, ptr %copies, i64 {at}"));
+            let value = before[row];
+            if let Some(open) = &mut self.open {
+                let _ = writeln!(open.body, "  store {w} {value}, ptr {place}, align {bytes}");
+            }
+        }
+        for row in &written {
+            let old = match before.get(row) {
+                Some(value) => *value,
+                None => self.load_row(*row),
+            };
+            let Some(new) = self.open.as_ref().and_then(|open| open.rows.get(row)) else {
+                continue;
+            };
+            let new = new.value;
+            let value = self.lanes(format_args!("select {m} %active, {w} {new}, {w} {old}"));
+            let at = usize::from(row.0) * 256;
+            let place = self.lanes(format_args!("getelementptr i8, ptr %lanes, i64 {at}"));
+            if let Some(open) = &mut self.open {
+                let _ = writeln!(open.body, "  store {w} {value}, ptr {place}, align {bytes}");
+            }
+        }
+        let doubts = self.open.as_ref().map_or_else(Vec::new, |open| open.doubts.clone());
+        let mut any_nan = None;
+        for nan in doubts {
+            any_nan = Some(match any_nan {
+                None => nan,
+                Some(other) => self.lanes(format_args!("or {m} {other}, {nan}")),
+            });
+        }
+        let any_nan = any_nan.map(|nan| {
+            let active = self.lanes(format_args!("and {m} {nan}, %active"));
+            self.lanes(format_args!("bitcast {m} {active} to i{lanes}"))
+        });
+        let masks: Vec<(Value, [ScalarIndex; 2])> =
+            self.open.as_ref().map_or_else(Vec::new, |open| open.masks.values().copied().collect());
+        let masks: Vec<(Value, [ScalarIndex; 2])> = masks
+            .into_iter()
+            .map(|(mask, words)| {
+                let bits = self.lanes(format_args!("bitcast {m} {mask} to i{lanes}"));
+                let wide = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
+                (self.lanes(format_args!("shl i64 {wide}, %lane")), words)
+            })
+            .collect();
+        let Some(open) = self.open.take() else { return };
+        self.write_loop(open, any_nan, &masks, kept);
+    }
+
+    /// Writes the loop of a segment: its body is the text, with `%lane`, `%lanes`, `%copies` and
+    /// `%active` for what is its own.
+    pub(super) fn write_loop(
+        &mut self,
+        open: Open,
+        any_nan: Option<Value>,
+        masks: &[(Value, [ScalarIndex; 2])],
+        kept: Vec<RowIndex>,
+    ) {
+        let number = open.number;
+        let (lanes, m) = (self.shape.lanes(), self.shape.named("M"));
+        let (before, label) = (std::mem::take(&mut self.label), format!("loop{number}"));
+        let end = &open.label;
+        let has_accesses = !open.accesses.is_empty();
+        if has_accesses {
+            self.text.push_str("  store i64 0, ptr %doubts.at\n");
+        }
+        let _ = write!(
+            self.text,
+            "  br label %{label}\n{label}:\n  \
+             %lane{number} = phi i64 [ 0, %{before} ], [ %next{number}, %{end} ]\n"
+        );
+        for index in 0..masks.len() {
+            let _ = writeln!(
+                self.text,
+                "  %mask{number}.{index} = phi i64 [ 0, %{before} ], [ %whole{number}.{index}, %{end} ]"
+            );
+        }
+        if any_nan.is_some() {
+            let _ = writeln!(
+                self.text,
+                "  %nan{number} = phi i{lanes} [ 0, %{before} ], [ %doubts{number}, %{end} ]"
+            );
+        }
+        let _ = write!(
+            self.text,
+            "  %shift{number} = lshr i64 %exec, %lane{number}\n  \
+             %bits{number} = trunc i64 %shift{number} to i{lanes}\n  \
+             %active{number} = bitcast i{lanes} %bits{number} to {m}\n  \
+             %byte{number} = shl i64 %lane{number}, 2\n  \
+             %lanes{number} = getelementptr i8, ptr %rows, i64 %byte{number}\n  \
+             %copies{number} = getelementptr i8, ptr %kept, i64 %byte{number}\n"
+        );
+        let body = open.body.replace("%lanes,", &format!("%lanes{number},"));
+        let body = body.replace("%copies,", &format!("%copies{number},"));
+        let body = body.replace("%active", &format!("%active{number}"));
+        let body = body.replace("%lane\n", &format!("%lane{number}\n"));
+        self.text.push_str(&body);
+        for (index, (mask, _)) in masks.iter().enumerate() {
+            let _ = writeln!(
+                self.text,
+                "  %whole{number}.{index} = or i64 %mask{number}.{index}, {mask}"
+            );
+        }
+        if let Some(nan) = any_nan {
+            let _ = writeln!(self.text, "  %doubts{number} = or i{lanes} %nan{number}, {nan}");
+        }
+        let _ = write!(
+            self.text,
+            "  %next{number} = add i64 %lane{number}, {lanes}\n  \
+             %more{number} = icmp ult i64 %next{number}, {}\n  \
+             br i1 %more{number}, label %{label}, label %after{number}\nafter{number}:\n",
+            self.machine.lanes
+        );
+        self.label = format!("after{number}");
+        if any_nan.is_some() || has_accesses {
+            let mut undo = Value::Bit(false);
+            if any_nan.is_some() {
+                undo = self.value(format_args!("icmp ne i{lanes} %doubts{number}, 0"));
+            }
+            if has_accesses {
+                let doubts = self.value(format_args!("load i64, ptr %doubts.at"));
+                let elsewhere = self.value(format_args!("icmp ne i64 {doubts}, 0"));
+                undo = self.value(format_args!("or i1 {undo}, {elsewhere}"));
+            }
+            let segment = self.segments.len();
+            let _ = write!(
+                self.text,
+                "  br i1 {undo}, label %undone{number}, label %kept{number}\n\
+                 undone{number}:\n  store i64 {segment}, ptr %index.at\n  ret i32 2\nkept{number}:\n"
+            );
+            self.label = format!("kept{number}");
+            self.segments.push(Segment { instructions: open.first..self.index, kept });
+        }
+        for (index, (_, words)) in masks.iter().enumerate() {
+            let whole = self.value(format_args!("or i64 %whole{number}.{index}, 0"));
+            self.write_wide(*words, whole);
+        }
+    }
+}

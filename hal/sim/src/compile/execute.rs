@@ -1,0 +1,97 @@
+//! The execution of a compiled block.
+
+use super::block::{Block, Segment};
+use super::frame::{Entry, Frame, Return};
+use super::workspace::Workspace;
+use crate::execute::control::Step;
+use crate::execute::step::step_in_range;
+use crate::memory::Memory;
+use crate::wave::Wave;
+use flipwave_device::FaultCause;
+use std::ptr::NonNull;
+
+/// What a block did.
+pub struct Ran {
+    /// What it counts as, see
+    /// [`Statistics::lane_operations`](flipwave_device::Statistics::lane_operations).
+    pub lane_operations: u64,
+    /// Whether a segment was left to the interpreter.
+    pub is_undone: bool,
+    /// Why it stopped, where an instruction has faulted: its device address, and the cause.
+    pub fault: Option<(u64, FaultCause)>,
+}
+
+impl Block {
+    /// Executes the block, and again where it branches to itself, as long as the wave has not executed
+    /// more than `until` instructions in all. The wave must be one that it [suits](Block::suits), and
+    /// have room for all of its instructions.
+    pub fn execute(
+        &self,
+        wave: &mut Wave,
+        (memory, lds): (&mut dyn Memory, &mut [u8]),
+        workspace: &mut Workspace,
+        until: u64,
+    ) -> Ran {
+        workspace.follow(memory);
+        let (before, active) = (wave.executed, wave.active_lanes());
+        let mut frame = Frame::new(wave, memory, lds, workspace, until);
+        // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
+        // and that the workspace is prepared is the caller's part, who looks after both.
+        let end = unsafe { frame.enter(self.entry()) };
+        let (executed, index, pc) = (frame.executed, frame.index as usize, frame.pc);
+        let fault = frame.fault.take();
+        let turns = (executed - before) / self.len() as u64;
+        let whole = turns * self.lane_operations(self.len(), active);
+        let count = |index| whole + self.lane_operations(index, active);
+        match end {
+            Return::Done => {
+                (wave.executed, wave.pc) = (executed, pc);
+                Ran { lane_operations: whole, is_undone: false, fault: None }
+            }
+            Return::Faulted => {
+                (wave.executed, wave.pc) = (executed + index as u64 + 1, pc);
+                let fault = fault.map(|cause| (self.source.places[index], cause));
+                Ran { lane_operations: count(index + 1), is_undone: false, fault }
+            }
+            Return::Undone => {
+                let segment = &self.segments[index];
+                let lanes = usize::from(wave.machine.lanes);
+                for (copy, row) in segment.kept.iter().enumerate() {
+                    let kept = &workspace.kept_row(copy).0[..lanes];
+                    wave.row_mut(*row).0[..lanes].copy_from_slice(kept);
+                }
+                wave.executed = executed + segment.instructions.start as u64;
+                let (reached, fault) = self.interpret(segment, wave, (memory, lds), workspace);
+                Ran { lane_operations: count(reached), is_undone: true, fault }
+            }
+        }
+    }
+
+    /// Executes what a segment does by the interpreter, and finds windows for its accesses; up to which
+    /// instruction, and the fault with its device address if there is one.
+    fn interpret(
+        &self,
+        segment: &Segment,
+        wave: &mut Wave,
+        (memory, lds): (&mut dyn Memory, &mut [u8]),
+        workspace: &mut Workspace,
+    ) -> (usize, Option<(u64, FaultCause)>) {
+        for index in segment.instructions.clone() {
+            let op = &self.source.ops[index];
+            if let Some(site) = self.sites.iter().find(|site| site.instruction == index) {
+                workspace.find(*site, wave, op, memory);
+            }
+            wave.pc = self.source.places[index + 1];
+            wave.executed += 1;
+            if let Step::Fault(cause) = step_in_range(wave, op, memory, lds) {
+                return (index + 1, Some((self.source.places[index], cause)));
+            }
+        }
+        (segment.instructions.end, None)
+    }
+
+    fn entry(&self) -> Entry {
+        // SAFETY: the address is that of the function that `emit` has written, which is of this type.
+        unsafe { std::mem::transmute::<NonNull<()>, Entry>(self.code.address) }
+    }
+}

@@ -1,0 +1,125 @@
+//! The compiled tier of the fast level: blocks that waves execute often become code of the host.
+//!
+//! What a block does is the same as what the interpreter does, to the bit: results, faults, and how
+//! many instructions were executed when. A block that the wave's turn has no room for is left to the
+//! interpreter, and so is each instruction that is not compiled, by a call from the block's code.
+
+mod access;
+mod block;
+mod emit;
+mod execute;
+mod frame;
+mod jit;
+mod scalar;
+mod template;
+mod value;
+mod vector;
+mod workspace;
+
+use crate::dispatch::policy::Compiling;
+use crate::memory::Memory;
+use crate::translate::program::Program;
+use crate::wave::{Level, Wave};
+use block::{Block, Source};
+use execute::Ran;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+pub use workspace::Workspace;
+
+/// Compiled code of a program, by where it begins.
+pub struct Tier {
+    /// A place for each dword.
+    places: Box<[Place]>,
+    /// Accesses to device memory in all blocks.
+    sites: AtomicUsize,
+}
+
+/// A place where a block may begin.
+#[derive(Default)]
+struct Place {
+    /// How often waves have arrived here.
+    arrivals: AtomicU32,
+    /// How often its code was undone.
+    undone: AtomicU32,
+    /// The block; nothing if none can be compiled.
+    block: OnceLock<Option<Box<Block>>>,
+}
+
+/// Arrivals after which a block is compiled.
+const HOT: u32 = 64;
+/// The same where it is compiled at once.
+const SECOND: u32 = 1;
+/// What it counts when a block is undone: as many times must it be executed for that to be no loss.
+const UNDONE: u32 = 16;
+/// The count at which a block is given up.
+const PATIENCE: u32 = 1024;
+
+impl Tier {
+    /// Room for code of so many bytes; nothing where nothing is compiled: what is compiled has vectors
+    /// of a length that the host must have.
+    pub fn new(bytes: usize, level: Level) -> Option<Tier> {
+        let places = || (0..bytes / 4).map(|_| Place::default()).collect();
+        let can = cfg!(target_arch = "x86_64") && level != Level::Plain;
+        can.then(|| Tier { places: places(), sites: AtomicUsize::new(0) })
+    }
+
+    /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
+    /// the interpreter has to.
+    pub fn run(
+        &self,
+        program: &Program,
+        wave: &mut Wave,
+        (memory, lds): (&mut dyn Memory, &mut [u8]),
+        workspace: &mut Workspace,
+        until: u64,
+        compiling: Compiling,
+    ) -> Option<Ran> {
+        let index = program.index_of(wave.pc);
+        let place = self.places.get(index)?;
+        let Some(block) = place.block.get() else {
+            let arrivals = place.arrivals.fetch_add(1, Ordering::Relaxed);
+            if arrivals == if compiling == Compiling::AtOnce { SECOND } else { HOT } {
+                self.compile(program, wave.pc, index);
+            }
+            return None;
+        };
+        let block = block.as_ref()?;
+        let undone = place.undone.load(Ordering::Relaxed);
+        let has_room = wave.executed + block.len() as u64 <= until;
+        if !has_room || undone > PATIENCE || !block.suits(wave, memory, lds) {
+            return None;
+        }
+        let tier = std::ptr::from_ref(self) as usize;
+        workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
+        let ran = block.execute(wave, (memory, lds), workspace, until);
+        match ran.is_undone {
+            true => _ = place.undone.fetch_add(UNDONE, Ordering::Relaxed),
+            false if undone > 0 => place.undone.store(undone - 1, Ordering::Relaxed),
+            false => {}
+        }
+        Some(ran)
+    }
+
+    /// Has the block compiled that begins at a device address, which is that of the dword `index`.
+    #[cold]
+    fn compile(&self, program: &Program, start: u64, index: usize) {
+        let Some(source) = Source::of(program, start) else {
+            // Nothing is there to be compiled.
+            let _ = self.places[index].block.set(None);
+            return;
+        };
+        // Numbers are not given twice.
+        let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
+        let block = block::compile(source, program.machine(), program.level(), first_site);
+        let _ = self.places[index].block.set(block.map(Box::new));
+    }
+}
+
+/// What the unit tests see of it.
+#[cfg(test)]
+pub mod testing {
+    pub use super::block::{Block, Plan, Source, VectorPlan, compile};
+    pub use super::scalar::all as scalar_lowerings;
+    pub use super::vector::{Lowering, all as lowerings};
+    pub use super::workspace::Workspace;
+}

@@ -1,0 +1,106 @@
+//! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
+
+use super::block::Site;
+use crate::execute::vector_memory::Addresses;
+use crate::instruction::Op;
+use crate::memory::{Memory, Window};
+use crate::wave::{Row, Wave};
+use flipwave_isa::LaneMask;
+
+/// Rows that a segment can have copies of, see [`super::block::Segment`].
+pub const KEPT_ROWS: usize = 64;
+
+/// A stretch of device memory as compiled code has it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct CachedWindow {
+    /// Where it is; at least [`SHORTEST`] bytes.
+    pub window: Window,
+    /// Not zero if there is none: what can be read at [`Window::bytes`] is of no meaning then.
+    pub missing: u64,
+}
+
+/// The widest access of a lane.
+const SHORTEST: usize = 64;
+static NOTHING: [u8; SHORTEST] = [0; SHORTEST];
+
+impl CachedWindow {
+    /// No window. Compiled code reads from it all the same, and makes nothing of that.
+    fn missing() -> CachedWindow {
+        let bytes = NOTHING.as_ptr().cast_mut();
+        CachedWindow { window: Window { base: 0, length: SHORTEST as u64, bytes }, missing: 1 }
+    }
+
+    fn has(&self, address: u64) -> bool {
+        self.missing == 0 && address.wrapping_sub(self.window.base) < self.window.length
+    }
+}
+
+/// What compiled code of a dispatch has besides the waves.
+pub struct Workspace {
+    kept: Box<[Row; KEPT_ROWS]>,
+    /// By the number of the access.
+    windows: Vec<CachedWindow>,
+    /// Of the memory whose windows they are.
+    generation: Option<u64>,
+    /// The tier whose accesses they belong to, by its address.
+    tier: usize,
+}
+
+impl Default for Workspace {
+    fn default() -> Workspace {
+        let kept = Box::new([Row::ZERO; KEPT_ROWS]);
+        Workspace { kept, windows: Vec::new(), generation: None, tier: 0 }
+    }
+}
+
+impl Workspace {
+    /// Makes ready for code of a tier that has so many accesses in all.
+    pub fn prepare(&mut self, tier: usize, accesses: usize) {
+        if self.tier != tier {
+            self.windows.clear();
+            self.tier = tier;
+        }
+        if self.windows.len() < accesses {
+            self.windows.resize_with(accesses, CachedWindow::missing);
+        }
+    }
+
+    /// Forgets windows if memory is not where it was.
+    #[inline(always)]
+    pub fn follow(&mut self, memory: &dyn Memory) {
+        let generation = memory.generation();
+        if generation != self.generation {
+            self.windows.fill_with(CachedWindow::missing);
+            self.generation = generation;
+        }
+    }
+
+    /// Finds the window for what an instruction is about to access.
+    pub fn find(&mut self, site: Site, wave: &Wave, op: &Op, memory: &mut dyn Memory) {
+        let exec = wave.exec();
+        if exec == LaneMask::EMPTY {
+            return;
+        }
+        let address = Addresses::of(wave, op, exec).first();
+        if self.windows[site.number].has(address) {
+            return;
+        }
+        let found = memory.window(address, site.access);
+        self.follow(memory);
+        if let Some(mut window) = found.filter(|window| window.length >= SHORTEST as u64) {
+            window.length = window.length.min(u32::MAX.into());
+            self.windows[site.number] = CachedWindow { window, missing: 0 };
+        }
+    }
+
+    /// A copy of a row.
+    pub fn kept_row(&self, index: usize) -> &Row {
+        &self.kept[index]
+    }
+
+    /// The addresses of what compiled code uses.
+    pub fn pointers(&mut self) -> (*mut u8, *const CachedWindow) {
+        (self.kept.as_mut_ptr().cast(), self.windows.as_ptr())
+    }
+}

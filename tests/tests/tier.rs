@@ -1,0 +1,75 @@
+//! Compiled code and the interpreter give the same: registers, memory, LDS and counts at any
+//! instruction, and the end.
+
+use flipwave_device::{Address, Device};
+use flipwave_injector::Workload;
+use flipwave_sim::{Compiling, EmbeddedGpu, Execution, Policy, Progress, Unobserved};
+use flipwave_tests::{Machine, examples_folder, workload};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// All that the device has in memory.
+fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
+    let content = |(address, bytes): (Address, u64)| {
+        // Private memory is large, and most of it is not there.
+        let mut content = vec![0; bytes.min(1 << 20) as usize];
+        device.read(address, &mut content).expect("an allocation");
+        (address, content)
+    };
+    device.allocations().map(content).collect()
+}
+
+/// A device that compiles so, and what executes on it.
+fn device(workload: &Workload, compiling: Compiling) -> EmbeddedGpu {
+    let mut device = workload.device.clone();
+    device.set_policy(Policy { compiling, ..device.policy() });
+    device
+}
+
+/// Executes dispatches on both, with pauses at random, and compares them there.
+fn keep_step(workload: &Workload, name: &str, random: &mut ChaCha8Rng) {
+    let mut devices = [Compiling::Never, Compiling::AtOnce].map(|how| device(workload, how));
+    for dispatch in &workload.program.dispatches {
+        let begin = |device: &mut EmbeddedGpu| device.begin(dispatch).expect("a dispatch");
+        let mut executions: Vec<Execution> = devices.iter_mut().map(begin).collect();
+        let (mut until, mut pauses) = (0, 0);
+        loop {
+            // Few pauses at first, so that there is something to compile.
+            until += 1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 };
+            pauses += 1;
+            let ends: Vec<Progress> = devices
+                .iter_mut()
+                .zip(&mut executions)
+                .map(|(device, own)| device.advance(own, &mut Unobserved, until).expect("advance"))
+                .collect();
+            assert_eq!(ends[0], ends[1], "{name} until {until}");
+            let [one, other] = &executions[..] else { panic!("two executions") };
+            assert!(one.is_in_state_of(other), "{name}: states differ at {until}");
+            if pauses % 16 == 0 || ends[0] != Progress::Paused {
+                assert!(memory(&devices[0]) == memory(&devices[1]), "{name}: memory at {until}");
+            }
+            if ends[0] != Progress::Paused {
+                break;
+            }
+        }
+    }
+}
+
+/// Examples that between them have arithmetic of all widths, LDS, scattered accesses, atomics, private
+/// memory and divergence.
+const EXAMPLES: [&str; 5] = ["quickstart", "matmul", "reduction", "jacobi", "scan"];
+
+#[test]
+fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
+    let mut random = ChaCha8Rng::seed_from_u64(18);
+    for name in EXAMPLES {
+        let file = examples_folder().join(format!("{name}.yaml"));
+        // Waves of 64 lanes, and of 32.
+        for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
+            for options in [&["-O0"][..], &["-O3"]] {
+                let workload = workload(machine, &file, options);
+                keep_step(&workload, &format!("{name} {machine:?} {options:?}"), &mut random);
+            }
+        }
+    }
+}
