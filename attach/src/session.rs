@@ -23,6 +23,8 @@ pub struct Session {
     pub report: Option<PathBuf>,
     /// Whether each dispatch is reported.
     pub counts: bool,
+    /// The service that compiles code of the embedded GPU, if there is one, see [`flipwave_jit::Service`].
+    pub compiler: Option<String>,
 }
 
 /// What is done with dispatches besides executing them.
@@ -78,9 +80,11 @@ impl Task {
 }
 
 impl Session {
-    /// A session that runs an application and does nothing else.
+    /// A session that runs an application and does nothing else. The application has this process's
+    /// compiler.
     pub fn new(gpu: impl Into<String>, gpus: u32) -> Session {
-        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None, counts: false }
+        let compiler = flipwave_jit::service().map(|service| service.0.clone());
+        Session { gpu: gpu.into(), gpus, task: Task::Run, report: None, counts: false, compiler }
     }
 
     /// The session of this process.

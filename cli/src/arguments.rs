@@ -23,6 +23,7 @@ Environment:
   FLIPWAVE_CLANG        the compiler [default: clang-22]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
   FLIPWAVE_CACHE        folder of compiled kernels [default: ~/.cache/flipwave]
+  FLIPWAVE_TIER         interpreter: nothing is compiled to code of the host
   NO_COLOR              print without colours
 
 Exit codes: 0 done; 1 --strict found a broken rule, or emulate another result than the version in

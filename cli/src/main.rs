@@ -3,6 +3,7 @@
 mod arguments;
 mod campaign;
 mod capture;
+mod compiling;
 mod display;
 mod emulate;
 mod exec;
@@ -34,6 +35,8 @@ const BROKEN: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    flipwave_jit::serve_if_asked();
+    let _service = compiling::start();
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),

@@ -4,9 +4,12 @@
 use flipwave_device::{Address, Device};
 use flipwave_injector::Workload;
 use flipwave_sim::{Compiling, EmbeddedGpu, Execution, Policy, Progress, Unobserved};
-use flipwave_tests::{Machine, examples_folder, workload};
+use flipwave_tests::{Machine, example, examples_folder, flipwave, workload};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// All that the device has in memory.
 fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
@@ -72,4 +75,67 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
             }
         }
     }
+}
+
+/// What a campaign writes to `results.csv` whose kernels and blocks are kept in a folder of its own.
+fn results(file: &Path, cache: &Path, tier: &str) -> Vec<u8> {
+    let out = cache.join("results");
+    let arguments = ["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];
+    let cache = cache.to_str().expect("a path in UTF-8");
+    flipwave(Path::new(cache), &arguments, &[("FLIPWAVE_CACHE", cache), ("FLIPWAVE_TIER", tier)])
+        .expect_success();
+    std::fs::read(out.join("results.csv")).expect("results.csv")
+}
+
+#[test]
+fn what_waves_reach_often_is_compiled_unless_that_is_not_wanted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+    let [compiled, interpreted] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let [one, other] = [(&compiled, ""), (&interpreted, "interpreter")]
+        .map(|(cache, tier)| results(&file, cache.path(), tier));
+    assert!(one == other, "another results.csv");
+    let blocks = |cache: &tempfile::TempDir| cache.path().join("blocks").exists();
+    assert_eq!([blocks(&compiled), blocks(&interpreted)], [true, false]);
+}
+
+/// Processes that compile for programs with this cache.
+fn compilers(cache: &Path) -> Vec<i32> {
+    let wanted = format!("FLIPWAVE_JIT_SERVICE={}", cache.join("blocks").display());
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let is_one = |entry: &std::fs::DirEntry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    processes.filter(is_one).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[test]
+fn a_campaign_goes_on_where_what_compiles_for_it_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
+    let interpreted = tempfile::tempdir().expect("a folder");
+    let expected = results(&file, interpreted.path(), "interpreter");
+    let cache = tempfile::tempdir().expect("a folder");
+    let is_over = AtomicBool::new(false);
+    let (found, killed) = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let mut killed = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                for process in compilers(cache.path()) {
+                    // SAFETY: processes that were started for this test's campaign.
+                    unsafe { libc::kill(process, libc::SIGKILL) };
+                    killed += 1;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            killed
+        });
+        let found = results(&file, cache.path(), "");
+        is_over.store(true, Ordering::Relaxed);
+        (found, killer.join().expect("it ends"))
+    });
+    assert!(killed > 0, "nothing was compiled");
+    assert!(found == expected, "another results.csv");
+    assert!(compilers(cache.path()).is_empty(), "they end with the campaign");
 }

@@ -12,6 +12,7 @@ use crate::report::{Event, Report};
 use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observing};
 use flipwave_device::{DeviceError, DeviceFault};
+use flipwave_jit::ServiceName;
 use flipwave_kfd::{CopyWatch, Driver, KernelDispatch, Machine};
 use flipwave_sim::EmbeddedGpu;
 use std::io::Write;
@@ -44,6 +45,9 @@ fn open() -> Option<Arc<Machine>> {
 fn start() -> Result<Arc<Machine>, String> {
     let session = Session::of_process()?;
     open_report(&session)?;
+    if let Some(name) = &session.compiler {
+        flipwave_jit::use_service(ServiceName(name.clone()));
+    }
     let target = session.target()?;
     let mut copy_watch: Option<Arc<dyn CopyWatch>> = None;
     let driver: Box<dyn Driver> = match &session.task {

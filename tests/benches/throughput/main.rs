@@ -1,8 +1,9 @@
 //! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
-//! second of some kernels, how long the same source takes as native code (PoCL, one thread), what
-//! an observer that waits for one instruction, one that is called at each, the recording of footprints
-//! and the following of fidelity cost, and injections per second of the quickstart campaign. Medians of several runs,
-//! the ones that are compared in turn.
+//! second of some kernels, how long the same source takes as native code (PoCL, one thread), how many
+//! times longer it takes when all is interpreted, what to that an observer that waits for one
+//! instruction, one that is called at each, the recording of footprints and the following of fidelity
+//! add, and injections per second of the quickstart campaign. Medians of several runs, the ones that are
+//! compared in turn. `FLIPWAVE_TIER=interpreter` has nothing compiled.
 //!
 //! Then the same kernels, as far as they are no more than C, for processors of each generation.
 //!
@@ -14,8 +15,10 @@ mod pocl;
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
 use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_isa::Pc;
+use flipwave_jit::Service;
 use flipwave_sim::{
-    Executed, FidelityCheck, Footprints, Interest, Observer, Unobserved, Watch, WaveState,
+    Compiling, Executed, FidelityCheck, Footprints, Interest, Observer, Policy, Unobserved, Watch,
+    WaveState,
 };
 use pocl::Native;
 use std::error::Error;
@@ -41,10 +44,14 @@ const KERNELS: [(&str, bool); 8] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    flipwave_jit::serve_if_asked();
+    let folder = tempfile::tempdir()?;
+    let service = Service::start(std::env::current_exe()?, folder.path().to_owned())?;
+    flipwave_jit::use_service(service.name().clone());
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<16} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "{:<16} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
         "kernel",
         "wave inst.",
         "time",
@@ -52,6 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "lane op./s",
         "native",
         "ratio",
+        "interp.",
         "armed",
         "watched",
         "recorded",
@@ -95,16 +103,18 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         false => None,
     };
     let mut statistics = Statistics::default();
-    let [mut times, mut armed_times, mut watched_times, mut recorded_times, mut followed_times] =
-        [const { Vec::new() }; 5];
-    let mut native_times = Vec::new();
+    let [mut times, mut interpreted_times, mut native_times] = [const { Vec::new() }; 3];
+    let [mut armed_times, mut watched_times, mut recorded_times, mut followed_times] =
+        [const { Vec::new() }; 4];
     for _ in 0..RUNS {
-        let (time, executed, output) = execute(&prepared, &mut Unobserved)?;
+        let usual = Compiling::of_process();
+        let (time, executed, output) = execute(&prepared, usual, &mut Unobserved)?;
         times.push(time);
         statistics = executed;
+        interpreted_times.push(execute(&prepared, Compiling::Never, &mut Unobserved)?.0);
         let nowhere = Interest::Address(Pc(u64::MAX));
-        armed_times.push(execute(&prepared, &mut Waiting(nowhere))?.0);
-        watched_times.push(execute(&prepared, &mut Waiting(Interest::Every))?.0);
+        armed_times.push(execute(&prepared, usual, &mut Waiting(nowhere))?.0);
+        watched_times.push(execute(&prepared, usual, &mut Waiting(Interest::Every))?.0);
         recorded_times.push(record(&prepared)?);
         followed_times.push(follow(&prepared)?);
         if let Some(native) = &mut native {
@@ -115,23 +125,24 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let time = median(times);
-    let ratio = |to: Duration| time.as_secs_f64() / to.as_secs_f64();
+    let (time, interpreted) = (median(times), median(interpreted_times));
+    let ratio = |time: Duration, to: Duration| time.as_secs_f64() / to.as_secs_f64();
     let per_second = |count: u64| count as f64 / time.as_secs_f64() / 1e6;
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<16} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
+        "{name:<16} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),
         per_second(statistics.lane_operations),
         native.map_or("-".into(), milliseconds),
-        native.map_or("-".into(), |native| format!("{:.2}", ratio(native))),
-        1.0 / ratio(median(armed_times)),
-        1.0 / ratio(median(watched_times)),
-        1.0 / ratio(median(recorded_times)),
-        1.0 / ratio(median(followed_times)),
+        native.map_or("-".into(), |native| format!("{:.2}", ratio(time, native))),
+        ratio(interpreted, time),
+        ratio(median(armed_times), interpreted),
+        ratio(median(watched_times), interpreted),
+        ratio(median(recorded_times), interpreted),
+        ratio(median(followed_times), interpreted),
     );
     Ok(())
 }
@@ -143,7 +154,7 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     let prepared = prepare(&campaign)?;
     let (mut times, mut count) = (Vec::new(), 0);
     for _ in 0..RUNS {
-        let (time, statistics, _) = execute(&prepared, &mut Unobserved)?;
+        let (time, statistics, _) = execute(&prepared, Compiling::of_process(), &mut Unobserved)?;
         times.push(time);
         count = statistics.wave_instructions;
     }
@@ -157,10 +168,12 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
 /// alone, what was executed, and the first output.
 fn execute(
     prepared: &Prepared,
+    compiling: Compiling,
     observer: &mut dyn Observer,
 ) -> Result<(Duration, Statistics, Vec<u8>), Box<dyn Error>> {
     let workload = &prepared.workload;
     let mut device = workload.device.clone();
+    device.set_policy(Policy { compiling, ..device.policy() });
     let start = Instant::now();
     let completion = device.dispatch_observed(&workload.program.dispatches[0], observer)?;
     let time = start.elapsed();

@@ -3,7 +3,6 @@
 
 use super::access::{Access, Place};
 use super::emit::{self, Module};
-use super::jit::{Compiled, Jit};
 use super::value::Shape;
 use super::{scalar, vector};
 use crate::execute::lane::{Denormals, Kind, ResultKind};
@@ -16,8 +15,9 @@ use crate::translate::program::Program;
 use crate::translate::vector_row;
 use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
 use flipwave_isa::{Family, Register, RegisterRange};
+use flipwave_jit::{Code, Compiler, Extensions};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
 
 /// Most instructions of a block.
 const LONGEST: usize = 256;
@@ -200,20 +200,28 @@ const MODE: u32 = 0xf0;
 /// Bytes of LDS that compiled code reads whatever the addresses are.
 const SHORTEST_LDS: usize = 64;
 
-/// A compiled block.
+/// A block that is compiled, or going to be.
 pub struct Block {
     pub source: Source,
+    /// Which of the tier's windows its accesses to device memory have, from this one on.
+    pub first_site: usize,
     /// Instructions before each one that do something in each active lane.
     per_lane: Vec<u32>,
+    /// Vector registers that its instructions name.
+    vgprs: u16,
+    acc_vgprs: u16,
+    /// What was compiled; nothing if that did not succeed.
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+/// What is known of a block once it is compiled.
+pub struct Compiled {
     /// The stretches of code over lanes that can be undone.
     pub segments: Vec<Segment>,
     /// Accesses to device memory, in the order of instructions.
     pub sites: Vec<Site>,
     uses_lds: bool,
-    /// Vector registers that its instructions name.
-    vgprs: u16,
-    acc_vgprs: u16,
-    pub code: Compiled,
+    pub code: Code,
 }
 
 /// A stretch of code over lanes that can be undone: where it meets what it does not do right, the rows
@@ -229,16 +237,14 @@ pub struct Segment {
 /// An access to device memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// Which window it has.
-    pub number: usize,
     pub instruction: usize,
     /// What the window is for.
     pub access: WindowAccess,
 }
 
 impl Block {
-    pub fn new(source: Source, module: Module, code: Compiled) -> Block {
-        let Module { segments, sites, uses_lds, .. } = module;
+    /// A block that is not compiled yet. The tier's windows from `first_site` on are its own.
+    pub fn new(source: Source, first_site: usize) -> Block {
         let named = source.ops.iter();
         let per_lane = source.ops.iter().scan(0, |count, op| {
             let before = *count;
@@ -250,13 +256,36 @@ impl Block {
         Block {
             vgprs: named.clone().map(|op| op.vgprs_named).max().unwrap_or(0),
             acc_vgprs: named.map(|op| op.acc_vgprs_named).max().unwrap_or(0),
+            first_site,
             per_lane,
-            segments,
-            sites,
-            uses_lds,
-            code,
             source,
+            compiled: OnceLock::new(),
         }
+    }
+
+    /// Has it compiled.
+    pub fn compile(&self, machine: Machine, level: Level, compiler: &mut dyn Compiler) {
+        let (shape, extensions) = match level {
+            Level::Avx512 => (Shape::Sixteen, Extensions::Avx512),
+            _ => (Shape::Eight, Extensions::Avx2),
+        };
+        let Module { text, segments, sites, uses_lds } = emit::module(&self.source, machine, shape);
+        let object = compiler.compile(&text, extensions).map_err(|error| error.to_string());
+        let code = object
+            .and_then(|object| Code::load(&object, emit::NAME).map_err(|error| error.to_string()));
+        // The interpreter executes what is not compiled; a test says why not.
+        #[cfg(test)]
+        if let Err(error) = &code {
+            panic!("{error}\n{text}");
+        }
+        let compiled = code.ok().map(|code| Compiled { segments, sites, uses_lds, code });
+        let _ = self.compiled.set(compiled);
+    }
+
+    /// What was compiled; nothing as long as it is not, or if that did not succeed.
+    #[inline(always)]
+    pub fn compiled(&self) -> Option<&Compiled> {
+        self.compiled.get()?.as_ref()
     }
 
     /// Instructions.
@@ -264,11 +293,11 @@ impl Block {
         self.source.ops.len()
     }
 
-    /// Whether a wave can execute it: it has the registers, MODE is as the code expects it, and memory is
-    /// what compiled code can access.
-    pub fn suits(&self, wave: &Wave, memory: &dyn Memory, lds: &[u8]) -> bool {
-        (self.sites.is_empty() || memory.generation().is_some())
-            && (!self.uses_lds || lds.len() >= SHORTEST_LDS)
+    /// Whether a wave can execute what was compiled: it has the registers, MODE is as the code expects
+    /// it, and memory is what compiled code can access.
+    pub fn suits(&self, compiled: &Compiled, wave: &Wave, memory: &dyn Memory, lds: &[u8]) -> bool {
+        (compiled.sites.is_empty() || memory.generation().is_some())
+            && (!compiled.uses_lds || lds.len() >= SHORTEST_LDS)
             && wave.mode.0 & MODE_BITS == MODE
             && self.vgprs <= wave.vgpr_count
             && self.acc_vgprs <= wave.acc_vgpr_count
@@ -280,19 +309,4 @@ impl Block {
         let per_lane = u64::from(self.per_lane[count]);
         per_lane * u64::from(active) + (count as u64 - per_lane)
     }
-}
-
-/// Compiles a block; nothing if that does not succeed.
-pub fn compile(source: Source, machine: Machine, level: Level, first_site: usize) -> Option<Block> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let name = format!("block{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let shape = if level == Level::Avx512 { Shape::Sixteen } else { Shape::Eight };
-    let module = emit::module(&source, &name, machine, shape, first_site);
-    let code = Jit::of_process().and_then(|jit| jit.compile(&module.text, &name, level));
-    // The interpreter executes what LLVM does not compile; a debug build says why not.
-    #[cfg(debug_assertions)]
-    if let Err(error) = &code {
-        panic!("{error}\n{}", module.text);
-    }
-    Some(Block::new(source, module, code.ok()?))
 }

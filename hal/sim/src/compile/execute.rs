@@ -1,6 +1,6 @@
 //! The execution of a compiled block.
 
-use super::block::{Block, Segment};
+use super::block::{Block, Compiled, Segment};
 use super::frame::{Entry, Frame, Return};
 use super::workspace::Workspace;
 use crate::execute::control::Step;
@@ -27,6 +27,7 @@ impl Block {
     /// have room for all of its instructions.
     pub fn execute(
         &self,
+        compiled: &Compiled,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         workspace: &mut Workspace,
@@ -34,10 +35,10 @@ impl Block {
     ) -> Ran {
         workspace.follow(memory);
         let (before, active) = (wave.executed, wave.active_lanes());
-        let mut frame = Frame::new(wave, memory, lds, workspace, until);
+        let mut frame = Frame::new(self, wave, memory, lds, workspace, until);
         // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
         // and that the workspace is prepared is the caller's part, who looks after both.
-        let end = unsafe { frame.enter(self.entry()) };
+        let end = unsafe { frame.enter(compiled.entry()) };
         let (executed, index, pc) = (frame.executed, frame.index as usize, frame.pc);
         let fault = frame.fault.take();
         let turns = (executed - before) / self.len() as u64;
@@ -54,14 +55,15 @@ impl Block {
                 Ran { lane_operations: count(index + 1), is_undone: false, fault }
             }
             Return::Undone => {
-                let segment = &self.segments[index];
+                let segment = &compiled.segments[index];
                 let lanes = usize::from(wave.machine.lanes);
                 for (copy, row) in segment.kept.iter().enumerate() {
                     let kept = &workspace.kept_row(copy).0[..lanes];
                     wave.row_mut(*row).0[..lanes].copy_from_slice(kept);
                 }
                 wave.executed = executed + segment.instructions.start as u64;
-                let (reached, fault) = self.interpret(segment, wave, (memory, lds), workspace);
+                let parts = (compiled, segment);
+                let (reached, fault) = self.interpret(parts, wave, (memory, lds), workspace);
                 Ran { lane_operations: count(reached), is_undone: true, fault }
             }
         }
@@ -71,15 +73,16 @@ impl Block {
     /// instruction, and the fault with its device address if there is one.
     fn interpret(
         &self,
-        segment: &Segment,
+        (compiled, segment): (&Compiled, &Segment),
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         workspace: &mut Workspace,
     ) -> (usize, Option<(u64, FaultCause)>) {
         for index in segment.instructions.clone() {
             let op = &self.source.ops[index];
-            if let Some(site) = self.sites.iter().find(|site| site.instruction == index) {
-                workspace.find(*site, wave, op, memory);
+            let mut sites = (self.first_site..).zip(&compiled.sites);
+            if let Some((number, site)) = sites.find(|(_, site)| site.instruction == index) {
+                workspace.find(number, site.access, (wave, op), memory);
             }
             wave.pc = self.source.places[index + 1];
             wave.executed += 1;
@@ -89,9 +92,11 @@ impl Block {
         }
         (segment.instructions.end, None)
     }
+}
 
+impl Compiled {
     fn entry(&self) -> Entry {
         // SAFETY: the address is that of the function that `emit` has written, which is of this type.
-        unsafe { std::mem::transmute::<NonNull<()>, Entry>(self.code.address) }
+        unsafe { std::mem::transmute::<NonNull<()>, Entry>(self.code.entry()) }
     }
 }

@@ -1,9 +1,9 @@
 //! What compiled code and the interpreter hand each other.
 
+use super::block::{Block, Source};
 use super::workspace::{CachedWindow, Workspace};
 use crate::execute::control::Step;
 use crate::execute::step::step_in_range;
-use crate::instruction::Op;
 use crate::memory::{Memory, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
@@ -31,11 +31,16 @@ pub struct Frame<'a> {
     doubts: u64,
     /// Copies of rows from before a segment.
     kept: *mut u8,
-    /// Stretches of device memory.
+    /// Stretches of device memory: those of the block's accesses.
     windows: *const CachedWindow,
     /// The workgroup's LDS.
     lds: *mut u8,
     lds_length: u64,
+    /// The device address of the block.
+    start: u64,
+    /// [`call`], which code that is kept on disk cannot have in it.
+    call: Call,
+    source: *const Source,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
     workspace: *mut Workspace,
@@ -59,6 +64,8 @@ pub mod offset {
     pub const WINDOWS: usize = offset_of!(Frame<'_>, windows);
     pub const LDS: usize = offset_of!(Frame<'_>, lds);
     pub const LDS_LENGTH: usize = offset_of!(Frame<'_>, lds_length);
+    pub const START: usize = offset_of!(Frame<'_>, start);
+    pub const CALL: usize = offset_of!(Frame<'_>, call);
     pub const WINDOW_SIZE: usize = size_of::<CachedWindow>();
     pub const WINDOW_BASE: usize = offset_of!(CachedWindow, window) + offset_of!(Window, base);
     pub const WINDOW_LENGTH: usize = offset_of!(CachedWindow, window) + offset_of!(Window, length);
@@ -81,16 +88,21 @@ pub enum Return {
 /// A compiled block.
 pub type Entry = unsafe extern "C" fn(*mut Frame<'_>) -> u32;
 
+/// What executes an instruction that is not compiled.
+type Call = unsafe extern "C" fn(*mut Frame<'_>, u64) -> u32;
+
 impl<'a> Frame<'a> {
-    /// A frame for a wave that must not execute more than `until` instructions in all.
+    /// A frame for a wave that executes a block, and must not execute more than `until` instructions in
+    /// all. The workspace is [prepared](Workspace::prepare) for the block.
     pub fn new(
+        block: &'a Block,
         wave: &'a mut Wave,
         memory: &'a mut dyn Memory,
         lds: &'a mut [u8],
         workspace: &'a mut Workspace,
         until: u64,
     ) -> Frame<'a> {
-        let (kept, windows) = workspace.pointers();
+        let (kept, windows) = workspace.pointers(block.first_site);
         Frame {
             executed: wave.executed,
             until,
@@ -106,6 +118,9 @@ impl<'a> Frame<'a> {
             memory,
             lds: lds.as_mut_ptr(),
             lds_length: lds.len() as u64,
+            start: block.source.start,
+            call,
+            source: &raw const block.source,
             workspace,
             fault: None,
         }
@@ -127,20 +142,21 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Executes an instruction that is not compiled: called by compiled code. `next` is the PC after it,
-/// `index` its number in the block. Gives 1 if it faulted.
+/// Executes an instruction that is not compiled: called by compiled code. `index` is its number in the
+/// block. Gives 1 if it faulted.
 ///
 /// # Safety
-/// `frame` is the frame with which the caller was entered, and `op` an instruction of its block.
-pub unsafe extern "C" fn call(frame: *mut Frame<'_>, op: *const Op, next: u64, index: u64) -> u32 {
+/// `frame` is the frame with which the caller was entered.
+unsafe extern "C" fn call(frame: *mut Frame<'_>, index: u64) -> u32 {
     // SAFETY: compiled code passes on the pointer that it was given, and no reference to the frame is
     // alive while it runs.
     let frame = unsafe { &mut *frame };
-    // SAFETY: the frame has borrowed wave, LDS and workspace, and the block keeps its instructions.
-    let (wave, op, lds, workspace) = unsafe {
+    // SAFETY: the frame has borrowed block, wave, LDS and workspace.
+    let (source, wave, lds, workspace) = unsafe {
         let lds = std::slice::from_raw_parts_mut(frame.lds, frame.lds_length as usize);
-        (&mut *frame.wave, &*op, lds, &mut *frame.workspace)
+        (&*frame.source, &mut *frame.wave, lds, &mut *frame.workspace)
     };
+    let (op, next) = (&source.ops[index as usize], source.places[index as usize + 1]);
     wave.pc = next;
     wave.executed = frame.executed + index + 1;
     let step = step_in_range(wave, op, frame.memory, lds);

@@ -9,7 +9,6 @@ mod block;
 mod emit;
 mod execute;
 mod frame;
-mod jit;
 mod scalar;
 mod template;
 mod value;
@@ -22,17 +21,23 @@ use crate::translate::program::Program;
 use crate::wave::{Level, Wave};
 use block::{Block, Source};
 use execute::Ran;
-use std::sync::OnceLock;
+use flipwave_jit::{Here, in_background};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 pub use workspace::Workspace;
 
 /// Compiled code of a program, by where it begins.
 pub struct Tier {
-    /// A place for each dword.
-    places: Box<[Place]>,
+    /// The code in pages.
+    pages: Box<[OnceLock<Page>]>,
     /// Accesses to device memory in all blocks.
     sites: AtomicUsize,
 }
+
+/// A place for each dword of a part of the code.
+type Page = Box<[Place; PAGE]>;
+/// Dwords of a page.
+const PAGE: usize = 256;
 
 /// A place where a block may begin.
 #[derive(Default)]
@@ -41,8 +46,8 @@ struct Place {
     arrivals: AtomicU32,
     /// How often its code was undone.
     undone: AtomicU32,
-    /// The block; nothing if none can be compiled.
-    block: OnceLock<Option<Box<Block>>>,
+    /// The block; nothing if there is nothing to be compiled.
+    block: OnceLock<Option<Arc<Block>>>,
 }
 
 /// Arrivals after which a block is compiled.
@@ -58,9 +63,9 @@ impl Tier {
     /// Room for code of so many bytes; nothing where nothing is compiled: what is compiled has vectors
     /// of a length that the host must have.
     pub fn new(bytes: usize, level: Level) -> Option<Tier> {
-        let places = || (0..bytes / 4).map(|_| Place::default()).collect();
+        let pages = || (0..bytes.div_ceil(4 * PAGE)).map(|_| OnceLock::new()).collect();
         let can = cfg!(target_arch = "x86_64") && level != Level::Plain;
-        can.then(|| Tier { places: places(), sites: AtomicUsize::new(0) })
+        can.then(|| Tier { pages: pages(), sites: AtomicUsize::new(0) })
     }
 
     /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
@@ -75,23 +80,25 @@ impl Tier {
         compiling: Compiling,
     ) -> Option<Ran> {
         let index = program.index_of(wave.pc);
-        let place = self.places.get(index)?;
+        let page = self.pages.get(index / PAGE)?;
+        let place = &page.get_or_init(new_page)[index % PAGE];
         let Some(block) = place.block.get() else {
             let arrivals = place.arrivals.fetch_add(1, Ordering::Relaxed);
             if arrivals == if compiling == Compiling::AtOnce { SECOND } else { HOT } {
-                self.compile(program, wave.pc, index);
+                self.compile(program, wave.pc, place, compiling);
             }
             return None;
         };
         let block = block.as_ref()?;
+        let compiled = block.compiled()?;
         let undone = place.undone.load(Ordering::Relaxed);
         let has_room = wave.executed + block.len() as u64 <= until;
-        if !has_room || undone > PATIENCE || !block.suits(wave, memory, lds) {
+        if !has_room || undone > PATIENCE || !block.suits(compiled, wave, memory, lds) {
             return None;
         }
         let tier = std::ptr::from_ref(self) as usize;
         workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
-        let ran = block.execute(wave, (memory, lds), workspace, until);
+        let ran = block.execute(compiled, wave, (memory, lds), workspace, until);
         match ran.is_undone {
             true => _ = place.undone.fetch_add(UNDONE, Ordering::Relaxed),
             false if undone > 0 => place.undone.store(undone - 1, Ordering::Relaxed),
@@ -100,25 +107,33 @@ impl Tier {
         Some(ran)
     }
 
-    /// Has the block compiled that begins at a device address, which is that of the dword `index`.
+    /// Has the block compiled that begins at a device address.
     #[cold]
-    fn compile(&self, program: &Program, start: u64, index: usize) {
-        let Some(source) = Source::of(program, start) else {
-            // Nothing is there to be compiled.
-            let _ = self.places[index].block.set(None);
-            return;
-        };
-        // Numbers are not given twice.
-        let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
-        let block = block::compile(source, program.machine(), program.level(), first_site);
-        let _ = self.places[index].block.set(block.map(Box::new));
+    fn compile(&self, program: &Program, start: u64, place: &Place, compiling: Compiling) {
+        let block = Source::of(program, start).map(|source| {
+            // Numbers are not given twice.
+            let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
+            Arc::new(Block::new(source, first_site))
+        });
+        let _ = place.block.set(block.clone());
+        let Some(block) = block else { return };
+        let (machine, level) = (program.machine(), program.level());
+        match compiling {
+            Compiling::AtOnce => block.compile(machine, level, &mut Here),
+            _ => in_background(move |compiler| block.compile(machine, level, compiler)),
+        }
     }
+}
+
+#[cold]
+fn new_page() -> Page {
+    Box::new(std::array::from_fn(|_| Place::default()))
 }
 
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
-    pub use super::block::{Block, Plan, Source, VectorPlan, compile};
+    pub use super::block::{Block, Plan, Source, VectorPlan};
     pub use super::scalar::all as scalar_lowerings;
     pub use super::vector::{Lowering, all as lowerings};
     pub use super::workspace::Workspace;

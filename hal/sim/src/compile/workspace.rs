@@ -1,9 +1,8 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
-use super::block::Site;
 use crate::execute::vector_memory::Addresses;
 use crate::instruction::Op;
-use crate::memory::{Memory, Window};
+use crate::memory::{Memory, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
 
@@ -76,21 +75,27 @@ impl Workspace {
         }
     }
 
-    /// Finds the window for what an instruction is about to access.
-    pub fn find(&mut self, site: Site, wave: &Wave, op: &Op, memory: &mut dyn Memory) {
+    /// Finds window number `number` for what an instruction is about to access.
+    pub fn find(
+        &mut self,
+        number: usize,
+        access: WindowAccess,
+        (wave, op): (&Wave, &Op),
+        memory: &mut dyn Memory,
+    ) {
         let exec = wave.exec();
         if exec == LaneMask::EMPTY {
             return;
         }
         let address = Addresses::of(wave, op, exec).first();
-        if self.windows[site.number].has(address) {
+        if self.windows[number].has(address) {
             return;
         }
-        let found = memory.window(address, site.access);
+        let found = memory.window(address, access);
         self.follow(memory);
         if let Some(mut window) = found.filter(|window| window.length >= SHORTEST as u64) {
             window.length = window.length.min(u32::MAX.into());
-            self.windows[site.number] = CachedWindow { window, missing: 0 };
+            self.windows[number] = CachedWindow { window, missing: 0 };
         }
     }
 
@@ -99,8 +104,8 @@ impl Workspace {
         &self.kept[index]
     }
 
-    /// The addresses of what compiled code uses.
-    pub fn pointers(&mut self) -> (*mut u8, *const CachedWindow) {
-        (self.kept.as_mut_ptr().cast(), self.windows.as_ptr())
+    /// The addresses of what compiled code uses: of the copies, and of the windows from one on.
+    pub fn pointers(&mut self, first_window: usize) -> (*mut u8, *const CachedWindow) {
+        (self.kept.as_mut_ptr().cast(), self.windows[first_window..].as_ptr())
     }
 }

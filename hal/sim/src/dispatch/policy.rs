@@ -31,15 +31,21 @@ pub enum Compiling {
 }
 
 impl Compiling {
-    /// As the environment variable `FLIPWAVE_TIER` asks for: `compiled`, or `compiled-at-once`; nothing
-    /// is compiled where it says something else.
+    /// What is executed often, where the process has a service that compiles
+    /// ([`flipwave_jit::use_service`]); or as the environment variable `FLIPWAVE_TIER` asks for:
+    /// `interpreter`, or `compiled-at-once`, which compiles in the process itself.
     pub fn of_process() -> Compiling {
-        static ASKED: OnceLock<Compiling> = OnceLock::new();
-        *ASKED.get_or_init(|| match std::env::var("FLIPWAVE_TIER").as_deref() {
-            Ok("compiled") => Compiling::WhenHot,
-            Ok("compiled-at-once") => Compiling::AtOnce,
-            _ => Compiling::Never,
-        })
+        static ASKED: OnceLock<Option<Compiling>> = OnceLock::new();
+        let asked = ASKED.get_or_init(|| match std::env::var("FLIPWAVE_TIER").as_deref() {
+            Ok("interpreter") => Some(Compiling::Never),
+            Ok("compiled-at-once") => Some(Compiling::AtOnce),
+            _ => None,
+        });
+        let usual = match flipwave_jit::service() {
+            Some(_) => Compiling::WhenHot,
+            None => Compiling::Never,
+        };
+        asked.unwrap_or(usual)
     }
 }
 

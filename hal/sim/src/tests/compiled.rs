@@ -129,7 +129,11 @@ fn access(random: &mut Random) -> (Op, Plan) {
         }
     };
     let mut op = op(run);
-    op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
+    op.destination = match random.next() % 8 {
+        // What is loaded replaces addresses.
+        0 => RowIndex(ADDRESSES + (random.next() & 1) as u16),
+        _ => RowIndex((random.next() % u64::from(ROWS - 3)) as u16),
+    };
     op.immediate = (random.next() % 64) as i64 & !3;
     if is_lds {
         op.sources[0].words = [Word::Row(RowIndex(ADDRESSES)); 2];
@@ -191,6 +195,15 @@ fn offsets(random: &mut Random, limit: u64) -> Row {
     }))
 }
 
+/// What memory has in it: anything, or offsets into itself, which loads may put where addresses are.
+fn content(random: &mut Random, length: u64, holds_offsets: bool) -> Vec<u8> {
+    let mut word = || match holds_offsets {
+        true => (random.next() % (length - 64)) as u32 & !3,
+        false => random.next() as u32,
+    };
+    (0..length / 4).flat_map(|_| word().to_le_bytes()).collect()
+}
+
 fn world(random: &mut Random, machine: Machine) -> World {
     let mut wave = Wave::new(Level::detect());
     wave.reset(machine, WaveId { workgroup: [0; 3], wave: 0 }, 32, 0);
@@ -198,8 +211,9 @@ fn world(random: &mut Random, machine: Machine) -> World {
     wave.pc = START;
     let mut space = AddressSpace::default();
     let buffer = space.allocate(BUFFER).expect("memory");
-    let content: Vec<u8> = (0..BUFFER).map(|_| random.next() as u8).collect();
-    space.write(buffer, &content).expect("the buffer");
+    let holds_offsets = random.next() & 1 == 0;
+    let bytes = content(random, BUFFER, holds_offsets);
+    space.write(buffer, &bytes).expect("the buffer");
     if random.next() & 1 == 0 {
         space.share();
     }
@@ -234,7 +248,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
         1..4 => random.next(),
         _ => u64::MAX,
     }));
-    World { wave, space, lds: (0..LDS).map(|_| random.next() as u8).collect() }
+    World { wave, space, lds: content(random, LDS as u64, holds_offsets) }
 }
 
 /// What the interpreter makes of instructions: how many it executed, what they count as, and a fault.
@@ -258,9 +272,10 @@ fn execute(world: &mut World, block: &Block, workspace: &mut Workspace) -> (u64,
     let mut lane_operations = 0;
     loop {
         if wave.pc == START {
-            workspace.prepare(1, block.sites.len());
+            let compiled = block.compiled().expect("it compiles");
+            workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let ran = block.execute(wave, (space, lds), workspace, until);
+            let ran = block.execute(compiled, wave, (space, lds), workspace, until);
             lane_operations += ran.lane_operations;
             if let Some((place, cause)) = ran.fault {
                 return (lane_operations, Some(format!("{place:x} {cause:?}")));
@@ -298,8 +313,8 @@ fn difference(
     let names: Vec<String> = ops.iter().zip(&plans).map(|(op, plan)| text(op, plan)).collect();
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
-    let level = Level::detect();
-    let block = crate::compile::testing::compile(source, machine, level, 0).expect("it compiles");
+    let block = Block::new(source, 0);
+    block.compile(machine, Level::detect(), &mut flipwave_jit::Here);
     for _ in 0..worlds {
         let mut workspace = Workspace::default();
         let before = world(random, machine);

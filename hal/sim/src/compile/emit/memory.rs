@@ -55,6 +55,8 @@ impl Emitter<'_> {
     /// Writes an access.
     pub(super) fn access(&mut self, op: &Op, access: Access) {
         let step = u32::from(access.words) * 4;
+        // Once, since the first element may replace the address.
+        let mut group = self.group(op, access, step);
         for (element, offset) in (0..access.elements).zip(access.offsets) {
             if element > 0 && access.direction == Direction::Store {
                 // All lanes' first elements are written before any lane's second one.
@@ -66,8 +68,8 @@ impl Emitter<'_> {
                 if let Some(open) = &mut self.open {
                     open.is_second_half = true;
                 }
+                group = self.group(op, access, step);
             }
-            let group = self.group(op, access, step);
             match access.direction {
                 Direction::Load => {
                     let first = op.destination.plus(u16::from(element * access.words));
@@ -212,12 +214,12 @@ impl Emitter<'_> {
         direction: Direction,
         base: Option<Value>,
     ) -> (Value, Value, Value, Option<Value>) {
-        let number = self.first_site + self.sites.len();
+        let number = self.sites.len();
         let kind = match direction {
             Direction::Load => WindowAccess::Read,
             Direction::Store => WindowAccess::Write,
         };
-        self.sites.push(Site { number, instruction: self.index, access: kind });
+        self.sites.push(Site { instruction: self.index, access: kind });
         let windows = self.value(format_args!("load ptr, ptr %windows.at"));
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {at}"));

@@ -14,7 +14,7 @@ mod segment;
 
 use super::access::Access;
 use super::block::{Plan, Segment, Site, Source};
-use super::frame::{call, offset};
+use super::frame::offset;
 use super::value::{Shape, Value};
 use crate::execute::lane::Kind;
 use crate::instruction::control::Condition;
@@ -36,17 +36,14 @@ pub struct Module {
     pub uses_lds: bool,
 }
 
-/// Writes a block as a function of this name. The windows of its accesses to device memory are those
-/// from `first_site` on.
-pub fn module(
-    source: &Source,
-    name: &str,
-    machine: Machine,
-    shape: Shape,
-    first_site: usize,
-) -> Module {
-    let mut emitter = Emitter::new(source, machine, shape, first_site);
-    emitter.begin(name);
+/// The name of the function.
+pub const NAME: &str = "block";
+
+/// Writes a block as a function. Nothing in it depends on where the block stands on the device or in the
+/// host's memory, so that the same instructions always give the same text.
+pub fn module(source: &Source, machine: Machine, shape: Shape) -> Module {
+    let mut emitter = Emitter::new(source, machine, shape);
+    emitter.begin();
     for (index, op) in source.ops.iter().enumerate() {
         emitter.instruction(index, op);
     }
@@ -76,8 +73,7 @@ struct Emitter<'a> {
     has_branched: bool,
     /// The instruction that is being written.
     index: usize,
-    /// Accesses to device memory so far; each has a window, from this one on.
-    first_site: usize,
+    /// Accesses to device memory so far; each has a window.
     sites: Vec<Site>,
     uses_lds: bool,
 }
@@ -127,7 +123,7 @@ struct Lanes {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(source: &'a Source, machine: Machine, shape: Shape, first_site: usize) -> Emitter<'a> {
+    fn new(source: &'a Source, machine: Machine, shape: Shape) -> Emitter<'a> {
         Emitter {
             source,
             machine,
@@ -141,7 +137,6 @@ impl<'a> Emitter<'a> {
             segments: Vec::new(),
             has_branched: false,
             index: 0,
-            first_site,
             sites: Vec::new(),
             uses_lds: false,
         }
@@ -168,14 +163,14 @@ impl<'a> Emitter<'a> {
         value
     }
 
-    fn begin(&mut self, name: &str) {
+    fn begin(&mut self) {
         let bits = match self.shape {
             Shape::Sixteen => 512,
             Shape::Eight => 256,
         };
         let _ = write!(
             self.text,
-            "define i32 @{name}(ptr noundef %frame) \"min-legal-vector-width\"=\"{bits}\" \
+            "define i32 @{NAME}(ptr noundef %frame) \"min-legal-vector-width\"=\"{bits}\" \
              \"prefer-vector-width\"=\"{bits}\" nounwind {{\nentry:\n"
         );
         for (field, at) in [("rows", offset::ROWS), ("scalars", offset::SCALARS)] {
@@ -197,6 +192,8 @@ impl<'a> Emitter<'a> {
              %windows.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %lds.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %lds.length.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %start.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %call.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %exec.at = getelementptr i32, ptr %scalars, i64 {}\n  \
              %exec = load i64, ptr %exec.at, align 4\n  br label %top\ntop:\n",
             offset::SCC,
@@ -209,6 +206,8 @@ impl<'a> Emitter<'a> {
             offset::WINDOWS,
             offset::LDS,
             offset::LDS_LENGTH,
+            offset::START,
+            offset::CALL,
             ScalarIndex::EXEC.0,
         );
         self.label = "top".into();
@@ -241,29 +240,26 @@ impl<'a> Emitter<'a> {
                 self.note(access);
                 self.access(op, access);
             }
-            Plan::Call => self.call(index, op),
+            Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(index, op, condition),
         }
     }
 
     // What is left to the interpreter, and branches.
 
-    fn call(&mut self, index: usize, op: &Op) {
+    fn call(&mut self, index: usize) {
         self.close();
         self.store_scalars();
         self.scalars.clear();
         self.scc = None;
         let number = self.number();
-        let function = call as *const () as usize;
-        let (place, next) = (std::ptr::from_ref(op) as usize, self.source.places[index + 1]);
         let _ = write!(
             self.text,
-            "  %call{number} = call i32 inttoptr (i64 {function} to ptr)(ptr %frame, \
-             ptr inttoptr (i64 {place} to ptr), i64 {}, i64 {index})\n  \
+            "  %function{number} = load ptr, ptr %call.at\n  \
+             %call{number} = call i32 %function{number}(ptr %frame, i64 {index})\n  \
              %failed{number} = icmp ne i32 %call{number}, 0\n  \
              br i1 %failed{number}, label %fault{number}, label %called{number}\n\
-             fault{number}:\n  ret i32 1\ncalled{number}:\n",
-            next as i64
+             fault{number}:\n  ret i32 1\ncalled{number}:\n"
         );
         self.label = format!("called{number}");
     }
@@ -288,11 +284,12 @@ impl<'a> Emitter<'a> {
         };
         self.close();
         self.store_scalars();
-        let next = self.source.places[index + 1];
+        let next = self.source.places[index + 1].wrapping_sub(self.source.start);
         let target = next.wrapping_add_signed(op.immediate.wrapping_mul(4));
-        let _ = writeln!(
+        let _ = write!(
             self.text,
-            "  %pc = select i1 {condition}, i64 {}, i64 {}",
+            "  %relative = select i1 {condition}, i64 {}, i64 {}\n  \
+             %start = load i64, ptr %start.at\n  %pc = add i64 %start, %relative\n",
             target as i64, next as i64
         );
         let count = self.source.ops.len();
@@ -301,7 +298,7 @@ impl<'a> Emitter<'a> {
             "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
              store i64 %executed, ptr %executed.at\n  store i64 %pc, ptr %pc.at\n"
         );
-        if target == self.source.start {
+        if target == 0 {
             let _ = write!(
                 self.text,
                 "  %again = add i64 %executed, {count}\n  %fits = icmp ule i64 %again, %until\n  \
@@ -317,12 +314,14 @@ impl<'a> Emitter<'a> {
         if !self.has_branched {
             self.close();
             self.store_scalars();
-            let end = self.source.places[self.source.ops.len()] as i64;
+            let end = self.source.places[self.source.ops.len()].wrapping_sub(self.source.start);
+            let end = end as i64;
             let count = self.source.ops.len();
             let _ = write!(
                 self.text,
                 "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
-                 store i64 %executed, ptr %executed.at\n  store i64 {end}, ptr %pc.at\n  ret i32 0\n"
+                 store i64 %executed, ptr %executed.at\n  %start = load i64, ptr %start.at\n  \
+                 %pc = add i64 %start, {end}\n  store i64 %pc, ptr %pc.at\n  ret i32 0\n"
             );
         }
         self.text.push_str("}\n");

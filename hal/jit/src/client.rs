@@ -1,0 +1,117 @@
+//! Compiling in the background: a thread that sends IR to the service and does with the answers what it
+//! was asked to.
+
+use crate::service::ServiceName;
+use crate::{CompileError, Compiler, Extensions, message};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// What is done in the background.
+type Job = Box<dyn FnOnce(&mut dyn Compiler) + Send>;
+
+/// The service of this process.
+static SERVICE: OnceLock<ServiceName> = OnceLock::new();
+
+/// Has this process use a service from now on; the first one stays.
+pub fn use_service(name: ServiceName) {
+    let _ = SERVICE.set(name);
+}
+
+/// The service of this process, if it has one.
+pub fn service() -> Option<&'static ServiceName> {
+    SERVICE.get()
+}
+
+/// Does something in the background, one thing after the other, where a compiler is at hand. Without a
+/// service nothing is done.
+pub fn in_background(job: impl FnOnce(&mut dyn Compiler) + Send + 'static) {
+    static JOBS: OnceLock<Option<Jobs>> = OnceLock::new();
+    let jobs = JOBS.get_or_init(|| Jobs::begin(SERVICE.get()?.clone()));
+    // A thread is not there any more in a process that was forked from the one that has begun it.
+    if let Some(jobs) = jobs
+        && jobs.process == std::process::id()
+    {
+        let _ = jobs.sender.send(Box::new(job));
+    }
+}
+
+/// The thread's.
+struct Jobs {
+    sender: Sender<Job>,
+    process: u32,
+}
+
+impl Jobs {
+    fn begin(service: ServiceName) -> Option<Jobs> {
+        let (sender, receiver) = channel::<Job>();
+        let thread = std::thread::Builder::new().name("jit".into());
+        thread.spawn(move || work(&receiver, service)).ok()?;
+        Some(Jobs { sender, process: std::process::id() })
+    }
+}
+
+fn work(jobs: &Receiver<Job>, service: ServiceName) {
+    block_signals();
+    let mut connection = Connection { service, stream: None, lost: 0 };
+    for job in jobs {
+        job(&mut connection);
+    }
+}
+
+/// Leaves signals to the threads of the program that this one may be a guest of.
+fn block_signals() {
+    let mut all = std::mem::MaybeUninit::uninit();
+    // SAFETY: the set is filled before it is read, and the mask is the thread's own.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Connections that may break before no other one is made.
+const LOSSES: u32 = 16;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A connection to the service, made when it is needed.
+struct Connection {
+    service: ServiceName,
+    stream: Option<UnixStream>,
+    /// Those that broke.
+    lost: u32,
+}
+
+impl Connection {
+    fn ask(&mut self, ir: &str, extensions: Extensions) -> io::Result<Result<Vec<u8>, String>> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            None => {
+                let stream = self.service.connect()?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                self.stream.insert(stream)
+            }
+        };
+        message::send_request(stream, ir, extensions)?;
+        message::receive_answer(stream)
+    }
+}
+
+impl Compiler for Connection {
+    fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError> {
+        if self.lost > LOSSES {
+            return Err(CompileError("the service was lost too often".into()));
+        }
+        match self.ask(ir, extensions) {
+            Ok(answer) => answer.map_err(CompileError),
+            Err(error) => {
+                // What has made it crash is not asked for again; the next IR may do.
+                self.stream = None;
+                self.lost += 1;
+                Err(CompileError(format!("no answer from the service: {error}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! LLVM: IR as text in, an object file out.
+
+use crate::{Compiler, Extensions};
+use llvm_sys::core::*;
+use llvm_sys::ir_reader::LLVMParseIRInContext2;
+use llvm_sys::target::*;
+use llvm_sys::target_machine::*;
+use std::ffi::{CStr, c_char};
+use std::ptr::null_mut;
+use std::sync::Once;
+
+/// What keeps IR from being compiled, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CompileError(pub(crate) String);
+
+/// Compiles in this process, while the caller waits.
+pub struct Here;
+
+impl Compiler for Here {
+    fn compile(&mut self, ir: &str, extensions: Extensions) -> Result<Vec<u8>, CompileError> {
+        prepare();
+        let machine = TargetMachine::new(extensions)?;
+        // SAFETY: the text is copied; module and machine live in this function, and what LLVM hands out
+        // is given back in it. The context is disposed of after the module.
+        unsafe {
+            let context = LLVMContextCreate();
+            let result = in_context(context, ir, &machine);
+            LLVMContextDispose(context);
+            result
+        }
+    }
+}
+
+/// Has LLVM ready for this host.
+pub fn prepare() {
+    static ONCE: Once = Once::new();
+    // SAFETY: these only register what they name, here once.
+    ONCE.call_once(|| unsafe {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+    });
+}
+
+/// What object code depends on besides the IR: LLVM, and the host it is made for.
+pub fn identity(extensions: Extensions) -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: the numbers are written; strings that LLVM allocates are given back after their use.
+    unsafe {
+        LLVMGetVersion(&mut major, &mut minor, &mut patch);
+        let version = format!("LLVM {major}.{minor}.{patch} {extensions:?}");
+        if extensions == Extensions::Avx2 {
+            return version;
+        }
+        let (cpu, features) = (LLVMGetHostCPUName(), LLVMGetHostCPUFeatures());
+        let [name, with] = [cpu, features].map(|text| CStr::from_ptr(text).to_string_lossy());
+        let identity = format!("{version} {name} {with}");
+        LLVMDisposeMessage(cpu);
+        LLVMDisposeMessage(features);
+        identity
+    }
+}
+
+/// Compiles a module in a context of its own.
+///
+/// # Safety
+/// The context is alive, and nobody else uses it.
+unsafe fn in_context(
+    context: llvm_sys::prelude::LLVMContextRef,
+    ir: &str,
+    machine: &TargetMachine,
+) -> Result<Vec<u8>, CompileError> {
+    // SAFETY: as promised, and as said in `Here::compile`; the bytes of the object are copied before
+    // they are given back.
+    unsafe {
+        let (start, length) = (ir.as_ptr().cast(), ir.len());
+        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(start, length, c"ir".as_ptr());
+        let (mut module, mut message) = (null_mut(), null_mut());
+        let failed = LLVMParseIRInContext2(context, buffer, &mut module, &mut message) != 0;
+        LLVMDisposeMemoryBuffer(buffer);
+        if failed {
+            return Err(taken(message));
+        }
+        let (mut object, mut message) = (null_mut(), null_mut());
+        let failed = LLVMTargetMachineEmitToMemoryBuffer(
+            machine.0,
+            module,
+            LLVMCodeGenFileType::LLVMObjectFile,
+            &mut message,
+            &mut object,
+        ) != 0;
+        LLVMDisposeModule(module);
+        if failed {
+            return Err(taken(message));
+        }
+        let start = LLVMGetBufferStart(object).cast::<u8>();
+        let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(object)).to_vec();
+        LLVMDisposeMemoryBuffer(object);
+        Ok(bytes)
+    }
+}
+
+/// What LLVM compiles for.
+struct TargetMachine(LLVMTargetMachineRef);
+
+impl TargetMachine {
+    fn new(extensions: Extensions) -> Result<TargetMachine, CompileError> {
+        // SAFETY: strings that LLVM allocates are given back after their use.
+        unsafe {
+            let triple = LLVMGetDefaultTargetTriple();
+            let (mut target, mut message) = (null_mut(), null_mut());
+            let failed = LLVMGetTargetFromTriple(triple, &mut target, &mut message) != 0;
+            let machine = if failed {
+                Err(taken(message))
+            } else {
+                let (cpu, features) = (LLVMGetHostCPUName(), LLVMGetHostCPUFeatures());
+                let [name, with]: [*const c_char; 2] = match extensions {
+                    Extensions::Avx512 => [cpu, features],
+                    Extensions::Avx2 => [c"haswell".as_ptr(), c"".as_ptr()],
+                };
+                let machine = LLVMCreateTargetMachine(
+                    target,
+                    triple,
+                    name,
+                    with,
+                    LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
+                    LLVMRelocMode::LLVMRelocPIC,
+                    LLVMCodeModel::LLVMCodeModelSmall,
+                );
+                LLVMDisposeMessage(cpu);
+                LLVMDisposeMessage(features);
+                if machine.is_null() {
+                    Err(CompileError("LLVM does not compile for this host".into()))
+                } else {
+                    Ok(TargetMachine(machine))
+                }
+            };
+            LLVMDisposeMessage(triple);
+            machine
+        }
+    }
+}
+
+impl Drop for TargetMachine {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, and not disposed of before.
+        unsafe { LLVMDisposeTargetMachine(self.0) }
+    }
+}
+
+/// A message of LLVM's, which is given back.
+///
+/// # Safety
+/// It is a message that LLVM has allocated, or null.
+unsafe fn taken(message: *mut c_char) -> CompileError {
+    if message.is_null() {
+        return CompileError("LLVM does not say why".into());
+    }
+    // SAFETY: a string, as promised; it is not used again.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        CompileError(text)
+    }
+}

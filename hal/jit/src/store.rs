@@ -1,0 +1,123 @@
+//! Object code on disk, by the digest of what it was made from.
+
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A folder with object code.
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// Most bytes that are kept.
+const MOST: u64 = 256 << 20;
+
+/// A digest.
+type Key = [u8; 32];
+
+/// The key of what is made from these parts.
+pub fn key(parts: &[&str]) -> Key {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+impl Store {
+    /// The store in a folder, which need not be there yet.
+    pub fn new(folder: PathBuf) -> Store {
+        Store { folder }
+    }
+
+    fn file(&self, key: Key) -> PathBuf {
+        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(name)
+    }
+
+    /// What is kept under a key; nothing if there is none, or it is damaged.
+    pub fn get(&self, key: Key) -> Option<Vec<u8>> {
+        let mut bytes = fs::read(self.file(key)).ok()?;
+        let end = bytes.len().checked_sub(size_of::<Key>())?;
+        let digest = bytes.split_off(end);
+        (Sha256::digest(&bytes).as_slice() == digest).then_some(bytes)
+    }
+
+    /// Keeps something under a key.
+    ///
+    /// # Errors
+    /// If it cannot be written; then nothing is kept.
+    pub fn put(&self, key: Key, bytes: &[u8]) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        // Nobody sees half a file.
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(bytes)?;
+        file.write_all(&Sha256::digest(bytes))?;
+        file.persist(self.file(key)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Removes what is oldest, where more is kept than should be.
+    pub fn trim(&self) {
+        self.trim_to(MOST);
+    }
+
+    fn trim_to(&self, most: u64) {
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| described(&entry.ok()?.path()))
+            .collect();
+        let mut all: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        files.sort();
+        for (_, bytes, path) in files {
+            if all <= most {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            all -= bytes;
+        }
+    }
+}
+
+fn described(path: &Path) -> Option<(SystemTime, u64, PathBuf)> {
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((metadata.modified().ok()?, metadata.len(), path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_and_what_is_damaged_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::new(folder.path().join("store"));
+        let (own, other) = (key(&["ab", "c"]), key(&["a", "bc"]));
+        assert_eq!(store.get(own), None);
+        store.put(own, b"object").expect("it can be written");
+        assert_eq!(store.get(own).as_deref(), Some(&b"object"[..]));
+        assert_eq!(store.get(other), None);
+        let mut bytes = fs::read(store.file(own)).expect("the file");
+        bytes[2] ^= 1;
+        fs::write(store.file(own), &bytes).expect("it can be written");
+        assert_eq!(store.get(own), None);
+        fs::write(store.file(own), b"short").expect("it can be written");
+        assert_eq!(store.get(own), None);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_should_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::new(folder.path().to_owned());
+        for number in 0..8 {
+            store.put(key(&[&number.to_string()]), &[0; 68]).expect("it can be written");
+        }
+        store.trim_to(300);
+        let count = fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(count, 3);
+    }
+}
