@@ -2,7 +2,7 @@
 
 use crate::execute::lds::two_offsets;
 use crate::instruction::lds::LdsAccess;
-use crate::instruction::vector_memory::{Space, Transfer};
+use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Element, Op, Run};
 
 /// An access that is compiled.
@@ -10,8 +10,7 @@ use crate::instruction::{Element, Op, Run};
 pub struct Access {
     pub place: Place,
     pub direction: Direction,
-    /// Words of an element.
-    pub words: u8,
+    pub element: Element,
     /// What is added to a lane's address: for each element. Of 64 bits in device memory, of 32 in LDS.
     pub offsets: [u64; 2],
     /// 1 or 2.
@@ -39,46 +38,38 @@ pub enum Direction {
 impl Access {
     /// What an instruction accesses; nothing if the interpreter is to do it.
     pub fn of(op: &Op) -> Option<Access> {
-        let one = |place, direction, words, offset: u64| Access {
+        let one = |place, direction, element, offset: u64| Access {
             place,
             direction,
-            words,
+            element,
             offsets: [offset; 2],
             elements: 1,
         };
         let access = match op.run {
-            Run::VectorMemory(access) if access.space == Space::Global => match access.transfer {
-                Transfer::Load(Element::Words(words)) => {
-                    one(Place::Global, Direction::Load, words, op.immediate as u64)
+            Run::VectorMemory(VectorAccess { space, transfer }) if is_global(space) => {
+                let offset = op.immediate as u64;
+                match transfer {
+                    Transfer::Load(element) => one(Place::Global, Direction::Load, element, offset),
+                    Transfer::Store(element) => {
+                        one(Place::Global, Direction::Store, element, offset)
+                    }
+                    _ => return None,
                 }
-                Transfer::Store(Element::Words(1)) => {
-                    one(Place::Global, Direction::Store, 1, op.immediate as u64)
-                }
-                _ => return None,
-            },
+            }
             Run::Lds(access) => {
                 let offset = u64::from(op.immediate as u32);
+                let two = |direction, words, scale| Access {
+                    place: Place::Lds,
+                    direction,
+                    element: Element::Words(words),
+                    offsets: two_offsets(op).map(|at| u64::from(at * scale)),
+                    elements: 2,
+                };
                 match access {
-                    LdsAccess::Read(Element::Words(words)) => {
-                        one(Place::Lds, Direction::Load, words, offset)
-                    }
-                    LdsAccess::Write(Element::Words(1)) => {
-                        one(Place::Lds, Direction::Store, 1, offset)
-                    }
-                    LdsAccess::Read2 { words, scale } => Access {
-                        place: Place::Lds,
-                        direction: Direction::Load,
-                        words,
-                        offsets: two_offsets(op).map(|at| u64::from(at * scale)),
-                        elements: 2,
-                    },
-                    LdsAccess::Write2 { words: 1, scale } => Access {
-                        place: Place::Lds,
-                        direction: Direction::Store,
-                        words: 1,
-                        offsets: two_offsets(op).map(|at| u64::from(at * scale)),
-                        elements: 2,
-                    },
+                    LdsAccess::Read(element) => one(Place::Lds, Direction::Load, element, offset),
+                    LdsAccess::Write(element) => one(Place::Lds, Direction::Store, element, offset),
+                    LdsAccess::Read2 { words, scale } => two(Direction::Load, words, scale),
+                    LdsAccess::Write2 { words, scale } => two(Direction::Store, words, scale),
                     _ => return None,
                 }
             }
@@ -88,4 +79,13 @@ impl Access {
         let has_data = access.direction == Direction::Load || data.all(|own| own.row().is_some());
         (has_data && op.sources[0].row().is_some()).then_some(access)
     }
+}
+
+/// Whether addresses are those of device memory, or of a window that code which is compiled finds no
+/// memory in.
+fn is_global(space: Space) -> bool {
+    matches!(
+        space,
+        Space::Global | Space::Flat | Space::FlatWithGlobalScratch { signed_offset: None }
+    )
 }

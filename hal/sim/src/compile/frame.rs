@@ -40,6 +40,8 @@ pub struct Frame<'a> {
     start: u64,
     /// [`call`], which code that is kept on disk cannot have in it.
     call: Call,
+    /// Where lanes store that are not to store anything.
+    nowhere: [u32; 4],
     source: *const Source,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
@@ -66,6 +68,7 @@ pub mod offset {
     pub const LDS_LENGTH: usize = offset_of!(Frame<'_>, lds_length);
     pub const START: usize = offset_of!(Frame<'_>, start);
     pub const CALL: usize = offset_of!(Frame<'_>, call);
+    pub const NOWHERE: usize = offset_of!(Frame<'_>, nowhere);
     pub const WINDOW_SIZE: usize = size_of::<CachedWindow>();
     pub const WINDOW_BASE: usize = offset_of!(CachedWindow, window) + offset_of!(Window, base);
     pub const WINDOW_LENGTH: usize = offset_of!(CachedWindow, window) + offset_of!(Window, length);
@@ -120,6 +123,7 @@ impl<'a> Frame<'a> {
             lds_length: lds.len() as u64,
             start: block.source.start,
             call,
+            nowhere: [0; 4],
             source: &raw const block.source,
             workspace,
             fault: None,

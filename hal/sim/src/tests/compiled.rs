@@ -10,7 +10,7 @@ use crate::execute::scalar;
 use crate::execute::step::step_in_range;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
-use crate::instruction::{Adapt, Element, Op, Run, Word};
+use crate::instruction::{Adapt, Element, Half, Op, Run, Word};
 use crate::memory::{AddressSpace, Memory};
 use crate::tests::bench::op;
 use crate::tests::operations::{DEFAULT_MODE, Random, edges};
@@ -108,24 +108,34 @@ fn scalar_operation(random: &mut Random) -> (Op, Plan) {
 
 /// An access to memory or LDS.
 fn access(random: &mut Random) -> (Op, Plan) {
-    let words = [1, 1, 2, 4][random.next() as usize % 4];
+    let words = [1, 1, 2, 3, 4][random.next() as usize % 5];
+    let element = match random.next() % 3 {
+        0 => Element::Part {
+            bytes: 1 + (random.next() & 1) as u8,
+            signed: random.next() & 1 == 0,
+            half: [Half::Whole, Half::Low, Half::High][random.next() as usize % 3],
+        },
+        _ => Element::Words(words),
+    };
     let stores = random.next().is_multiple_of(3);
     let is_lds = random.next() & 1 == 0;
+    let two = (words.min(2), 4 * u32::from(words.min(2)));
     let run = match (is_lds, stores) {
         (true, false) if random.next() & 1 == 0 => {
-            Run::Lds(LdsAccess::Read2 { words: words.min(2), scale: 4 * u32::from(words.min(2)) })
+            Run::Lds(LdsAccess::Read2 { words: two.0, scale: two.1 })
         }
-        (true, false) => Run::Lds(LdsAccess::Read(Element::Words(words))),
+        (true, false) => Run::Lds(LdsAccess::Read(element)),
         (true, true) if random.next() & 1 == 0 => {
-            Run::Lds(LdsAccess::Write2 { words: 1, scale: 4 })
+            Run::Lds(LdsAccess::Write2 { words: two.0, scale: two.1 })
         }
-        (true, true) => Run::Lds(LdsAccess::Write(Element::Words(1))),
+        (true, true) => Run::Lds(LdsAccess::Write(element)),
         (false, _) => {
             let transfer = match stores {
-                true => Transfer::Store(Element::Words(1)),
-                false => Transfer::Load(Element::Words(words)),
+                true => Transfer::Store(element),
+                false => Transfer::Load(element),
             };
-            Run::VectorMemory(VectorAccess { space: Space::Global, transfer })
+            let space = if random.next() & 1 == 0 { Space::Global } else { Space::Flat };
+            Run::VectorMemory(VectorAccess { space, transfer })
         }
     };
     let mut op = op(run);
@@ -186,7 +196,7 @@ impl World {
 /// Offsets of lanes: one after the other, all the same, or anywhere; a few of them wild.
 fn offsets(random: &mut Random, limit: u64) -> Row {
     let (first, kind, wild) = (random.next() % (limit / 4), random.next() % 4, random.next() % 16);
-    let step = [4, 8, 16][random.next() as usize % 3];
+    let step = [1, 2, 4, 8, 12, 16][random.next() as usize % 6];
     Row(std::array::from_fn(|lane| match kind {
         _ if wild == 0 && random.next().is_multiple_of(16) => random.next() as u32,
         0 => (random.next() % (limit - 256)) as u32,

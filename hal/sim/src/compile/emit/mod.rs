@@ -194,6 +194,7 @@ impl<'a> Emitter<'a> {
              %lds.length.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %start.at = getelementptr i8, ptr %frame, i64 {}\n  \
              %call.at = getelementptr i8, ptr %frame, i64 {}\n  \
+             %nowhere = getelementptr i8, ptr %frame, i64 {}\n  \
              %exec.at = getelementptr i32, ptr %scalars, i64 {}\n  \
              %exec = load i64, ptr %exec.at, align 4\n  br label %top\ntop:\n",
             offset::SCC,
@@ -208,6 +209,7 @@ impl<'a> Emitter<'a> {
             offset::LDS_LENGTH,
             offset::START,
             offset::CALL,
+            offset::NOWHERE,
             ScalarIndex::EXEC.0,
         );
         self.label = "top".into();

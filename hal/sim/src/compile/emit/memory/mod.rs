@@ -5,6 +5,9 @@
 //! stretch of memory that was found when the interpreter last executed the access; where a lane does
 //! not, the segment is undone.
 
+mod load;
+mod store;
+
 use super::{Emitter, WORDS};
 use crate::compile::access::{Access, Direction, Place};
 use crate::compile::block::Site;
@@ -12,7 +15,7 @@ use crate::compile::frame::offset;
 use crate::compile::value::Value;
 use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
-use crate::wave::{RowIndex, ScalarIndex};
+use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
 use std::fmt::Write;
 
@@ -54,7 +57,7 @@ struct Span {
 impl Emitter<'_> {
     /// Writes an access.
     pub(super) fn access(&mut self, op: &Op, access: Access) {
-        let step = u32::from(access.words) * 4;
+        let step = access.element.bytes() as u32;
         // Once, since the first element may replace the address.
         let mut group = self.group(op, access, step);
         for (element, offset) in (0..access.elements).zip(access.offsets) {
@@ -72,12 +75,14 @@ impl Emitter<'_> {
             }
             match access.direction {
                 Direction::Load => {
-                    let first = op.destination.plus(u16::from(element * access.words));
-                    self.load(group, offset, u32::from(access.words), first);
+                    let words = u16::from(access.element.words());
+                    let first = op.destination.plus(u16::from(element) * words);
+                    self.load(group, offset, access.element, first);
                 }
                 Direction::Store => {
-                    let data = op.sources[1 + usize::from(element)].words[0];
-                    self.store(data, group, offset);
+                    if let Some(data) = op.sources[1 + usize::from(element)].row() {
+                        self.store(data, group, offset, access.element);
+                    }
                 }
             }
         }
@@ -181,14 +186,14 @@ impl Emitter<'_> {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
             let own = Access::of(next).filter(|own| {
-                (own.place, own.direction, own.words)
-                    == (access.place, access.direction, access.words)
+                (own.place, own.direction, own.element.bytes())
+                    == (access.place, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
                     && (own.place == Place::Lds || next.sources[2] == op.sources[2])
             });
             for offset in own.iter().flat_map(|own| &own.offsets[..usize::from(own.elements)]) {
                 span.first = span.first.min(*offset as i64);
-                span.end = span.end.max(*offset as i64 + i64::from(access.words) * 4);
+                span.end = span.end.max(*offset as i64 + access.element.bytes() as i64);
             }
             if next.inst.writes.iter().any(|range| self.is_address(op, *range)) {
                 break;
@@ -334,98 +339,5 @@ impl Emitter<'_> {
         if let Some(open) = &mut self.open {
             open.label = format!("{name}{number}");
         }
-    }
-
-    fn load(&mut self, group: Group, add: u64, words: u32, to: RowIndex) {
-        let number = self.number();
-        let lanes = self.shape.lanes();
-        let [w, m, d] = self.types(["W", "M", "D"]);
-        let Group { bytes, start, consecutive, equal, .. } = group;
-        let offset = self.lanes(format_args!("add i64 {start}, {}", add as i64));
-        self.body(format_args!("  br i1 {consecutive}, label %one{number}, label %other{number}"));
-
-        self.label("one", number);
-        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
-        let all = lanes * words;
-        let wide = self.lanes(format_args!("load <{all} x i32>, ptr {at}, align 1"));
-        let mut values = Vec::new();
-        for word in 0..words {
-            let places: Vec<String> =
-                (0..lanes).map(|lane| format!("i32 {}", lane * words + word)).collect();
-            let value = self.lanes(format_args!(
-                "shufflevector <{all} x i32> {wide}, <{all} x i32> poison, <{lanes} x i32> <{}>",
-                places.join(", ")
-            ));
-            values.push([value; 3]);
-        }
-        self.body(format_args!("  br label %loaded{number}"));
-
-        self.label("other", number);
-        self.body(format_args!("  br i1 {equal}, label %same{number}, label %each{number}"));
-        self.label("same", number);
-        for (word, values) in (0..words).zip(&mut values) {
-            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
-            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
-            let value = self.lanes(format_args!("load i32, ptr {at}, align 1"));
-            values[1] = self.splat(value);
-        }
-        self.body(format_args!("  br label %loaded{number}"));
-
-        self.label("each", number);
-        let (_, offsets) = self.each(group, add);
-        for (word, values) in (0..words).zip(&mut values) {
-            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
-            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, {d} {offsets}"));
-            values[2] = self.lanes(format_args!(
-                "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
-                 {m} splat (i1 true), {w} poison)"
-            ));
-        }
-        self.body(format_args!("  br label %loaded{number}"));
-
-        self.label("loaded", number);
-        for (word, [one, same, each]) in (0..).zip(values) {
-            let value = self.lanes(format_args!(
-                "phi {w} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
-            ));
-            self.write_row(to.plus(word), value, false);
-        }
-    }
-
-    /// Stores a word per lane, lowest lane first.
-    fn store(&mut self, data: Word, group: Group, add: u64) {
-        let data = self.lane_word(data, false);
-        let number = self.number();
-        let lanes = self.shape.lanes();
-        let [w, m, d] = self.types(["W", "M", "D"]);
-        let Group { bytes, start, consecutive, .. } = group;
-        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
-        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
-        // Nothing is stored after an access that is left to the interpreter, which may fault.
-        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
-        let no_doubts = self.lanes(format_args!("icmp eq i64 {doubts}, 0"));
-        let at_once = self.lanes(format_args!("and i1 {all}, {consecutive}"));
-        let whole = self.lanes(format_args!("and i1 {at_once}, {no_doubts}"));
-        self.body(format_args!("  br i1 {whole}, label %one{number}, label %each{number}"));
-
-        self.label("one", number);
-        let offset = self.lanes(format_args!("add i64 {start}, {}", add as i64));
-        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
-        self.body(format_args!("  store {w} {data}, ptr {at}, align 1"));
-        self.body(format_args!("  br label %stored{number}"));
-
-        self.label("each", number);
-        let (safe, offsets) = self.each(group, add);
-        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
-        let no_doubts = self.lanes(format_args!("icmp eq i64 {doubts}, 0"));
-        let safe =
-            self.lanes(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
-        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, {d} {offsets}"));
-        self.body(format_args!(
-            "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
-             <{lanes} x ptr> align 1 {at}, {m} {safe})"
-        ));
-        self.body(format_args!("  br label %stored{number}"));
-        self.label("stored", number);
     }
 }

@@ -1,0 +1,148 @@
+//! Memory to registers.
+
+use super::Group;
+use crate::compile::emit::Emitter;
+use crate::compile::value::Value;
+use crate::instruction::{Element, Half, Word};
+use crate::wave::RowIndex;
+
+impl Emitter<'_> {
+    /// Loads an element per lane: where lanes follow each other as a whole, where they agree once, and
+    /// else each by itself.
+    pub(super) fn load(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
+        let number = self.number();
+        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+        let consecutive = group.consecutive;
+        self.body(format_args!("  br i1 {consecutive}, label %one{number}, label %other{number}"));
+
+        self.label("one", number);
+        let one = self.load_consecutive(group, offset, element);
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("other", number);
+        let equal = group.equal;
+        self.body(format_args!("  br i1 {equal}, label %same{number}, label %each{number}"));
+        self.label("same", number);
+        let same = self.load_same(group, offset, element);
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("each", number);
+        let each = self.load_each(group, add, element);
+        self.body(format_args!("  br label %loaded{number}"));
+
+        self.label("loaded", number);
+        let kind = self.kind(element);
+        for (word, ((one, same), each)) in (0..).zip(one.into_iter().zip(same).zip(each)) {
+            let value = self.lanes(format_args!(
+                "phi {kind} [ {one}, %one{number} ], [ {same}, %same{number} ], [ {each}, %each{number} ]"
+            ));
+            let row = to.plus(word);
+            let value = self.extended(value, element, row);
+            self.write_row(row, value, false);
+        }
+    }
+
+    /// The type of what memory has of an element's word, in all lanes.
+    pub(super) fn kind(&self, element: Element) -> String {
+        format!("<{} x {}>", self.shape.lanes(), part_type(element))
+    }
+
+    fn load_consecutive(&mut self, group: Group, offset: Value, element: Element) -> Vec<Value> {
+        let (lanes, words) = (self.shape.lanes(), u32::from(element.words()));
+        let (all, part) = (lanes * words, part_type(element));
+        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let whole = self.lanes(format_args!("load <{all} x {part}>, ptr {at}, align 1"));
+        if words == 1 {
+            return vec![whole];
+        }
+        let word = |word| {
+            let places: Vec<String> =
+                (0..lanes).map(|lane| format!("i32 {}", lane * words + word)).collect();
+            self.lanes(format_args!(
+                "shufflevector <{all} x i32> {whole}, <{all} x i32> poison, <{lanes} x i32> <{}>",
+                places.join(", ")
+            ))
+        };
+        (0..words).map(word).collect()
+    }
+
+    fn load_same(&mut self, group: Group, offset: Value, element: Element) -> Vec<Value> {
+        let (kind, part, lanes) = (self.kind(element), part_type(element), self.shape.lanes());
+        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let word = |word| {
+            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
+            let value = self.lanes(format_args!("load {part}, ptr {at}, align 1"));
+            let one =
+                self.lanes(format_args!("insertelement {kind} poison, {part} {value}, i64 0"));
+            self.lanes(format_args!(
+                "shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
+            ))
+        };
+        (0..u32::from(element.words())).map(word).collect()
+    }
+
+    fn load_each(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
+        let (_, offsets) = self.each(group, add);
+        let [w, m, d] = self.types(["W", "M", "D"]);
+        let (lanes, bytes) = (self.shape.lanes(), group.bytes);
+        if let Element::Part { .. } = element {
+            return vec![self.load_parts(group, offsets, element)];
+        }
+        let word = |word| {
+            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
+            let at = self.lanes(format_args!("getelementptr i8, ptr {at}, {d} {offsets}"));
+            self.lanes(format_args!(
+                "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
+                 {m} splat (i1 true), {w} poison)"
+            ))
+        };
+        (0..u32::from(element.words())).map(word).collect()
+    }
+
+    /// One lane after the other: hosts gather no bytes.
+    fn load_parts(&mut self, group: Group, offsets: Value, element: Element) -> Value {
+        let (kind, part, d) = (self.kind(element), part_type(element), self.shape.named("D"));
+        let mut all = None;
+        for lane in 0..self.shape.lanes() {
+            let offset = self.lanes(format_args!("extractelement {d} {offsets}, i64 {lane}"));
+            let bytes = group.bytes;
+            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+            let value = self.lanes(format_args!("load {part}, ptr {at}, align 1"));
+            let before = all.map_or("poison".to_owned(), |all: Value| all.to_string());
+            all =
+                Some(self.lanes(format_args!(
+                    "insertelement {kind} {before}, {part} {value}, i64 {lane}"
+                )));
+        }
+        all.unwrap_or(Value::Splat(0))
+    }
+
+    /// The new register of what was loaded: [`Element::extend`] in all lanes.
+    fn extended(&mut self, loaded: Value, element: Element, row: RowIndex) -> Value {
+        let Element::Part { signed, half, .. } = element else { return loaded };
+        let (kind, w) = (self.kind(element), self.shape.named("W"));
+        let extend = if signed { "sext" } else { "zext" };
+        let value = self.lanes(format_args!("{extend} {kind} {loaded} to {w}"));
+        let (kept, value) = match half {
+            Half::Whole => return value,
+            Half::Low => {
+                (0xffff_0000, self.lanes(format_args!("and {w} {value}, {}", Value::Splat(0xffff))))
+            }
+            Half::High => {
+                (0xffff, self.lanes(format_args!("shl {w} {value}, {}", Value::Splat(16))))
+            }
+        };
+        let old = self.lane_word(Word::Row(row), false);
+        let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(kept)));
+        self.lanes(format_args!("or {w} {old}, {value}"))
+    }
+}
+
+/// The type of what memory has of an element's word.
+pub(super) fn part_type(element: Element) -> &'static str {
+    match element {
+        Element::Words(_) => "i32",
+        Element::Part { bytes: 1, .. } => "i8",
+        Element::Part { .. } => "i16",
+    }
+}

@@ -1,0 +1,143 @@
+//! Registers to memory.
+
+use super::Group;
+use super::load::part_type;
+use crate::compile::emit::Emitter;
+use crate::compile::value::Value;
+use crate::instruction::{Element, Half, Word};
+use crate::wave::RowIndex;
+
+impl Emitter<'_> {
+    /// Stores an element per lane, lowest lane first: as a whole where all lanes are active and follow
+    /// each other, else each by itself.
+    pub(super) fn store(&mut self, data: RowIndex, group: Group, add: u64, element: Element) {
+        let data: Vec<Value> =
+            (0..element.words()).map(|word| self.part(data.plus(word.into()), element)).collect();
+        let number = self.number();
+        let lanes = self.shape.lanes();
+        let m = self.shape.named("M");
+        let bits = self.lanes(format_args!("bitcast {m} %active to i{lanes}"));
+        let all = self.lanes(format_args!("icmp eq i{lanes} {bits}, -1"));
+        // Nothing is stored after an access that is left to the interpreter, which may fault.
+        let no_doubts = self.no_doubts();
+        let at_once = self.lanes(format_args!("and i1 {all}, {}", group.consecutive));
+        let whole = self.lanes(format_args!("and i1 {at_once}, {no_doubts}"));
+        self.body(format_args!("  br i1 {whole}, label %one{number}, label %each{number}"));
+
+        self.label("one", number);
+        self.store_consecutive(&data, group, add, element);
+        self.body(format_args!("  br label %stored{number}"));
+
+        self.label("each", number);
+        let (safe, offsets) = self.each(group, add);
+        let no_doubts = self.no_doubts();
+        let safe =
+            self.lanes(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
+        match (&data[..], element) {
+            ([word], Element::Words(_)) => self.scatter(*word, group, offsets, safe),
+            _ => self.store_each(&data, group, (safe, offsets), element),
+        }
+        self.body(format_args!("  br label %stored{number}"));
+        self.label("stored", number);
+    }
+
+    /// A word of the data, as memory has it.
+    fn part(&mut self, row: RowIndex, element: Element) -> Value {
+        let value = self.lane_word(Word::Row(row), false);
+        let Element::Part { half, .. } = element else { return value };
+        let w = self.shape.named("W");
+        let value = match half {
+            Half::High => self.lanes(format_args!("lshr {w} {value}, {}", Value::Splat(16))),
+            Half::Low | Half::Whole => value,
+        };
+        let kind = self.kind(element);
+        self.lanes(format_args!("trunc {w} {value} to {kind}"))
+    }
+
+    fn no_doubts(&mut self) -> Value {
+        let doubts = self.lanes(format_args!("load i64, ptr %doubts.at"));
+        self.lanes(format_args!("icmp eq i64 {doubts}, 0"))
+    }
+
+    fn store_consecutive(&mut self, data: &[Value], group: Group, add: u64, element: Element) {
+        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+        let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
+        let (kind, lanes) = (self.kind(element), self.shape.lanes());
+        let mut whole = data[0];
+        let mut width = lanes;
+        // The words of all lanes one after the other, then those of each lane side by side.
+        for word in &data[1..] {
+            let wider = width + lanes;
+            let first = self.widened(whole, width, wider);
+            let second = self.widened(*word, lanes, wider);
+            let places: Vec<String> = (0..wider)
+                .map(|place| {
+                    format!("i32 {}", if place < width { place } else { wider + place - width })
+                })
+                .collect();
+            whole = self.lanes(format_args!(
+                "shufflevector <{wider} x i32> {first}, <{wider} x i32> {second}, <{wider} x i32> <{}>",
+                places.join(", ")
+            ));
+            width = wider;
+        }
+        if data.len() == 1 {
+            self.body(format_args!("  store {kind} {whole}, ptr {at}, align 1"));
+            return;
+        }
+        let words = data.len() as u32;
+        let places: Vec<String> = (0..width)
+            .map(|place| format!("i32 {}", place % words * lanes + place / words))
+            .collect();
+        let whole = self.lanes(format_args!(
+            "shufflevector <{width} x i32> {whole}, <{width} x i32> poison, <{width} x i32> <{}>",
+            places.join(", ")
+        ));
+        self.body(format_args!("  store <{width} x i32> {whole}, ptr {at}, align 1"));
+    }
+
+    /// A vector of words with more places, of no meaning, after its own.
+    fn widened(&mut self, value: Value, width: u32, wider: u32) -> Value {
+        let places: Vec<String> = (0..wider)
+            .map(|place| if place < width { format!("i32 {place}") } else { "i32 poison".into() })
+            .collect();
+        self.lanes(format_args!(
+            "shufflevector <{width} x i32> {value}, <{width} x i32> poison, <{wider} x i32> <{}>",
+            places.join(", ")
+        ))
+    }
+
+    fn scatter(&mut self, data: Value, group: Group, offsets: Value, safe: Value) {
+        let [w, m, d] = self.types(["W", "M", "D"]);
+        let (lanes, bytes) = (self.shape.lanes(), group.bytes);
+        let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, {d} {offsets}"));
+        self.body(format_args!(
+            "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
+             <{lanes} x ptr> align 1 {at}, {m} {safe})"
+        ));
+    }
+
+    /// One lane after the other: what overlaps is the highest lane's in all its words. Lanes that do not
+    /// store do so where nobody looks.
+    fn store_each(
+        &mut self,
+        data: &[Value],
+        group: Group,
+        (safe, offsets): (Value, Value),
+        element: Element,
+    ) {
+        let [m, d] = self.types(["M", "D"]);
+        let (kind, part, bytes) = (self.kind(element), part_type(element), group.bytes);
+        for lane in 0..self.shape.lanes() {
+            let stores = self.lanes(format_args!("extractelement {m} {safe}, i64 {lane}"));
+            let offset = self.lanes(format_args!("extractelement {d} {offsets}, i64 {lane}"));
+            let at = self.lanes(format_args!("getelementptr i8, ptr {bytes}, i64 {offset}"));
+            let at = self.lanes(format_args!("select i1 {stores}, ptr {at}, ptr %nowhere"));
+            for (word, values) in (0..).zip(data) {
+                let value = self.lanes(format_args!("extractelement {kind} {values}, i64 {lane}"));
+                let at = self.lanes(format_args!("getelementptr i8, ptr {at}, i64 {}", word * 4));
+                self.body(format_args!("  store {part} {value}, ptr {at}, align 1"));
+            }
+        }
+    }
+}
