@@ -5,10 +5,11 @@
 //! add, and injections per second of the quickstart campaign. Medians of several runs, the ones that are
 //! compared in turn. `FLIPWAVE_TIER=interpreter` has nothing compiled.
 //!
-//! Then the same kernels, as far as they are no more than C, for processors of each generation.
+//! Then the same kernels, as far as they are no more than C, for processors of each generation, and
+//! kernels that do little but access memory, for one with waves of 64 lanes and one with waves of 32.
 //!
 //! `make bench`, or `cargo bench -- NAME ...` for some of the kernels; `targets` for the other
-//! processors.
+//! processors, `memory` for all kernels that access memory.
 
 mod pocl;
 
@@ -43,6 +44,22 @@ const KERNELS: [(&str, bool); 8] = [
     ("gemm_i8_gfx942", false),
 ];
 
+/// The kernels that do little but access memory.
+const MEMORY_KERNELS: [&str; 9] = [
+    "scratch",
+    "scratch_unoptimized",
+    "gather",
+    "scatter",
+    "histogram_global",
+    "histogram_local",
+    "bytes",
+    "strided",
+    "transpose",
+];
+
+/// Processors on which these run, with waves of 64 and of 32 lanes.
+const MEMORY_TARGETS: [&str; 2] = ["gfx90a", "gfx1100"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     flipwave_jit::serve_if_asked();
     let folder = tempfile::tempdir()?;
@@ -71,12 +88,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     if is_wanted("targets") {
-        println!(
-            "\n{:<16} {:<8} {:>10} {:>9} {:>12}",
-            "kernel", "target", "wave inst.", "time", "wave inst./s"
-        );
+        print_target_header();
         for (name, _) in KERNELS.into_iter().filter(|(_, portable)| *portable) {
             for target in TARGETS {
+                measure_on(name, target)?;
+            }
+        }
+    }
+    let mut accesses =
+        MEMORY_KERNELS.into_iter().filter(|name| is_wanted("memory") || is_wanted(name));
+    if let Some(first) = accesses.next() {
+        print_target_header();
+        for name in std::iter::once(first).chain(accesses) {
+            for target in MEMORY_TARGETS {
                 measure_on(name, target)?;
             }
         }
@@ -85,6 +109,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:<14} {:.0} injections/s", "quickstart", injections_per_second()?);
     }
     Ok(())
+}
+
+fn print_target_header() {
+    println!(
+        "\n{:<20} {:<8} {:>10} {:>9} {:>12}",
+        "kernel", "target", "wave inst.", "time", "wave inst./s"
+    );
 }
 
 fn root() -> PathBuf {
@@ -160,7 +191,7 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     }
     let time = median(times).as_secs_f64();
     let (milliseconds, rate) = (time * 1e3, count as f64 / time / 1e6);
-    println!("{name:<16} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
+    println!("{name:<20} {target:<8} {count:>10} {milliseconds:>6.2} ms {rate:>10.1} M");
     Ok(())
 }
 
