@@ -287,6 +287,13 @@ fn reads_more_than_state(inst: &Inst) -> bool {
         || FAMILIES.into_iter().any(|family| inst.operation.is(family))
 }
 
+/// The page of an address.
+fn page(address: u64) -> Range<u64> {
+    const PAGE: u64 = 4096;
+    let start = address & !(PAGE - 1);
+    start..start.saturating_add(PAGE)
+}
+
 /// Another memory, which notes what is written and which pages are looked at.
 pub struct Watching<'a> {
     memory: Noting<'a>,
@@ -299,21 +306,30 @@ impl<'a> Watching<'a> {
         Watching { memory: Noting::new(memory), pages }
     }
 
-    fn see(&mut self, address: u64) {
-        const PAGE: u64 = 4096;
-        self.pages.insert(address & !(PAGE - 1));
+    /// The page of an address, which is looked at.
+    fn see(&mut self, address: u64) -> Range<u64> {
+        let page = page(address);
+        self.pages.insert(page.start);
+        page
     }
 }
 
 impl Memory for Watching<'_> {
     fn readable(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
-        self.see(address);
-        self.memory.readable(address, bytes)
+        let page = self.see(address);
+        let Region { base, bytes } = self.memory.readable(address, bytes)?;
+        // What lies on other pages is asked for when it is looked at.
+        let start = page.start.saturating_sub(base) as usize;
+        let end = (page.end.saturating_sub(base) as usize).min(bytes.len());
+        Some(Region { base: base + start as u64, bytes: bytes.get(start..end)? })
     }
 
     fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
         self.see(address);
-        self.memory.writable(address, bytes)
+        let region = self.memory.writable(address, bytes)?;
+        let last = region.base + region.bytes.len().saturating_sub(1) as u64;
+        self.pages.insert(page(last).start);
+        Some(region)
     }
 
     fn allocation(&self, address: u64) -> Option<Range<u64>> {
