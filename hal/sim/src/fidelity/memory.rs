@@ -32,6 +32,6 @@ impl Memory for MarkedMemory {
     fn writable(&mut self, address: u64, _: usize) -> Option<RegionMut<'_>> {
         let base = address / PAGE * PAGE;
         let page = self.pages.entry(base).or_insert_with(|| Box::new([0; PAGE as usize]));
-        Some(RegionMut { base, bytes: &mut page[..] })
+        Some(RegionMut { base, bytes: &mut page[..], is_shared: false })
     }
 }

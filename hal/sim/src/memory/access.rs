@@ -92,6 +92,8 @@ pub struct RegionMut<'a> {
     pub base: u64,
     /// The bytes.
     pub bytes: &'a mut [u8],
+    /// Whether the host or other devices may access them at the same time.
+    pub is_shared: bool,
 }
 
 impl<'a> Region<'a> {
@@ -191,13 +193,28 @@ pub fn modify(
     let denied = || violation(at, AccessKind::Atomic, lane);
     memory.readable(at, length).and_then(|region| region.get(at, length)).ok_or_else(denied)?;
     let region = memory.writable(at, length).ok_or_else(denied)?;
+    let is_shared = region.is_shared;
     let bytes = region.get(at, length).ok_or_else(denied)?;
-    Ok(exchange(bytes, |old| atomic.apply(old, data, second)))
+    Ok(exchange(bytes, is_shared, |old| atomic.apply(old, data, second)))
 }
 
 /// Replaces a word of 4 or 8 bytes by what `new` makes of it; gives the old one. Where the host or
 /// other devices have the memory too, nobody sees anything between.
-fn exchange(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
+#[inline(always)]
+fn exchange(bytes: &mut [u8], is_shared: bool, new: impl Fn(u64) -> u64) -> u64 {
+    if is_shared {
+        return exchange_shared(bytes, new);
+    }
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let old = u64::from_le_bytes(word);
+    bytes.copy_from_slice(&new(old).to_le_bytes()[..bytes.len()]);
+    old
+}
+
+/// The same.
+#[inline(never)]
+fn exchange_shared(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
     macro_rules! exchange {
         ($atomic:ty, $word:ty) => {{
             let pointer = bytes.as_mut_ptr().cast::<$word>();
@@ -222,10 +239,6 @@ fn exchange(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
     }
     exchange!(AtomicU32, u32);
     exchange!(AtomicU64, u64);
-    // Memory that no device shares may begin anywhere on the host.
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    let old = u64::from_le_bytes(word);
-    bytes.copy_from_slice(&new(old).to_le_bytes()[..bytes.len()]);
-    old
+    // Nobody can access it as one word.
+    exchange(bytes, false, new)
 }

@@ -60,7 +60,10 @@ impl Allocation {
     #[inline(always)]
     fn own(&mut self, offset: u64) -> RegionMut<'_> {
         match &mut self.content {
-            Content::Whole(bytes) => RegionMut { base: self.base, bytes: bytes.own() },
+            Content::Whole(bytes) => {
+                let is_shared = bytes.is_host();
+                RegionMut { base: self.base, bytes: bytes.own(), is_shared }
+            }
             Content::Sparse(bytes) => bytes.writable(self.base, offset),
         }
     }
@@ -114,8 +117,9 @@ impl Allocation {
             }
             part.start = code.end;
         }
-        let RegionMut { base, bytes } = self.own(offset);
-        Some(RegionMut { base: base + part.start as u64, bytes: bytes.get_mut(part)? })
+        let RegionMut { base, bytes, is_shared } = self.own(offset);
+        let base = base + part.start as u64;
+        Some(RegionMut { base, bytes: bytes.get_mut(part)?, is_shared })
     }
 }
 
@@ -407,7 +411,7 @@ impl Memory for AddressSpace {
                 (base, bytes.as_ptr().cast_mut(), bytes.len())
             }
             WindowAccess::Write => {
-                let RegionMut { base, bytes } = self.writable(address, 1)?;
+                let RegionMut { base, bytes, .. } = self.writable(address, 1)?;
                 (base, bytes.as_mut_ptr(), bytes.len())
             }
         };

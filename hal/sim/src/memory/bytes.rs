@@ -65,6 +65,12 @@ impl Bytes {
         matches!(self, Bytes::Shared(_))
     }
 
+    /// Whether they are the host's too.
+    #[inline(always)]
+    pub fn is_host(&self) -> bool {
+        matches!(self, Bytes::Host(_))
+    }
+
     /// The bytes, to be written: from now on nobody else has them.
     #[inline(always)]
     pub fn own(&mut self) -> &mut [u8] {

@@ -28,9 +28,10 @@ impl Memory for Noting<'_> {
         let region = self.memory.writable(address, bytes)?;
         let start = usize::try_from(address.checked_sub(region.base)?).ok()?;
         let end = start.saturating_add(bytes).min(region.bytes.len());
+        let is_shared = region.is_shared;
         let bytes = region.bytes.get_mut(start..end)?;
         self.written.extend((address..).zip(bytes.iter().copied()));
-        Some(RegionMut { base: address, bytes })
+        Some(RegionMut { base: address, bytes, is_shared })
     }
 
     fn allocation(&self, address: u64) -> Option<Range<u64>> {

@@ -55,6 +55,7 @@ impl Memory for Recording<'_> {
     fn writable(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
         let region = self.memory.writable(address, bytes)?;
         let part = part(region.base, region.bytes.len(), address, bytes);
+        let is_shared = region.is_shared;
         let bytes = region.bytes.get_mut(part)?;
         let Footprint { written, private, .. } = &mut *self.footprint;
         if is_private(&self.private, address, bytes.len()) {
@@ -66,7 +67,7 @@ impl Memory for Recording<'_> {
         } else {
             written.insert(Address(address), bytes.len() as u64);
         }
-        Some(RegionMut { base: address, bytes })
+        Some(RegionMut { base: address, bytes, is_shared })
     }
 
     fn allocation(&self, address: u64) -> Option<Range<u64>> {

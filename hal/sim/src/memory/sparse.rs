@@ -48,7 +48,8 @@ impl SparseBytes {
             self.make(index);
         }
         let length = (self.length - start).min(CHUNK) as usize;
-        RegionMut { base: base + start, bytes: &mut self.chunks[index].own()[..length] }
+        let bytes = &mut self.chunks[index].own()[..length];
+        RegionMut { base: base + start, bytes, is_shared: false }
     }
 
     /// Whether the chunk around an offset is not there yet, or may be others' too.
