@@ -87,7 +87,7 @@ impl Workspace {
         if exec == LaneMask::EMPTY {
             return;
         }
-        let address = Addresses::of(wave, op, exec).first();
+        let address = Addresses::of(wave, op, exec).first(exec);
         if self.windows[number].has(address) {
             return;
         }

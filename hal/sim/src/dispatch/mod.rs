@@ -10,7 +10,7 @@ pub mod policy;
 pub mod schedule;
 mod slots;
 pub mod spare_waves;
-mod stall;
+pub(crate) mod stall;
 mod turns;
 pub mod wave_state;
 mod workgroup;

@@ -2,9 +2,10 @@
 //! resource descriptor", "Buffer addressing", "Range checking").
 
 use crate::execute::operand::scalar_word;
+use crate::execute::vector_memory::{Addresses, Placement};
 use crate::instruction::{Op, Word};
-use crate::wave::{ScalarIndex, Wave};
-use flipwave_isa::{BufferFormat, Generation, Lane};
+use crate::wave::{LANES, Row, ScalarIndex, Wave, mask_of};
+use flipwave_isa::{BufferFormat, Generation, Lane, LaneMask};
 
 /// A buffer resource with the scalar offset of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,9 +15,9 @@ pub struct Buffer {
     /// Bytes, or records where the buffer is structured.
     records: u32,
     swizzle: bool,
-    /// Bytes that swizzling keeps together.
+    /// Bytes that swizzling keeps together, as a power of two.
     element: u32,
-    /// Records that swizzling puts side by side.
+    /// Records that swizzling puts side by side, as a power of two.
     index_stride: u32,
     add_thread: bool,
     /// What the instruction's scalar offset adds to every address.
@@ -46,6 +47,24 @@ enum RangeCheck {
     Bytes,
 }
 
+/// What is in range: what is less than all of these.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Of the record.
+    index: u64,
+    /// Of the last byte in the record.
+    last: u64,
+    /// Of that byte in the buffer.
+    within: u64,
+}
+
+impl Limits {
+    #[inline(always)]
+    fn contain(self, index: u32, last: u32, within: u64) -> bool {
+        (u64::from(index) < self.index) & (u64::from(last) < self.last) & (within < self.within)
+    }
+}
+
 impl RangeCheck {
     fn of(flags: u32) -> RangeCheck {
         match flags >> 28 & 3 {
@@ -58,8 +77,8 @@ impl RangeCheck {
 }
 
 impl Buffer {
-    /// Bytes that swizzling keeps together on gfx9 and gfx10.
-    const ELEMENT: u32 = 4;
+    /// Bytes that swizzling keeps together on gfx9 and gfx10, as a power of two.
+    const ELEMENT: u32 = 2;
 
     /// The resource in source 2 of an instruction, whose scalar offset is source 3.
     pub fn read(wave: &Wave, op: &Op, indexed: bool) -> Buffer {
@@ -88,7 +107,7 @@ impl Buffer {
         Buffer {
             stride: high >> 16 & 0x3fff,
             swizzle: if is_newer { high >> 30 != 0 } else { high >> 31 != 0 },
-            element: if is_newer && high >> 30 == 3 { 16 } else { Buffer::ELEMENT },
+            element: if is_newer && high >> 30 == 3 { 4 } else { Buffer::ELEMENT },
             format: BufferFormat::unified(format as u8, generation),
             range: Some(RangeCheck::of(flags)),
             ..Buffer::new(words, offset, indexed)
@@ -109,7 +128,7 @@ impl Buffer {
             stride: flags >> 12 & 0x3fff,
             records: u32::try_from(records).unwrap_or(u32::MAX),
             element: Buffer::ELEMENT,
-            index_stride: 1,
+            index_stride: 0,
             offset,
             indexed,
             range: Some(RangeCheck::of(flags)),
@@ -130,7 +149,7 @@ impl Buffer {
             swizzle: high >> 31 != 0,
             element: Buffer::ELEMENT,
             range: None,
-            index_stride: 8 << (flags >> 21 & 3),
+            index_stride: 3 + (flags >> 21 & 3),
             add_thread,
             offset,
             indexed,
@@ -144,46 +163,102 @@ impl Buffer {
         self.indexed && self.stride != 0
     }
 
+    #[inline(always)]
     fn index(&self, lane: Lane, index: u32) -> u32 {
         index.wrapping_add(if self.add_thread { lane.0.into() } else { 0 })
     }
 
     /// Where the byte at `offset` of record `index` lies in the buffer.
+    #[inline(always)]
     fn within(&self, index: u32, offset: u32) -> u64 {
         if !self.swizzle {
             return u64::from(index) * u64::from(self.stride) + u64::from(offset);
         }
-        let (group, member) = (index / self.index_stride, index % self.index_stride);
-        // A resource of no memory has none.
-        let size = self.element.max(1);
-        let (element, byte) = (offset / size, offset % size);
-        let row = u64::from(group) * u64::from(self.stride) + u64::from(element) * u64::from(size);
-        row * u64::from(self.index_stride) + u64::from(member * size + byte)
+        let low = |word: u32, bits: u32| word & ((1 << bits) - 1);
+        let group = u64::from(index >> self.index_stride) * u64::from(self.stride);
+        let byte = low(offset, self.element);
+        let row = (group + u64::from(offset - byte)) << self.index_stride;
+        row + u64::from((low(index, self.index_stride) << self.element) + byte)
     }
 
-    /// Whether all `bytes` bytes from `offset` of record `index` on exist. A buffer of bytes is
-    /// checked where they lie, less the scalar offset; one of records by the index, and if it is
-    /// swizzled also by the offset, which must stay within the record.
+    /// What is less where all `bytes` bytes from `offset` of record `index` on exist. A buffer of
+    /// bytes is checked where they lie, less the scalar offset; one of records by the index, and if
+    /// it is swizzled also by the offset, which must stay within the record.
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        let none = Limits { index: u64::MAX, last: u64::MAX, within: u64::MAX };
+        let (records, stride) = (u64::from(self.records), u64::from(self.stride));
+        let in_record = Limits { index: records, last: stride, ..none };
+        match self.range {
+            Some(RangeCheck::IndexAndOffset) => in_record,
+            Some(RangeCheck::Index) => Limits { index: records, ..none },
+            Some(RangeCheck::Empty) if self.records != 0 => none,
+            Some(RangeCheck::Empty) => Limits { index: 0, ..none },
+            Some(RangeCheck::Bytes) if self.swizzle && self.stride != 0 => in_record,
+            Some(RangeCheck::Bytes) => Limits { within: records, ..none },
+            None if self.is_structured() && self.swizzle => in_record,
+            None if self.is_structured() => Limits { index: records, ..none },
+            None => {
+                let within = self.records.saturating_sub(self.offset);
+                Limits { within: within.into(), ..none }
+            }
+        }
+    }
+
+    /// Whether all `bytes` bytes from `offset` of record `index` on exist.
     pub fn contains(&self, lane: Lane, index: u32, offset: u32, bytes: u32) -> bool {
         let index = self.index(lane, index);
-        let Some(last) = offset.checked_add(bytes.saturating_sub(1)) else { return false };
-        if let Some(range) = self.range {
-            let is_record = index < self.records;
-            return match range {
-                RangeCheck::IndexAndOffset => is_record && last < self.stride,
-                RangeCheck::Index => is_record,
-                RangeCheck::Empty => self.records != 0,
-                RangeCheck::Bytes if self.swizzle && self.stride != 0 => {
-                    is_record && last < self.stride
-                }
-                RangeCheck::Bytes => self.within(index, last) < u64::from(self.records),
-            };
+        let last = offset.checked_add(bytes.saturating_sub(1));
+        last.is_some_and(|last| self.limits().contain(index, last, self.within(index, last)))
+    }
+
+    /// Where the elements of all active lanes lie, `bytes` bytes each that exist by the `granule`;
+    /// nothing if they do not all lie alike, or not all of an element exists.
+    #[inline(always)]
+    pub fn place(
+        &self,
+        [indices, offsets]: [&Row; 2],
+        (active, lanes): (&Row, LaneMask),
+        bytes: u32,
+        granule: u32,
+    ) -> Option<Placement> {
+        let chunk = 1 << self.element;
+        // Words whose addresses are aligned lie one in each chunk of four bytes, or all in one chunk.
+        let (alignment, apart) = match () {
+            () if !self.swizzle => (u32::MAX, 4),
+            () if bytes <= chunk => (chunk - bytes, 4),
+            () if chunk == 4 && granule == 4 => (0, chunk << self.index_stride),
+            () => return None,
+        };
+        let limits = self.limits();
+        let (before_last, before_next) = (bytes - granule, granule - 1);
+        let further = u64::from(before_last / 4 * apart + before_last % 4);
+        let [mut low, mut high, mut inside] = [Row::ZERO; 3];
+        let (mut odd, mut outside) = (0, 0);
+        for lane in 0..LANES {
+            let (index, offset) = (indices.0[lane], offsets.0[lane]);
+            let index = self.index(Lane(lane as u8), index);
+            let within = self.within(index, offset);
+            let first_end = within + u64::from(before_next);
+            let first = limits.contain(index, offset.wrapping_add(before_next), first_end);
+            let last_offset = offset.wrapping_add(bytes - 1);
+            let last = limits.contain(index, last_offset, first_end + further);
+            let wraps = last_offset < offset;
+            let is_apart = offset & (chunk - 1) > alignment;
+            let exists = u32::from(last & !wraps).wrapping_neg();
+            odd |= u32::from((first != last) | (wraps & (bytes != granule)) | is_apart)
+                & active.0[lane];
+            inside.0[lane] = exists & active.0[lane];
+            outside |= !exists & active.0[lane];
+            (low.0[lane], high.0[lane]) = (within as u32, (within >> 32) as u32);
         }
-        if self.is_structured() {
-            index < self.records && !(self.swizzle && last >= self.stride)
-        } else {
-            self.within(index, last) < u64::from(self.records.saturating_sub(self.offset))
+        if odd != 0 {
+            return None;
         }
+        let exist = if outside == 0 { lanes } else { LaneMask(mask_of(&inside)) };
+        let base = self.base.wrapping_add(self.offset.into());
+        let addresses = Addresses::after(base, &low, &high, exist);
+        Some(Placement { addresses, apart, void: LaneMask(lanes.0 & !exist.0) })
     }
 
     /// The address of the byte at `offset` of record `index`.

@@ -1,178 +1,167 @@
-//! Moving whole words between vector registers and a range of bytes, one offset per lane: the
-//! hot loop of loads, stores and LDS.
+//! Moving elements between vector registers and a range of bytes, one offset per lane: the hot
+//! loop of loads, stores and LDS.
 //!
-//! All active lanes are checked against the range first; the moves themselves are unchecked.
+//! Which lanes lie in the range is found out first; the moves themselves are unchecked.
 
-use crate::wave::{Active, LANES, Row};
+mod load;
+mod modify;
+mod part;
+mod store;
+
+pub use part::{Part, extend, parts};
+
+use crate::wave::{LANES, Row, mask_of};
+use flipwave_isa::LaneMask;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
 /// Lanes that are looked at together.
 const GROUP: usize = 16;
 
-/// Loads words of each active lane: the `n`-th lies `places[n]` bytes after the lane's offset, and
-/// goes to row `n`. Inactive lanes keep their values. Gives `false`, and changes nothing, if a
-/// word of an active lane does not lie in `bytes`.
-#[inline(always)]
-pub fn load<const WORDS: usize>(
-    bytes: &[u8],
-    offsets: &Row,
-    active: Active<'_>,
-    rows: &mut [Row; WORDS],
-    places: &[u32; WORDS],
-) -> bool {
-    let reach = places.iter().fold(0, |reach, place| reach.max(*place));
-    if active.all {
-        return in_range(bytes, offsets, reach) && {
-            // SAFETY: `in_range` has looked at the farthest word of every lane.
-            unsafe { load_words::<true, WORDS>(bytes, offsets, active.row, rows, places) };
-            true
-        };
-    }
-    let safe = confined(offsets, active.row);
-    in_range(bytes, &safe, reach) && {
-        // SAFETY: `in_range` has looked at the farthest word of every lane.
-        unsafe { load_words::<false, WORDS>(bytes, &safe, active.row, rows, places) };
-        true
-    }
+/// The lanes all of whose parts lie in a range of bytes, and where they lie.
+pub struct Placed<'a, B, P, const PARTS: usize> {
+    bytes: B,
+    /// The greatest offset from which all parts lie in the range; those of the lanes that take part are
+    /// at most this.
+    last: u32,
+    offsets: &'a Row,
+    /// All ones in the lanes that take part, zero elsewhere.
+    active: &'a Row,
+    lanes: LaneMask,
+    /// How many bytes after a lane's offset each of its parts lies.
+    places: [u32; PARTS],
+    part: PhantomData<P>,
 }
 
-/// # Safety
-/// A word lies in `bytes` at each offset plus each place.
-#[inline(always)]
-unsafe fn load_words<const ALL: bool, const WORDS: usize>(
-    bytes: &[u8],
-    offsets: &Row,
-    active: &Row,
-    rows: &mut [Row; WORDS],
-    places: &[u32; WORDS],
-) {
-    let groups = offsets.0.as_chunks::<GROUP>().0.iter().zip(active.0.as_chunks::<GROUP>().0);
-    for (group, (offsets, active)) in groups.enumerate() {
-        let first = offsets[0] as usize;
-        let mut put = |word: usize, loaded: [u32; GROUP]| {
-            let words = &mut rows[word].0.as_chunks_mut::<GROUP>().0[group];
-            for lane in 0..GROUP {
-                words[lane] = if ALL {
-                    u32::from_le(loaded[lane])
-                } else {
-                    u32::from_le(loaded[lane]) & active[lane] | words[lane] & !active[lane]
-                };
-            }
-        };
-        let starts = places.iter().map(|place| bytes.as_ptr().wrapping_add(*place as usize));
-        match pattern(offsets) {
-            Pattern::Consecutive => {
-                for (word, start) in starts.enumerate() {
-                    let at = start.wrapping_add(first).cast::<[u32; GROUP]>();
-                    // SAFETY: words lie at the offsets of the first and the last lane, and so does
-                    // what is between them.
-                    put(word, unsafe { at.read_unaligned() });
-                }
-            }
-            Pattern::Equal => {
-                for (word, start) in starts.enumerate() {
-                    let at = start.wrapping_add(first).cast::<u32>();
-                    // SAFETY: a word lies there.
-                    put(word, [unsafe { at.read_unaligned() }; GROUP]);
-                }
-            }
-            Pattern::Scattered => {
-                for (word, start) in starts.enumerate() {
-                    let at = |lane: usize| start.wrapping_add(offsets[lane] as usize).cast::<u32>();
-                    // SAFETY: a word lies at the offset of every lane.
-                    put(word, std::array::from_fn(|lane| unsafe { at(lane).read_unaligned() }));
-                }
-            }
-        }
-    }
-}
-
-/// How the offsets of a group lie to each other.
-#[derive(Clone, Copy)]
+/// How the offsets of the active lanes of a group lie to each other.
 enum Pattern {
-    /// Each lane's word follows the one of the lane before.
-    Consecutive,
-    /// All lanes have the same.
-    Equal,
-    /// Neither.
+    /// Each lane's part follows the one of the lane before; where the first lane's would lie.
+    Rows(usize),
+    /// All of a lane's parts follow those of the lane before, likewise.
+    Elements(usize),
+    /// All lanes have this offset.
+    Equal(usize),
+    /// None of these.
     Scattered,
 }
 
-#[inline(always)]
-fn pattern(offsets: &[u32; GROUP]) -> Pattern {
-    // Comparisons of whole arrays become comparisons of vectors.
-    let first = offsets[0];
-    if *offsets == std::array::from_fn(|lane| first.wrapping_add(4 * lane as u32)) {
-        Pattern::Consecutive
-    } else if *offsets == [first; GROUP] {
-        Pattern::Equal
-    } else {
+impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, PARTS> {
+    /// Those of `lanes`, which `active` has as a row, that lie in `bytes`; where these are fewer, `own`
+    /// keeps their row. Each lane's parts lie so many bytes after its offset as `places` says. No lane
+    /// with an offset of 2 GiB or more is among them.
+    #[inline(always)]
+    pub fn new(
+        bytes: B,
+        offsets: &'a Row,
+        (active, lanes): (&'a Row, LaneMask),
+        places: [u32; PARTS],
+        own: &'a mut Option<Row>,
+    ) -> Placed<'a, B, P, PARTS> {
+        let mut reach = 0;
+        for place in places {
+            reach = reach.max(place as usize);
+        }
+        let room = bytes.len().checked_sub(reach + size_of::<P>());
+        let (last, part) = (room.unwrap_or(0).min(i32::MAX as usize) as u32, PhantomData);
+        let mut beyond = room.is_none();
+        for lane in 0..LANES {
+            beyond |= offsets.0[lane] > last;
+        }
+        if !beyond {
+            return Placed { bytes, last, offsets, active, lanes, places, part };
+        }
+        let mut inside = Row::ZERO;
+        for lane in 0..LANES {
+            let is_inside = room.is_some() & (offsets.0[lane] <= last);
+            inside.0[lane] = if is_inside { active.0[lane] } else { 0 };
+        }
+        let lanes = LaneMask(mask_of(&inside));
+        Placed { bytes, last, offsets, active: own.insert(inside), lanes, places, part }
+    }
+
+    /// The lanes that lie in the range.
+    #[inline(always)]
+    pub fn lanes(&self) -> LaneMask {
+        self.lanes
+    }
+
+    /// A lane's offset.
+    #[inline(always)]
+    fn offset(&self, lane: usize) -> usize {
+        self.offsets.0[lane] as usize
+    }
+
+    /// The lanes of a group, the lowest bit the first.
+    #[inline(always)]
+    fn members(&self, group: usize) -> u16 {
+        (self.lanes.0 >> (GROUP * group)) as u16
+    }
+
+    /// Whether a lane's parts follow one another.
+    #[inline(always)]
+    fn is_packed(&self) -> bool {
+        let mut packed = true;
+        for (part, place) in self.places.iter().enumerate() {
+            packed &= *place == (part * size_of::<P>()) as u32;
+        }
+        packed
+    }
+
+    /// How the `members` of a group, one at least, lie. All parts of the lanes of
+    /// [`Pattern::Rows`] and of [`Pattern::Elements`] lie in the range, of lanes that are no
+    /// members too.
+    #[inline(always)]
+    fn pattern<const ALL: bool>(&self, group: usize, members: u16) -> Pattern {
+        let offsets = &self.offsets.0.as_chunks::<GROUP>().0[group];
+        let active = &self.active.0.as_chunks::<GROUP>().0[group];
+        let first = if ALL { 0 } else { members.trailing_zeros() };
+        let offset = offsets[first as usize % GROUP];
+        let (part, element) = (size_of::<P>() as u32, (PARTS * size_of::<P>()) as u32);
+        if let Some(start) = self.start(offset, first, part)
+            && follow::<ALL>(offsets, active, start, part)
+        {
+            return Pattern::Rows(start as usize);
+        }
+        if follow::<ALL>(offsets, active, offset, 0) {
+            return Pattern::Equal(offset as usize);
+        }
+        if PARTS > 1
+            && self.is_packed()
+            && let Some(start) = self.start(offset, first, element)
+            && follow::<ALL>(offsets, active, start, element)
+        {
+            return Pattern::Elements(start as usize);
+        }
         Pattern::Scattered
     }
+
+    /// The offset of a group's first lane, where offsets grow by `step` from there to that of lane
+    /// `first`; if the group's last lane lies in the range, too.
+    #[inline(always)]
+    fn start(&self, offset: u32, first: u32, step: u32) -> Option<u32> {
+        let greatest = self.last.checked_sub(step * (GROUP as u32 - 1))?;
+        offset.checked_sub(step * first).filter(|start| *start <= greatest)
+    }
 }
 
-/// Stores the words of `rows` per active lane, `apart` bytes from one to the next, lowest lane
-/// first: where lanes overlap, the highest lane's value stays. Gives `false`, and changes
-/// nothing, if a word of an active lane does not lie in `bytes`.
+/// Whether the offsets of the active lanes of a group grow from `start` by `step`.
 #[inline(always)]
-pub fn store(
-    bytes: &mut [u8],
-    offsets: &Row,
-    active: Active<'_>,
-    rows: &[Row],
-    apart: u32,
+fn follow<const ALL: bool>(
+    offsets: &[u32; GROUP],
+    active: &[u32; GROUP],
+    start: u32,
+    step: u32,
 ) -> bool {
-    let safe = if active.all { *offsets } else { confined(offsets, active.row) };
-    let reach = apart * rows.len().saturating_sub(1) as u32;
-    if !in_range(bytes, &safe, reach) {
-        return false;
+    // The comparison of whole arrays becomes one of vectors.
+    let expected: [u32; GROUP] = std::array::from_fn(|lane| start.wrapping_add(step * lane as u32));
+    if ALL {
+        return *offsets == expected;
     }
-    let start = bytes.as_mut_ptr();
-    let groups = safe.0.as_chunks::<GROUP>().0.iter().zip(active.row.0.as_chunks::<GROUP>().0);
-    for (group, (offsets, active)) in groups.enumerate() {
-        let all = active.iter().fold(u32::MAX, |all, lane| all & lane) != 0;
-        // Words of several rows do not overlap if they lie as far apart as the group is long.
-        let apart_enough = rows.len() == 1 || apart as usize >= 4 * GROUP;
-        if let (true, true, Pattern::Consecutive) = (apart_enough, all, pattern(offsets)) {
-            for (word, row) in rows.iter().enumerate() {
-                let at = offsets[0] as usize + word * apart as usize;
-                let words = row.0.as_chunks::<GROUP>().0[group].map(u32::to_le);
-                // SAFETY: this word of the group's first and last lane lies in the range, and so
-                // does what is between them.
-                unsafe { start.add(at).cast::<[u32; GROUP]>().write_unaligned(words) };
-            }
-            continue;
-        }
-        for lane in 0..GROUP {
-            if active[lane] == 0 {
-                continue;
-            }
-            for (word, row) in rows.iter().enumerate() {
-                let at = offsets[lane] as usize + word * apart as usize;
-                let value = row.0[group * GROUP + lane].to_le();
-                // SAFETY: this word of this lane lies in the range.
-                unsafe { start.add(at).cast::<u32>().write_unaligned(value) };
-            }
-        }
+    let mut differences = [0; GROUP];
+    for lane in 0..GROUP {
+        differences[lane] = (offsets[lane] ^ expected[lane]) & active[lane];
     }
-    true
-}
-
-/// The offsets, 0 for inactive lanes.
-#[inline(always)]
-fn confined(offsets: &Row, active: &Row) -> Row {
-    Row(std::array::from_fn(|lane| offsets.0[lane] & active.0[lane]))
-}
-
-/// Whether a word lies in the range `reach` bytes after each offset.
-#[inline(always)]
-fn in_range(bytes: &[u8], offsets: &Row, reach: u32) -> bool {
-    let Some(last) = bytes.len().checked_sub(reach as usize + 4) else { return false };
-    let last = u32::try_from(last).unwrap_or(u32::MAX);
-    let mut beyond = false;
-    for lane in 0..LANES {
-        beyond |= offsets.0[lane] > last;
-    }
-    !beyond
+    differences == [0; GROUP]
 }
 
 #[cfg(test)]

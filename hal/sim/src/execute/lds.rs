@@ -2,8 +2,11 @@
 //! Reads outside the workgroup's allocation give zero, writes there are dropped (ISA manual,
 //! "LDS out-of-range behavior").
 
+mod whole_wave;
+
+pub use whole_wave::{at_once, load, store};
+
 use crate::execute::exchange::Loaded;
-use crate::execute::lane_access;
 use crate::execute::vector_memory;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Element, Op};
@@ -66,6 +69,23 @@ fn execute_access(
     access: LdsAccess,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
+    if !at_once(wave, op, access, lds) {
+        lane_by_lane(wave, op, access, lds)?;
+    }
+    if let LdsAccess::ReadExchanged(elements) = access {
+        vector_memory::transpose(wave, op, elements);
+    }
+    Ok(())
+}
+
+/// Executes an operation one lane after the other, or one that needs all lanes.
+#[inline(always)]
+pub fn lane_by_lane(
+    wave: &mut Wave,
+    op: &Op,
+    access: LdsAccess,
+    lds: &mut [u8],
+) -> Result<(), FaultCause> {
     let exec = wave.exec();
     match access {
         LdsAccess::Read(Element::Words(words)) => {
@@ -90,7 +110,6 @@ fn execute_access(
         LdsAccess::ReadExchanged(elements) => {
             let addresses = addresses(wave, op, op.immediate as u32);
             read_words(wave, op, elements.words(), &addresses, [0], lds);
-            vector_memory::transpose(wave, op, elements);
         }
         LdsAccess::ReadTransposed { bits, words } => {
             let addresses = addresses(wave, op, op.immediate as u32);
@@ -208,19 +227,16 @@ pub fn two_offsets(op: &Op) -> [u32; 2] {
 /// The address of each lane.
 #[inline(always)]
 pub fn addresses(wave: &Wave, op: &Op, offset: u32) -> Row {
-    let mut addresses = Row::splat(offset);
-    if let Some(row) = op.sources[0].row() {
-        let row = wave.row(row);
-        for lane in 0..LANES {
-            addresses.0[lane] = row.0[lane].wrapping_add(offset);
-        }
+    let Some(row) = op.sources[0].row() else { return Row::splat(offset) };
+    let (row, mut addresses) = (wave.row(row), Row::ZERO);
+    for lane in 0..LANES {
+        addresses.0[lane] = row.0[lane].wrapping_add(offset);
     }
     addresses
 }
 
 /// Reads elements of `words` words into the destination, one after the other: each lies so many
 /// bytes after the lane's address. One that is partly out of range gives zero as a whole.
-#[inline(always)]
 fn read_words<const ELEMENTS: usize>(
     wave: &mut Wave,
     op: &Op,
@@ -230,18 +246,9 @@ fn read_words<const ELEMENTS: usize>(
     lds: &[u8],
 ) {
     let all = words * ELEMENTS as u8;
-    let done = match all {
-        1 => read_rows::<1, ELEMENTS>(wave, op, addresses, elements, lds),
-        2 => read_rows::<2, ELEMENTS>(wave, op, addresses, elements, lds),
-        3 => read_rows::<3, ELEMENTS>(wave, op, addresses, elements, lds),
-        _ => read_rows::<4, ELEMENTS>(wave, op, addresses, elements, lds),
-    };
-    if done {
-        return;
-    }
     for lane in wave.exec().lanes() {
         let index = usize::from(lane.0);
-        let rows = wave.rows_mut(op.destination, all).0.chunks_mut(words.into());
+        let rows = wave.rows_mut(op.destination, all).chunks_mut(words.into());
         for (rows, element) in rows.zip(elements) {
             let at = addresses.0[index].wrapping_add(element);
             let bytes = read(lds, at, usize::from(words) * 4);
@@ -250,24 +257,6 @@ fn read_words<const ELEMENTS: usize>(
             }
         }
     }
-}
-
-/// The same for all lanes at once; `false`, and nothing done, if an element is out of range.
-#[inline(always)]
-fn read_rows<const WORDS: usize, const ELEMENTS: usize>(
-    wave: &mut Wave,
-    op: &Op,
-    addresses: &Row,
-    elements: [u32; ELEMENTS],
-    lds: &[u8],
-) -> bool {
-    let words = WORDS / ELEMENTS;
-    let places = std::array::from_fn(|word| {
-        elements[(word / words.max(1)) % ELEMENTS] + 4 * (word % words.max(1)) as u32
-    });
-    let (rows, active) = wave.rows_mut(op.destination, WORDS as u8);
-    rows.first_chunk_mut::<WORDS>()
-        .is_some_and(|rows| lane_access::load(lds, addresses, active, rows, &places))
 }
 
 /// Reads `words` words per lane, which among 16 lanes are a matrix of 16 columns, row after row, and
@@ -293,7 +282,6 @@ fn read_transposed(wave: &mut Wave, op: &Op, bits: u8, words: u8, addresses: &Ro
     });
 }
 
-#[inline(always)]
 fn write_element(
     wave: &Wave,
     op: &Op,
@@ -304,11 +292,6 @@ fn write_element(
 ) {
     let Some(first) = op.sources[source].row() else { return };
     let rows = wave.rows_of(first, element.words());
-    if matches!(element, Element::Words(_))
-        && lane_access::store(lds, offsets, wave.active(), rows, 4)
-    {
-        return;
-    }
     for lane in wave.exec().lanes() {
         let index = usize::from(lane.0);
         let mut bytes = [0; 16];

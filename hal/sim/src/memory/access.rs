@@ -103,6 +103,19 @@ impl<'a> Region<'a> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
         self.bytes.get(start..start.checked_add(length)?)
     }
+
+    /// Of a region that is longer than an offset of 31 bits reaches, a part that contains `address`.
+    /// Parts do not overlap.
+    #[inline(always)]
+    pub fn near(self, address: u64) -> Region<'a> {
+        let part = near(self.base, self.bytes.len(), address);
+        Region { base: self.base + part.start as u64, bytes: &self.bytes[part] }
+    }
+
+    /// Its addresses.
+    pub fn range(self) -> Range<u64> {
+        self.base..self.base.saturating_add(self.bytes.len() as u64)
+    }
 }
 
 impl<'a> RegionMut<'a> {
@@ -112,6 +125,31 @@ impl<'a> RegionMut<'a> {
         let start = usize::try_from(address.wrapping_sub(self.base)).ok()?;
         self.bytes.get_mut(start..start.checked_add(length)?)
     }
+
+    /// The same.
+    #[inline(always)]
+    pub fn near(self, address: u64) -> RegionMut<'a> {
+        let part = near(self.base, self.bytes.len(), address);
+        let base = self.base + part.start as u64;
+        RegionMut { base, bytes: &mut self.bytes[part], ..self }
+    }
+
+    /// The same.
+    pub fn range(self) -> Range<u64> {
+        Region { base: self.base, bytes: self.bytes }.range()
+    }
+}
+
+/// The part of so many bytes from `base` on that contains `address`, or all of them.
+#[inline(always)]
+fn near(base: u64, length: usize, address: u64) -> Range<usize> {
+    const PART: usize = 1 << 30;
+    if length <= i32::MAX as usize {
+        return 0..length;
+    }
+    let offset = address.wrapping_sub(base) as usize;
+    let start = (offset & !(PART - 1)).min(length);
+    start..length.min(start + PART)
 }
 
 /// The fault of an access to memory that is not there.
@@ -201,7 +239,7 @@ pub fn modify(
 /// Replaces a word of 4 or 8 bytes by what `new` makes of it; gives the old one. Where the host or
 /// other devices have the memory too, nobody sees anything between.
 #[inline(always)]
-fn exchange(bytes: &mut [u8], is_shared: bool, new: impl Fn(u64) -> u64) -> u64 {
+pub fn exchange(bytes: &mut [u8], is_shared: bool, new: impl Fn(u64) -> u64) -> u64 {
     if is_shared {
         return exchange_shared(bytes, new);
     }

@@ -12,7 +12,7 @@ mod recording;
 mod sparse;
 
 pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
-pub use access::{Region, RegionMut, Window, WindowAccess};
+pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
 pub use byte_set::ByteSet;
 pub use footprint::{Footprint, FootprintUnion, Footprints};

@@ -88,6 +88,13 @@ impl Bench {
         Ok(last)
     }
 
+    /// One instruction, made ready for execution.
+    pub fn op(&self, text: &str) -> Op {
+        let bytes = self.isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let inst = self.isa.decode(&bytes, Pc(0)).expect("an instruction");
+        translate(inst, self.wave.level, self.wave.machine)
+    }
+
     /// Executes one instruction.
     pub fn step(&mut self, inst: Inst) -> Result<Step, FaultCause> {
         let op = translate(inst, self.wave.level, self.wave.machine);

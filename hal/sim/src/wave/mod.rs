@@ -15,5 +15,5 @@ pub use joined::Joined;
 pub use level::Level;
 pub use machine::Machine;
 pub use mode::Mode;
-pub use registers::{Active, LANES, Row, RowIndex, ScalarIndex, blend, mask_of};
+pub use registers::{LANES, Row, RowIndex, ScalarIndex, blend, mask_of};
 pub use state::{Status, Wave};

@@ -158,15 +158,6 @@ impl ScalarIndex {
     }
 }
 
-/// The lanes that take part in an access.
-#[derive(Clone, Copy)]
-pub struct Active<'a> {
-    /// All ones in the lanes that take part, zero elsewhere.
-    pub row: &'a Row,
-    /// Whether all take part.
-    pub all: bool,
-}
-
 /// The lanes whose word has its highest bit set.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]

@@ -5,7 +5,7 @@ use super::level::Level;
 use super::machine::Machine;
 use super::mode::Mode;
 use super::private::Private;
-use super::registers::{Active, Row, RowIndex, ScalarIndex, blend};
+use super::registers::{Row, RowIndex, ScalarIndex, blend};
 use super::rows::Rows;
 use flipwave_device::WaveId;
 use flipwave_isa::{Generation, Lane, LaneMask, Register, VgprBanks};
@@ -190,19 +190,17 @@ impl Wave {
         (&mut self.scratch, &self.exec_row)
     }
 
-    /// The lanes that are active.
-    #[inline(always)]
-    pub fn active(&self) -> Active<'_> {
-        Active { row: &self.exec_row, all: self.exec() == LaneMask::FULL }
+    /// The rows of consecutive vector registers, to be written.
+    pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> &mut [Row] {
+        self.rows_and_exec(first, count).0
     }
 
-    /// The rows of consecutive vector registers, to be written, and the active lanes beside them.
+    /// The same, and EXEC beside them.
     #[inline(always)]
-    pub fn rows_mut(&mut self, first: RowIndex, count: u8) -> (&mut [Row], Active<'_>) {
+    pub fn rows_and_exec(&mut self, first: RowIndex, count: u8) -> (&mut [Row], &Row) {
         let start = usize::from(first.0).min(RowIndex::COUNT);
         let end = (start + usize::from(count)).min(RowIndex::COUNT);
-        let all = self.exec() == LaneMask::FULL;
-        (&mut self.rows[start..end], Active { row: &self.exec_row, all })
+        (&mut self.rows[start..end], &self.exec_row)
     }
 
     /// The rows of consecutive vector registers.
@@ -302,6 +300,14 @@ impl Wave {
             *row = *value;
         } else {
             blend(row, value, &self.exec_row);
+        }
+    }
+
+    /// The same of consecutive ones.
+    #[inline(always)]
+    pub fn write_rows<const ROWS: usize>(&mut self, first: RowIndex, values: &[Row; ROWS]) {
+        for (words, value) in (0..).zip(values) {
+            self.write_row(first.plus(words), value);
         }
     }
 

@@ -1,78 +1,165 @@
 use super::*;
-use flipwave_isa::LaneMask;
+use crate::wave::blend;
 
-const ALL: Active<'_> = Active { row: &Row([u32::MAX; LANES]), all: true };
-
-fn some(row: &Row) -> Active<'_> {
-    Active { row, all: false }
+/// Where `lanes` lie, with rows to keep them in.
+macro_rules! placed {
+    ($part:ty, $parts:expr, $bytes:expr, $offsets:expr, $lanes:expr, $places:expr) => {
+        Placed::<_, $part, $parts>::new(
+            $bytes,
+            $offsets,
+            (&Row::expand($lanes), $lanes),
+            $places,
+            &mut None,
+        )
+    };
 }
 
-const ONE: &[u32; 1] = &[0];
+/// Loads of `lanes`; those that were in range.
+fn load<P: Part, const PARTS: usize>(
+    bytes: &[u8],
+    offsets: &Row,
+    lanes: LaneMask,
+    rows: &mut [Row; PARTS],
+    places: [u32; PARTS],
+) -> LaneMask {
+    let (active, mut own) = (Row::expand(lanes), None);
+    let placed = Placed::<_, P, PARTS>::new(bytes, offsets, (&active, lanes), places, &mut own);
+    placed.load(rows);
+    placed.lanes()
+}
 
 #[test]
 fn lanes_load_their_own_words_and_inactive_lanes_keep_theirs() {
     let bytes: Vec<u8> = (0..=255).collect();
     let offsets = Row(std::array::from_fn(|lane| 3 * lane as u32));
     let mut rows = [Row::splat(7), Row::splat(7)];
-    let active = Row::expand(LaneMask(0xf0));
-    assert!(load(&bytes, &offsets, some(&active), &mut rows, &[0, 4]));
+    let lanes = LaneMask(0xf0);
+    assert_eq!(load::<u32, 2>(&bytes, &offsets, lanes, &mut rows, [0, 4]), lanes);
     assert_eq!(rows[0].0[4], u32::from_le_bytes([12, 13, 14, 15]));
     assert_eq!(rows[1].0[7], u32::from_le_bytes([25, 26, 27, 28]));
     assert_eq!(rows[0].0[3], 7);
 }
 
-#[test]
-fn neighbouring_equal_and_scattered_lanes_load_alike() {
-    let bytes: Vec<u8> = (0..=255).chain(0..=255).collect();
-    let patterns: [fn(u32) -> u32; 4] =
-        [|lane| 5 + 4 * lane, |_| 201, |lane| lane * lane % 300, |lane| 4 * (lane ^ 1)];
-    for pattern in patterns {
+/// Offsets of each pattern there is, and such that just miss it.
+const PATTERNS: [fn(u32) -> u32; 9] = [
+    |lane| 5 + 4 * lane,
+    |lane| 2 * lane,
+    |lane| 7 + lane,
+    |lane| 12 * lane,
+    |lane| 16 * lane,
+    |_| 201,
+    |lane| lane * lane % 300,
+    |lane| 4 * (lane ^ 1),
+    |lane| 4 * lane + lane / 63,
+];
+
+fn masks() -> [LaneMask; 6] {
+    [u64::MAX, u64::MAX >> 32, 0x1fff, 0x8000_0000_0000_0001, 0xffff_aaaa_0000_fffe, 0x7fff_0000]
+        .map(LaneMask)
+}
+
+fn loads_as_one_by_one<P: Part, const PARTS: usize>(places: [u32; PARTS]) {
+    let bytes: Vec<u8> = (0..2048u32).map(|byte| (byte * 37 / 8) as u8).collect();
+    for (pattern, lanes) in PATTERNS.into_iter().flat_map(|p| masks().map(|mask| (p, mask))) {
         let offsets = Row(std::array::from_fn(|lane| pattern(lane as u32)));
-        let mut rows = [Row::ZERO];
-        assert!(load(&bytes, &offsets, ALL, &mut rows, ONE));
-        for lane in 0..LANES {
-            let at = offsets.0[lane] as usize;
-            let expected = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-            assert_eq!(rows[0].0[lane], expected, "lane {lane}, offset {at}");
+        let (mut rows, mut wanted) = ([Row::splat(9); PARTS], [Row::splat(9); PARTS]);
+        assert_eq!(load::<P, PARTS>(&bytes, &offsets, lanes, &mut rows, places), lanes);
+        for (row, place) in wanted.iter_mut().zip(places) {
+            let word = |lane: usize| {
+                let at = (offsets.0[lane] + place) as usize;
+                let mut word = [0; 4];
+                word[..size_of::<P>()].copy_from_slice(&bytes[at..at + size_of::<P>()]);
+                u32::from_le_bytes(word)
+            };
+            blend(row, &Row(std::array::from_fn(word)), &Row::expand(lanes));
         }
+        assert_eq!(rows, wanted, "{lanes:?} {:?}", offsets.0);
     }
 }
 
 #[test]
-fn a_lane_one_byte_past_the_end_moves_nothing() {
-    let mut bytes = vec![1; 64];
+fn all_patterns_load_alike() {
+    loads_as_one_by_one::<u8, 1>([0]);
+    loads_as_one_by_one::<u16, 1>([0]);
+    loads_as_one_by_one::<u32, 1>([0]);
+    loads_as_one_by_one::<u32, 2>([0, 4]);
+    loads_as_one_by_one::<u32, 3>([0, 4, 8]);
+    loads_as_one_by_one::<u32, 4>([0, 4, 8, 12]);
+    loads_as_one_by_one::<u32, 4>([0, 256, 512, 768]);
+    loads_as_one_by_one::<u32, 2>([100, 4]);
+}
+
+fn stores_as_one_by_one<P: Part, const PARTS: usize>(places: [u32; PARTS]) {
+    for (pattern, lanes) in PATTERNS.into_iter().flat_map(|p| masks().map(|mask| (p, mask))) {
+        let offsets = Row(std::array::from_fn(|lane| pattern(lane as u32)));
+        let rows: [Row; PARTS] = std::array::from_fn(|part| {
+            Row(std::array::from_fn(|lane| {
+                (lane as u32 + 77 * part as u32).wrapping_mul(0x0102_0304)
+            }))
+        });
+        let (mut bytes, mut wanted) = (vec![0; 2048], vec![0; 2048]);
+        placed!(P, PARTS, &mut bytes[..], &offsets, lanes, places).store(&rows);
+        for lane in lanes.lanes().map(|lane| usize::from(lane.0)) {
+            for (row, place) in rows.iter().zip(places) {
+                let at = (offsets.0[lane] + place) as usize;
+                let word = row.0[lane].to_le_bytes();
+                wanted[at..at + size_of::<P>()].copy_from_slice(&word[..size_of::<P>()]);
+            }
+        }
+        assert_eq!(bytes, wanted, "{lanes:?} {:?}", offsets.0);
+    }
+}
+
+#[test]
+fn all_patterns_store_alike_and_the_highest_lane_wins() {
+    stores_as_one_by_one::<u8, 1>([0]);
+    stores_as_one_by_one::<u16, 1>([0]);
+    stores_as_one_by_one::<u32, 1>([0]);
+    stores_as_one_by_one::<u32, 2>([0, 4]);
+    stores_as_one_by_one::<u32, 3>([0, 4, 8]);
+    stores_as_one_by_one::<u32, 4>([0, 4, 8, 12]);
+    stores_as_one_by_one::<u32, 4>([0, 256, 512, 768]);
+    stores_as_one_by_one::<u32, 2>([0, 32]);
+}
+
+#[test]
+fn a_lane_one_byte_past_the_end_does_not_take_part() {
+    let (mut bytes, last) = (vec![1; 64], LaneMask(1 << 63));
     let mut offsets = Row::ZERO;
     let mut rows = [Row::ZERO];
     offsets.0[63] = 60;
-    assert!(load(&bytes, &offsets, ALL, &mut rows, ONE));
+    assert_eq!(load::<u32, 1>(&bytes, &offsets, LaneMask::FULL, &mut rows, [0]), LaneMask::FULL);
     offsets.0[63] = 61;
+    let others = LaneMask(!last.0);
     let mut rows = [Row::ZERO];
-    assert!(!load(&bytes, &offsets, ALL, &mut rows, ONE));
-    assert_eq!(rows, [Row::ZERO]);
-    // The same offset in an inactive lane is no reason to refuse.
-    let without = Row::expand(LaneMask(u64::MAX >> 1));
-    assert!(load(&bytes, &offsets, some(&without), &mut rows, ONE));
-    assert!(!store(&mut bytes, &offsets, ALL, &[Row::splat(9)], 4));
+    assert_eq!(load::<u32, 1>(&bytes, &offsets, LaneMask::FULL, &mut rows, [0]), others);
+    assert_eq!((rows[0].0[62], rows[0].0[63]), (0x0101_0101, 0));
+    offsets.0[63] = 64;
+    placed!(u8, 1, &mut bytes[..], &offsets, last, [0]).store(&[Row::splat(9)]);
+    offsets.0[63] = u32::MAX;
+    placed!(u8, 1, &mut bytes[..], &offsets, last, [0]).store(&[Row::splat(9)]);
     assert_eq!(bytes, vec![1; 64]);
+    // Nothing fits where there is nothing.
+    assert_eq!(load::<u8, 1>(&[], &Row::ZERO, LaneMask::FULL, &mut rows, [0]), LaneMask::EMPTY);
 }
 
+/// What lies before and after the active lanes' elements is not touched, where the inactive lanes' would
+/// lie, at both ends of the range.
 #[test]
-fn the_highest_lane_wins_where_stores_overlap() {
-    let mut bytes = vec![0; 8];
-    let row = Row(std::array::from_fn(|lane| lane as u32));
-    assert!(store(&mut bytes, &Row::splat(4), some(&Row::expand(LaneMask(0b1011))), &[row], 4));
-    assert_eq!(bytes, [0, 0, 0, 0, 3, 0, 0, 0]);
-}
-
-#[test]
-fn words_apart_are_loaded_from_where_they_lie_and_checked_there() {
-    let bytes: Vec<u8> = (0..=255).collect();
-    let apart = &[100, 4];
-    let mut rows = [Row::ZERO; 2];
-    let offsets = Row(std::array::from_fn(|lane| lane as u32));
-    assert!(load(&bytes, &offsets, ALL, &mut rows, apart));
-    assert_eq!(rows[0].0[9], u32::from_le_bytes([109, 110, 111, 112]));
-    assert_eq!(rows[1].0[9], u32::from_le_bytes([13, 14, 15, 16]));
-    assert!(!load(&bytes[..166], &offsets, ALL, &mut rows, apart));
-    assert!(load(&bytes[..167], &offsets, ALL, &mut rows, apart));
+fn neighbours_at_the_ends_of_the_range_may_be_inactive() {
+    let mut bytes: Vec<u8> = (0..40).collect();
+    for (lanes, first) in [(LaneMask(0xfc00), -40i32), (LaneMask(0x003f), 16)] {
+        let offsets = Row(std::array::from_fn(|lane| (first + 4 * lane as i32) as u32));
+        let mut rows = [Row::splat(9)];
+        assert_eq!(load::<u32, 1>(&bytes, &offsets, lanes, &mut rows, [0]), lanes);
+        for lane in 0..16 {
+            let at = offsets.0[lane] as usize;
+            let is_active = lanes.0 >> lane & 1 != 0;
+            let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            assert_eq!(rows[0].0[lane], if is_active { word(at) } else { 9 }, "lane {lane}");
+        }
+        let before = bytes.clone();
+        placed!(u32, 1, &mut bytes[..], &offsets, lanes, [0]).store(&rows);
+        assert_eq!(bytes, before);
+    }
 }

@@ -20,26 +20,38 @@ pub fn address_word(wave: &Wave, op: &Op, word: usize, lane: usize) -> u32 {
 pub struct Addresses {
     pub low: Row,
     pub high: Row,
-    /// The same for all lanes.
-    pub base: u64,
     pub lanes: LaneMask,
 }
 
 impl Addresses {
+    /// So many bytes after `base`.
+    #[inline(always)]
+    pub fn after(base: u64, low: &Row, high: &Row, lanes: LaneMask) -> Addresses {
+        let (base_low, base_high) = (base as u32, (base >> 32) as u32);
+        let mut addresses = Addresses { low: Row::ZERO, high: Row::ZERO, lanes };
+        for lane in 0..LANES {
+            let sum = low.0[lane].wrapping_add(base_low);
+            let carry = u32::from(sum < base_low);
+            addresses.low.0[lane] = sum;
+            addresses.high.0[lane] = high.0[lane].wrapping_add(base_high).wrapping_add(carry);
+        }
+        addresses
+    }
+
     /// Global and flat addresses: 64-bit register pair, or scalar base plus 32-bit register.
     #[inline(always)]
     pub fn of(wave: &Wave, op: &Op, lanes: LaneMask) -> Addresses {
         let offset = op.immediate as u64;
         let row = |word| match op.sources[0].words[word] {
-            Word::Row(row) => *wave.row(row),
-            _ => Row::ZERO,
+            Word::Row(row) => wave.row(row),
+            _ => &Row::ZERO,
         };
         match op.sources[2].words {
-            [Word::Constant(_), _] => Addresses { low: row(0), high: row(1), base: offset, lanes },
+            [Word::Constant(_), _] => Addresses::after(offset, row(0), row(1), lanes),
             [low, high] => {
                 let base =
                     u64::from(scalar_word(wave, low)) | u64::from(scalar_word(wave, high)) << 32;
-                Addresses { low: row(0), high: Row::ZERO, base: base.wrapping_add(offset), lanes }
+                Addresses::after(base.wrapping_add(offset), row(0), &Row::ZERO, lanes)
             }
         }
     }
@@ -62,7 +74,7 @@ impl Addresses {
         let offset = |lane| i64::from(address_word(wave, op, 0, lane) as i32) << shift;
         let low = Row(std::array::from_fn(|lane| offset(lane) as u32));
         let high = Row(std::array::from_fn(|lane| (offset(lane) >> 32) as u32));
-        Addresses { low, high, base, lanes }
+        Addresses::after(base, &low, &high, lanes)
     }
 
     /// The base, and four bytes for each lane before (RDNA 3 ISA, "GLOBAL_LOAD_ADDTID_B32").
@@ -70,38 +82,72 @@ impl Addresses {
         let [low, high] = op.sources[2].words.map(|word| u64::from(scalar_word(wave, word)));
         let base = (low | high << 32).wrapping_add(op.immediate as u64);
         let low = Row(std::array::from_fn(|lane| 4 * lane as u32));
-        Addresses { low, high: Row::ZERO, base, lanes }
+        Addresses::after(base, &low, &Row::ZERO, lanes)
     }
 
     /// A lane's address.
     #[inline(always)]
     pub fn at(&self, lane: usize) -> u64 {
-        let words = u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32;
-        words.wrapping_add(self.base)
+        u64::from(self.low.0[lane]) | u64::from(self.high.0[lane]) << 32
     }
 
-    /// The address of the first lane.
+    /// The address of the first of some lanes.
     #[inline(always)]
-    pub fn first(&self) -> u64 {
-        self.at(self.lanes.0.trailing_zeros() as usize % LANES)
+    pub fn first(&self, lanes: LaneMask) -> u64 {
+        self.at(lanes.0.trailing_zeros() as usize % LANES)
     }
 
-    /// Offsets of the addresses from `start`, if all active ones lie within 4 GiB above it.
+    /// Offsets of the addresses from `start`; the greatest that there is for all that lie further
+    /// above, or below it.
     #[inline(always)]
-    pub fn offsets_from(&self, start: u64, active: &Row) -> Option<Row> {
-        let add = self.base.wrapping_sub(start);
-        let (add_low, add_high) = (add as u32, (add >> 32) as u32);
+    pub fn offsets_from(&self, start: u64) -> Row {
+        let (start_low, start_high) = (start as u32, (start >> 32) as u32);
         let mut offsets = Row::ZERO;
-        let mut beyond = 0;
         for lane in 0..LANES {
-            let low = self.low.0[lane].wrapping_add(add_low);
-            let carry = u32::from(low < add_low);
-            let high = self.high.0[lane].wrapping_add(add_high).wrapping_add(carry);
-            offsets.0[lane] = low;
-            beyond |= high & active.0[lane];
+            let borrow = u32::from(self.low.0[lane] < start_low);
+            let high = self.high.0[lane].wrapping_sub(start_high).wrapping_sub(borrow);
+            let low = self.low.0[lane].wrapping_sub(start_low);
+            offsets.0[lane] = if high == 0 { low } else { u32::MAX };
         }
-        (beyond == 0).then_some(offsets)
+        offsets
     }
+}
+
+/// The offsets in the lanes' private memory.
+#[inline(always)]
+pub fn private_offsets(wave: &Wave, op: &Op, space: Space) -> Row {
+    let base = match op.sources[2].words[0] {
+        Word::Constant(_) => 0,
+        word => scalar_word(wave, word),
+    };
+    let base = base.wrapping_add(op.immediate as u32);
+    let shift = match space {
+        Space::ScaledScratch { shift } => shift,
+        _ => 0,
+    };
+    let mut offsets = Row::splat(base);
+    if let Word::Row(row) = op.sources[0].words[0] {
+        let row = wave.row(row);
+        for lane in 0..LANES {
+            offsets.0[lane] = base.wrapping_add(row.0[lane] << shift);
+        }
+    }
+    offsets
+}
+
+/// The record and the offset of each lane's element in a buffer.
+#[inline(always)]
+pub fn buffer_operands(wave: &Wave, op: &Op, has_offset: bool, has_index: bool) -> [Row; 2] {
+    let row = |is_there: bool, word: usize| match op.sources[0].words[word] {
+        Word::Row(row) if is_there => wave.row(row),
+        _ => &Row::ZERO,
+    };
+    let (indices, added) = (row(has_index, 0), row(has_offset, usize::from(has_index)));
+    let mut offsets = Row::splat(op.immediate as u32);
+    for lane in 0..LANES {
+        offsets.0[lane] = offsets.0[lane].wrapping_add(added.0[lane]);
+    }
+    [*indices, offsets]
 }
 
 /// Where a lane's element lies in LDS for moves between memory and LDS: M0 and the instruction's

@@ -2,6 +2,7 @@
 
 use super::addresses::Addresses;
 use super::data::{atomic_operands, data_row, write_lane};
+use super::placement::{self, Placement};
 use super::scattered::scattered;
 use super::transfer::{load_words, store_words, transfer};
 use crate::execute::buffer::Buffer;
@@ -28,14 +29,14 @@ pub fn flat(
     let exec = addresses.lanes;
     let mut global = LaneMask::EMPTY;
     let mut private = LaneMask::EMPTY;
-    let mut offsets = [0u32; LANES];
+    let mut offsets = Row::ZERO;
     for lane in exec.lanes() {
         let bit = 1u64 << lane.0;
         match aperture::window(addresses.at(lane.0.into())) {
             Window::Global(_) => global.0 |= bit,
             Window::Private(offset) => {
                 private.0 |= bit;
-                offsets[usize::from(lane.0)] = offset;
+                offsets.0[usize::from(lane.0)] = offset;
             }
             Window::Lds(offset) => flat_lds(wave, op, what, lane, offset, lds)?,
         }
@@ -137,46 +138,25 @@ pub fn scratch(
     wave: &mut Wave,
     op: &Op,
     what: Transfer,
-    offsets: &[u32; LANES],
+    offsets: &Row,
     lanes: LaneMask,
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
+    if let Transfer::Load(element) | Transfer::Store(element) = what
+        && let Element::Words(words) = element
+        && let Some(Placement { addresses, apart, .. }) =
+            placement::private(wave, offsets, lanes, element)
+    {
+        return match what {
+            Transfer::Load(_) => load_words(wave, op, words, apart, &addresses, memory),
+            _ => store_words(wave, op, words, apart, &addresses, memory),
+        };
+    }
     let base = wave.scalar_pair(wave.machine.flat_scratch);
     let wave_lanes = wave.machine.lanes;
-    let stride = private::stride(wave_lanes);
-    if let Some(addresses) = dword_rows(base, stride, offsets, lanes) {
-        match what {
-            Transfer::Load(Element::Words(words)) => {
-                return load_words(wave, op, words, stride, &addresses, memory);
-            }
-            Transfer::Store(Element::Words(words)) => {
-                return store_words(wave, op, words, stride, &addresses, memory);
-            }
-            _ => {}
-        }
-    }
     scattered(wave, op, what, lanes, &Buffer::default(), (memory, lds), |lane, byte| {
-        let offset = offsets[usize::from(lane.0)].wrapping_add(byte);
+        let offset = offsets.0[usize::from(lane.0)].wrapping_add(byte);
         Some(private::address(base, wave_lanes, lane, offset))
-    })
-}
-
-/// Where the dwords at private offsets lie, if all offsets are aligned; those beyond what a lane
-/// can have are left to the general case.
-fn dword_rows(
-    base: u64,
-    stride: u32,
-    offsets: &[u32; LANES],
-    lanes: LaneMask,
-) -> Option<Addresses> {
-    let apart = stride / 4;
-    let simple = |lane: Lane| {
-        let offset = offsets[usize::from(lane.0)];
-        offset.is_multiple_of(4) && offset < u32::MAX / (2 * apart)
-    };
-    lanes.lanes().all(simple).then(|| {
-        let low = |lane: usize| offsets[lane].wrapping_mul(apart).wrapping_add(4 * lane as u32);
-        Addresses { low: Row(std::array::from_fn(low)), high: Row::ZERO, base, lanes }
     })
 }

@@ -1,27 +1,29 @@
 //! Vector memory: global, flat, scratch and buffer accesses, one address per lane.
+//!
+//! An access is made for all lanes at once where that gives what lanes one after the other give, and
+//! else lane by lane.
 
 mod addresses;
 mod data;
 mod flat;
+mod lane_by_lane;
+mod placement;
 mod scattered;
 mod transfer;
+mod whole_wave;
 
 pub use addresses::{Addresses, lds_place};
+pub use placement::Placement;
 
-use crate::execute::buffer::Buffer;
 use crate::execute::exchange::Loaded;
-use crate::execute::operand::scalar_word;
-use crate::instruction::vector_memory::{Space, Transfer, Transposed, VectorAccess};
-use crate::instruction::{Op, Word};
+use crate::instruction::Op;
+use crate::instruction::vector_memory::{Space, Transposed, VectorAccess};
 use crate::memory::Memory;
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
-use addresses::address_word;
-use flat::{flat, flat_with_global_scratch, scratch};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
-use scattered::buffered;
-use transfer::transfer;
+use placement::Place;
 
 at_each_level! {
     /// Executes a vector memory operation.
@@ -42,83 +44,41 @@ fn execute_access(
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
-    let exec = wave.exec();
-    if exec == LaneMask::EMPTY {
+    if wave.exec() == LaneMask::EMPTY {
         return Ok(());
     }
-    match access.space {
-        Space::Global | Space::GlobalWithSignedOffset { .. } => {
-            // The frequent one is made in vectors of the host.
-            let addresses = match access.space {
-                Space::Global => Addresses::of(wave, op, exec),
-                space => Addresses::of_space(wave, op, exec, space),
-            };
-            transfer(wave, op, access.transfer, &addresses, memory, lds)
-        }
-        Space::GlobalByThread => {
-            let addresses = Addresses::of_space(wave, op, exec, access.space);
-            rare(wave, op, access.transfer, &addresses, memory, lds)
-        }
-        Space::GlobalTransposed { elements, .. } => {
-            let addresses = Addresses::of_space(wave, op, exec, access.space);
-            rare(wave, op, access.transfer, &addresses, memory, lds)?;
-            transpose(wave, op, elements);
-            Ok(())
-        }
-        Space::Scratch | Space::ScaledScratch { .. } => {
-            let mut offsets = [0u32; LANES];
-            let base = match op.sources[2].words[0] {
-                Word::Constant(_) => 0,
-                word => scalar_word(wave, word),
-            };
-            let base = base.wrapping_add(op.immediate as u32);
-            let shift = match access.space {
-                Space::ScaledScratch { shift } => shift,
-                _ => 0,
-            };
-            for (lane, offset) in offsets.iter_mut().enumerate() {
-                *offset = base.wrapping_add(address_word(wave, op, 0, lane) << shift);
-            }
-            scratch(wave, op, access.transfer, &offsets, exec, memory, lds)
-        }
-        Space::Flat => {
-            let addresses = Addresses::of(wave, op, exec);
-            flat(wave, op, access.transfer, addresses, memory, lds)
-        }
-        Space::FlatWithGlobalScratch { .. } => {
-            let addresses = Addresses::of_space(wave, op, exec, access.space);
-            flat_with_global_scratch(wave, op, access.transfer, addresses, memory, lds)
-        }
-        Space::Buffer { offset, index } => {
-            let buffer = Buffer::read(wave, op, index);
-            let mut offsets = [0u32; LANES];
-            let mut indices = [0u32; LANES];
-            for lane in 0..LANES {
-                let second = usize::from(index);
-                offsets[lane] = (op.immediate as u32).wrapping_add(if offset {
-                    address_word(wave, op, second, lane)
-                } else {
-                    0
-                });
-                indices[lane] = if index { address_word(wave, op, 0, lane) } else { 0 };
-            }
-            buffered(wave, op, access.transfer, &buffer, &offsets, &indices, memory, lds)
-        }
+    if !at_once(wave, op, access, memory, lds) {
+        lane_by_lane::execute(wave, op, access, memory, lds)?;
     }
+    if let Space::GlobalTransposed { elements, .. } = access.space {
+        transpose(wave, op, elements);
+    }
+    Ok(())
 }
 
-/// A transfer out of the way of frequent ones.
-#[cold]
-#[inline(never)]
-fn rare(
+/// Executes an operation for all lanes at once; `false`, and nothing is done, if that cannot be.
+#[inline(always)]
+fn at_once(
     wave: &mut Wave,
     op: &Op,
-    what: Transfer,
-    addresses: &Addresses,
+    access: VectorAccess,
     memory: &mut dyn Memory,
     lds: &mut [u8],
-) -> Result<(), FaultCause> {
-    transfer(wave, op, what, addresses, memory, lds)
+) -> bool {
+    if access.space == Space::Global {
+        // The most frequent one by itself: its addresses are not moved to where others are.
+        let placement = Placement::contiguous(Addresses::of(wave, op, wave.exec()));
+        return whole_wave::transfer(wave, op, access.transfer, &placement, memory);
+    }
+    match placement::place(wave, op, access) {
+        Some(Place::Memory(placement)) => {
+            whole_wave::transfer(wave, op, access.transfer, &placement, memory)
+        }
+        Some(Place::Lds(offsets)) => {
+            whole_wave::transfer_lds(wave, op, access.transfer, &offsets, lds)
+        }
+        None => false,
+    }
 }
 
 /// Has the lanes exchange the elements that they have loaded.
@@ -134,3 +94,6 @@ pub fn transpose(wave: &mut Wave, op: &Op, elements: Transposed) {
     Loaded { lanes, words, bits: elements.bits() }
         .exchange(wave, op, |lane, element| (elements.source(lane, element), lane % count));
 }
+
+#[cfg(test)]
+mod tests;

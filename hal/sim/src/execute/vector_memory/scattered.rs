@@ -9,7 +9,7 @@ use crate::execute::{format, lds};
 use crate::instruction::vector_memory::{Formatted, Part, Transfer};
 use crate::instruction::{Element, Op};
 use crate::memory::{Memory, modify, read_bytes, write_bytes};
-use crate::wave::{LANES, ScalarIndex, Wave};
+use crate::wave::{Row, ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::{Lane, LaneMask};
 
@@ -20,15 +20,15 @@ pub fn buffered(
     op: &Op,
     what: Transfer,
     buffer: &Buffer,
-    offsets: &[u32; LANES],
-    indices: &[u32; LANES],
+    indices: &Row,
+    offsets: &Row,
     memory: &mut dyn Memory,
     lds: &mut [u8],
 ) -> Result<(), FaultCause> {
     let exec = wave.exec();
     let granule = what.granule(buffer) as u32;
     scattered(wave, op, what, exec, buffer, (memory, lds), |lane, byte| {
-        let (index, offset) = (indices[usize::from(lane.0)], offsets[usize::from(lane.0)]);
+        let (index, offset) = (indices.0[usize::from(lane.0)], offsets.0[usize::from(lane.0)]);
         let first = offset.wrapping_add(byte - byte % granule);
         buffer
             .contains(lane, index, first, granule)

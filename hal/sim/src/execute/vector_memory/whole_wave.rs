@@ -1,0 +1,349 @@
+//! Accesses of all lanes at once: memory is asked once for each region that lanes fall into. What
+//! cannot be done so, above all what faults, is left as it is for the way lane by lane.
+
+use super::data::data_row;
+use super::placement::Placement;
+use crate::execute::lane_access::{self, Part, Placed};
+use crate::execute::lds;
+use crate::instruction::vector_memory::Transfer;
+use crate::instruction::{Element, Op};
+use crate::memory::atomic::Atomic;
+use crate::memory::{Memory, Region, RegionMut};
+use crate::wave::{LANES, Row, Wave};
+use flipwave_isa::LaneMask;
+use std::ops::Range;
+
+/// Regions that one access may fall into.
+const REGIONS: usize = 8;
+
+/// Moves data between registers and device memory; `false`, and nothing is done, if that must be done
+/// lane by lane.
+#[inline(always)]
+pub fn transfer(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    match what {
+        Transfer::Load(Element::Words(1)) => load_words::<1>(wave, op, placement, memory),
+        Transfer::Load(Element::Words(2)) => load_words::<2>(wave, op, placement, memory),
+        Transfer::Load(Element::Words(3)) => load_words::<3>(wave, op, placement, memory),
+        Transfer::Load(Element::Words(_)) => load_words::<4>(wave, op, placement, memory),
+        Transfer::Load(element @ Element::Part { bytes: 1, .. }) => {
+            load_part::<u8>(wave, op, element, placement, memory)
+        }
+        Transfer::Load(element) => load_part::<u16>(wave, op, element, placement, memory),
+        Transfer::Store(Element::Words(1)) => store_words::<1>(wave, op, placement, memory),
+        Transfer::Store(Element::Words(2)) => store_words::<2>(wave, op, placement, memory),
+        Transfer::Store(Element::Words(3)) => store_words::<3>(wave, op, placement, memory),
+        Transfer::Store(Element::Words(_)) => store_words::<4>(wave, op, placement, memory),
+        Transfer::Store(element @ Element::Part { bytes: 1, .. }) => {
+            store_part::<u8>(wave, op, element, placement, memory)
+        }
+        Transfer::Store(element) => store_part::<u16>(wave, op, element, placement, memory),
+        Transfer::Atomic { atomic, returns } => {
+            modify(wave, op, atomic, returns, placement, memory)
+        }
+        _ => false,
+    }
+}
+
+/// The same in LDS.
+#[inline(always)]
+pub fn transfer_lds(
+    wave: &mut Wave,
+    op: &Op,
+    what: Transfer,
+    offsets: &Row,
+    lds: &mut [u8],
+) -> bool {
+    match what {
+        Transfer::Load(element) => lds::load(wave, op.destination, element, offsets, lds),
+        Transfer::Store(element) => {
+            data_row(op, 0).is_some_and(|row| lds::store(wave, row, element, offsets, lds))
+        }
+        _ => false,
+    }
+}
+
+#[inline(always)]
+fn load_words<const WORDS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    let (rows, exec) = wave.rows_and_exec(op.destination, WORDS as u8);
+    let Some(rows) = rows.first_chunk_mut::<WORDS>() else { return false };
+    if !load_rows::<u32, WORDS>(memory, placement, exec, rows) {
+        return false;
+    }
+    if placement.void != LaneMask::EMPTY {
+        let void = Row::expand(placement.void);
+        for row in rows {
+            for lane in 0..LANES {
+                row.0[lane] &= !void.0[lane];
+            }
+        }
+    }
+    true
+}
+
+#[inline(always)]
+fn load_part<P: Part>(
+    wave: &mut Wave,
+    op: &Op,
+    element: Element,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    // The zeros are what void lanes load.
+    let mut loaded = [Row::ZERO];
+    let (rows, exec) = wave.rows_and_exec(op.destination, 1);
+    let Some(row) = rows.first_mut() else { return false };
+    load_rows::<P, 1>(memory, placement, exec, &mut loaded) && {
+        lane_access::extend(element, row, &loaded[0], exec);
+        true
+    }
+}
+
+#[inline(always)]
+fn store_words<const WORDS: usize>(
+    wave: &Wave,
+    op: &Op,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    let Some(first) = data_row(op, 0) else { return false };
+    let Some(rows) = wave.rows_of(first, WORDS as u8).first_chunk::<WORDS>() else { return false };
+    store_rows::<u32, WORDS>(memory, placement, wave.exec_row(), rows)
+}
+
+#[inline(always)]
+fn store_part<P: Part>(
+    wave: &Wave,
+    op: &Op,
+    element: Element,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    let Some(row) = data_row(op, 0) else { return false };
+    let parts = [lane_access::parts(element, wave.row(row))];
+    store_rows::<P, 1>(memory, placement, wave.exec_row(), &parts)
+}
+
+/// Loads the parts of the lanes that access memory.
+#[inline(always)]
+fn load_rows<P: Part, const PARTS: usize>(
+    memory: &mut dyn Memory,
+    placement: &Placement,
+    exec: &Row,
+    rows: &mut [Row; PARTS],
+) -> bool {
+    let addresses = &placement.addresses;
+    let (mut rest, mut own, mut are_there) = (addresses.lanes, Row::ZERO, false);
+    let mut active = placement.active(exec, &mut own);
+    while rest != LaneMask::EMPTY {
+        let at = addresses.first(rest);
+        let Some(region) = memory.readable(at, placement.asked::<P, PARTS>()) else { return false };
+        let Region { base, bytes } = region.near(at);
+        let offsets = addresses.offsets_from(base);
+        let (places, mut fewer) = (placement.places(), None);
+        let placed =
+            Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
+        if placed.lanes() != rest && !are_there {
+            if !are_all_there::<P, PARTS>(placement, |at, bytes| {
+                memory.readable(at, bytes).map(|region| region.near(at).range())
+            }) {
+                return false;
+            }
+            are_there = true;
+            continue;
+        }
+        if placed.lanes() == LaneMask::EMPTY {
+            return false;
+        }
+        placed.load(rows);
+        rest.0 &= !placed.lanes().0;
+        if rest != LaneMask::EMPTY {
+            own = Row::expand(rest);
+            active = &own;
+        }
+    }
+    true
+}
+
+/// Stores the parts of the lanes that access memory.
+#[inline(always)]
+fn store_rows<P: Part, const PARTS: usize>(
+    memory: &mut dyn Memory,
+    placement: &Placement,
+    exec: &Row,
+    rows: &[Row; PARTS],
+) -> bool {
+    let addresses = &placement.addresses;
+    let (mut rest, mut own, mut are_there) = (addresses.lanes, Row::ZERO, false);
+    let mut active = placement.active(exec, &mut own);
+    while rest != LaneMask::EMPTY {
+        let at = addresses.first(rest);
+        let Some(region) = memory.writable(at, placement.asked::<P, PARTS>()) else { return false };
+        let RegionMut { base, bytes, .. } = region.near(at);
+        let offsets = addresses.offsets_from(base);
+        let (places, mut fewer) = (placement.places(), None);
+        let mut placed =
+            Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
+        if placed.lanes() != rest && !are_there {
+            if !are_all_there::<P, PARTS>(placement, |at, bytes| {
+                memory.writable(at, bytes).map(|region| region.near(at).range())
+            }) {
+                return false;
+            }
+            are_there = true;
+            continue;
+        }
+        if placed.lanes() == LaneMask::EMPTY {
+            return false;
+        }
+        placed.store(rows);
+        rest.0 &= !placed.lanes().0;
+        if rest != LaneMask::EMPTY {
+            own = Row::expand(rest);
+            active = &own;
+        }
+    }
+    true
+}
+
+/// Whether all lanes fall into a few regions that do not overlap, so that it does not matter which
+/// comes first. `region` asks for that around an address, of so many bytes at least.
+#[cold]
+#[inline(never)]
+fn are_all_there<P: Part, const PARTS: usize>(
+    placement: &Placement,
+    mut region: impl FnMut(u64, usize) -> Option<Range<u64>>,
+) -> bool {
+    let Placement { addresses, .. } = placement;
+    let asked = placement.asked::<P, PARTS>();
+    let reach = placement.places::<PARTS>().into_iter().max().unwrap_or(0) as u64;
+    let extent = reach + size_of::<P>() as u64;
+    let mut known: [Range<u64>; REGIONS] = std::array::from_fn(|_| 0..0);
+    let mut count = 0;
+    for lane in addresses.lanes.lanes() {
+        let at = addresses.at(lane.0.into());
+        let holds =
+            |range: &Range<u64>| at >= range.start && at < range.end && range.end - at >= extent;
+        if known[..count].iter().any(holds) {
+            continue;
+        }
+        let Some(new) = region(at, asked) else { return false };
+        let overlaps = |range: &Range<u64>| range.start < new.end && new.start < range.end;
+        // A body that hands out no more than what is asked for has a region for each lane.
+        let is_exact = new.end - new.start <= asked as u64;
+        if is_exact || count == REGIONS || !holds(&new) || known[..count].iter().any(overlaps) {
+            return false;
+        }
+        known[count] = new;
+        count += 1;
+    }
+    true
+}
+
+impl Placement {
+    /// Where the parts of an element lie.
+    #[inline(always)]
+    fn places<const PARTS: usize>(&self) -> [u32; PARTS] {
+        let mut places = [0; PARTS];
+        for part in 0..PARTS {
+            places[part] = self.apart * part as u32;
+        }
+        places
+    }
+
+    /// Bytes to ask for, all of which are accessed.
+    #[inline(always)]
+    fn asked<P: Part, const PARTS: usize>(&self) -> usize {
+        let is_whole = self.apart as usize == size_of::<P>();
+        size_of::<P>() * if is_whole { PARTS } else { 1 }
+    }
+
+    /// All ones in the lanes that access memory: EXEC, which the caller has, or a row of its own.
+    #[inline(always)]
+    fn active<'a>(&self, exec: &'a Row, own: &'a mut Row) -> &'a Row {
+        if self.void == LaneMask::EMPTY {
+            return exec;
+        }
+        *own = Row::expand(self.addresses.lanes);
+        own
+    }
+}
+
+/// Reads, modifies and writes a word of each lane, lowest lane first.
+#[inline(always)]
+fn modify(
+    wave: &mut Wave,
+    op: &Op,
+    atomic: Atomic,
+    returns: bool,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    match atomic.bytes {
+        4 => modify_words::<1>(wave, op, atomic, returns, placement, memory),
+        _ => modify_words::<2>(wave, op, atomic, returns, placement, memory),
+    }
+}
+
+#[inline(always)]
+fn modify_words<const WORDS: usize>(
+    wave: &mut Wave,
+    op: &Op,
+    atomic: Atomic,
+    returns: bool,
+    placement: &Placement,
+    memory: &mut dyn Memory,
+) -> bool {
+    let addresses = &placement.addresses;
+    let mut own = Row::ZERO;
+    let active = placement.active(wave.exec_row(), &mut own);
+    let mut low_bits = 0;
+    for lane in 0..LANES {
+        low_bits |= addresses.low.0[lane] & active.0[lane];
+    }
+    if low_bits % (4 * WORDS as u32) != 0 {
+        return false;
+    }
+    let mut before = [Row::ZERO; WORDS];
+    if addresses.lanes != LaneMask::EMPTY {
+        let (at, places) = (addresses.first(addresses.lanes), placement.places());
+        let (lanes, mut fewer, mut fewer_written) = ((active, addresses.lanes), None, None);
+        // An access reads before it writes, and is noted as both.
+        let Some(region) = memory.readable(at, 4 * WORDS) else { return false };
+        let Region { base, bytes } = region.near(at);
+        let offsets = addresses.offsets_from(base);
+        let read = Placed::<_, u32, WORDS>::new(bytes, &offsets, lanes, places, &mut fewer);
+        if read.lanes() != addresses.lanes {
+            return false;
+        }
+        let Some(region) = memory.writable(at, 4 * WORDS) else { return false };
+        let RegionMut { base, bytes, is_shared } = region.near(at);
+        let offsets = addresses.offsets_from(base);
+        let mut placed =
+            Placed::<_, u32, WORDS>::new(bytes, &offsets, lanes, places, &mut fewer_written);
+        if placed.lanes() != addresses.lanes {
+            return false;
+        }
+        let word = |word| data_row(op, word).map_or(&Row::ZERO, |row| wave.row(row));
+        let data = std::array::from_fn(word);
+        let second = match atomic.has_second_operand() {
+            true => std::array::from_fn(|index| word(WORDS + index)),
+            false => [&Row::ZERO; WORDS],
+        };
+        before = placed.modify(is_shared, atomic, data, second);
+    }
+    if returns {
+        wave.write_rows(op.destination, &before);
+    }
+    true
+}
