@@ -2,9 +2,10 @@
 
 use crate::{ConstantType, Pc, RegisterRange, mc_register};
 use libc::{c_char, c_int};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::{Once, OnceLock};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 #[repr(C)]
 struct RawSession {
@@ -127,7 +128,44 @@ pub(crate) struct Complaint {
 /// One opened processor of LLVM's AMDGPU target.
 pub(crate) struct Session {
     raw: NonNull<RawSession>,
+    opened: Opened,
     registers: &'static [Option<RegisterRange>],
+}
+
+/// The processor and the features that a session was opened for.
+#[derive(Clone, PartialEq, Eq)]
+struct Opened {
+    processor: CString,
+    features: CString,
+}
+
+/// Sessions that nobody uses at the moment: to open one takes longer than to decode a small kernel.
+static IDLE: Mutex<Vec<(Opened, Open)>> = Mutex::new(Vec::new());
+
+/// How many of them stay open.
+const MOST_IDLE: usize = 16;
+
+/// A session that is open.
+struct Open(NonNull<RawSession>);
+
+// SAFETY: as for `Session`.
+unsafe impl Send for Open {}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // SAFETY: the session was opened once and is closed once, here: a `Session` that ends hands
+        // what it has to one `Open` and is not used again.
+        unsafe { flipwave_close(self.0.as_ptr()) }
+    }
+}
+
+/// The session that was put back last of those for this processor.
+fn idle(opened: &Opened) -> Option<NonNull<RawSession>> {
+    let mut all = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = all.iter().rposition(|(own, _)| own == opened)?;
+    let (_, open) = all.swap_remove(place);
+    // It stays open.
+    Some(ManuallyDrop::new(open).0)
 }
 
 // SAFETY: a session owns all that it points to, apart from LLVM's tables, which are constant
@@ -136,15 +174,19 @@ pub(crate) struct Session {
 unsafe impl Send for Session {}
 
 impl Session {
-    /// Opens a processor, or `None` where LLVM does not support it.
+    /// Opens a processor, or takes a session that is open already; `None` where LLVM does not support it.
     pub fn open(processor: &CStr, features: &CStr) -> Option<Session> {
         initialise();
-        // SAFETY: both strings end in a null byte and outlive the call.
-        let raw = NonNull::new(unsafe { flipwave_open(processor.as_ptr(), features.as_ptr()) })?;
+        let opened = Opened { processor: processor.to_owned(), features: features.to_owned() };
+        let raw = match idle(&opened) {
+            Some(raw) => raw,
+            // SAFETY: both strings end in a null byte and outlive the call.
+            None => NonNull::new(unsafe { flipwave_open(processor.as_ptr(), features.as_ptr()) })?,
+        };
         // All AMDGPU processors share one table of registers.
         static REGISTERS: OnceLock<Vec<Option<RegisterRange>>> = OnceLock::new();
         let registers = REGISTERS.get_or_init(|| register_table(raw));
-        Some(Session { raw, registers })
+        Some(Session { raw, opened, registers })
     }
 
     /// Decodes the instruction at the beginning of `bytes`.
@@ -236,8 +278,11 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: the session was opened once and is closed once, here.
-        unsafe { flipwave_close(self.raw.as_ptr()) }
+        let open = Open(self.raw);
+        let mut all = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_IDLE {
+            all.push((self.opened.clone(), open));
+        }
     }
 }
 
@@ -275,5 +320,31 @@ fn register_table(session: NonNull<RawSession>) -> Vec<Option<RegisterRange>> {
                 mc_register::range_of(name.to_str().ok()?)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sessions that were put back serve what they were opened for, and nothing else.
+    #[test]
+    fn a_session_is_used_again_for_its_own_processor_only() {
+        let [gfx90a, gfx1100] = [c"gfx90a", c"gfx1100"];
+        let [wide, narrow] =
+            [c"+wavefrontsize64,-wavefrontsize32", c"+wavefrontsize32,-wavefrontsize64"];
+        let assembled = |processor: &CStr, features: &CStr, text: &str| {
+            let session = Session::open(processor, features)?;
+            let bytes = session.assemble(text).ok()?;
+            Some(session.decode(&bytes, Pc(0))?.text)
+        };
+        for _ in 0..3 {
+            let mask = "v_cmp_eq_u32_e64 s[0:1], v0, v1";
+            assert!(assembled(gfx1100, wide, mask).is_some());
+            assert!(assembled(gfx1100, narrow, mask).is_none(), "its masks are one register");
+            assert!(assembled(gfx90a, c"", "v_accvgpr_read_b32 v0, a0").is_some());
+            assert!(assembled(gfx1100, wide, "v_accvgpr_read_b32 v0, a0").is_none());
+        }
+        assert!(Session::open(c"gfx0", c"").is_none());
     }
 }
