@@ -53,6 +53,7 @@ bench-dependencies:
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
+	cargo bench --package flipwave-tests --bench setup
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
 

@@ -4,10 +4,11 @@ use crate::application::{Application, Ran};
 use crate::campaign::{Campaign, CampaignWorkload};
 use crate::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
 use crate::error::CampaignError;
+use crate::faults::Faults;
 use crate::prepare::Prepared;
 use crate::suspicion::{Suspicion, SuspicionError};
-use flipwave_injector::{Golden, Workload};
-use flipwave_sim::Fidelity;
+use flipwave_injector::{Golden, Inquiry, Survey, Workload, survey};
+use flipwave_sim::strict::Violation;
 
 /// Runs a workload of a campaign without a fault; `formats` are its outputs'.
 ///
@@ -20,44 +21,67 @@ pub(crate) fn golden(
     formats: &[OutputFormat],
 ) -> Result<Golden, CampaignError> {
     let golden = golden_within_lds(campaign, workload)?;
-    match &campaign.workload {
-        CampaignWorkload::Kernels(_) => check_outputs(campaign, workload, formats, &golden)?,
-        // What the host of an application reads is its own affair; what it makes of it is compared.
-        CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => {}
-    }
+    check(campaign, workload, formats, &golden)?;
     Ok(golden)
 }
 
-/// The fault-free run, and how exact it is.
-pub(crate) struct FaultFree {
-    pub golden: Golden,
-    /// Of what the embedded GPU executed; none where another device gave the outputs.
-    pub fidelity: Option<Fidelity>,
+/// Refuses a fault-free run beside which outcomes would mean nothing.
+fn check(
+    campaign: &Campaign,
+    workload: &Workload,
+    formats: &[OutputFormat],
+    golden: &Golden,
+) -> Result<(), CampaignError> {
+    match &campaign.workload {
+        CampaignWorkload::Kernels(_) => check_outputs(campaign, workload, formats, golden),
+        // What the host of an application reads is its own affair; what it makes of it is compared.
+        CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => Ok(()),
+    }
 }
 
-/// The fault-free run, done twice to see that it is the same each time.
+/// Runs a workload of a campaign without a fault, and counts what the campaign's faults can strike.
+/// `touched` says whether to record what workgroups touch.
 ///
 /// # Errors
-/// As [`golden`]; [`CampaignError::NotDeterministic`].
-pub(crate) fn golden_twice(
+/// As [`golden`]; [`CampaignError::Profile`].
+pub(crate) fn surveyed(
     campaign: &Campaign,
     prepared: &Prepared,
-) -> Result<FaultFree, CampaignError> {
+    touched: bool,
+) -> Result<Survey, CampaignError> {
+    let Faults { fault, selection, stratification, counting, .. } = campaign.faults()?;
+    let (stratification, counting) = (*stratification, *counting);
+    let outside_lds = !campaign.allow.contains(&Suspicion::OutsideLocalMemory);
     let Prepared { workload, formats, .. } = prepared;
-    let golden = golden(campaign, workload, formats)?;
-    let (again, fidelity) = workload.golden_with_fidelity()?;
-    let outputs = golden.outputs.iter().zip(&again.outputs).zip(&workload.program.outputs);
+    let inquiry = Inquiry { fault, selection, stratification, counting, outside_lds, touched };
+    let (survey, violations) = survey(workload, &inquiry);
+    refuse(workload, violations)?;
+    let survey = survey?;
+    check(campaign, workload, formats, &survey.golden)?;
+    Ok(survey)
+}
+
+/// Checks that a second fault-free run is the same as the first.
+///
+/// # Errors
+/// [`CampaignError::NotDeterministic`].
+pub(crate) fn check_same(
+    workload: &Workload,
+    first: &Golden,
+    second: &Golden,
+) -> Result<(), CampaignError> {
+    let outputs = first.outputs.iter().zip(&second.outputs).zip(&workload.program.outputs);
     for ((first, second), output) in outputs {
         if first != second {
             let difference = format!("output `{}`", output.name);
             return Err(CampaignError::NotDeterministic { difference });
         }
     }
-    if golden != again {
+    if first != second {
         let difference = "the instructions executed".to_owned();
         return Err(CampaignError::NotDeterministic { difference });
     }
-    Ok(FaultFree { golden, fidelity: Some(fidelity) })
+    Ok(())
 }
 
 /// Runs a workload without a fault, and refuses accesses beyond the LDS of a workgroup.
@@ -66,13 +90,17 @@ fn golden_within_lds(campaign: &Campaign, workload: &Workload) -> Result<Golden,
         return Ok(workload.golden()?);
     }
     let (golden, violations) = workload.golden_within_lds();
-    // Where a run fails in consequence, this is the cause.
-    if let Some((dispatch, violation)) = violations.into_iter().next() {
-        let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
-        let violation = Box::new(violation);
-        return Err(SuspicionError::OutsideLocalMemory { dispatch, kernel, violation }.into());
-    }
+    refuse(workload, violations)?;
     Ok(golden?)
+}
+
+/// Refuses accesses beyond the LDS of a workgroup: where a run fails in consequence, they are the
+/// cause.
+fn refuse(workload: &Workload, violations: Vec<(u32, Violation)>) -> Result<(), CampaignError> {
+    let Some((dispatch, violation)) = violations.into_iter().next() else { return Ok(()) };
+    let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
+    let violation = Box::new(violation);
+    Err(SuspicionError::OutsideLocalMemory { dispatch, kernel, violation }.into())
 }
 
 /// Refuses an application of which nothing would be compared with its run without a fault.

@@ -2,10 +2,9 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::golden;
+use crate::golden::surveyed;
 use crate::program::prepare_emulated;
-use crate::run::count;
-use flipwave_injector::{PlanError, Profile};
+use flipwave_injector::{PlanError, Profile, Survey};
 
 /// Runs a campaign's program once without faults and counts what its faults can hit.
 ///
@@ -13,10 +12,9 @@ use flipwave_injector::{PlanError, Profile};
 /// [`CampaignError`] if the program cannot be put together or does not complete, if there is nothing
 /// to hit, or if all runs were to stop.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
-    let faults = campaign.faults()?;
+    campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    golden(campaign, &prepared.workload, &prepared.formats)?;
-    let profile = count(&prepared.workload, faults)?;
+    let Survey { profile, .. } = surveyed(campaign, &prepared, false)?;
     profile.check_places().map_err(PlanError::from)?;
     campaign.unless_stopped(Ok(profile))
 }

@@ -7,11 +7,9 @@ use flipwave_analysis::Outcome;
 pub enum Phase {
     /// Compiling and loading kernels, filling buffers.
     Preparing,
-    /// The fault-free run, twice.
+    /// The fault-free run, and counting what can be hit.
     Golden,
-    /// Counting what can be hit.
-    Profiling,
-    /// Drawing fault sites.
+    /// The fault-free run again, and finding in it the sites of the faults drawn.
     Planning,
     /// Injecting faults whose outcomes are known.
     SelfTest,

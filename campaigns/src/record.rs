@@ -164,15 +164,11 @@ impl Counts {
 pub struct Timings {
     /// Compiling, loading, filling buffers.
     pub prepare: f64,
-    /// Two fault-free runs, the second of which is followed for its fidelity.
+    /// The fault-free run, in which is counted what can be hit.
     pub golden: f64,
-    /// Counting what can be hit.
-    pub profile: f64,
-    /// Finding the sites of the first window of faults; those of the others are found while faults
-    /// are injected.
-    pub plan: f64,
-    /// Saving states of the fault-free run.
-    pub save: f64,
+    /// The fault-free run again, which finds the sites of the first window of faults, saves states, and
+    /// is followed for its fidelity. The sites of other windows are found while faults are injected.
+    pub rehearsal: f64,
     /// All injections.
     pub inject: f64,
 }

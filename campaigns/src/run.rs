@@ -5,7 +5,7 @@ use crate::device::CampaignDevice;
 use crate::error::CampaignError;
 use crate::faults::{Faults, SampleSize};
 use crate::folder::{self, FolderError};
-use crate::golden::FaultFree;
+use crate::golden::{check_same, surveyed};
 use crate::lock::FolderLock;
 use crate::outcome::{Classifier, Verdict};
 use crate::prepare::Origin;
@@ -22,7 +22,7 @@ use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
     Accelerations, Allocation, FidelityRecord, Golden, Lanes, Place, Plan, PlanError, Planned,
-    Profile, ProfileError, Sampling, Struck, Workload,
+    Profile, Rehearsal, Sampling, Struck, Survey, Touched,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -115,13 +115,20 @@ pub fn run(
     let mut timings = Timings::default();
     progress.phase(Phase::Preparing);
     let runner = timed(&mut timings.prepare, || runner(campaign, path))?;
-    let experiment = Experiment::new(campaign, faults, &*runner, progress, &mut timings)?;
+    if let Origin::Recording { warnings } = &runner.prepared().origin {
+        warnings.iter().for_each(|warning| progress.warn(warning));
+    }
+    progress.phase(Phase::Golden);
+    let takes_states = options.accelerations.saved_states && runner.takes_states();
+    let Survey { golden, profile, touched } =
+        timed(&mut timings.golden, || surveyed(campaign, runner.prepared(), takes_states))?;
+    let experiment = Experiment::new(campaign, faults, &*runner, golden, profile)?;
     progress.phase(Phase::Planning);
     let plan = experiment.plan()?;
     let record = Record { timings, ..experiment.record(options, plan.count()) };
     thread::scope(|scope| {
         let windows = Windows::new(&plan, scope);
-        experiment.inject_all(options, (&windows, &lock), record, progress)
+        experiment.inject_all(options, (&windows, &lock), touched, record, progress)
     })
 }
 
@@ -129,8 +136,8 @@ pub fn run(
 struct Experiment<'a> {
     campaign: &'a Campaign,
     runner: &'a dyn Runner,
+    /// The first run without a fault.
     golden: Golden,
-    fidelity: Option<FidelityRecord>,
     profile: Profile,
     sampling: Sampling,
     strata: Vec<String>,
@@ -142,22 +149,13 @@ impl<'a> Experiment<'a> {
         campaign: &'a Campaign,
         faults: &'a Faults,
         runner: &'a dyn Runner,
-        progress: &mut dyn Progress,
-        timings: &mut Timings,
+        golden: Golden,
+        profile: Profile,
     ) -> Result<Experiment<'a>, CampaignError> {
-        if let Origin::Recording { warnings } = &runner.prepared().origin {
-            warnings.iter().for_each(|warning| progress.warn(warning));
-        }
-        progress.phase(Phase::Golden);
-        let FaultFree { golden, fidelity } = timed(&mut timings.golden, || runner.fault_free())?;
-        progress.phase(Phase::Profiling);
-        let workload = &runner.prepared().workload;
-        let profile = timed(&mut timings.profile, || count(workload, faults))?;
         Ok(Experiment {
             campaign,
             runner,
             golden,
-            fidelity: fidelity.as_ref().map(FidelityRecord::of),
             strata: profile.strata().map(|stratum| stratum.name).collect(),
             sampling: sampling(faults, &profile)?,
             profile,
@@ -170,6 +168,7 @@ impl<'a> Experiment<'a> {
         &self,
         options: &RunOptions,
         (windows, lock): (&Windows<'_, '_>, &FolderLock),
+        touched: Option<Touched>,
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
@@ -182,17 +181,27 @@ impl<'a> Experiment<'a> {
             })?,
             false => 0,
         };
-        if done_before < record.planned {
-            timed(&mut record.timings.plan, || windows.fault(done_before))?;
-        }
-        let injector = timed(&mut record.timings.save, || {
-            self.runner.injector(&self.golden, Some(windows.plan), options.accelerations)
-        })?;
-        let classifier = self.classifier();
+        let indices = windows.around(done_before);
+        let Rehearsal { golden: again, fidelity, faults, states } =
+            timed(&mut record.timings.rehearsal, || {
+                windows.plan.rehearse(indices, &self.golden, touched)
+            })?;
+        let prepared = self.runner.prepared();
+        check_same(&prepared.workload, &self.golden, &again)?;
+        windows.put(done_before, faults);
+        let golden = match self.runner.outputs()? {
+            Some(outputs) => Golden { outputs, ..again },
+            None => {
+                record.fidelity = Some(FidelityRecord::of(&fidelity));
+                again
+            }
+        };
+        let injector = self.runner.injector(&golden, states, options.accelerations)?;
+        let threshold = self.faults.timing_threshold;
+        let classifier = Classifier { golden: &golden, timing_threshold: threshold };
         let mut self_test = None;
         if options.self_test {
             progress.phase(Phase::SelfTest);
-            let prepared = self.runner.prepared();
             let tested = self_test::self_test(prepared, windows.plan, &*injector, classifier);
             // What was stopped came out in no way.
             self_test = Some(campaign.unless_stopped(tested)?);
@@ -265,10 +274,6 @@ impl<'a> Experiment<'a> {
         Plan::new(workload, &self.profile, self.campaign.seed, self.sampling)
     }
 
-    fn classifier(&self) -> Classifier<'_> {
-        Classifier { golden: &self.golden, timing_threshold: self.faults.timing_threshold }
-    }
-
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
     /// becomes an error that names the site.
     fn inject(
@@ -308,7 +313,7 @@ impl<'a> Experiment<'a> {
             workers: options.workers.get(),
             population: self.profile.population.clone(),
             counted: self.profile.counted(),
-            fidelity: self.fidelity.clone(),
+            fidelity: None,
             golden_wave_instructions: wave_instructions(&self.golden),
             instruction_limits: self.golden.instruction_limits(),
             planned,
@@ -326,12 +331,6 @@ fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
     let result = step();
     *seconds = clock.elapsed().as_secs_f64();
     result
-}
-
-/// Counts what the faults of a campaign can strike.
-pub(crate) fn count(workload: &Workload, faults: &Faults) -> Result<Profile, ProfileError> {
-    let Faults { fault, selection, stratification, counting, .. } = faults;
-    flipwave_injector::profile(workload, fault, selection, *stratification, *counting)
 }
 
 /// How the faults are drawn from a population. A margin holds for the rate of every stratum: each

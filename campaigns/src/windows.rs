@@ -34,6 +34,19 @@ impl<'scope, 'plan> Windows<'scope, 'plan> {
         Windows { plan, scope, open: Mutex::default() }
     }
 
+    /// The indices of the window of an index.
+    pub fn around(&self, index: u64) -> Range<u64> {
+        let Range { start, end } = range(number(index));
+        start..end.min(self.plan.count())
+    }
+
+    /// Has the faults of the window of an index, which were found elsewhere.
+    pub fn put(&self, index: u64, faults: Vec<Planned>) {
+        let (window, _) = self.open(number(index));
+        // Whoever found them before found the same.
+        let _ = window.set(Ok(faults.into()));
+    }
+
     /// The fault of an index. Indices may be asked for in any order, and are found fast where they
     /// are asked for as they ascend.
     ///
@@ -102,8 +115,8 @@ fn range(number: u64) -> Range<u64> {
 mod tests {
     use super::*;
     use crate::campaign::Campaign;
+    use crate::golden::surveyed;
     use crate::prepare::prepare;
-    use crate::run::count;
     use flipwave_injector::{Allocation, Sampling};
     use std::path::Path;
 
@@ -114,8 +127,8 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let faults = campaign.faults().unwrap_or_else(|error| panic!("{error}"));
-        let profile = count(&prepared.workload, faults).unwrap_or_else(|error| panic!("{error}"));
+        let survey = surveyed(&campaign, &prepared, false);
+        let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         // Ten in the last window: the others take their time.
         let (count, allocation) = (FIRST + (WINDOW << 40) + 10, Allocation::Proportional);
         let sampling = Sampling::Random { count, allocation };

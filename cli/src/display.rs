@@ -57,9 +57,8 @@ impl Progress for Display {
     fn phase(&mut self, phase: Phase) {
         let step = match phase {
             Phase::Preparing => "compiling and loading kernels".to_owned(),
-            Phase::Golden => "running without faults".to_owned(),
-            Phase::Profiling => "counting what can be hit".to_owned(),
-            Phase::Planning => "drawing fault sites".to_owned(),
+            Phase::Golden => "running without faults, counting what can be hit".to_owned(),
+            Phase::Planning => "running again, finding fault sites".to_owned(),
             Phase::SelfTest => "injecting faults whose outcomes are known".to_owned(),
             Phase::Injecting { count } => format!("injecting {count} faults"),
         };

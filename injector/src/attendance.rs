@@ -4,9 +4,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_isa::Target;
 use flipwave_sim::strict::Violation;
-use flipwave_sim::{
-    EmbeddedGpu, Execution, FidelityCheck, Footprints, Observer, Progress, Unobserved,
-};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -95,7 +93,7 @@ impl Attendance {
         observer: &mut dyn Observer,
         mut footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        self.slices(kernel, execution, |execution, until| match &mut footprints {
+        self.carry_on(kernel, execution, |execution, until| match &mut footprints {
             Some(footprints) => device.advance_recorded(execution, observer, footprints, until),
             None => device.advance(execution, observer, until),
         })
@@ -109,41 +107,15 @@ impl Attendance {
         execution: &mut Execution,
     ) -> Result<(Completion, Vec<Violation>), DeviceError> {
         let mut check = device.begin_check(execution)?;
-        let completion = self.slices(kernel, execution, |execution, until| {
+        let completion = self.carry_on(kernel, execution, |execution, until| {
             device.advance_checked(execution, &mut check, until)
         })?;
         Ok((completion, device.violations(check)))
     }
 
-    /// The same, and the accesses beyond the LDS of a workgroup.
-    pub(crate) fn finish_within_lds(
-        &self,
-        kernel: &str,
-        device: &mut EmbeddedGpu,
-        execution: &mut Execution,
-    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
-        let mut check = device.begin_lds_check(execution);
-        let completion = self.slices(kernel, execution, |execution, until| {
-            device.advance_within_lds(execution, &mut check, until)
-        })?;
-        Ok((completion, device.outside_lds(check)))
-    }
-
-    /// The same, and follows the fidelity of the run.
-    pub(crate) fn finish_with_fidelity(
-        &self,
-        kernel: &str,
-        device: &mut EmbeddedGpu,
-        execution: &mut Execution,
-        check: &mut FidelityCheck,
-    ) -> Result<Completion, DeviceError> {
-        device.begin_fidelity(kernel, execution, check);
-        self.slices(kernel, execution, |execution, until| {
-            device.advance_with_fidelity(execution, check, until)
-        })
-    }
-
-    fn slices(
+    /// Carries an execution of `kernel` on to its end by `advance`, in slices after which is looked
+    /// whether it is to stop.
+    pub(crate) fn carry_on(
         &self,
         kernel: &str,
         execution: &mut Execution,

@@ -50,9 +50,10 @@ impl Fates {
         self.waves.get(&wave).is_some_and(|followed| !followed.is_empty())
     }
 
-    /// A wave has executed an instruction, with EXEC as given before it, and wrote `written` lanes.
-    pub fn see(&mut self, inst: &Inst, wave: WaveId, exec: LaneMask, written: LaneMask) {
-        let Some(followed) = self.waves.get_mut(&wave) else { return };
+    /// A wave has executed an instruction, with EXEC as given before it, and wrote `written` lanes;
+    /// whether values of it are followed further.
+    pub fn see(&mut self, inst: &Inst, wave: WaveId, exec: LaneMask, written: LaneMask) -> bool {
+        let Some(followed) = self.waves.get_mut(&wave) else { return false };
         let decided = &mut self.decided;
         followed.retain_mut(|own| match own.step(inst, exec, written) {
             Some(fate) => {
@@ -61,6 +62,11 @@ impl Fates {
             }
             None => true,
         });
+        let is_followed = !followed.is_empty();
+        if !is_followed {
+            self.waves.remove(&wave);
+        }
+        is_followed
     }
 
     /// The waves have ended: what became of each value.

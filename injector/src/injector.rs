@@ -2,7 +2,7 @@
 
 use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::{Planned, StruckWorkgroups};
-use crate::restart::{Attempt, Restart};
+use crate::restart::{Attempt, STATE_BYTES, SavedStates};
 use crate::run::{check, inject};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
@@ -37,12 +37,13 @@ pub struct Injector<'a> {
     golden: &'a Golden,
     limits: Vec<u64>,
     accelerations: Accelerations,
-    restart: Option<Restart>,
+    states: Option<SavedStates>,
 }
 
 impl<'a> Injector<'a> {
     /// An injector for faults in a workload whose fault-free run is `golden`. It is fast for those in
-    /// the workgroups of `struck`.
+    /// the workgroups of `struck`: the workload runs two times to save states for them, if that is one
+    /// of the ways.
     ///
     /// # Errors
     /// None for a workload that ran before.
@@ -52,12 +53,23 @@ impl<'a> Injector<'a> {
         struck: StruckWorkgroups,
         accelerations: Accelerations,
     ) -> Result<Injector<'a>, DeviceError> {
-        let restart = match accelerations.saved_states {
-            true => Restart::record(workload, golden, struck)?,
+        let states = match accelerations.saved_states {
+            true => SavedStates::record(workload, golden, struck, STATE_BYTES)?,
             false => None,
         };
+        Ok(Injector::with_states(workload, golden, states, accelerations))
+    }
+
+    /// The same with states that were saved before, if there are any, as by
+    /// [`Plan::rehearse`](crate::Plan::rehearse).
+    pub fn with_states(
+        workload: &'a Workload,
+        golden: &'a Golden,
+        states: Option<SavedStates>,
+        accelerations: Accelerations,
+    ) -> Injector<'a> {
         let limits = golden.instruction_limits();
-        Ok(Injector { workload, golden, limits, accelerations, restart })
+        Injector { workload, golden, limits, accelerations, states }
     }
 
     /// Runs the workload with a fault of a plan.
@@ -71,14 +83,14 @@ impl<'a> Injector<'a> {
             check(self.workload, &planned.site, &self.limits)?;
             return Ok(Injection { struck, ending: self.fault_free() });
         }
-        if let Some(restart) = &self.restart
+        if let Some(states) = &self.states
             && let Some(event) = planned.site.event()
         {
             check(self.workload, &planned.site, &self.limits)?;
             let time = planned.foresight.map(|own| own.time);
             let Injector { workload, golden, limits, .. } = self;
             let site = &planned.site;
-            return restart.inject(&Attempt { workload, golden, limits, site, event, time });
+            return states.inject(&Attempt { workload, golden, limits, site, event, time });
         }
         inject(self.workload, &planned.site, &self.limits)
     }

@@ -20,10 +20,12 @@ mod injector;
 mod landmarks;
 mod population;
 mod program;
+mod rehearsal;
 mod restart;
 mod run;
 mod site;
 mod stream;
+mod survey;
 #[cfg(test)]
 mod testing;
 mod trace;
@@ -56,8 +58,11 @@ pub use population::{
     UnknownStratification, profile,
 };
 pub use program::{Buffer, Program};
+pub use rehearsal::Rehearsal;
+pub use restart::SavedStates;
 pub use run::inject;
 pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
+pub use survey::{Inquiry, Survey, Touched, survey};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,
     Wrong, WrongOutput, trace,

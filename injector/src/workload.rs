@@ -71,16 +71,23 @@ impl Workload {
         let mut check = FidelityCheck::new();
         let golden = self.run_fault_free(|_, device, dispatch| {
             let mut execution = device.begin(dispatch)?;
-            let kernel = &dispatch.kernel;
-            self.attendance.finish_with_fidelity(kernel, device, &mut execution, &mut check)
+            device.begin_fidelity(&dispatch.kernel, &execution, &mut check);
+            self.attendance.carry_on(&dispatch.kernel, &mut execution, |execution, until| {
+                device.advance_with_fidelity(execution, &mut Unobserved, &mut check, until)
+            })
         })?;
-        let mut fidelity = self.device.fidelity(&mut check);
+        Ok((golden, self.fidelity(&mut check)))
+    }
+
+    /// What was found of the fidelity of a run.
+    pub(crate) fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
+        let mut fidelity = self.device.fidelity(check);
         for own in &mut fidelity.decisions {
             if let Some(guest) = self.guests.get(&own.module.0) {
                 own.pc = guest.place(WaveLocation { pc: own.pc, wave: own.wave }).pc;
             }
         }
-        Ok((golden, fidelity))
+        fidelity
     }
 
     /// Runs the workload without a fault; besides the accesses beyond the LDS of a workgroup, each
@@ -89,17 +96,36 @@ impl Workload {
     pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
-            let mut execution = device.begin(dispatch)?;
-            let (end, found) =
-                self.attendance.finish_within_lds(&dispatch.kernel, device, &mut execution)?;
-            violations.extend(found.into_iter().map(|mut own| {
-                let place = WaveLocation { pc: own.place.pc, wave: own.wave };
-                own.place.pc = self.original_place(dispatch, place).pc;
-                (index, own)
-            }));
+            let (end, found) = self.within_lds((index, dispatch), device, &mut Unobserved, None)?;
+            violations.extend(found);
             Ok(end)
         });
         (golden, violations)
+    }
+
+    /// Runs a dispatch of the workload on a clone of its device, watched, and reports the accesses
+    /// beyond the LDS of a workgroup; adds to `footprints`, if there are any, what its workgroups
+    /// touch.
+    pub(crate) fn within_lds(
+        &self,
+        (index, dispatch): (u32, &Dispatch),
+        device: &mut EmbeddedGpu,
+        observer: &mut dyn Observer,
+        mut footprints: Option<&mut Footprints>,
+    ) -> Result<(Completion, Vec<(u32, Violation)>), DeviceError> {
+        let mut execution = device.begin(dispatch)?;
+        let mut check = device.begin_lds_check(&execution);
+        let end =
+            self.attendance.carry_on(&dispatch.kernel, &mut execution, |execution, until| {
+                let footprints = footprints.as_deref_mut();
+                device.advance_within_lds(execution, observer, &mut check, footprints, until)
+            })?;
+        let found = device.outside_lds(check).into_iter().map(|mut own| {
+            let place = WaveLocation { pc: own.place.pc, wave: own.wave };
+            own.place.pc = self.original_place(dispatch, place).pc;
+            (index, own)
+        });
+        Ok((end, found.collect()))
     }
 
     /// Whether the workload without a fault writes a byte of each output, in their order. What
@@ -115,16 +141,8 @@ impl Workload {
         });
         let mut outputs: Vec<(ByteSet, bool)> = sets.map(|bytes| (bytes, false)).collect();
         self.run_fault_free(|_, device, dispatch| {
-            let mut execution = device.begin(dispatch)?;
             let mut touched = Footprints::default();
-            let (kernel, footprints) = (&dispatch.kernel, Some(&mut touched));
-            let end = self.attendance.finish(
-                kernel,
-                device,
-                &mut execution,
-                &mut Unobserved,
-                footprints,
-            )?;
+            let end = self.run(device, dispatch, &mut Unobserved, Some(&mut touched))?;
             for (bytes, is_written) in &mut outputs {
                 *is_written |= touched.iter().any(|(_, own)| own.written.intersects(bytes));
             }
@@ -139,7 +157,7 @@ impl Workload {
         device: &mut EmbeddedGpu,
         dispatch: &Dispatch,
     ) -> Result<Completion, DeviceError> {
-        self.run(device, dispatch, &mut Unobserved)
+        self.run(device, dispatch, &mut Unobserved, None)
     }
 
     /// Runs a dispatch of the workload on a clone of its device, watched.
@@ -149,20 +167,33 @@ impl Workload {
         dispatch: &Dispatch,
         observer: &mut dyn Observer,
     ) -> Result<Completion, DeviceError> {
+        self.as_it_was(dispatch, observer, |observer| self.run(device, dispatch, observer, None))
+    }
+
+    /// Runs a dispatch by `run` under an observer that shows `observer` its code as it was.
+    pub(crate) fn as_it_was<T>(
+        &self,
+        dispatch: &Dispatch,
+        observer: &mut dyn Observer,
+        run: impl FnOnce(&mut dyn Observer) -> T,
+    ) -> T {
         match self.guests.get(&dispatch.module.0) {
-            Some(guest) => self.run(device, dispatch, &mut guest.observe(observer)),
-            None => self.run(device, dispatch, observer),
+            Some(guest) => run(&mut guest.observe(observer)),
+            None => run(observer),
         }
     }
 
-    fn run(
+    /// Runs a dispatch, its code as it is, watched; adds to `footprints`, if there are any, what its
+    /// workgroups touch.
+    pub(crate) fn run(
         &self,
         device: &mut EmbeddedGpu,
         dispatch: &Dispatch,
         observer: &mut dyn Observer,
+        footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
         let mut execution = device.begin(dispatch)?;
-        self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, None)
+        self.attendance.finish(&dispatch.kernel, device, &mut execution, observer, footprints)
     }
 
     /// A fault in a dispatch's code, where it would be in the code as it was.
@@ -243,9 +274,21 @@ impl Workload {
     }
 
     /// Runs the workload on a clone of the device, each dispatch by `dispatch_one`, which gets
-    /// its index.
+    /// its index. Waves that go round in loops for ever end it.
     pub(crate) fn run_fault_free(
         &self,
+        dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
+    ) -> Result<Golden, GoldenError> {
+        let mut device = self.start()?;
+        device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
+        self.run_on(device, dispatch_one)
+    }
+
+    /// Runs the workload without a fault on a device as its first dispatch finds it, each dispatch by
+    /// `dispatch_one`, which gets its index.
+    pub(crate) fn run_on(
+        &self,
+        device: EmbeddedGpu,
         mut dispatch_one: impl FnMut(
             u32,
             &mut EmbeddedGpu,
@@ -254,8 +297,6 @@ impl Workload {
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> =
             self.program.dispatches.iter().map(|own| own.instruction_limit).collect();
-        let mut device = self.start()?;
-        device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
         let run = run_from(self, &limits, 0, device, Vec::new(), |index, device, own| {
             check_packet(index, device, own)?;
             Ok::<_, GoldenError>(dispatch_one(index, device, own)?)

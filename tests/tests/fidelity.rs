@@ -215,7 +215,8 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
         renew(&mut check);
         let mut execution = device.begin(dispatch).expect("a beginning");
         device.begin_fidelity("planted", &execution, &mut check);
-        let end = device.advance_with_fidelity(&mut execution, &mut check, u64::MAX);
+        let end =
+            device.advance_with_fidelity(&mut execution, &mut Unobserved, &mut check, u64::MAX);
         assert!(matches!(end, Ok(Progress::Ended(Completion::Completed(_)))), "{end:?}");
         FidelityRecord::of(&device.fidelity(&mut check))
     };

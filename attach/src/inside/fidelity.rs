@@ -6,7 +6,7 @@ use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_injector::FidelityRecord;
 use flipwave_kfd::{Driver, KernelDispatch, Machine};
-use flipwave_sim::{EmbeddedGpu, Execution, FidelityCheck, Progress};
+use flipwave_sim::{EmbeddedGpu, Execution, FidelityCheck, Progress, Unobserved};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Driver for Fidelity {
         execution: &mut Execution,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        gpu.advance_with_fidelity(execution, self.check(), until)
+        gpu.advance_with_fidelity(execution, &mut Unobserved, self.check(), until)
     }
 
     fn end(

@@ -8,10 +8,9 @@ use crate::attached::Attached;
 use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::{FaultFree, golden_twice};
 use crate::outcome::{Injected, RunEnd};
 use crate::prepare::Prepared;
-use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
+use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -42,14 +41,10 @@ impl Runner for ApplicationRunner<'_> {
         &self.prepared
     }
 
-    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
-        golden_twice(self.campaign, &self.prepared)
-    }
-
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _plan: Option<&Plan<'_>>,
+        _states: Option<SavedStates>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = match self.path {

@@ -1,44 +1,33 @@
 //! The embedded GPU, which strikes inside of itself.
 
 use super::runner::{Inject, Runner};
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::{FaultFree, golden_twice};
 use crate::outcome::{Injected, beside};
 use crate::prepare::Prepared;
-use flipwave_injector::{
-    Accelerations, Golden, GoldenError, Injector, Plan, Planned, Site, StruckWorkgroups, inject,
-};
+use flipwave_injector::{Accelerations, Golden, Injector, Planned, SavedStates, Site, inject};
 
 /// The embedded GPU.
-pub(super) struct EmbeddedRunner<'a> {
-    pub campaign: &'a Campaign,
+pub(super) struct EmbeddedRunner {
     pub prepared: Prepared,
 }
 
-impl Runner for EmbeddedRunner<'_> {
+impl Runner for EmbeddedRunner {
     fn prepared(&self) -> &Prepared {
         &self.prepared
     }
 
-    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
-        golden_twice(self.campaign, &self.prepared)
+    fn takes_states(&self) -> bool {
+        true
     }
 
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        plan: Option<&Plan<'_>>,
+        states: Option<SavedStates>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
-        // No states are saved that nobody starts from.
-        let struck = match (accelerations.saved_states, plan) {
-            (true, Some(plan)) => plan.struck_workgroups(),
-            _ => StruckWorkgroups::default(),
-        };
         let prepared = &self.prepared;
-        let injector = Injector::new(&prepared.workload, golden, struck, accelerations);
-        let injector = injector.map_err(GoldenError::from)?;
+        let injector = Injector::with_states(&prepared.workload, golden, states, accelerations);
         Ok(Box::new(Embedded { prepared, golden, injector, limits: golden.instruction_limits() }))
     }
 }

@@ -1,37 +1,31 @@
 //! The embedded GPU as hardware would be used: it runs code with hooks in it, which strike.
 
 use super::runner::{Inject, Runner};
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::golden::{FaultFree, golden_twice};
 use crate::outcome::{Injected, beside};
 use crate::prepare::Prepared;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Golden, HookInjector, HookedCode, InjectionError, Plan, Site, Workload, supports,
+    Accelerations, Golden, HookInjector, HookedCode, InjectionError, SavedStates, Site, Workload,
+    supports,
 };
 use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 
 /// The embedded GPU, on which hooks strike.
-pub(super) struct HookRunner<'a> {
-    pub campaign: &'a Campaign,
+pub(super) struct HookRunner {
     pub prepared: Prepared,
 }
 
-impl Runner for HookRunner<'_> {
+impl Runner for HookRunner {
     fn prepared(&self) -> &Prepared {
         &self.prepared
-    }
-
-    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
-        golden_twice(self.campaign, &self.prepared)
     }
 
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _plan: Option<&Plan<'_>>,
+        _states: Option<SavedStates>,
         _accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;

@@ -56,7 +56,7 @@ pub(crate) fn in_this_process<'a>(
 ) -> Result<Box<dyn Runner + 'a>, CampaignError> {
     let prepared = prepare_emulated(campaign)?;
     Ok(match path {
-        InjectionPath::Embedded => Box::new(EmbeddedRunner { campaign, prepared }),
-        InjectionPath::Hook => Box::new(HookRunner { campaign, prepared }),
+        InjectionPath::Embedded => Box::new(EmbeddedRunner { prepared }),
+        InjectionPath::Hook => Box::new(HookRunner { prepared }),
     })
 }

@@ -7,11 +7,10 @@ use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
 use crate::attached::{AttachError, Attached};
 use crate::campaign::{Campaign, Kernels};
 use crate::error::CampaignError;
-use crate::golden::{FaultFree, golden_twice};
 use crate::launch;
 use crate::outcome::{Injected, RunEnd, beside};
 use crate::prepare::{Prepared, prepare};
-use flipwave_injector::{Accelerations, Ending, Golden, Injection, Plan, Planned, Site};
+use flipwave_injector::{Accelerations, Ending, Golden, Injection, Planned, SavedStates, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -40,17 +39,14 @@ impl Runner for RocrRunner<'_> {
         &self.prepared
     }
 
-    /// Its outputs are those of the hardware.
-    fn fault_free(&self) -> Result<FaultFree, CampaignError> {
-        let FaultFree { golden, .. } = golden_twice(self.campaign, &self.prepared)?;
-        let outputs = contents(&self.outputs, &self.runs.golden.first)?;
-        Ok(FaultFree { golden: Golden { outputs, ..golden }, fidelity: None })
+    fn outputs(&self) -> Result<Option<Vec<Vec<u8>>>, CampaignError> {
+        contents(&self.outputs, &self.runs.golden.first).map(Some)
     }
 
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _plan: Option<&Plan<'_>>,
+        _states: Option<SavedStates>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;

@@ -1,10 +1,9 @@
 //! What every runner does.
 
 use crate::error::CampaignError;
-use crate::golden::FaultFree;
 use crate::outcome::Injected;
 use crate::prepare::Prepared;
-use flipwave_injector::{Accelerations, Golden, Plan, Planned, Site};
+use flipwave_injector::{Accelerations, Golden, Planned, SavedStates, Site};
 
 /// How faults are injected. Both ways strike the same sites with the same result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,21 +20,27 @@ pub(crate) trait Runner: Sync {
     /// The program as a workload of the embedded GPU: faults are planned on that, whatever runs it.
     fn prepared(&self) -> &Prepared;
 
-    /// Runs it without a fault.
+    /// Whether its faulty runs begin at saved states where there are some.
+    fn takes_states(&self) -> bool {
+        false
+    }
+
+    /// What the program's fault-free run leaves where it was not the embedded GPU that ran it.
     ///
     /// # Errors
-    /// [`CampaignError`] if it does not complete, or outcomes beside it would mean nothing.
-    fn fault_free(&self) -> Result<FaultFree, CampaignError>;
+    /// [`CampaignError`] if it leaves nothing.
+    fn outputs(&self) -> Result<Option<Vec<Vec<u8>>>, CampaignError> {
+        Ok(None)
+    }
 
-    /// What injects faults beside the fault-free run `golden`; it is fast for those of `plan`, if
-    /// there is one.
+    /// What injects faults beside the fault-free run `golden`, from saved states if there are some.
     ///
     /// # Errors
     /// [`CampaignError`] if there is no way to inject them.
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        plan: Option<&Plan<'_>>,
+        states: Option<SavedStates>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError>;
 }

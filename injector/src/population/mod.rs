@@ -21,8 +21,10 @@ mod struck;
 mod words;
 
 pub use group::{Group, UnknownGroup};
+pub(crate) use instructions::Frame;
 pub use plan::{Plan, PlanError, Sampling};
 pub use planned::{Foresight, Planned};
+pub(crate) use profile::Profiler;
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub use selection::{Lines, Selection};
 pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, Population};

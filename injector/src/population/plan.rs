@@ -8,7 +8,8 @@ use super::resolver::Resolver;
 use super::size::EmptyPopulation;
 use super::struck::StruckWorkgroups;
 use crate::{GoldenError, Workload};
-use flipwave_device::WaveId;
+use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
+use flipwave_sim::{Observer, Unobserved};
 use std::collections::{BTreeMap, HashMap};
 
 /// How a plan is drawn from its population.
@@ -84,6 +85,11 @@ impl<'a> Plan<'a> {
         Ok(Plan { workload, draws: Draws::new(profile, seed, sampling) })
     }
 
+    /// The workload that it is for.
+    pub(crate) fn workload(&self) -> &'a Workload {
+        self.workload
+    }
+
     /// How many faults it has.
     pub fn count(&self) -> u64 {
         self.draws.count()
@@ -100,38 +106,42 @@ impl<'a> Plan<'a> {
         &self,
         indices: impl IntoIterator<Item = u64>,
     ) -> Result<Vec<Planned>, PlanError> {
-        let drawn = |index| self.draws.get(index).ok_or(PlanError::Unresolved { index });
-        let mut wanted: Vec<Drawn> = indices.into_iter().map(drawn).collect::<Result<_, _>>()?;
-        wanted.sort_unstable_by_key(|drawn| drawn.index);
-        wanted.dedup_by_key(|drawn| drawn.index);
-        let expected: Vec<u64> = wanted.iter().map(|drawn| drawn.index).collect();
-        let profile = self.draws.profile;
-        if profile.is_permanent() {
-            let found =
-                wanted.iter().filter_map(|drawn| permanent(profile, self.draws.seed, drawn));
-            return in_order(found.collect(), &expected);
-        }
-        let mut planned: Vec<(u64, Planned)> = Vec::with_capacity(wanted.len());
-        while !wanted.is_empty() {
-            let mut found = self.find(&wanted)?;
-            let mut indices: Vec<u64> = found.iter().map(|(index, _)| *index).collect();
-            planned.append(&mut found);
-            if profile.is_exact() {
-                break;
-            }
-            indices.sort_unstable();
-            wanted.retain(|drawn| indices.binary_search(&drawn.index).is_err());
-            for drawn in &mut wanted {
-                *drawn = drawn.again(profile, self.draws.seed)?;
-            }
-        }
-        in_order(planned, &expected)
+        let wanted = self.drawn(indices)?;
+        let found = self.find(&wanted)?;
+        self.complete(wanted, found)
     }
 
     /// Runs the workload once and finds the faults drawn, those that are there.
     fn find(&self, wanted: &[Drawn]) -> Result<Vec<(u64, Planned)>, PlanError> {
+        let mut search = self.search(wanted)?;
+        if !search.faults.is_empty() {
+            self.workload.run_fault_free(|index, device, dispatch| {
+                search.look((index, dispatch), |observer| {
+                    self.workload.observe(device, dispatch, observer)
+                })
+            })?;
+        }
+        Ok(search.found)
+    }
+
+    /// What is drawn for these indices, in ascending order.
+    pub(crate) fn drawn(
+        &self,
+        indices: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<Drawn>, PlanError> {
+        let drawn = |index| self.draws.get(index).ok_or(PlanError::Unresolved { index });
+        let mut wanted: Vec<Drawn> = indices.into_iter().map(drawn).collect::<Result<_, _>>()?;
+        wanted.sort_unstable_by_key(|drawn| drawn.index);
+        wanted.dedup_by_key(|drawn| drawn.index);
+        Ok(wanted)
+    }
+
+    /// The search for faults drawn, for one fault-free run.
+    pub(crate) fn search(&self, wanted: &[Drawn]) -> Result<Search<'_>, PlanError> {
         let Draws { profile, seed, .. } = self.draws;
         let mut faults = DrawnFaults::new();
+        // Parts of the device are found without a run.
+        let wanted = if profile.is_permanent() { &[] } else { wanted };
         for drawn in wanted {
             let unresolved = PlanError::Unresolved { index: drawn.index };
             let stratum = profile.strata.get(drawn.stratum);
@@ -140,18 +150,34 @@ impl<'a> Plan<'a> {
             let waves = faults.entry(wave.dispatch).or_default();
             waves.entry(wave.wave).or_default().push((offset, *drawn));
         }
-        let mut planned = Vec::with_capacity(wanted.len());
-        self.workload.run_fault_free(|index, device, dispatch| {
-            let Some(waves) = faults.remove(&index) else {
-                return self.workload.dispatch(device, dispatch);
-            };
-            let of = (index, dispatch);
-            let mut resolver = Resolver::new(profile, self.workload, of, seed, waves);
-            let completion = self.workload.observe(device, dispatch, &mut resolver)?;
-            planned.append(&mut resolver.finish());
-            Ok(completion)
-        })?;
-        Ok(planned)
+        Ok(Search { profile, workload: self.workload, seed, faults, found: Vec::new() })
+    }
+
+    /// The faults drawn, of which `found` were found in a run.
+    pub(crate) fn complete(
+        &self,
+        mut wanted: Vec<Drawn>,
+        mut found: Vec<(u64, Planned)>,
+    ) -> Result<Vec<Planned>, PlanError> {
+        let Draws { profile, seed, .. } = self.draws;
+        let expected: Vec<u64> = wanted.iter().map(|drawn| drawn.index).collect();
+        if profile.is_permanent() {
+            let found = wanted.iter().filter_map(|drawn| permanent(profile, seed, drawn));
+            return in_order(found.collect(), &expected);
+        }
+        while !profile.is_exact() {
+            let mut indices: Vec<u64> = found.iter().map(|(index, _)| *index).collect();
+            indices.sort_unstable();
+            wanted.retain(|drawn| indices.binary_search(&drawn.index).is_err());
+            if wanted.is_empty() {
+                break;
+            }
+            for drawn in &mut wanted {
+                *drawn = drawn.again(profile, seed)?;
+            }
+            found.append(&mut self.find(&wanted)?);
+        }
+        in_order(found, &expected)
     }
 
     /// The workgroups that its faults strike; of a plan of more than 65,536 all that have places. Of
@@ -176,6 +202,32 @@ fn in_order(mut planned: Vec<(u64, Planned)>, expected: &[u64]) -> Result<Vec<Pl
         _ => Err(PlanError::Unresolved { index: *expected }),
     };
     expected.iter().map(next).collect()
+}
+
+/// The search for faults drawn, in one fault-free run.
+pub(crate) struct Search<'a> {
+    profile: &'a Profile,
+    workload: &'a Workload,
+    seed: u64,
+    faults: DrawnFaults,
+    /// Those found so far, by index.
+    pub found: Vec<(u64, Planned)>,
+}
+
+impl Search<'_> {
+    /// Looks for faults in a dispatch, which `run` runs under the observer that it is given.
+    pub fn look(
+        &mut self,
+        (index, dispatch): (u32, &Dispatch),
+        run: impl FnOnce(&mut dyn Observer) -> Result<Completion, DeviceError>,
+    ) -> Result<Completion, DeviceError> {
+        let Some(waves) = self.faults.remove(&index) else { return run(&mut Unobserved) };
+        let of = (index, dispatch);
+        let mut resolver = Resolver::new(self.profile, self.workload, of, self.seed, waves);
+        let completion = run(&mut resolver)?;
+        self.found.append(&mut resolver.finish());
+        Ok(completion)
+    }
 }
 
 /// Faults by dispatch and wave, with the number of the place among its wave's.

@@ -8,7 +8,8 @@ use super::size::{EmptyPopulation, InstructionPopulation, Population};
 use super::{Selection, Stratification};
 use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
-use flipwave_device::WaveId;
+use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
+use flipwave_sim::{Observer, Unobserved};
 
 /// What one fault-free run offers to a fault. Its size grows with waves and static instructions,
 /// not with the length of the run.
@@ -115,21 +116,58 @@ pub fn profile(
     stratification: Stratification,
     counting: Counting,
 ) -> Result<Profile, ProfileError> {
-    fault.check()?;
     let frame = Frame { fault: fault.clone(), selection: selection.clone(), stratification };
-    check_code(workload, &frame)?;
-    let mut collected = Collected::default();
+    let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
-        let kind = Kind::of(dispatch);
-        if counting == Counting::Approximate && collected.repeat(&kind, index) {
-            return workload.dispatch(device, dispatch);
-        }
-        let mut census = Census::new(&frame, workload, index, dispatch);
-        let completion = workload.observe(device, dispatch, &mut census)?;
-        collected.add(kind, index, dispatch, census);
-        Ok(completion)
+        profiler.count((index, dispatch), |observer| workload.observe(device, dispatch, observer))
     })?;
-    Ok(collected.into_profile(frame, workload.program.dispatches.len()))
+    Ok(profiler.into_profile())
+}
+
+/// Counts in a fault-free run.
+pub(crate) struct Profiler<'a> {
+    workload: &'a Workload,
+    frame: Frame,
+    counting: Counting,
+    collected: Collected,
+}
+
+impl<'a> Profiler<'a> {
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// [`ProfileError`] where the code does not have what the fault and the selection need.
+    pub fn new(
+        workload: &'a Workload,
+        frame: Frame,
+        counting: Counting,
+    ) -> Result<Profiler<'a>, ProfileError> {
+        frame.fault.check()?;
+        check_code(workload, &frame)?;
+        Ok(Profiler { workload, frame, counting, collected: Collected::default() })
+    }
+
+    /// Counts in a dispatch, which `run` runs under the observer that it is given.
+    pub fn count(
+        &mut self,
+        (index, dispatch): (u32, &Dispatch),
+        run: impl FnOnce(&mut dyn Observer) -> Result<Completion, DeviceError>,
+    ) -> Result<Completion, DeviceError> {
+        let kind = Kind::of(dispatch);
+        if self.counting == Counting::Approximate && self.collected.repeat(&kind, index) {
+            return run(&mut Unobserved);
+        }
+        let mut census = Census::new(&self.frame, self.workload, index, dispatch);
+        let completion = run(&mut census)?;
+        self.collected.add(kind, index, dispatch, census);
+        Ok(completion)
+    }
+
+    /// The profile of the run, which has ended.
+    pub fn into_profile(self) -> Profile {
+        let dispatches = self.workload.program.dispatches.len();
+        self.collected.into_profile(self.frame, dispatches)
+    }
 }
 
 /// Checks that the code has what the fault and the selection need of it.

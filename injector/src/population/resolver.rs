@@ -16,7 +16,7 @@ use crate::site::{Event, Place, Site, When};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, Lane, LaneMask, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Finds the sites of the faults drawn in one dispatch by counting places as the profile did, and
 /// what becomes of the values that they strike.
@@ -27,11 +27,14 @@ pub(crate) struct Resolver<'a> {
     dispatch: &'a Dispatch,
     seed: u64,
     instructions: Instructions<'a>,
-    pursuits: HashMap<WaveId, Pursuit>,
+    pursuits: Vec<Pursuit>,
+    by_wave: HashMap<WaveId, usize>,
+    /// The wave seen last: waves run for long stretches.
+    current: Option<(WaveId, usize)>,
+    /// By the number of a stratum of `instructions`, its number in the profile.
+    strata: Vec<Option<usize>>,
     planned: Vec<(u64, Planned)>,
     fates: Fates,
-    /// EXEC of each wave before its current instruction.
-    exec: HashMap<WaveId, LaneMask>,
 }
 
 /// Gives the value of this many words from a place on.
@@ -49,11 +52,15 @@ struct Found {
 /// The faults still to be found in one wave.
 struct Pursuit {
     /// Per stratum, latest first, so that the next one is taken off the end.
-    pending: BTreeMap<usize, Vec<(u64, Drawn)>>,
+    pending: Vec<Vec<(u64, Drawn)>>,
+    /// How many there are in all strata.
+    left: usize,
     /// Places of the executions so far, per stratum.
-    passed: BTreeMap<usize, u64>,
+    passed: Vec<u64>,
     /// Executions so far, per number of an instruction.
     occurrences: Vec<u64>,
+    /// EXEC before the current instruction.
+    exec: Option<LaneMask>,
 }
 
 impl<'a> Resolver<'a> {
@@ -64,19 +71,23 @@ impl<'a> Resolver<'a> {
         seed: u64,
         waves: HashMap<WaveId, Vec<(u64, Drawn)>>,
     ) -> Resolver<'a> {
-        let pursuit = |(wave, faults): (WaveId, Vec<(u64, Drawn)>)| {
-            let mut pending: BTreeMap<usize, Vec<(u64, Drawn)>> = BTreeMap::new();
+        let strata = profile.strata.len();
+        let pursuit = |faults: Vec<(u64, Drawn)>| {
+            let left = faults.len();
+            let mut pending: Vec<Vec<(u64, Drawn)>> = vec![Vec::new(); strata];
             for fault in faults {
-                pending.entry(fault.1.stratum).or_default().push(fault);
+                pending[fault.1.stratum].push(fault);
             }
-            for faults in pending.values_mut() {
+            for faults in &mut pending {
                 faults.sort_unstable_by_key(|(offset, drawn)| {
                     std::cmp::Reverse((*offset, drawn.index))
                 });
             }
-            let passed = BTreeMap::new();
-            (wave, Pursuit { pending, passed, occurrences: Vec::new() })
+            let (passed, occurrences) = (vec![0; strata], Vec::new());
+            Pursuit { pending, left, passed, occurrences, exec: None }
         };
+        let (by_wave, faults): (HashMap<WaveId, usize>, Vec<_>) =
+            (0..).zip(waves).map(|(index, (wave, faults))| ((wave, index), faults)).unzip();
         let lines = workload.lines(dispatch);
         Resolver {
             profile,
@@ -85,33 +96,46 @@ impl<'a> Resolver<'a> {
             dispatch,
             seed,
             instructions: Instructions::new(&profile.frame, &dispatch.kernel, lines),
-            pursuits: waves.into_iter().map(pursuit).collect(),
+            pursuits: faults.into_iter().map(pursuit).collect(),
+            by_wave,
+            current: None,
+            strata: Vec::new(),
             planned: Vec::new(),
             fates: Fates::default(),
-            exec: HashMap::new(),
         }
     }
 
     /// An instruction was executed; `value` gives what a place holds now.
     pub fn see(&mut self, execution: &Execution<'_>, value: &mut Value<'_>) -> Watch {
         let Execution { inst, wave, .. } = *execution;
-        let Some(mut pursuit) = self.pursuits.remove(&wave) else {
+        let Some(index) = self.index_of(wave) else { return Watch::Off };
+        let exec = self.pursuits[index].exec.unwrap_or(execution.lanes);
+        let is_followed = self.fates.see(inst, wave, exec, execution.lanes);
+        if self.pursuits[index].left > 0 {
+            self.pursue(index, execution, value);
+        } else if !is_followed {
             return Watch::Off;
-        };
-        let exec = self.exec.get(&wave).copied().unwrap_or(execution.lanes);
-        self.fates.see(inst, wave, exec, execution.lanes);
-        if !pursuit.pending.is_empty() {
-            self.pursue(&mut pursuit, execution, value);
         }
-        let is_over = pursuit.pending.is_empty() && !self.fates.follows(wave);
-        self.pursuits.insert(wave, pursuit);
-        if is_over { Watch::Off } else { Watch::On }
+        Watch::On
+    }
+
+    /// Which of the pursuits is a wave's.
+    fn index_of(&mut self, wave: WaveId) -> Option<usize> {
+        match self.current {
+            Some((current, index)) if current == wave => Some(index),
+            _ => {
+                let index = *self.by_wave.get(&wave)?;
+                self.current = Some((wave, index));
+                Some(index)
+            }
+        }
     }
 
     /// Counts the places of an execution, and plans the faults that were drawn of them.
-    fn pursue(&mut self, pursuit: &mut Pursuit, execution: &Execution<'_>, value: &mut Value<'_>) {
+    fn pursue(&mut self, index: usize, execution: &Execution<'_>, value: &mut Value<'_>) {
         let Execution { inst, wave, time, .. } = *execution;
         let number = self.instructions.number(inst);
+        let pursuit = &mut self.pursuits[index];
         let occurrence = next_occurrence(&mut pursuit.occurrences, number);
         let frame = &self.profile.frame;
         if !frame.selection.has_moment(&Moment { wave, occurrence, time }) {
@@ -119,14 +143,20 @@ impl<'a> Resolver<'a> {
         }
         let lanes = lanes_struck(frame, execution.lanes, execution.all);
         let instruction = self.instructions.get(number);
-        let name = self.instructions.strata().get(instruction.stratum);
-        let stratum = self.profile.strata.iter().position(|own| Some(&own.name) == name);
-        let Some(stratum) = stratum else { return };
-        let passed = pursuit.passed.entry(stratum).or_default();
-        let first = *passed;
-        *passed += instruction.places.count(lanes);
-        let Some(pending) = pursuit.pending.get_mut(&stratum) else { return };
-        while let Some((offset, drawn)) = pending.pop_if(|(own, _)| *own < *passed) {
+        let names = self.instructions.strata();
+        for name in &names[self.strata.len()..] {
+            let known = self.profile.strata.iter().position(|own| own.name == *name);
+            self.strata.push(known);
+        }
+        let Some(stratum) = self.strata[instruction.stratum] else { return };
+        let first = pursuit.passed[stratum];
+        let after = first + instruction.places.count(lanes);
+        pursuit.passed[stratum] = after;
+        while let Some((offset, drawn)) =
+            self.pursuits[index].pending[stratum].pop_if(|(own, _)| *own < after)
+        {
+            self.pursuits[index].left -= 1;
+            let instruction = self.instructions.get(number);
             if let Some(struck) = instruction.places.get(lanes, offset - first) {
                 let found = Found { drawn, struck, number, occurrence };
                 let (planned, followed) = self.planned_of(&found, execution, value);
@@ -135,9 +165,6 @@ impl<'a> Resolver<'a> {
                 }
                 self.planned.push((drawn.index, planned));
             }
-        }
-        if pending.is_empty() {
-            pursuit.pending.remove(&stratum);
         }
     }
 
@@ -207,11 +234,14 @@ impl<'a> Resolver<'a> {
 
 impl Observer for Resolver<'_> {
     fn watches(&mut self, wave: WaveId) -> bool {
-        self.pursuits.contains_key(&wave)
+        let index = self.index_of(wave);
+        index.is_some_and(|index| self.pursuits[index].left > 0 || self.fates.follows(wave))
     }
 
     fn before(&mut self, _: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        self.exec.insert(wave, state.exec());
+        if let Some(index) = self.index_of(wave) {
+            self.pursuits[index].exec = Some(state.exec());
+        }
     }
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {

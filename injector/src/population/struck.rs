@@ -18,6 +18,11 @@ impl StruckWorkgroups {
         self.0.keys().copied()
     }
 
+    /// Whether a dispatch has any.
+    pub(crate) fn has(&self, dispatch: u32) -> bool {
+        self.0.contains_key(&dispatch)
+    }
+
     /// Takes out the workgroups of a dispatch, if there are any.
     pub(crate) fn take(&mut self, dispatch: u32) -> Option<HashSet<[u32; 3]>> {
         self.0.remove(&dispatch)

@@ -11,16 +11,18 @@
 
 mod record;
 mod resume;
+mod states;
 
+pub(crate) use record::{Recorder, STATE_BYTES};
 pub(crate) use resume::Attempt;
 
 use crate::site::Event;
 use flipwave_device::{Address, Statistics, WaveId};
 use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// Saved states of a workload.
-pub(crate) struct Restart {
+pub struct SavedStates {
     /// The dispatches that are struck, by their index.
     dispatches: BTreeMap<u32, SavedDispatch>,
 }
@@ -43,12 +45,14 @@ struct SavedDispatch {
 }
 
 /// Workgroups under way, by position, each in the order of time.
-type SavedWorkgroups = HashMap<[u32; 3], Vec<SavedWorkgroup>>;
+type SavedWorkgroups = BTreeMap<[u32; 3], Vec<SavedWorkgroup>>;
 
 /// A dispatch under way.
 struct SavedState {
     device: EmbeddedGpu,
     execution: Execution,
+    /// Bytes of memory that are the state's own.
+    written: u64,
 }
 
 /// One workgroup under way.

@@ -1,25 +1,20 @@
 //! Saving the states.
 
-use super::{Restart, SavedDispatch, SavedState, SavedWorkgroup, SavedWorkgroups};
-use crate::attendance::Attendance;
+use super::states::{Interval, StateCount};
+use super::{SavedDispatch, SavedState, SavedStates, SavedWorkgroup, SavedWorkgroups};
 use crate::population::StruckWorkgroups;
 use crate::run::run_from;
+use crate::survey::Touched;
 use crate::{Golden, Workload};
-use flipwave_device::{Address, Change, Completion, DeviceError, Dispatch, Statistics};
+use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
 use flipwave_sim::{EmbeddedGpu, Execution, Footprint, Footprints, Progress, Unobserved};
 use std::collections::{BTreeMap, HashSet};
 
-/// Workgroups saved under way, in all dispatches together: a state has some tens of kilobytes for
-/// each wave.
+/// Workgroups saved under way, in all dispatches together.
 const WORKGROUP_STATES: u64 = 256;
 
-/// Dispatches saved under way, in all together: a state has the memory that was written, and all
-/// waves under way.
+/// Dispatches saved under way, in all together.
 const WHOLE_STATES: u64 = 32;
-
-/// Bytes of registers and LDS in states of whole dispatches, all together, at most: where there are
-/// more, every other state is kept.
-const MOST_STATE_BYTES: u64 = 1 << 30;
 
 /// A workgroup that executes more than one part in this many of a dispatch is not worth being
 /// executed alone: to watch what it touches costs as much.
@@ -29,36 +24,43 @@ const LARGE: u64 = 6;
 /// kept.
 const MOST_BYTES: u64 = 4 << 30;
 
-impl Restart {
-    /// Runs a workload whose fault-free run is `golden`, and saves the states that faults in `struck`
-    /// need; nothing if they would need too much memory.
+/// Bytes that states under way take, all together, at most: where they take more, every other one is
+/// kept. A state has registers and LDS, and what was written in memory: of a workgroup its own bytes,
+/// of a dispatch as many as it writes in all.
+pub(crate) const STATE_BYTES: u64 = 1 << 30;
+
+impl SavedStates {
+    /// Runs a workload whose fault-free run is `golden` two times, and saves the states that faults in
+    /// `struck` need; nothing if they would need too much memory.
     ///
     /// # Errors
     /// None for a workload that ran before.
-    pub fn record(
+    pub(crate) fn record(
         workload: &Workload,
         golden: &Golden,
-        mut struck: StruckWorkgroups,
-    ) -> Result<Option<Restart>, DeviceError> {
-        let memory = memory_bytes(workload);
-        let memory = struck.dispatches().filter_map(|index| memory.get(index as usize));
-        if memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes)) > MOST_BYTES {
-            return Ok(None);
-        }
-        let total: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
-        let mut dispatches = BTreeMap::new();
-        let (limits, start) = (golden.instruction_limits(), workload.start()?);
-        run_from(workload, &limits, 0, start, Vec::new(), |index, device, dispatch| {
-            let Some(workgroups) = struck.take(index) else {
-                return workload.dispatch(device, dispatch);
-            };
-            let statistics = golden.statistics[index as usize];
-            let attendance = &workload.attendance;
-            let recorder = Recorder { dispatch, statistics, total, workgroups, attendance };
-            dispatches.insert(index, recorder.record(device)?);
-            Ok(Completion::Completed(statistics))
+        struck: StruckWorkgroups,
+        most_bytes: u64,
+    ) -> Result<Option<SavedStates>, DeviceError> {
+        let (limits, mut touched) = (golden.instruction_limits(), Touched::default());
+        let (statistics, start) = (Vec::new(), workload.start()?);
+        run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
+            let footprints = struck.has(index).then(|| touched.0.entry(index).or_default());
+            workload.run(device, dispatch, &mut Unobserved, footprints)
         })?;
-        Ok(Some(Restart { dispatches }))
+        let mut recorder = Recorder::new(workload, golden, struck, Some(touched), most_bytes);
+        let (statistics, start) = (Vec::new(), workload.start()?);
+        run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
+            let mut execution = recorder.begin((index, dispatch), device)?;
+            let (kernel, attendance) = (&dispatch.kernel, &workload.attendance);
+            let completion = attendance.carry_on(kernel, &mut execution, |execution, until| {
+                recorder.advance(device, execution, until, |device, execution, until| {
+                    device.advance(execution, &mut Unobserved, until)
+                })
+            })?;
+            recorder.end(device);
+            Ok::<_, DeviceError>(completion)
+        })?;
+        Ok(recorder.finish())
     }
 }
 
@@ -79,124 +81,213 @@ fn memory_bytes(workload: &Workload) -> Vec<u64> {
     dispatches.map(found_by).collect()
 }
 
-/// Records one dispatch.
-struct Recorder<'a> {
-    dispatch: &'a Dispatch,
-    statistics: Statistics,
-    /// Wave instructions of all dispatches.
-    total: u64,
-    /// The workgroups that are struck.
-    workgroups: HashSet<[u32; 3]>,
-    attendance: &'a Attendance,
+/// Saves states while the workload runs without a fault: of each dispatch it is told the beginning,
+/// each advance, and the end.
+pub(crate) struct Recorder {
+    /// What each dispatch executes.
+    statistics: Vec<Statistics>,
+    struck: StruckWorkgroups,
+    /// Nothing where no states are saved.
+    touched: Option<Touched>,
+    saved: BTreeMap<u32, SavedDispatch>,
+    /// The dispatch under way, if states of it are saved.
+    under_way: Option<UnderWay>,
+    workgroups: Interval,
+    whole: Interval,
+    count: StateCount,
 }
 
-impl Recorder<'_> {
-    fn record(self, device: &mut EmbeddedGpu) -> Result<SavedDispatch, DeviceError> {
-        device.share_memory();
-        let execution = device.begin(self.dispatch)?;
-        device.share_memory();
-        let begun = SavedState { device: device.clone(), execution };
-        let (footprints, workgroups) = self.workgroups(device, begun.execution.clone())?;
-        device.share_memory();
-        let ended = device.clone();
-        let mut dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
-        let executed = self.statistics.wave_instructions;
-        let is_large = |own: &Footprint| own.statistics.wave_instructions > executed / LARGE;
-        let large = footprints.iter().filter(|(_, own)| is_large(own));
-        dependent.extend(large.map(|(position, _)| position));
-        let whole = if self.workgroups.is_disjoint(&dependent) {
-            Vec::new()
-        } else {
-            self.whole(begun.device.clone(), begun.execution.clone())?
+/// A dispatch under way.
+struct UnderWay {
+    index: u32,
+    saved: SavedDispatch,
+    /// The workgroups that are saved.
+    workgroups: HashSet<[u32; 3]>,
+    /// Whether the whole dispatch is saved.
+    is_saved_whole: bool,
+    /// Bytes of memory that it writes.
+    written: u64,
+}
+
+impl Recorder {
+    /// Saves states for faults in `struck` of a workload whose fault-free run is `golden`, and whose
+    /// workgroups touch what `touched` says; the states take at most so many bytes. It saves nothing
+    /// where that is not known, or memory would need too many besides.
+    pub fn new(
+        workload: &Workload,
+        golden: &Golden,
+        struck: StruckWorkgroups,
+        touched: Option<Touched>,
+        most_bytes: u64,
+    ) -> Recorder {
+        let memory = memory_bytes(workload);
+        let memory = struck.dispatches().filter_map(|index| memory.get(index as usize));
+        let memory = memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        let touched = touched.filter(|_| memory <= MOST_BYTES);
+        let statistics = golden.statistics.clone();
+        let total: u64 = statistics.iter().map(|own| own.wave_instructions).sum();
+        Recorder {
+            statistics,
+            struck,
+            touched,
+            saved: BTreeMap::new(),
+            under_way: None,
+            workgroups: Interval::of(total, WORKGROUP_STATES),
+            whole: Interval::of(total, WHOLE_STATES),
+            count: StateCount::new(most_bytes),
+        }
+    }
+
+    /// Begins a dispatch.
+    pub fn begin(
+        &mut self,
+        (index, dispatch): (u32, &Dispatch),
+        device: &mut EmbeddedGpu,
+    ) -> Result<Execution, DeviceError> {
+        let footprints = self.touched.as_mut().and_then(|own| own.0.remove(&index));
+        let Some((struck, footprints)) = self.struck.take(index).zip(footprints) else {
+            return device.begin(dispatch);
         };
-        Ok(SavedDispatch {
+        device.share_memory();
+        let execution = device.begin(dispatch)?;
+        device.share_memory();
+        let begun = SavedState { device: device.clone(), execution: execution.clone(), written: 0 };
+        let statistics = self.statistics[index as usize];
+        let saved = SavedDispatch::new(begun, statistics, footprints);
+        let is_alone = |own: &[u32; 3]| !saved.dependent.contains(own);
+        let (workgroups, others): (HashSet<_>, HashSet<_>) = struck.into_iter().partition(is_alone);
+        let written = saved.footprints.iter().map(|(_, own)| own.written.len() + own.private.len());
+        let written = written.sum();
+        let is_saved_whole = !others.is_empty();
+        self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
+        self.workgroups.begin();
+        self.whole.begin();
+        Ok(execution)
+    }
+
+    /// Advances the dispatch under way by `advance` until it ends or has executed `until` wave
+    /// instructions in all.
+    pub fn advance(
+        &mut self,
+        device: &mut EmbeddedGpu,
+        execution: &mut Execution,
+        until: u64,
+        mut advance: impl FnMut(&mut EmbeddedGpu, &mut Execution, u64) -> Result<Progress, DeviceError>,
+    ) -> Result<Progress, DeviceError> {
+        loop {
+            let pause = match &self.under_way {
+                Some(_) => until.min(self.workgroups.next()).min(self.whole.next()),
+                None => until,
+            };
+            let progress = advance(device, execution, pause)?;
+            if matches!(progress, Progress::Ended(_)) {
+                return Ok(progress);
+            }
+            self.save(device, execution)?;
+            if execution.statistics().wave_instructions >= until {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Saves what is to be saved now.
+    fn save(&mut self, device: &mut EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
+        let Some(own) = &mut self.under_way else { return Ok(()) };
+        let executed = execution.statistics().wave_instructions;
+        if self.workgroups.has_come(executed)
+            && let Some(position) = execution.workgroup()
+            && own.workgroups.contains(&position)
+            && let Some(bytes) = own.saved.save_workgroup(position, device, execution)?
+        {
+            self.count.add(bytes);
+        }
+        if self.whole.has_come(executed) && own.is_saved_whole {
+            self.count.add(own.saved.save_whole(device, execution, own.written));
+        }
+        while self.count.is_too_much() {
+            let all = self.saved.values_mut().chain([&mut own.saved]);
+            self.count.thin(all);
+            self.workgroups.double();
+            self.whole.double();
+        }
+        Ok(())
+    }
+
+    /// The dispatch under way has ended.
+    pub fn end(&mut self, device: &mut EmbeddedGpu) {
+        if let Some(UnderWay { index, mut saved, .. }) = self.under_way.take() {
+            device.share_memory();
+            saved.ended = device.clone();
+            self.saved.insert(index, saved);
+        }
+    }
+
+    /// The workload has ended: the states, if any were to be saved.
+    pub fn finish(self) -> Option<SavedStates> {
+        self.touched.map(|_| SavedStates { dispatches: self.saved })
+    }
+}
+
+impl SavedDispatch {
+    /// A dispatch that has begun.
+    fn new(begun: SavedState, statistics: Statistics, footprints: Footprints) -> SavedDispatch {
+        let mut dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
+        let most = statistics.wave_instructions / LARGE;
+        let large = footprints.iter().filter(|(_, own)| own.statistics.wave_instructions > most);
+        dependent.extend(large.map(|(position, _)| position));
+        SavedDispatch {
+            ended: begun.device.clone(),
             begun,
-            ended,
-            statistics: self.statistics,
+            statistics,
             union: footprints.union(),
             footprints,
             dependent,
-            workgroups,
-            whole,
-        })
-    }
-
-    /// Wave instructions from one of `states` states, of all dispatches, to the next.
-    fn interval(&self, states: u64) -> u64 {
-        (self.total / states).max(1)
-    }
-
-    /// Executes the dispatch to its end, and saves the workgroups that are struck.
-    fn workgroups(
-        &self,
-        device: &mut EmbeddedGpu,
-        mut execution: Execution,
-    ) -> Result<(Footprints, SavedWorkgroups), DeviceError> {
-        let mut footprints = Footprints::default();
-        let mut saved = SavedWorkgroups::new();
-        let mut until = 0;
-        loop {
-            until += self.interval(WORKGROUP_STATES);
-            let progress =
-                device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, until)?;
-            if matches!(progress, Progress::Ended(_)) {
-                return Ok((footprints, saved));
-            }
-            self.attendance.attend(&mut execution);
-            let Some(position) = execution.workgroup() else { continue };
-            let footprint =
-                footprints.get(position).filter(|_| self.workgroups.contains(&position));
-            let Some(footprint) = footprint else { continue };
-            if let Some(alone) = execution.alone(position, footprint.slot) {
-                let memory = written(device, footprint)?;
-                saved
-                    .entry(position)
-                    .or_default()
-                    .push(SavedWorkgroup { execution: alone, memory });
-            }
+            workgroups: SavedWorkgroups::new(),
+            whole: Vec::new(),
         }
     }
 
-    /// Executes the dispatch to its end, and saves it under way.
-    fn whole(
-        &self,
-        mut device: EmbeddedGpu,
-        mut execution: Execution,
-    ) -> Result<Vec<SavedState>, DeviceError> {
-        let mut saved: Vec<SavedState> = Vec::new();
-        let (mut until, mut interval) = (0, self.interval(WHOLE_STATES));
-        loop {
-            until += interval;
-            let progress = device.advance(&mut execution, &mut Unobserved, until)?;
-            if matches!(progress, Progress::Ended(_)) {
-                return Ok(saved);
-            }
-            self.attendance.attend(&mut execution);
-            device.share_memory();
-            saved.push(SavedState { device: device.clone(), execution: execution.put_away() });
-            let bytes: u64 = saved.iter().map(|state| state.execution.state_bytes()).sum();
-            if bytes > MOST_STATE_BYTES {
-                let mut number = 0;
-                saved.retain(|_| {
-                    number += 1;
-                    number % 2 == 0
-                });
-                interval *= 2;
-            }
-        }
+    /// Saves a workgroup, unless it has ended; how many bytes that takes.
+    fn save_workgroup(
+        &mut self,
+        position: [u32; 3],
+        device: &EmbeddedGpu,
+        execution: &Execution,
+    ) -> Result<Option<u64>, DeviceError> {
+        let Some(footprint) = self.footprints.get(position) else { return Ok(None) };
+        let Some(alone) = execution.alone(position, footprint.slot) else { return Ok(None) };
+        let memory = changed(&self.begun.device, device, footprint)?;
+        let state = SavedWorkgroup { execution: alone, memory };
+        let bytes = state.bytes();
+        self.workgroups.entry(position).or_default().push(state);
+        Ok(Some(bytes))
+    }
+
+    /// Saves the whole dispatch, which writes so many bytes in all; how many bytes that takes.
+    fn save_whole(&mut self, device: &mut EmbeddedGpu, execution: &Execution, written: u64) -> u64 {
+        device.share_memory();
+        let state = SavedState { device: device.clone(), execution: execution.put_away(), written };
+        let bytes = state.bytes();
+        self.whole.push(state);
+        bytes
     }
 }
 
-/// What a workgroup has written, as it is in memory now.
-fn written(
+/// What of a workgroup's bytes is not as `begun` has it any more. Nobody else writes them, or the
+/// workgroup depends on who does.
+fn changed(
+    begun: &EmbeddedGpu,
     device: &EmbeddedGpu,
     footprint: &Footprint,
 ) -> Result<Vec<(Address, Vec<u8>)>, DeviceError> {
-    let runs = footprint.written.runs().into_iter().chain(footprint.private.runs());
-    let read = |(start, bytes): (Address, u64)| {
-        let mut content = vec![0; bytes as usize];
-        device.read_pages(start, &mut content)?;
-        Ok((start, content))
-    };
-    runs.map(read).collect()
+    let mut changed = Vec::new();
+    for (start, bytes) in footprint.written.runs().into_iter().chain(footprint.private.runs()) {
+        let [mut before, mut now] = [vec![0; bytes as usize], vec![0; bytes as usize]];
+        begun.read_pages(start, &mut before)?;
+        device.read_pages(start, &mut now)?;
+        if now != before {
+            changed.push((start, now));
+        }
+    }
+    Ok(changed)
 }

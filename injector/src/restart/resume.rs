@@ -1,6 +1,6 @@
 //! Faulty runs from saved states.
 
-use super::{Restart, SavedDispatch, SavedState, Time};
+use super::{SavedDispatch, SavedState, SavedStates, Time};
 use crate::fault_observer::FaultObserver;
 use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::workgroups;
@@ -31,13 +31,13 @@ struct Alone {
     footprints: Footprints,
 }
 
-impl Restart {
+impl SavedStates {
     /// Runs a workload with a fault, as [`inject`] does, from the nearest state; from the start
     /// where nothing of the dispatch was saved.
     ///
     /// # Errors
     /// As [`inject`].
-    pub fn inject(&self, attempt: &Attempt<'_>) -> Result<Injection, InjectionError> {
+    pub(crate) fn inject(&self, attempt: &Attempt<'_>) -> Result<Injection, InjectionError> {
         let Some(saved) = self.dispatches.get(&attempt.event.dispatch) else {
             return inject(attempt.workload, attempt.site, attempt.limits);
         };

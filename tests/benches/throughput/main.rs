@@ -233,7 +233,7 @@ fn follow(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let start = Instant::now();
     let mut execution = device.begin(&prepared.workload.program.dispatches[0])?;
     device.begin_fidelity(kernel, &execution, &mut check);
-    device.advance_with_fidelity(&mut execution, &mut check, u64::MAX)?;
+    device.advance_with_fidelity(&mut execution, &mut Unobserved, &mut check, u64::MAX)?;
     Ok(start.elapsed())
 }
 

@@ -2,8 +2,9 @@
 
 use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::dispatch::execution::{Execution, Progress};
-use crate::dispatch::observer::Unobserved;
+use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{Fidelity, FidelityCheck};
+use crate::memory::Footprints;
 use crate::strict::{self, LdsBounds, Strict, Violation};
 use flipwave_codeobj::SourceLine;
 use flipwave_device::{Completion, DeviceError, Dispatch, ModuleId};
@@ -79,10 +80,11 @@ impl EmbeddedGpu {
     pub fn advance_with_fidelity(
         &mut self,
         execution: &mut Execution,
+        observer: &mut dyn Observer,
         check: &mut FidelityCheck,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.advance_with(execution, &mut Unobserved, check, until, Notes::None)
+        self.advance_with(execution, observer, check, until, Notes::None)
     }
 
     /// What was found of the fidelity of the dispatches followed since this was asked last, all of
@@ -102,17 +104,21 @@ impl EmbeddedGpu {
 
     /// Like [`EmbeddedGpu::advance`], with the accesses beyond the LDS of a workgroup besides:
     /// hardware reads zero there, and drops what is written. Execution is the same, and hardly
-    /// slower.
+    /// slower. What workgroups touch is added to `footprints`, if there are any, as by
+    /// [`EmbeddedGpu::advance_recorded`].
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
     pub fn advance_within_lds(
         &mut self,
         execution: &mut Execution,
+        observer: &mut dyn Observer,
         check: &mut LdsCheck,
+        footprints: Option<&mut Footprints>,
         until: u64,
     ) -> Result<Progress, DeviceError> {
-        self.advance_with(execution, &mut Unobserved, &mut check.0, until, Notes::None)
+        let notes = footprints.map_or(Notes::None, Notes::Touched);
+        self.advance_with(execution, observer, &mut check.0, until, notes)
     }
 
     /// The accesses beyond the LDS of a workgroup that were found.

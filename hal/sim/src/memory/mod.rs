@@ -11,7 +11,7 @@ mod noting;
 mod recording;
 mod sparse;
 
-pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
+pub use access::{LanePlaces, Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
 pub use byte_set::ByteSet;

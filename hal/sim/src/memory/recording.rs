@@ -1,11 +1,12 @@
 //! Memory that notes what a workgroup reads and writes.
 
-use super::access::{Memory, Region, RegionMut};
+use super::access::{LanePlaces, Memory, Region, RegionMut};
 use super::footprint::Footprint;
 use flipwave_device::Address;
 use std::ops::Range;
 
-/// Another memory, of which it hands out just the bytes that are asked for, and notes them.
+/// Another memory, of which it notes the bytes that are accessed. It hands out just those that are
+/// asked for, but to lanes that report what they access.
 pub struct Recording<'a> {
     memory: &'a mut dyn Memory,
     footprint: &'a mut Footprint,
@@ -21,6 +22,15 @@ impl<'a> Recording<'a> {
         private: Range<u64>,
     ) -> Recording<'a> {
         Recording { memory, footprint, private }
+    }
+
+    /// Whether the region at an address has private memory of the workgroup.
+    fn holds_private(&mut self, address: u64, bytes: usize) -> bool {
+        !self.private.is_empty()
+            && self
+                .memory
+                .readable(address, bytes)
+                .is_none_or(|region| is_private(&self.private, region.base, region.bytes.len()))
     }
 }
 
@@ -68,6 +78,33 @@ impl Memory for Recording<'_> {
             written.insert(Address(address), bytes.len() as u64);
         }
         Some(RegionMut { base: address, bytes, is_shared })
+    }
+
+    fn readable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<Region<'_>> {
+        match self.holds_private(address, bytes) {
+            true => self.readable(address, bytes),
+            false => self.memory.readable_by_lanes(address, bytes),
+        }
+    }
+
+    fn writable_by_lanes(&mut self, address: u64, bytes: usize) -> Option<RegionMut<'_>> {
+        match self.holds_private(address, bytes) {
+            true => self.writable(address, bytes),
+            false => self.memory.writable_by_lanes(address, bytes),
+        }
+    }
+
+    fn note_read(&mut self, places: &LanePlaces<'_>) {
+        // Of a region with private memory each byte was handed out by itself.
+        if !self.holds_private(places.base, 1) {
+            places.runs(|start, bytes| self.footprint.read.insert(Address(start), bytes));
+        }
+    }
+
+    fn note_written(&mut self, places: &LanePlaces<'_>) {
+        if !self.holds_private(places.base, 1) {
+            places.runs(|start, bytes| self.footprint.written.insert(Address(start), bytes));
+        }
     }
 
     fn allocation(&self, address: u64) -> Option<Range<u64>> {

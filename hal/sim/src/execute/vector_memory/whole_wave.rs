@@ -8,7 +8,7 @@ use crate::execute::lds;
 use crate::instruction::vector_memory::Transfer;
 use crate::instruction::{Element, Op};
 use crate::memory::atomic::Atomic;
-use crate::memory::{Memory, Region, RegionMut};
+use crate::memory::{LanePlaces, Memory, Region, RegionMut};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_isa::LaneMask;
 use std::ops::Range;
@@ -147,7 +147,8 @@ fn load_rows<P: Part, const PARTS: usize>(
     let mut active = placement.active(exec, &mut own);
     while rest != LaneMask::EMPTY {
         let at = addresses.first(rest);
-        let Some(region) = memory.readable(at, placement.asked::<P, PARTS>()) else { return false };
+        let asked = placement.asked::<P, PARTS>();
+        let Some(region) = memory.readable_by_lanes(at, asked) else { return false };
         let Region { base, bytes } = region.near(at);
         let offsets = addresses.offsets_from(base);
         let (places, mut fewer) = (placement.places(), None);
@@ -155,7 +156,7 @@ fn load_rows<P: Part, const PARTS: usize>(
             Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
         if placed.lanes() != rest && !are_there {
             if !are_all_there::<P, PARTS>(placement, |at, bytes| {
-                memory.readable(at, bytes).map(|region| region.near(at).range())
+                memory.readable_by_lanes(at, bytes).map(|region| region.near(at).range())
             }) {
                 return false;
             }
@@ -166,7 +167,9 @@ fn load_rows<P: Part, const PARTS: usize>(
             return false;
         }
         placed.load(rows);
-        rest.0 &= !placed.lanes().0;
+        let lanes = placed.lanes();
+        memory.note_read(&placement.accessed::<P, PARTS>(base, &offsets, lanes));
+        rest.0 &= !lanes.0;
         if rest != LaneMask::EMPTY {
             own = Row::expand(rest);
             active = &own;
@@ -188,7 +191,8 @@ fn store_rows<P: Part, const PARTS: usize>(
     let mut active = placement.active(exec, &mut own);
     while rest != LaneMask::EMPTY {
         let at = addresses.first(rest);
-        let Some(region) = memory.writable(at, placement.asked::<P, PARTS>()) else { return false };
+        let asked = placement.asked::<P, PARTS>();
+        let Some(region) = memory.writable_by_lanes(at, asked) else { return false };
         let RegionMut { base, bytes, .. } = region.near(at);
         let offsets = addresses.offsets_from(base);
         let (places, mut fewer) = (placement.places(), None);
@@ -196,7 +200,7 @@ fn store_rows<P: Part, const PARTS: usize>(
             Placed::<_, P, PARTS>::new(bytes, &offsets, (active, rest), places, &mut fewer);
         if placed.lanes() != rest && !are_there {
             if !are_all_there::<P, PARTS>(placement, |at, bytes| {
-                memory.writable(at, bytes).map(|region| region.near(at).range())
+                memory.writable_by_lanes(at, bytes).map(|region| region.near(at).range())
             }) {
                 return false;
             }
@@ -207,7 +211,9 @@ fn store_rows<P: Part, const PARTS: usize>(
             return false;
         }
         placed.store(rows);
-        rest.0 &= !placed.lanes().0;
+        let lanes = placed.lanes();
+        memory.note_written(&placement.accessed::<P, PARTS>(base, &offsets, lanes));
+        rest.0 &= !lanes.0;
         if rest != LaneMask::EMPTY {
             own = Row::expand(rest);
             active = &own;
@@ -266,6 +272,20 @@ impl Placement {
     fn asked<P: Part, const PARTS: usize>(&self) -> usize {
         let is_whole = self.apart as usize == size_of::<P>();
         size_of::<P>() * if is_whole { PARTS } else { 1 }
+    }
+
+    /// What some of the lanes access, whose offsets count from `base`.
+    #[inline(always)]
+    fn accessed<'a, P: Part, const PARTS: usize>(
+        &self,
+        base: u64,
+        offsets: &'a Row,
+        lanes: LaneMask,
+    ) -> LanePlaces<'a> {
+        // What is whole is one part.
+        let (offsets, bytes) = (&offsets.0, size_of::<P>() as u32);
+        let apart = if PARTS == 1 { bytes } else { self.apart };
+        LanePlaces { base, offsets, lanes, parts: PARTS as u32, bytes, apart }
     }
 
     /// All ones in the lanes that access memory: EXEC, which the caller has, or a row of its own.

@@ -1,0 +1,98 @@
+//! What a campaign of 1,000 flips spends before and for its injections, beside a plain run without a
+//! fault: all on one thread, each time as a multiple of the plain run's. Before the injections the
+//! program runs two times: the first one counts what can be struck, the second one finds the sites of
+//! faults, and saves states. Medians of several runs; and the most memory that the process had.
+//!
+//! `cargo bench --bench setup`, or `cargo bench --bench setup -- NAME ...` for some of the programs.
+
+use flipwave_campaigns::{Campaign, RunOptions, SampleSize, Silent, Timings, prepare, run};
+use std::error::Error;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs of each program, of which the medians count.
+const RUNS: usize = 5;
+
+/// Faults of each campaign.
+const FAULTS: u64 = 1000;
+
+/// Files of campaigns, in the repository.
+const PROGRAMS: [&str; 3] = [
+    "campaigns/examples/quickstart.yaml",
+    "tests/benches/throughput/workloads/matmul_tiled.yaml",
+    "tests/benches/throughput/workloads/gemm_f16_gfx90a.yaml",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    println!(
+        "{:<16} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",
+        "program", "plain run", "first", "second", "set-up", "injected", "injection", "memory"
+    );
+    for file in PROGRAMS {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+        let name = file.file_stem().map_or_else(String::new, |name| name.display().to_string());
+        if wanted.is_empty() || wanted.contains(&name) {
+            measure(&name, &file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures one program and prints its line.
+fn measure(name: &str, file: &Path) -> Result<(), Box<dyn Error>> {
+    let mut campaign = Campaign::read(file)?;
+    if let Some(faults) = &mut campaign.faults {
+        faults.size = SampleSize::Count(FAULTS);
+    }
+    let folder = tempfile::tempdir()?;
+    let options =
+        RunOptions { force: true, ..RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN) };
+    let (mut plain, mut timings, mut memory) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..RUNS {
+        let prepared = prepare(&campaign)?;
+        let clock = Instant::now();
+        prepared.workload.golden()?;
+        plain.push(clock.elapsed().as_secs_f64());
+        drop(prepared);
+        forget_peak();
+        timings.push(run(&campaign, &options, &mut Silent)?.record.timings);
+        memory = memory.max(peak());
+    }
+    let plain = median(plain.into_iter());
+    let of = |step: fn(&Timings) -> f64| median(timings.iter().map(step));
+    let times = |step| format!("{:.2} x", of(step) / plain);
+    println!(
+        "{name:<16} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
+        plain * 1e3,
+        times(|own| own.golden),
+        times(|own| own.rehearsal),
+        times(|own| own.golden + own.rehearsal),
+        times(|own| own.inject),
+        of(|own| own.inject) / FAULTS as f64 * 1e3,
+        memory >> 10,
+    );
+    Ok(())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Lets the system forget the most memory that this process had (proc(5), `clear_refs`).
+fn forget_peak() {
+    // Without it, what stands there for a program is the most of all before it.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The most memory that this process had, in kibibytes (proc(5), `VmHWM`); zero if the system does not
+/// say.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
