@@ -3,11 +3,12 @@
 
 use crate::fault::Fault;
 use crate::population::{
-    Counting, Frame, Profile, ProfileError, Profiler, Selection, Stratification,
+    Census, Counting, Frame, Profile, ProfileError, Profiler, Selection, Stratification,
 };
 use crate::{Golden, Workload};
-use flipwave_sim::Footprints;
+use flipwave_device::{Completion, DeviceError, Dispatch, WaveLocation};
 use flipwave_sim::strict::Violation;
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, SurveyCheck, Unobserved};
 use std::collections::BTreeMap;
 
 /// What a fault-free run is asked for.
@@ -21,8 +22,6 @@ pub struct Inquiry<'a> {
     pub stratification: Stratification,
     /// Which dispatches are counted.
     pub counting: Counting,
-    /// Whether accesses beyond the LDS of a workgroup are looked for.
-    pub outside_lds: bool,
     /// Whether to record what workgroups touch, by which it is known later which of them can be
     /// executed alone.
     pub touched: bool,
@@ -68,17 +67,9 @@ fn run(
     let golden = workload.run_fault_free(|index, device, dispatch| {
         let is_selected = inquiry.selection.has_dispatch(index, &dispatch.kernel);
         let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
-        let completion = profiler.count((index, dispatch), |observer| {
-            workload.as_it_was(dispatch, observer, |observer| {
-                if !inquiry.outside_lds {
-                    return workload.run(device, dispatch, observer, footprints.as_mut());
-                }
-                let of = (index, dispatch);
-                let (completion, found) =
-                    workload.within_lds(of, device, observer, footprints.as_mut())?;
-                violations.extend(found);
-                Ok(completion)
-            })
+        let completion = profiler.count((index, dispatch), |census| {
+            let of = (index, dispatch);
+            surveyed(workload, of, device, census, footprints.as_mut(), violations)
         })?;
         if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
             all.insert(index, footprints);
@@ -86,4 +77,45 @@ fn run(
         Ok(completion)
     })?;
     Ok(Survey { golden, profile: profiler.into_profile(), touched })
+}
+
+/// Runs a dispatch on a clone of the workload's device, and reports the accesses beyond the LDS of a
+/// workgroup. `census` counts what it executes, `footprints` gets what its workgroups touch.
+pub(crate) fn surveyed(
+    workload: &Workload,
+    (index, dispatch): (u32, &Dispatch),
+    device: &mut EmbeddedGpu,
+    mut census: Option<&mut Census<'_>>,
+    mut footprints: Option<&mut Footprints>,
+    violations: &mut Vec<(u32, Violation)>,
+) -> Result<Completion, DeviceError> {
+    let mut execution = device.begin(dispatch)?;
+    let counted = census.as_deref().and_then(Census::counted_lanes);
+    let mut check = device.begin_survey(&execution, counted);
+    let kernel = &dispatch.kernel;
+    let mut advance =
+        |execution: &mut Execution, observer: &mut dyn Observer, check: &mut SurveyCheck, until| {
+            let footprints = footprints.as_deref_mut();
+            device.advance_surveyed(execution, observer, check, footprints, until)
+        };
+    let completion = match &mut census {
+        Some(census) if counted.is_none() => workload.as_it_was(dispatch, *census, |observer| {
+            workload.attendance.carry_on(kernel, &mut execution, |execution, until| {
+                advance(execution, observer, &mut check, until)
+            })
+        }),
+        census => workload.attendance.carry_on(kernel, &mut execution, |execution, until| {
+            let progress = advance(execution, &mut Unobserved, &mut check, until);
+            if let (Some(census), Some(counter)) = (census.as_deref_mut(), &mut check.counter) {
+                census.add(counter);
+            }
+            progress
+        }),
+    }?;
+    violations.extend(device.outside_lds(check).into_iter().map(|mut own| {
+        let place = WaveLocation { pc: own.place.pc, wave: own.wave };
+        own.place.pc = workload.original_place(dispatch, place).pc;
+        (index, own)
+    }));
+    Ok(completion)
 }

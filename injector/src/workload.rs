@@ -9,6 +9,7 @@ use crate::population::Resources;
 use crate::program::{Buffer, Program};
 use crate::run::run_from;
 use crate::site::Unit;
+use crate::survey::surveyed;
 use flipwave_codeobj::LineTable;
 use flipwave_device::{
     Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, WaveLocation,
@@ -96,36 +97,9 @@ impl Workload {
     pub fn golden_within_lds(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
-            let (end, found) = self.within_lds((index, dispatch), device, &mut Unobserved, None)?;
-            violations.extend(found);
-            Ok(end)
+            surveyed(self, (index, dispatch), device, None, None, &mut violations)
         });
         (golden, violations)
-    }
-
-    /// Runs a dispatch of the workload on a clone of its device, watched, and reports the accesses
-    /// beyond the LDS of a workgroup; adds to `footprints`, if there are any, what its workgroups
-    /// touch.
-    pub(crate) fn within_lds(
-        &self,
-        (index, dispatch): (u32, &Dispatch),
-        device: &mut EmbeddedGpu,
-        observer: &mut dyn Observer,
-        mut footprints: Option<&mut Footprints>,
-    ) -> Result<(Completion, Vec<(u32, Violation)>), DeviceError> {
-        let mut execution = device.begin(dispatch)?;
-        let mut check = device.begin_lds_check(&execution);
-        let end =
-            self.attendance.carry_on(&dispatch.kernel, &mut execution, |execution, until| {
-                let footprints = footprints.as_deref_mut();
-                device.advance_within_lds(execution, observer, &mut check, footprints, until)
-            })?;
-        let found = device.outside_lds(check).into_iter().map(|mut own| {
-            let place = WaveLocation { pc: own.place.pc, wave: own.wave };
-            own.place.pc = self.original_place(dispatch, place).pc;
-            (index, own)
-        });
-        Ok((end, found.collect()))
     }
 
     /// Whether the workload without a fault writes a byte of each output, in their order. What
@@ -202,7 +176,7 @@ impl Workload {
     }
 
     /// A place in a dispatch's code, where it would be in the code as it was.
-    fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
+    pub(crate) fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
         match self.guests.get(&dispatch.module.0) {
             Some(guest) => guest.place(place),
             None => place,

@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
 mod compile;
+mod counts;
 mod device;
 mod dispatch;
 mod execute;
@@ -21,7 +22,8 @@ mod wave;
 #[cfg(test)]
 mod tests;
 
-pub use device::{EmbeddedGpu, LdsCheck, StrictCheck, Unsupported};
+pub use counts::{Counter, InstructionCount, WaveCounts};
+pub use device::{EmbeddedGpu, StrictCheck, SurveyCheck, Unsupported};
 pub use dispatch::execution::{Execution, Progress, StallReport};
 pub use dispatch::observer::{Executed, Interest, Observer, Unobserved, Watch};
 pub use dispatch::policy::{Compiling, Policy, Stalls};

@@ -90,6 +90,17 @@ impl FaultTarget {
         Scope::ALL.into_iter().filter(move |scope| self.has_scope(*scope))
     }
 
+    /// Whether what can be struck is not what instructions name, but what waves have.
+    pub(crate) fn needs_resources(self) -> bool {
+        matches!(
+            self,
+            FaultTarget::Register
+                | FaultTarget::Lds
+                | FaultTarget::GlobalMemory
+                | FaultTarget::Scratch
+        )
+    }
+
     /// Whether what is struck can be a floating-point number by what the instruction says.
     pub(crate) fn is_typed(self) -> bool {
         matches!(self, FaultTarget::DestinationRegister | FaultTarget::SourceOperand)

@@ -1,6 +1,6 @@
 //! The executions of one dispatch, counted.
 
-use super::instructions::{Frame, Instructions};
+use super::instructions::{Frame, Instruction, Instructions};
 use super::permanent::UnitCensus;
 use super::selection::Moment;
 use super::words::Resources;
@@ -8,7 +8,7 @@ use crate::Workload;
 use crate::fault::{Duration, FaultTarget, Scope};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, LaneMask};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_sim::{Counter, Executed, Observer, Watch, WaveCounts, WaveState};
 use std::collections::HashMap;
 
 /// What can be struck of one execution: of what each lane has of its own, which lanes.
@@ -24,6 +24,7 @@ pub(crate) struct Census<'a> {
     pub instructions: Instructions<'a>,
     /// Whether the dispatch is selected.
     is_selected: bool,
+    is_rewritten: bool,
     resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,
     /// Per number of an instruction.
     pub counts: Vec<Count>,
@@ -89,6 +90,7 @@ impl<'a> Census<'a> {
             frame,
             instructions: Instructions::new(frame, &dispatch.kernel, workload.lines(dispatch)),
             is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
+            is_rewritten: workload.guests.contains_key(&dispatch.module.0),
             resources: Box::new(|state| workload.resources(dispatch, state)),
             counts: Vec::new(),
             waves: Vec::new(),
@@ -130,6 +132,50 @@ impl<'a> Census<'a> {
             own.places.resize(instruction.stratum + 1, 0);
         }
         own.places[instruction.stratum] += places;
+    }
+
+    /// The lanes that are counted, where it is enough to count for each wave how often it executes an
+    /// instruction, and on how many lanes: nothing if it must be seen when, in which state, or of code
+    /// that was rewritten.
+    pub fn counted_lanes(&self) -> Option<LaneMask> {
+        let Frame { fault, selection, .. } = self.frame;
+        let is_seen = self.is_rewritten
+            || self.units.is_some()
+            || fault.target.needs_resources()
+            || selection.occurrences.is_some()
+            || selection.window.is_some();
+        (!is_seen).then(|| selection.of_lanes(LaneMask::FULL))
+    }
+
+    /// Counts what the waves have executed that have ended.
+    pub fn add(&mut self, counter: &mut Counter) {
+        let ended = counter.take_ended();
+        let instructions = counter.instructions();
+        for inst in &instructions[self.counts.len()..] {
+            self.instructions.number(inst);
+            self.counts.push(Count::default());
+        }
+        for WaveCounts { wave, instructions, .. } in ended {
+            let index = self.wave_index(wave);
+            let moment = Moment { wave, occurrence: 0, time: 0 };
+            let is_selected = self.is_selected && self.frame.selection.has_moment(&moment);
+            for (number, executed) in instructions {
+                let count = &mut self.counts[number];
+                count.executions += executed.executions;
+                if !is_selected {
+                    continue;
+                }
+                let Instruction { stratum, places, .. } = self.instructions.get(number);
+                let (hittable, places) = places.sum(&executed);
+                count.hittable += hittable;
+                count.places += places;
+                let own = &mut self.waves[index].places;
+                if own.len() <= *stratum {
+                    own.resize(*stratum + 1, 0);
+                }
+                own[*stratum] += places;
+            }
+        }
     }
 
     fn wave_index(&mut self, wave: WaveId) -> usize {

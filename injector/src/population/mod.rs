@@ -31,6 +31,7 @@ pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, Populati
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 
+pub(crate) use census::Census;
 #[cfg(test)]
 pub(crate) use census::Execution;
 pub(crate) use permanent::workgroups;

@@ -4,6 +4,7 @@ use super::words::Words;
 use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
 use crate::site::{Lanes, Place};
 use flipwave_isa::LaneMask;
+use flipwave_sim::InstructionCount;
 
 /// What one execution of an instruction offers to a fault.
 ///
@@ -75,6 +76,18 @@ impl Places {
         let nothing = lanes == LaneMask::EMPTY && self.scope != Scope::Lane;
         let shared = if nothing { self.shared_by_lanes() } else { self.shared };
         self.per_lane * u64::from(lanes.count()) + shared
+    }
+
+    /// How many of some executions have places, and how many places all have together: as
+    /// [`Places::count`] of each.
+    pub fn sum(&self, executed: &InstructionCount) -> (u64, u64) {
+        let InstructionCount { executions, lanes, without_lanes } = *executed;
+        let with_lanes = executions - without_lanes;
+        let without = self.count(LaneMask::EMPTY);
+        let has_some = |places: u64, executions: u64| if places > 0 { executions } else { 0 };
+        let hittable =
+            has_some(self.per_lane + self.shared, with_lanes) + has_some(without, without_lanes);
+        (hittable, self.per_lane * lanes + self.shared * with_lanes + without * without_lanes)
     }
 
     /// The places of what is not per lane, whatever the scope.

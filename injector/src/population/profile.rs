@@ -9,7 +9,6 @@ use super::{Selection, Stratification};
 use crate::fault::{Duration, Fault, FaultError, FaultTarget};
 use crate::{GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveId};
-use flipwave_sim::{Observer, Unobserved};
 
 /// What one fault-free run offers to a fault. Its size grows with waves and static instructions,
 /// not with the length of the run.
@@ -119,7 +118,10 @@ pub fn profile(
     let frame = Frame { fault: fault.clone(), selection: selection.clone(), stratification };
     let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
-        profiler.count((index, dispatch), |observer| workload.observe(device, dispatch, observer))
+        profiler.count((index, dispatch), |census| match census {
+            Some(census) => workload.observe(device, dispatch, census),
+            None => workload.dispatch(device, dispatch),
+        })
     })?;
     Ok(profiler.into_profile())
 }
@@ -147,18 +149,18 @@ impl<'a> Profiler<'a> {
         Ok(Profiler { workload, frame, counting, collected: Collected::default() })
     }
 
-    /// Counts in a dispatch, which `run` runs under the observer that it is given.
+    /// Counts in a dispatch, which `run` runs; what it is given counts, if anything is counted.
     pub fn count(
         &mut self,
         (index, dispatch): (u32, &Dispatch),
-        run: impl FnOnce(&mut dyn Observer) -> Result<Completion, DeviceError>,
+        run: impl FnOnce(Option<&mut Census<'_>>) -> Result<Completion, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         let kind = Kind::of(dispatch);
         if self.counting == Counting::Approximate && self.collected.repeat(&kind, index) {
-            return run(&mut Unobserved);
+            return run(None);
         }
         let mut census = Census::new(&self.frame, self.workload, index, dispatch);
-        let completion = run(&mut census)?;
+        let completion = run(Some(&mut census))?;
         self.collected.add(kind, index, dispatch, census);
         Ok(completion)
     }

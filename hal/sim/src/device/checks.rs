@@ -1,20 +1,51 @@
 //! Dispatches with what breaks the rules of the hardware besides.
 
 use super::{EmbeddedGpu, Notes, Unsupported};
+use crate::counts::Counter;
+use crate::dispatch::checker::Checker;
 use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::launch::Launch;
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{Fidelity, FidelityCheck};
-use crate::memory::Footprints;
+use crate::instruction::Op;
+use crate::memory::{Footprints, Memory};
 use crate::strict::{self, LdsBounds, Strict, Violation};
+use crate::wave::Wave;
 use flipwave_codeobj::SourceLine;
-use flipwave_device::{Completion, DeviceError, Dispatch, ModuleId};
-use flipwave_isa::{Pc, Target};
+use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
+use flipwave_isa::{LaneMask, Pc, Target};
 
 /// What the strict level has recorded of a dispatch under way, see [`EmbeddedGpu::begin_check`].
 pub struct StrictCheck(Strict);
 
-/// What is recorded of accesses to LDS of a dispatch under way, see [`EmbeddedGpu::begin_lds_check`].
-pub struct LdsCheck(LdsBounds);
+/// What a fault-free run is looked at for, see [`EmbeddedGpu::begin_survey`].
+pub struct SurveyCheck {
+    bounds: LdsBounds,
+    /// What is counted, if anything is.
+    pub counter: Option<Counter>,
+}
+
+impl Checker for SurveyCheck {
+    const SEES_RESULTS: bool = true;
+
+    fn starts(&mut self, _: &Wave, _: &Launch) {}
+
+    #[inline(always)]
+    fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
+        self.bounds.look(wave, op);
+    }
+
+    #[inline(always)]
+    fn after(&mut self, wave: &Wave, op: &Op, lanes: LaneMask) {
+        if let Some(counter) = &mut self.counter {
+            counter.count(wave, &op.inst, lanes);
+        }
+    }
+
+    fn passes_barrier(&mut self, _: &[Wave]) {}
+
+    fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
+}
 
 impl EmbeddedGpu {
     /// Like [`EmbeddedGpu::dispatch_observed`], with what breaks the rules of the hardware in the place
@@ -97,33 +128,37 @@ impl EmbeddedGpu {
         fidelity
     }
 
-    /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup.
-    pub fn begin_lds_check(&self, execution: &Execution) -> LdsCheck {
-        LdsCheck(LdsBounds::new(self.programs_of(execution)))
+    /// What finds in an execution, from its beginning on, accesses beyond the LDS of a workgroup, where
+    /// hardware reads zero and drops what is written. What waves execute is counted besides, and of the
+    /// lanes of each execution those in `counted`, if there are any.
+    pub fn begin_survey(&self, execution: &Execution, counted: Option<LaneMask>) -> SurveyCheck {
+        let programs = self.programs_of(execution);
+        let home = programs.get(execution.home).cloned();
+        let counter = counted.zip(home).map(|(lanes, home)| Counter::new(lanes, home));
+        SurveyCheck { bounds: LdsBounds::new(programs), counter }
     }
 
-    /// Like [`EmbeddedGpu::advance`], with the accesses beyond the LDS of a workgroup besides:
-    /// hardware reads zero there, and drops what is written. Execution is the same, and hardly
-    /// slower. What workgroups touch is added to `footprints`, if there are any, as by
+    /// Like [`EmbeddedGpu::advance`], with what [`EmbeddedGpu::begin_survey`] looks for. Execution is the
+    /// same, and hardly slower. What workgroups touch is added to `footprints`, if there are any, as by
     /// [`EmbeddedGpu::advance_recorded`].
     ///
     /// # Errors
     /// As [`EmbeddedGpu::advance`].
-    pub fn advance_within_lds(
+    pub fn advance_surveyed(
         &mut self,
         execution: &mut Execution,
         observer: &mut dyn Observer,
-        check: &mut LdsCheck,
+        check: &mut SurveyCheck,
         footprints: Option<&mut Footprints>,
         until: u64,
     ) -> Result<Progress, DeviceError> {
         let notes = footprints.map_or(Notes::None, Notes::Touched);
-        self.advance_with(execution, observer, &mut check.0, until, notes)
+        self.advance_with(execution, observer, check, until, notes)
     }
 
     /// The accesses beyond the LDS of a workgroup that were found.
-    pub fn outside_lds(&self, check: LdsCheck) -> Vec<Violation> {
-        self.with_lines(check.0.into_violations())
+    pub fn outside_lds(&self, check: SurveyCheck) -> Vec<Violation> {
+        self.with_lines(check.bounds.into_violations())
     }
 
     /// Violations with the source lines of where they are.

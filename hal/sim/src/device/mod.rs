@@ -6,7 +6,7 @@ mod parallel;
 mod queued;
 mod unsupported;
 
-pub use checks::{LdsCheck, StrictCheck};
+pub use checks::{StrictCheck, SurveyCheck};
 pub use unsupported::Unsupported;
 
 use crate::dispatch::checker::{Checker, Unchecked};

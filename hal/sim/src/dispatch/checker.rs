@@ -6,8 +6,9 @@ use crate::instruction::Op;
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
+use flipwave_isa::LaneMask;
 
-/// Sees every instruction before it is executed. It changes nothing.
+/// Sees every instruction before it is executed, and after it where it wants to. It changes nothing.
 pub trait Checker {
     /// Whether it need not see instructions, so that they may be executed as compiled code.
     const SEES_NOTHING: bool = false;
@@ -17,6 +18,14 @@ pub trait Checker {
 
     /// A wave is about to execute the instruction at its PC.
     fn before(&mut self, wave: &Wave, op: &Op, memory: &mut dyn Memory);
+
+    /// Whether it is told of each instruction that was executed, too.
+    const SEES_RESULTS: bool = false;
+
+    /// A wave has executed an instruction that did not fault; `lanes` are those whose per-lane
+    /// destinations were written, as [`Executed::lanes`](crate::Executed::lanes) has them.
+    #[inline(always)]
+    fn after(&mut self, _wave: &Wave, _op: &Op, _lanes: LaneMask) {}
 
     /// The waves of a workgroup that wait at a barrier are about to go on.
     fn passes_barrier(&mut self, waves: &[Wave]);

@@ -416,6 +416,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                 }
             };
             let exec = wave.exec();
+            if C::SEES_RESULTS {
+                wave.written_lanes = None;
+            }
             wave.pc = pc.wrapping_add(op.size.into());
             wave.executed += 1;
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
@@ -450,8 +453,11 @@ impl<'a, C: Checker> Scheduler<'a, C> {
                     break;
                 }
             }
+            let lanes = wave.written_lanes.unwrap_or(exec);
+            if C::SEES_RESULTS {
+                self.checker.after(wave, op, lanes);
+            }
             if is_called {
-                let lanes = wave.written_lanes.unwrap_or(exec);
                 let event = Executed { inst: &op.inst, wave: wave.id, lanes };
                 let mut state = WaveState::new(wave, memory, lds, program);
                 watch = self.observer.after(&event, &mut state);

@@ -3,14 +3,11 @@
 
 use super::bounds;
 use super::violation::{Instruction, Report, Violation};
-use crate::dispatch::checker::Checker;
-use crate::dispatch::launch::Launch;
 use crate::execute::step::is_vector;
 use crate::instruction::{Op, Run};
-use crate::memory::Memory;
 use crate::translate::program::Program;
 use crate::wave::Wave;
-use flipwave_device::{FaultCause, ModuleId};
+use flipwave_device::ModuleId;
 use std::sync::Arc;
 
 /// Looks for accesses beyond the LDS of a workgroup, for one dispatch.
@@ -29,13 +26,10 @@ impl LdsBounds {
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.report.into_violations()
     }
-}
 
-impl Checker for LdsBounds {
-    fn starts(&mut self, _: &Wave, _: &Launch) {}
-
+    /// A wave is about to execute an instruction.
     #[inline(always)]
-    fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
+    pub(crate) fn look(&mut self, wave: &Wave, op: &Op) {
         let is_near = matches!(op.run, Run::Lds(_) | Run::VectorMemory(_));
         if !is_near || (wave.mode.skips_vectors() && is_vector(op.run)) {
             return;
@@ -50,8 +44,4 @@ impl Checker for LdsBounds {
         };
         self.report.add(place, wave.id, lanes, finding);
     }
-
-    fn passes_barrier(&mut self, _: &[Wave]) {}
-
-    fn faults(&mut self, _: &FaultCause, _: &[Wave]) {}
 }
