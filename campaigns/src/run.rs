@@ -22,7 +22,7 @@ use crate::workers::in_order;
 use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
 use flipwave_injector::{
     Accelerations, Allocation, FidelityRecord, Golden, Lanes, Place, Plan, PlanError, Planned,
-    Profile, Rehearsal, Sampling, Struck, Survey, Touched,
+    Profile, Rehearsal, Sampling, SavedStates, Struck, Survey, Touched,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -184,7 +184,7 @@ impl<'a> Experiment<'a> {
         let indices = windows.around(done_before);
         let Rehearsal { golden: again, fidelity, faults, states } =
             timed(&mut record.timings.rehearsal, || {
-                windows.plan.rehearse(indices, &self.golden, touched)
+                windows.plan.rehearse(indices, &self.golden, touched, SavedStates::MOST_BYTES)
             })?;
         let prepared = self.runner.prepared();
         check_same(&prepared.workload, &self.golden, &again)?;

@@ -2,7 +2,7 @@
 
 use crate::injection::{Ending, Injection, InjectionError};
 use crate::population::{Planned, StruckWorkgroups};
-use crate::restart::{Attempt, STATE_BYTES, SavedStates};
+use crate::restart::{Attempt, SavedStates};
 use crate::run::{check, inject};
 use crate::{Golden, Workload};
 use flipwave_device::DeviceError;
@@ -54,7 +54,7 @@ impl<'a> Injector<'a> {
         accelerations: Accelerations,
     ) -> Result<Injector<'a>, DeviceError> {
         let states = match accelerations.saved_states {
-            true => SavedStates::record(workload, golden, struck, STATE_BYTES)?,
+            true => SavedStates::record(workload, golden, struck)?,
             false => None,
         };
         Ok(Injector::with_states(workload, golden, states, accelerations))

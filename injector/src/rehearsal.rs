@@ -2,7 +2,7 @@
 //! and that the workload does the same twice. States are saved in it from which faulty runs begin.
 
 use crate::population::{Plan, PlanError, Planned};
-use crate::restart::{Recorder, STATE_BYTES, SavedStates};
+use crate::restart::{Recorder, SavedStates};
 use crate::survey::Touched;
 use crate::{Golden, GoldenError};
 use flipwave_sim::{Fidelity, FidelityCheck};
@@ -22,7 +22,8 @@ pub struct Rehearsal {
 
 impl Plan<'_> {
     /// Runs the workload, whose fault-free run is `golden`, without a fault once more, and finds the
-    /// faults of these indices. Where it is known what workgroups touch, states are saved.
+    /// faults of these indices. Where it is known what workgroups touch, states are saved, in at most
+    /// so many bytes.
     ///
     /// # Errors
     /// As [`Plan::faults`].
@@ -31,13 +32,14 @@ impl Plan<'_> {
         indices: impl IntoIterator<Item = u64>,
         golden: &Golden,
         touched: Option<Touched>,
+        state_bytes: u64,
     ) -> Result<Rehearsal, PlanError> {
         let workload = self.workload();
         let wanted = self.drawn(indices)?;
         let mut search = self.search(&wanted)?;
         let mut check = FidelityCheck::new();
         let struck = self.struck_workgroups();
-        let mut recorder = Recorder::new(workload, golden, struck, touched, STATE_BYTES);
+        let mut recorder = Recorder::new(workload, golden, struck, touched, state_bytes);
         // Saved states go on as faulty runs do: their policy is the device's own.
         let device = workload.start().map_err(GoldenError::from)?;
         let golden = workload.run_on(device, |index, device, dispatch| {

@@ -3,7 +3,7 @@
 
 use flipwave_device::Completion;
 use flipwave_injector::{FidelityRecord, Workload};
-use flipwave_sim::{Fidelity, FidelityCheck, Progress, Purpose, Treatment};
+use flipwave_sim::{Fidelity, FidelityCheck, Progress, Purpose, Treatment, Unobserved};
 use flipwave_tests::{Assembly, MACHINES, Machine, TestProgram, assemble_for};
 
 /// An instruction of MI300 whose result is not settled; it marks v4.

@@ -51,6 +51,7 @@ mod schedule;
 mod state;
 mod statistics;
 mod strict;
+mod survey;
 mod tier;
 mod tools;
 mod trace;

@@ -46,6 +46,8 @@ pub struct Counter {
     /// Other waves under way.
     others: FxHashMap<WaveId, Counted>,
     ended: Vec<WaveCounts>,
+    /// The lanes of the last execution, and how many they are: mostly the next one has the same.
+    last: (LaneMask, u64),
 }
 
 /// A wave under way.
@@ -67,6 +69,7 @@ impl Counter {
             current: Counted::default(),
             others: FxHashMap::default(),
             ended: Vec::new(),
+            last: (LaneMask::EMPTY, 0),
         }
     }
 
@@ -91,9 +94,12 @@ impl Counter {
             self.make_room();
         }
         let lanes = LaneMask(lanes.0 & self.lanes.0);
+        if self.last.0 != lanes {
+            self.last = (lanes, lanes.count().into());
+        }
         let count = &mut self.current.counts[index];
         count.executions += 1;
-        count.lanes += u64::from(lanes.count());
+        count.lanes += self.last.1;
         count.without_lanes += u64::from(lanes == LaneMask::EMPTY);
         if wave.status == Status::Ended {
             self.end(wave);

@@ -13,7 +13,7 @@ mod record;
 mod resume;
 mod states;
 
-pub(crate) use record::{Recorder, STATE_BYTES};
+pub(crate) use record::Recorder;
 pub(crate) use resume::Attempt;
 
 use crate::site::Event;

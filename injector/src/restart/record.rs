@@ -24,12 +24,20 @@ const LARGE: u64 = 6;
 /// kept.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Bytes that states under way take, all together, at most: where they take more, every other one is
-/// kept. A state has registers and LDS, and what was written in memory: of a workgroup its own bytes,
-/// of a dispatch as many as it writes in all.
-pub(crate) const STATE_BYTES: u64 = 1 << 30;
-
 impl SavedStates {
+    /// Bytes that states under way take in a campaign, all together, at most: where they take more,
+    /// every other one is kept. A state has registers and LDS, and what was written in memory: of a
+    /// workgroup its own bytes, of a dispatch as many as it writes in all.
+    pub const MOST_BYTES: u64 = 1 << 30;
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let under_way = |own: &SavedDispatch| {
+            own.workgroups.values().map(Vec::len).sum::<usize>() + own.whole.len()
+        };
+        self.dispatches.values().map(under_way).sum()
+    }
+
     /// Runs a workload whose fault-free run is `golden` two times, and saves the states that faults in
     /// `struck` need; nothing if they would need too much memory.
     ///
@@ -39,7 +47,6 @@ impl SavedStates {
         workload: &Workload,
         golden: &Golden,
         struck: StruckWorkgroups,
-        most_bytes: u64,
     ) -> Result<Option<SavedStates>, DeviceError> {
         let (limits, mut touched) = (golden.instruction_limits(), Touched::default());
         let (statistics, start) = (Vec::new(), workload.start()?);
@@ -47,7 +54,8 @@ impl SavedStates {
             let footprints = struck.has(index).then(|| touched.0.entry(index).or_default());
             workload.run(device, dispatch, &mut Unobserved, footprints)
         })?;
-        let mut recorder = Recorder::new(workload, golden, struck, Some(touched), most_bytes);
+        let mut recorder =
+            Recorder::new(workload, golden, struck, Some(touched), SavedStates::MOST_BYTES);
         let (statistics, start) = (Vec::new(), workload.start()?);
         run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let mut execution = recorder.begin((index, dispatch), device)?;
@@ -231,7 +239,9 @@ impl Recorder {
 impl SavedDispatch {
     /// A dispatch that has begun.
     fn new(begun: SavedState, statistics: Statistics, footprints: Footprints) -> SavedDispatch {
-        let mut dependent: HashSet<[u32; 3]> = footprints.dependent().into_iter().collect();
+        let union = footprints.union();
+        let mut dependent: HashSet<[u32; 3]> =
+            footprints.dependent_in(&union).into_iter().collect();
         let most = statistics.wave_instructions / LARGE;
         let large = footprints.iter().filter(|(_, own)| own.statistics.wave_instructions > most);
         dependent.extend(large.map(|(position, _)| position));
@@ -239,7 +249,7 @@ impl SavedDispatch {
             ended: begun.device.clone(),
             begun,
             statistics,
-            union: footprints.union(),
+            union,
             footprints,
             dependent,
             workgroups: SavedWorkgroups::new(),

@@ -7,15 +7,16 @@ use crate::translate::program::Program;
 use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::Pc;
-use rustc_hash::FxHashMap;
 use std::iter;
 use std::sync::Arc;
 
 /// How often the instructions of a dispatch were executed.
 pub struct Executions {
     programs: Vec<Arc<Program>>,
-    /// By device address.
-    sites: FxHashMap<u64, Site>,
+    /// By the number of a program and the dword of its code.
+    sites: Vec<Vec<Option<Site>>>,
+    /// The program of the last instruction.
+    last: usize,
 }
 
 struct Site {
@@ -42,15 +43,25 @@ pub struct Instruction {
 impl Executions {
     /// None yet, of code of these programs.
     pub fn new(programs: Vec<Arc<Program>>) -> Executions {
-        Executions { programs, sites: FxHashMap::default() }
+        let sites = programs.iter().map(|_| Vec::new()).collect();
+        Executions { programs, sites, last: 0 }
     }
 
     /// Counts an execution.
     pub fn execute(&mut self, pc: u64, op: &Op, machine: Machine) -> &Arc<Instruction> {
-        let Executions { programs, sites } = self;
-        let site = sites.entry(pc).or_insert_with(|| {
-            let module = programs.iter().position(|program| program.contains(pc));
-            let module = ModuleId(module.unwrap_or_default() as u32);
+        let Executions { programs, sites, last } = self;
+        if !programs[*last].contains(pc) {
+            // Whatever is executed is of one of them.
+            *last = programs.iter().position(|own| own.contains(pc)).unwrap_or(*last);
+        }
+        let program = &programs[*last];
+        let dword = if program.contains(pc) { program.index_of(pc) } else { 0 };
+        let sites = &mut sites[*last];
+        if dword >= sites.len() {
+            sites.resize_with(dword + 1, || None);
+        }
+        let site = sites[dword].get_or_insert_with(|| {
+            let module = ModuleId(*last as u32);
             Site { instruction: Arc::new(Instruction::of(op, module, machine)), executions: 0 }
         });
         site.executions += 1;
@@ -59,7 +70,7 @@ impl Executions {
 
     /// All of them.
     pub fn into_counts(self) -> impl Iterator<Item = (Arc<Instruction>, u64)> {
-        self.sites.into_values().map(|site| (site.instruction, site.executions))
+        self.sites.into_iter().flatten().flatten().map(|site| (site.instruction, site.executions))
     }
 }
 

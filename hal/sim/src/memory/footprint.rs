@@ -52,7 +52,11 @@ impl Footprints {
     /// Private memory that workgroups have one after the other counts only if one of them reads
     /// what it has not written.
     pub fn dependent(&self) -> Vec<Dim3> {
-        let union = self.union();
+        self.dependent_in(&self.union())
+    }
+
+    /// The same, with [`Footprints::union`] given.
+    pub fn dependent_in(&self, union: &FootprintUnion) -> Vec<Dim3> {
         let depends = |own: &Footprint| union.meets(own, own);
         self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
     }
