@@ -158,3 +158,32 @@ fn check_outputs(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prepare::prepare;
+    use std::path::Path;
+
+    /// A program that does not do the same twice has no outcomes.
+    #[test]
+    fn two_runs_that_differ_are_told_apart_by_outputs_and_by_instructions() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/vector_add.yaml");
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+        let survey = surveyed(&campaign, &prepared, false);
+        let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
+        let check = |other: &Golden| {
+            let same = check_same(&prepared.workload, &golden, other);
+            same.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&golden), Ok(()));
+        let name = &prepared.workload.program.outputs[0].name;
+        let mut other = golden.clone();
+        other.outputs[0][5] ^= 1;
+        assert!(check(&other).is_err_and(|error| error.contains(name.as_str())));
+        let mut other = golden.clone();
+        other.statistics[0].wave_instructions += 1;
+        assert!(check(&other).is_err_and(|error| error.contains("the instructions executed")));
+    }
+}

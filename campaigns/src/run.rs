@@ -25,6 +25,7 @@ use flipwave_injector::{
     Profile, Rehearsal, Sampling, SavedStates, Struck, Survey, Touched,
 };
 use std::any::Any;
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -190,10 +191,11 @@ impl<'a> Experiment<'a> {
         check_same(&prepared.workload, &self.golden, &again)?;
         windows.put(done_before, faults);
         let golden = match self.runner.outputs()? {
-            Some(outputs) => Golden { outputs, ..again },
+            Some(outputs) => Cow::Owned(Golden { outputs, ..again }),
             None => {
                 record.fidelity = Some(FidelityRecord::of(&fidelity));
-                again
+                drop(again);
+                Cow::Borrowed(&self.golden)
             }
         };
         let injector = self.runner.injector(&golden, states, options.accelerations)?;

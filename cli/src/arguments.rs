@@ -204,6 +204,7 @@ impl RunArguments {
             match without {
                 AccelerationArgument::DeadValues => all.dead_values = false,
                 AccelerationArgument::SavedStates => all.saved_states = false,
+                AccelerationArgument::Convergence => all.convergence = false,
             }
         }
         all
@@ -233,6 +234,8 @@ pub enum AccelerationArgument {
     DeadValues,
     /// Runs begin near the fault, and execute no workgroups that it cannot reach
     SavedStates,
+    /// Runs end where they are in the state of the fault-free run again
+    Convergence,
 }
 
 #[derive(Debug, Args)]

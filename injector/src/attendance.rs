@@ -121,13 +121,30 @@ impl Attendance {
         execution: &mut Execution,
         mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Completion, DeviceError> {
-        let clock = Instant::now();
         loop {
-            let until = execution.statistics().wave_instructions.saturating_add(SLICE);
-            if let Progress::Ended(completion) = advance(execution, until)? {
+            let end = self.carry_to(kernel, execution, u64::MAX, &mut advance)?;
+            if let Progress::Ended(completion) = end {
                 return Ok(completion);
             }
+        }
+    }
+
+    /// The same until it has executed `end` wave instructions in all, if it has not ended before.
+    pub(crate) fn carry_to(
+        &self,
+        kernel: &str,
+        execution: &mut Execution,
+        end: u64,
+        mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
+    ) -> Result<Progress, DeviceError> {
+        let clock = Instant::now();
+        loop {
+            let slice = execution.statistics().wave_instructions.saturating_add(SLICE);
+            let progress = advance(execution, slice.min(end))?;
             let wave_instructions = execution.statistics().wave_instructions;
+            if matches!(progress, Progress::Ended(_)) || wave_instructions >= end {
+                return Ok(progress);
+            }
             let (kernel, elapsed) = (kernel.to_owned(), clock.elapsed());
             self.see(Running { kernel, wave_instructions, elapsed });
             self.attend(execution);

@@ -16,13 +16,18 @@ pub struct Accelerations {
     /// Runs begin at a saved state before the fault, and of workgroups that have nothing to do with
     /// one another only the struck one is executed.
     pub saved_states: bool,
+    /// Runs end where they are in the state of the fault-free run again, when a dispatch ends or where
+    /// a state of the whole dispatch was saved.
+    pub convergence: bool,
 }
 
 impl Accelerations {
     /// All of them.
-    pub const ALL: Accelerations = Accelerations { dead_values: true, saved_states: true };
+    pub const ALL: Accelerations =
+        Accelerations { dead_values: true, saved_states: true, convergence: true };
     /// None: each fault is a whole run.
-    pub const NONE: Accelerations = Accelerations { dead_values: false, saved_states: false };
+    pub const NONE: Accelerations =
+        Accelerations { dead_values: false, saved_states: false, convergence: false };
 }
 
 impl Default for Accelerations {
@@ -88,9 +93,10 @@ impl<'a> Injector<'a> {
         {
             check(self.workload, &planned.site, &self.limits)?;
             let time = planned.foresight.map(|own| own.time);
-            let Injector { workload, golden, limits, .. } = self;
-            let site = &planned.site;
-            return states.inject(&Attempt { workload, golden, limits, site, event, time });
+            let Injector { workload, golden, limits, accelerations, .. } = self;
+            let (site, converges) = (&planned.site, accelerations.convergence);
+            let attempt = Attempt { workload, golden, limits, site, event, time, converges };
+            return states.inject(&attempt);
         }
         inject(self.workload, &planned.site, &self.limits)
     }

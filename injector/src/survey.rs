@@ -38,9 +38,16 @@ pub struct Survey {
     pub touched: Option<Touched>,
 }
 
-/// What workgroups touch in the dispatches that faults can strike, by the index of the dispatch.
+/// What workgroups touch in the dispatches that faults can strike, by the index of the dispatch. It is
+/// not known of dispatches after those whose footprints take [`Touched::MOST_BYTES`]: they have empty
+/// ones, and none of their workgroups is executed alone.
 #[derive(Debug, Default)]
 pub struct Touched(pub(crate) BTreeMap<u32, Footprints>);
+
+impl Touched {
+    /// Bytes that the footprints of all dispatches but the last one take at most.
+    pub const MOST_BYTES: u64 = 1 << 30;
+}
 
 /// Runs `workload` once without a fault and learns from it what is asked for; besides, the accesses
 /// beyond the LDS of a workgroup, each with the index of its dispatch, however the run ends.
@@ -64,14 +71,18 @@ fn run(
     };
     let mut profiler = Profiler::new(workload, frame, inquiry.counting)?;
     let mut touched = inquiry.touched.then(Touched::default);
+    let mut bytes = 0;
     let golden = workload.run_fault_free(|index, device, dispatch| {
         let is_selected = inquiry.selection.has_dispatch(index, &dispatch.kernel);
         let mut footprints = (inquiry.touched && is_selected).then(Footprints::default);
+        let has_room = bytes < Touched::MOST_BYTES;
         let completion = profiler.count((index, dispatch), |census| {
             let of = (index, dispatch);
-            surveyed(workload, of, device, census, footprints.as_mut(), violations)
+            let footprints = footprints.as_mut().filter(|_| has_room);
+            surveyed(workload, of, device, census, footprints, violations)
         })?;
         if let (Some(Touched(all)), Some(footprints)) = (&mut touched, footprints) {
+            bytes += footprints.host_bytes();
             all.insert(index, footprints);
         }
         Ok(completion)

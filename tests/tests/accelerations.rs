@@ -3,8 +3,8 @@
 
 use flipwave_device::FaultCause;
 use flipwave_injector::{
-    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Injection, Injector,
-    Intermittent, Planned, Scope, StruckWorkgroups, Workload,
+    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Golden, Injection,
+    Injector, Intermittent, Planned, Scope, StruckWorkgroups, Workload,
 };
 use flipwave_tests::{MACHINES, example, examples, flipwave, plan_of, profile_of, workload};
 use std::collections::BTreeMap;
@@ -92,6 +92,53 @@ fn whole_runs_and_accelerated_ones_agree() {
     assert_eq!(compared.len(), faults().len() - 1, "{compared:?}");
 }
 
+/// A run that is in the state of the fault-free run again ends as that does: here it leaves a mark,
+/// which stands where the outputs of the fault-free run are taken from.
+#[test]
+fn runs_that_are_as_without_a_fault_again_end_there() {
+    let (mut with, mut without) = (0, 0);
+    for file in examples() {
+        let workload = workload(MACHINES[0], &file, &["-O3"]);
+        let fault = Fault::transient(FaultModel::FlipOneBit);
+        let profile = profile_of(&workload, &fault, &[]);
+        let plan = plan_of(&workload, &profile, 7, 60);
+        let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
+        let mut marked = golden.clone();
+        marked.outputs.iter_mut().for_each(|output| output.fill(0xa5));
+        let all = Accelerations { dead_values: false, ..Accelerations::ALL };
+        let injector = |accelerations| {
+            Injector::new(&workload, &marked, StruckWorkgroups::of(&plan), accelerations)
+                .unwrap_or_else(|error| panic!("{error}"))
+        };
+        let converging = injector(all);
+        let running = injector(Accelerations { convergence: false, ..all });
+        let whole = Injector::with_states(&workload, &golden, None, Accelerations::NONE);
+        for planned in &plan {
+            let inject = |injector: &Injector<'_>| {
+                let injection = injector.inject(planned).map(result);
+                injection.unwrap_or_else(|error| panic!("{}: {error}", planned.site)).ending
+            };
+            let is_marked = |ending: &Ending| match ending {
+                Ending::Completed { outputs, .. } => *outputs == marked.outputs,
+                Ending::Faulted { .. } => false,
+            };
+            let (ending, expected) = (inject(&converging), inject(&whole));
+            without += u64::from(is_marked(&inject(&running)));
+            if is_marked(&ending) {
+                with += 1;
+                let Golden { outputs, .. } = golden.clone();
+                let Ending::Completed { statistics, .. } = ending else { continue };
+                let right = Ending::Completed { outputs, statistics };
+                assert!(right == expected, "{}", planned.site);
+            } else {
+                assert!(ending == expected, "{}", planned.site);
+            }
+        }
+    }
+    println!("{with} runs ended early, {without} of them where no memory had changed");
+    assert!(with > without, "{with} with convergence, {without} without");
+}
+
 /// Whatever is decided without a run is what a run gives: right outputs, bit for bit, and not one
 /// instruction more. The values are there, too, in registers that are never written again.
 #[test]
@@ -156,6 +203,7 @@ fn campaigns_have_the_same_results_without_any_acceleration() {
         let all = results(&[]);
         assert!(all == results(&["dead-values"]), "{name}");
         assert!(all == results(&["saved-states"]), "{name}");
-        assert!(all == results(&["dead-values", "saved-states"]), "{name}");
+        assert!(all == results(&["convergence"]), "{name}");
+        assert!(all == results(&["dead-values", "saved-states", "convergence"]), "{name}");
     }
 }

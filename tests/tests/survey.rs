@@ -123,7 +123,7 @@ fn states_that_a_second_run_saves_change_no_outcome() {
                 0 => assert_eq!(count, 0),
                 _ => few += count,
             }
-            let accelerations = Accelerations { dead_values: false, saved_states: true };
+            let accelerations = Accelerations { dead_values: false, ..Accelerations::ALL };
             let fast = Injector::with_states(&workload, &golden, states, accelerations);
             for (fault, expected) in faults.iter().zip(&expected) {
                 assert!(ending(fast.inject(fault)) == *expected, "{}", fault.site);

@@ -162,10 +162,14 @@ impl Recorder {
         let begun = SavedState { device: device.clone(), execution: execution.clone(), written: 0 };
         let statistics = self.statistics[index as usize];
         let saved = SavedDispatch::new(begun, statistics, footprints);
-        let is_alone = |own: &[u32; 3]| !saved.dependent.contains(own);
+        let is_alone =
+            |own: &[u32; 3]| saved.footprints.get(*own).is_some() && !saved.dependent.contains(own);
         let (workgroups, others): (HashSet<_>, HashSet<_>) = struck.into_iter().partition(is_alone);
-        let written = saved.footprints.iter().map(|(_, own)| own.written.len() + own.private.len());
-        let written = written.sum();
+        // Memory of which nothing is known may all be written.
+        let written = match saved.footprints.iter().next() {
+            Some(_) => saved.footprints.iter().map(|(_, own)| own.bytes_written()).sum(),
+            None => device.allocations().map(|(_, bytes)| bytes).sum(),
+        };
         let is_saved_whole = !others.is_empty();
         self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
         self.workgroups.begin();

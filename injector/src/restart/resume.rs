@@ -8,8 +8,8 @@ use crate::program::Program;
 use crate::run::{conclude, inject, run_from};
 use crate::site::Event;
 use crate::{Golden, Site, Workload};
-use flipwave_device::{Address, Completion, DeviceError, Statistics};
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints};
+use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
+use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress};
 
 /// A fault, and the run that it is injected into.
 pub(crate) struct Attempt<'a> {
@@ -22,6 +22,8 @@ pub(crate) struct Attempt<'a> {
     pub event: &'a Event,
     /// Instructions that the wave has executed before the site's, if that is known.
     pub time: Option<u64>,
+    /// Whether the run ends where it is in the state of the fault-free run again.
+    pub converges: bool,
 }
 
 /// How a struck workgroup ended that was executed alone.
@@ -41,7 +43,7 @@ impl SavedStates {
         let Some(saved) = self.dispatches.get(&attempt.event.dispatch) else {
             return inject(attempt.workload, attempt.site, attempt.limits);
         };
-        if let Some(injection) = saved.inject_alone(attempt)? {
+        if let Some(injection) = saved.inject_alone(self, attempt)? {
             return Ok(injection);
         }
         let (state, is_under_way) = saved.latest(attempt);
@@ -49,16 +51,58 @@ impl SavedStates {
         let mut device = state.device.clone();
         let mut execution = state.execution.clone();
         execution.set_limit(attempt.limit());
-        let completion = attempt.complete(&mut device, &mut execution, &mut observer, None)?;
-        let ending = attempt.finish(completion, device)?;
+        let later = saved.whole.iter().filter(|own| own.executed() > state.executed());
+        let run = (&mut device, &mut execution, &mut observer);
+        let ending = match attempt.complete_unless_converged(run, later)? {
+            Some(completion) => self.finish(attempt, completion, device)?,
+            None => attempt.fault_free(),
+        };
         conclude(attempt.site, observer.outcome(), ending)
+    }
+
+    /// The end of a run in which the struck dispatch has ended on `device`.
+    fn finish(
+        &self,
+        attempt: &Attempt<'_>,
+        completion: Completion,
+        device: EmbeddedGpu,
+    ) -> Result<Ending, DeviceError> {
+        let Attempt { workload, golden, limits, .. } = attempt;
+        let before = golden.statistics[..attempt.index()].to_vec();
+        let mut own = Some(completion);
+        let mut has_converged = false;
+        let run = |index: u32, device: &mut EmbeddedGpu, dispatch: &Dispatch| {
+            if has_converged {
+                let statistics = golden.statistics[index as usize];
+                return Ok::<_, DeviceError>(Completion::Completed(statistics));
+            }
+            let completion = match own.take() {
+                Some(completion) => completion,
+                None => workload.dispatch(device, dispatch)?,
+            };
+            has_converged = attempt.converges
+                && matches!(completion, Completion::Completed(_))
+                && self.dispatches.get(&index).is_some_and(|own| device.is_in_state_of(&own.ended));
+            Ok(completion)
+        };
+        let ending = run_from(workload, limits, attempt.index(), device, before, run)?;
+        Ok(match ending {
+            Ending::Completed { statistics, .. } if has_converged => {
+                Ending::Completed { outputs: golden.outputs.clone(), statistics }
+            }
+            ending => ending,
+        })
     }
 }
 
 impl SavedDispatch {
     /// Runs the workload with the struck workgroup alone, where it has nothing to do with the others,
     /// with the fault either.
-    fn inject_alone(&self, attempt: &Attempt<'_>) -> Result<Option<Injection>, InjectionError> {
+    fn inject_alone(
+        &self,
+        states: &SavedStates,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<Injection>, InjectionError> {
         let position = attempt.event.workgroup;
         let Some(own) = self.footprints.get(position) else { return Ok(None) };
         if self.dependent.contains(&position) {
@@ -95,7 +139,7 @@ impl SavedDispatch {
         };
         let mut touched = own.written.clone();
         touched.unite(&faulty.written);
-        let ending = self.go_on(attempt, statistics, &alone.device, &touched.runs())?;
+        let ending = self.go_on(states, attempt, (statistics, &alone.device), &touched.runs())?;
         ending.map(|ending| conclude(attempt.site, observer.outcome(), ending)).transpose()
     }
 
@@ -103,9 +147,9 @@ impl SavedDispatch {
     /// others are as in the fault-free run; nothing where it has written to what the launch alone had.
     fn go_on(
         &self,
+        states: &SavedStates,
         attempt: &Attempt<'_>,
-        statistics: Statistics,
-        device: &EmbeddedGpu,
+        (statistics, device): (Statistics, &EmbeddedGpu),
         touched: &[(Address, u64)],
     ) -> Result<Option<Ending>, DeviceError> {
         let mut resumed = self.ended.clone();
@@ -127,7 +171,7 @@ impl SavedDispatch {
             all[attempt.index()] = statistics;
             return Ok(Some(Ending::Completed { outputs, statistics: all }));
         }
-        attempt.finish(Completion::Completed(statistics), resumed).map(Some)
+        states.finish(attempt, Completion::Completed(statistics), resumed).map(Some)
     }
 
     /// The latest state before the fault, and whether the struck wave may be under way there.
@@ -220,16 +264,39 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The end of a run in which the struck dispatch has ended on `device`.
-    fn finish(&self, completion: Completion, device: EmbeddedGpu) -> Result<Ending, DeviceError> {
-        let (workload, index) = (self.workload, self.index());
-        let before = self.golden.statistics[..index].to_vec();
-        let mut own = Some(completion);
-        run_from(workload, self.limits, index, device, before, |_, device, dispatch| {
-            match own.take() {
-                Some(completion) => Ok(completion),
-                None => workload.dispatch(device, dispatch),
+    /// Runs the struck dispatch to its end; nothing if it comes to be in one of these states of the
+    /// fault-free run, which are ahead of it: the rest is known then.
+    fn complete_unless_converged<'s>(
+        &self,
+        run: (&mut EmbeddedGpu, &mut Execution, &mut FaultObserver<'_>),
+        states: impl Iterator<Item = &'s SavedState>,
+    ) -> Result<Option<Completion>, DeviceError> {
+        let (device, execution, observer) = run;
+        let dispatch = &self.workload.program.dispatches[self.index()];
+        // Where an instruction stands for others, a wave may be among them; and what is struck again
+        // and again is never done.
+        let is_rewritten = self.workload.guests.contains_key(&dispatch.module.0);
+        let states = states.filter(|_| self.converges && !is_rewritten && self.event.is_single());
+        for state in states {
+            let (kernel, end) = (&dispatch.kernel, state.executed());
+            let attendance = &self.workload.attendance;
+            let progress = attendance.carry_to(kernel, execution, end, |execution, until| {
+                device.advance(execution, observer, until)
+            })?;
+            if let Progress::Ended(completion) = progress {
+                return Ok(Some(completion));
             }
-        })
+            let has_struck = matches!(observer.so_far(), Some(Ok(_)));
+            if has_struck && state.is_state_of(device, execution) {
+                return Ok(None);
+            }
+        }
+        self.complete(device, execution, observer, None).map(Some)
+    }
+
+    /// How the fault-free run ends.
+    fn fault_free(&self) -> Ending {
+        let Golden { outputs, statistics } = self.golden.clone();
+        Ending::Completed { outputs, statistics }
     }
 }

@@ -1,6 +1,7 @@
 //! How many states are kept, and how far apart they lie.
 
 use super::{SavedDispatch, SavedState, SavedWorkgroup};
+use flipwave_sim::{EmbeddedGpu, Execution};
 
 /// Where states are saved: whenever so many wave instructions of a dispatch have been executed again.
 pub(super) struct Interval {
@@ -80,6 +81,16 @@ impl StateCount {
 }
 
 impl SavedState {
+    /// Wave instructions that the dispatch has executed.
+    pub fn executed(&self) -> u64 {
+        self.execution.statistics().wave_instructions
+    }
+
+    /// Whether a run of the same dispatch goes on from here as the saved one does.
+    pub fn is_state_of(&self, device: &EmbeddedGpu, execution: &Execution) -> bool {
+        execution.goes_on_as(&self.execution) && device.is_in_state_of(&self.device)
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> u64 {
         self.execution.state_bytes() + self.written

@@ -100,6 +100,12 @@ impl EmbeddedGpu {
         self.space.share();
     }
 
+    /// Whether what waves can see of the device is the same as of a clone of it: memory, and what
+    /// dispatches have left of global wave sync.
+    pub fn is_in_state_of(&self, other: &EmbeddedGpu) -> bool {
+        self.space.is_same(&other.space) && self.sync == other.sync
+    }
+
     /// Like [`Device::dispatch`], with an observer that sees what executes.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ pub struct Execution {
 }
 
 /// Whose turn it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
     /// Workgroups that have their turn before the next one is started beside them.
     pub workgroups: usize,
@@ -115,6 +115,17 @@ impl Execution {
     pub fn is_in_state_of(&self, other: &Execution) -> bool {
         let [own, others] = [self, other].map(Execution::put_away);
         self.statistics == other.statistics && own.put_away == others.put_away
+    }
+
+    /// Whether it goes on as another execution of the same dispatch does, on devices in the same state:
+    /// waves are in the same state, and it is the turn of the same one.
+    pub fn goes_on_as(&self, other: &Execution) -> bool {
+        self.waiting == other.waiting
+            && self.free == other.free
+            && self.position == other.position
+            && self.sync == other.sync
+            && self.ended == other.ended
+            && self.is_in_state_of(other)
     }
 
     /// Bytes of registers and LDS that are [put away](Execution::put_away).

@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const RESOURCES: u32 = 64;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Resource {
     counter: u32,
     waiting: VecDeque<WaveId>,
 }
 
 /// The resources of a dispatch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GlobalSync {
     /// Those that were used; the others are as they start.
     resources: BTreeMap<u32, Resource>,

@@ -2,7 +2,7 @@
 
 /// The places that are free: those given back last are taken first, then those that nobody has had,
 /// from the lowest on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Slots {
     returned: Vec<usize>,
     /// The lowest that nobody has had.

@@ -1,8 +1,9 @@
 //! Memory as instructions access it.
 
 use super::atomic::Atomic;
+use super::lane_places::LanePlaces;
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::Lane;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -58,57 +59,6 @@ pub trait Memory {
     /// What was written since this was last asked; nothing if that is not noted.
     fn take_written(&mut self) -> Vec<WrittenByte> {
         Vec::new()
-    }
-}
-
-/// What lanes access.
-#[derive(Clone, Copy, Debug)]
-pub struct LanePlaces<'a> {
-    /// From where the offsets count.
-    pub base: u64,
-    /// Where the first part of each lane lies.
-    pub offsets: &'a [u32; 64],
-    /// The lanes that access memory.
-    pub lanes: LaneMask,
-    /// Parts of each lane.
-    pub parts: u32,
-    /// Bytes of a part.
-    pub bytes: u32,
-    /// Bytes from where a part begins to where the next one does.
-    pub apart: u32,
-}
-
-impl LanePlaces<'_> {
-    /// Calls `visit` with the bytes that are accessed, in runs: address and number of bytes.
-    pub fn runs(&self, mut visit: impl FnMut(u64, u64)) {
-        let LanePlaces { base, offsets, lanes, parts, bytes, apart } = *self;
-        let (together, pieces) = if apart == bytes { (bytes * parts, 1) } else { (bytes, parts) };
-        for piece in 0..pieces {
-            let base = base + u64::from(piece * apart);
-            let first = offsets[0];
-            let in_line =
-                (0..).zip(offsets).map(|(lane, own)| own.wrapping_sub(first) ^ lane * together);
-            if lanes == LaneMask::FULL && in_line.fold(0, |all, own| all | own) == 0 {
-                visit(base + u64::from(first), 64 * u64::from(together));
-                continue;
-            }
-            let (mut start, mut end) = (0, 0);
-            for lane in lanes.lanes() {
-                let offset = u64::from(offsets[usize::from(lane.0)]);
-                let after = offset + u64::from(together);
-                if offset < start || offset > end {
-                    if end > start {
-                        visit(base + start, end - start);
-                    }
-                    (start, end) = (offset, after);
-                } else {
-                    end = end.max(after);
-                }
-            }
-            if end > start {
-                visit(base + start, end - start);
-            }
-        }
     }
 }
 

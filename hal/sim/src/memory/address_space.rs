@@ -38,6 +38,14 @@ enum Content {
 }
 
 impl Content {
+    fn is_same(&self, other: &Content) -> bool {
+        match (self, other) {
+            (Content::Whole(own), Content::Whole(other)) => own.is_same(other),
+            (Content::Sparse(own), Content::Sparse(other)) => own.is_same(other),
+            _ => false,
+        }
+    }
+
     fn len(&self) -> u64 {
         match self {
             Content::Whole(bytes) => bytes.len() as u64,
@@ -261,6 +269,16 @@ impl AddressSpace {
                 Content::Sparse(bytes) => bytes.share(),
             }
         }
+    }
+
+    /// Whether the same allocations hold the same bytes.
+    pub fn is_same(&self, other: &AddressSpace) -> bool {
+        let is_same = |(own, other): (&Allocation, &Allocation)| {
+            (own.base, own.size, &own.code) == (other.base, other.size, &other.code)
+                && own.content.is_same(&other.content)
+        };
+        self.allocations.len() == other.allocations.len()
+            && self.allocations.iter().zip(&other.allocations).all(is_same)
     }
 
     /// Makes a range inside one allocation read-only to waves: a write there is a memory

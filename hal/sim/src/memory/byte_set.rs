@@ -57,6 +57,12 @@ impl ByteSet {
         self.masks.is_empty()
     }
 
+    /// Bytes of the host that it takes, about.
+    pub(crate) fn host_bytes(&self) -> u64 {
+        // A line has its address and its mask; a table is filled to seven eighths at most.
+        self.masks.capacity() as u64 * 2 * size_of::<u64>() as u64
+    }
+
     /// The longest runs of consecutive bytes, by ascending address: first byte and number of bytes.
     pub fn runs(&self) -> Vec<(Address, u64)> {
         let mut lines: Vec<_> = self.masks().collect();

@@ -25,6 +25,13 @@ pub struct Footprint {
     pub uses_global_sync: bool,
 }
 
+impl Footprint {
+    /// How many bytes it wrote, private memory included.
+    pub fn bytes_written(&self) -> u64 {
+        self.written.len() + self.private.len()
+    }
+}
+
 /// The footprints of the workgroups of a dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprints {
@@ -59,6 +66,14 @@ impl Footprints {
     pub fn dependent_in(&self, union: &FootprintUnion) -> Vec<Dim3> {
         let depends = |own: &Footprint| union.meets(own, own);
         self.iter().filter(|(_, own)| depends(own)).map(|(position, _)| position).collect()
+    }
+
+    /// Bytes of the host that they take, about.
+    pub fn host_bytes(&self) -> u64 {
+        let sets = |own: &Footprint| {
+            [&own.read, &own.written, &own.private].map(ByteSet::host_bytes).iter().sum::<u64>()
+        };
+        self.workgroups.values().map(|own| size_of::<Footprint>() as u64 + sets(own)).sum()
     }
 
     /// All footprints together.

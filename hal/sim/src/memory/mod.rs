@@ -7,14 +7,16 @@ pub mod atomic;
 mod byte_set;
 mod bytes;
 mod footprint;
+mod lane_places;
 mod noting;
 mod recording;
 mod sparse;
 
-pub use access::{LanePlaces, Memory, WrittenByte, modify, read_bytes, write_bytes};
+pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
 pub use byte_set::ByteSet;
 pub use footprint::{Footprint, FootprintUnion, Footprints};
+pub use lane_places::LanePlaces;
 pub use noting::Noting;
 pub use recording::Recording;

@@ -1,7 +1,8 @@
 //! Memory that notes what a workgroup reads and writes.
 
-use super::access::{LanePlaces, Memory, Region, RegionMut};
+use super::access::{Memory, Region, RegionMut};
 use super::footprint::Footprint;
+use super::lane_places::LanePlaces;
 use flipwave_device::Address;
 use std::ops::Range;
 

@@ -28,6 +28,16 @@ impl SparseBytes {
         self.length
     }
 
+    /// Whether they are the same.
+    pub fn is_same(&self, other: &SparseBytes) -> bool {
+        let count = self.chunks.len().max(other.chunks.len()) as u64;
+        let is_same = |chunk: u64| {
+            let [own, other] = [self, other].map(|all| all.readable(0, chunk * CHUNK).bytes);
+            std::ptr::eq(own, other) || own == other
+        };
+        self.length == other.length && (0..count).all(is_same)
+    }
+
     /// The chunk around an offset, as far as there are bytes; the first has address `base`.
     #[inline]
     pub fn readable(&self, base: u64, offset: u64) -> Region<'_> {
