@@ -2,6 +2,7 @@
 //! was asked to.
 
 use crate::service::ServiceName;
+use crate::signals::spawn;
 use crate::{CompileError, Compiler, Extensions, message};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -47,27 +48,15 @@ struct Jobs {
 impl Jobs {
     fn begin(service: ServiceName) -> Option<Jobs> {
         let (sender, receiver) = channel::<Job>();
-        let thread = std::thread::Builder::new().name("jit".into());
-        thread.spawn(move || work(&receiver, service)).ok()?;
+        spawn("jit", move || work(&receiver, service)).ok()?;
         Some(Jobs { sender, process: std::process::id() })
     }
 }
 
 fn work(jobs: &Receiver<Job>, service: ServiceName) {
-    block_signals();
     let mut connection = Connection { service, stream: None, lost: 0 };
     for job in jobs {
         job(&mut connection);
-    }
-}
-
-/// Leaves signals to the threads of the program that this one may be a guest of.
-fn block_signals() {
-    let mut all = std::mem::MaybeUninit::uninit();
-    // SAFETY: the set is filled before it is read, and the mask is the thread's own.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
     }
 }
 

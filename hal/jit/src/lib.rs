@@ -11,6 +11,7 @@ mod load;
 mod message;
 mod object_code;
 mod service;
+mod signals;
 mod store;
 
 pub use client::{in_background, service, use_service};

@@ -4,6 +4,7 @@
 //! it has a child, so that what makes LLVM crash, hang or grow ends one connection.
 
 use crate::object_code::{identity, prepare};
+use crate::signals::spawn;
 use crate::store::{Store, key};
 use crate::{Compiler, Extensions, Here, message};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -51,7 +52,7 @@ impl Service {
         let name = ServiceName(format!("flipwave-jit-{process}-{number}"));
         let listener = UnixListener::bind_addr(&name.address()?)?;
         let (ours, its) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        std::thread::Builder::new().name("jit service".into()).spawn(move || {
+        spawn("jit service", move || {
             // Whoever does not compile anything does not start it.
             if wait_for(&[(&listener, PollFlags::IN)]).is_ok() {
                 let _ = launch(&program, folder.as_os_str().to_owned(), listener, its);
