@@ -1,5 +1,6 @@
 //! How the library gets into an application: by the environment of its process.
 
+use crate::devices::{DEVICES, DevicesError, devices_folder};
 use crate::reaper::{Family, die_by, signals};
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
@@ -15,12 +16,18 @@ use std::time::Duration;
 const SONAME: &str = "libhsakmt.so.1";
 /// The library's own.
 const FILE: &str = "libflipwave_attach.so";
+/// What is loaded before all else, and loads the library when a device is opened. It is beside it.
+const PRELOADED: &str = "libflipwave_preload.so";
 
 /// The library, ready to be loaded into applications.
 #[derive(Clone, Debug)]
 pub struct Library {
     /// A folder in which it has the name that the runtime looks for.
     folder: PathBuf,
+    /// What is loaded before all else.
+    preloaded: PathBuf,
+    /// Where folders with files of the driver are kept.
+    cache: PathBuf,
 }
 
 /// No library, or none that can be used.
@@ -35,6 +42,9 @@ pub enum LibraryError {
         /// Folders that were looked in.
         looked: Vec<PathBuf>,
     },
+    /// What the driver shows of the GPUs cannot be written.
+    #[error(transparent)]
+    Devices(#[from] DevicesError),
     /// It cannot be given its other name.
     #[error("cannot keep a link to the library in {}: {reason}; set FLIPWAVE_CACHE to another folder", folder.display())]
     Folder {
@@ -44,6 +54,9 @@ pub enum LibraryError {
         reason: std::io::Error,
     },
 }
+
+/// Variables.
+pub type Environment = Vec<(&'static str, OsString)>;
 
 impl Library {
     /// Finds the library beside the running program, and keeps a link to it in a folder of its own
@@ -56,9 +69,14 @@ impl Library {
         let beside = program.parent().unwrap_or(Path::new("."));
         let looked: Vec<PathBuf> =
             ["", "deps", "..", "../lib"].map(|folder| beside.join(folder)).to_vec();
-        let file = looked.iter().map(|folder| folder.join(FILE)).find(|file| file.is_file());
+        let in_folder = |folder: &PathBuf| folder.join(FILE);
+        let has_both = |file: &PathBuf| {
+            [FILE, PRELOADED].iter().all(|name| file.with_file_name(name).is_file())
+        };
+        let file = looked.iter().map(in_folder).find(has_both);
         let file = file.and_then(|file| file.canonicalize().ok());
         let file = file.ok_or(LibraryError::Missing { looked })?;
+        let preloaded = file.with_file_name(PRELOADED);
         let mut hasher = DefaultHasher::new();
         file.hash(&mut hasher);
         let folder = cache.join(format!("runtime-{:016x}", hasher.finish()));
@@ -66,44 +84,55 @@ impl Library {
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let link = folder.join(SONAME);
         if std::fs::read_link(&link).is_ok_and(|target| target == file) {
-            return Ok(Library { folder });
+            return Ok(Library { folder, preloaded, cache: cache.to_owned() });
         }
         // Another process may do the same at the same time.
         let own = folder.join(format!("{SONAME}.{}", std::process::id()));
         let _ = std::fs::remove_file(&own);
         std::os::unix::fs::symlink(&file, &own).map_err(failed)?;
         std::fs::rename(&own, &link).map_err(failed)?;
-        Ok(Library { folder })
+        Ok(Library { folder, preloaded, cache: cache.to_owned() })
     }
 
     /// The variable with the folders of libraries.
     pub const PATHS: &str = "LD_LIBRARY_PATH";
 
     /// What has to be in the environment of an application, beside what is in this process's.
-    pub fn environment(&self, session: &Session) -> Vec<(&'static str, OsString)> {
+    ///
+    /// # Errors
+    /// [`LibraryError::Devices`].
+    pub fn environment(&self, session: &Session) -> Result<Environment, LibraryError> {
         self.environment_beside(session, |name| std::env::var_os(name))
     }
 
     /// The same for an application that otherwise gets the variables that `others` gives by name.
+    ///
+    /// # Errors
+    /// As [`Library::environment`].
     pub fn environment_beside(
         &self,
         session: &Session,
         others: impl Fn(&str) -> Option<OsString>,
-    ) -> Vec<(&'static str, OsString)> {
+    ) -> Result<Environment, LibraryError> {
         let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
         let mut all = self.variables(session, Some(path), others(TOOLS));
         if path != ToolPath::Hardware {
-            let mut paths = self.folder.clone().into_os_string();
-            if let Some(others) = others(Library::PATHS).filter(|others| !others.is_empty()) {
-                paths.push(":");
-                paths.push(others);
-            }
-            all.push((Library::PATHS, paths));
+            let before = |name: &'static str, own: &Path| {
+                let mut all = own.to_owned().into_os_string();
+                if let Some(others) = others(name).filter(|others| !others.is_empty()) {
+                    all.push(":");
+                    all.push(others);
+                }
+                (name, all)
+            };
+            all.push(before(Library::PATHS, &self.folder));
+            all.push(before("LD_PRELOAD", &self.preloaded));
+            all.push((DEVICES, devices_folder(session, &self.cache)?.into()));
             // HIP then has the GPU's memory copied for the host, where it would have it read by the
             // processor: captures see what the host gets.
             all.push(("ROC_ENABLE_LARGE_BAR", "0".into()));
         }
-        all
+        Ok(all)
     }
 
     /// The same for an application that runs on this machine's own GPU.
@@ -111,7 +140,7 @@ impl Library {
         &self,
         session: &Session,
         others: impl Fn(&str) -> Option<OsString>,
-    ) -> Vec<(&'static str, OsString)> {
+    ) -> Environment {
         self.variables(session, session.task.tool_path(), others(TOOLS))
     }
 
@@ -120,7 +149,7 @@ impl Library {
         session: &Session,
         path: Option<ToolPath>,
         tools: Option<OsString>,
-    ) -> Vec<(&'static str, OsString)> {
+    ) -> Environment {
         // A session is plain data.
         let text = serde_json::to_string(session).unwrap_or_default();
         let own = path.map(|path| tools_environment(path, &self.folder.join(SONAME), tools));

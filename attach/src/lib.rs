@@ -1,6 +1,7 @@
 //! What runs inside of an application, and how it gets there: a library that the program loads in
 //! place of libhsakmt, through which AMD's runtime finds embedded GPUs.
 
+mod devices;
 mod hooked;
 mod inside;
 mod launch;
@@ -9,9 +10,10 @@ mod report;
 mod session;
 mod tool;
 
+pub use devices::DevicesError;
 pub use flipwave_kfd::processors;
 pub use hooked::{HookPlan, HookedSession, PlannedCode};
-pub use launch::{Library, LibraryError, end_as, exit_code, run_application};
+pub use launch::{Environment, Library, LibraryError, end_as, exit_code, run_application};
 pub use reaper::Family;
 pub use report::{Event, Follower, read_report};
 pub use session::{Session, Task};

@@ -35,7 +35,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     session.counts = arguments.count;
     let (mut follower, mut heard) = (Follower::new(report), Heard::default());
     let look = || heard.hear(follower.news().unwrap_or_default());
-    let status = run_application(&arguments.command, &library.environment(&session), look)
+    let status = run_application(&arguments.command, &library.environment(&session)?, look)
         .map_err(|reason| cannot_start(&arguments.command, reason))?;
     // The signal that may end this process now does not remove it.
     drop(folder);

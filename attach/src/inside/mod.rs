@@ -1,5 +1,6 @@
 //! The side that is inside of the application.
 
+mod driver_calls;
 mod fidelity;
 mod injection;
 mod plain;

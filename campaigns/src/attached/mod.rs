@@ -37,6 +37,9 @@ const RECORDING: u32 = 20;
 /// How often reports of programs under way are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Variables of a program's environment.
+type Variables = BTreeMap<OsString, OsString>;
+
 /// A program and where its runs leave what they report.
 pub(crate) struct Attached<'a> {
     pub(crate) application: Cow<'a, Application>,
@@ -76,7 +79,7 @@ impl<'a> Attached<'a> {
     }
 
     /// What a program needs to run on the campaign's device.
-    fn environment(&self, session: &Session) -> BTreeMap<OsString, OsString> {
+    fn environment(&self, session: &Session) -> Result<Variables, AttachError> {
         if self.application.device == CampaignDevice::Embedded {
             return self.embedded(session);
         }
@@ -92,14 +95,14 @@ impl<'a> Attached<'a> {
         let others = |name: &str| all.get(OsStr::new(name)).cloned();
         let own = self.library.environment_on_hardware(session, others);
         all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
-        all
+        Ok(all)
     }
 
     /// What a program needs to run on the embedded GPU.
-    fn embedded(&self, session: &Session) -> BTreeMap<OsString, OsString> {
+    fn embedded(&self, session: &Session) -> Result<Variables, AttachError> {
         let own = |name: &str| self.application.environment.get(name).map(OsString::from);
-        let variables = self.library.environment_beside(session, own);
-        variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
+        let variables = self.library.environment_beside(session, own)?;
+        Ok(variables.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
     /// The runs without a fault.
@@ -116,11 +119,11 @@ impl<'a> Attached<'a> {
     fn golden_in(
         &self,
         campaign: &Campaign,
-        environment: impl FnOnce(&Session) -> BTreeMap<OsString, OsString>,
+        environment: impl FnOnce(&Session) -> Result<Variables, AttachError>,
         interrupt: &AtomicBool,
     ) -> Result<ApplicationGolden, CampaignError> {
         let report = self.run_file("report");
-        let environment = environment(&self.session(Task::Run, Some(report.clone())));
+        let environment = environment(&self.session(Task::Run, Some(report.clone())))?;
         let golden = attended(&campaign.attendance, &report, || {
             self.application.golden(&environment, interrupt)
         });
@@ -146,7 +149,7 @@ impl<'a> Attached<'a> {
         let report = self.folder.path().join("golden.report");
         let command = self.application.command.to_string();
         let task = Task::Capture { file: file.clone(), command };
-        let environment = self.embedded(&self.session(task, Some(report.clone())));
+        let environment = self.embedded(&self.session(task, Some(report.clone())))?;
         let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
         let ran = attended(&campaign.attendance, &report, || {
             self.application.run(&environment, &limits, interrupt)
@@ -176,7 +179,7 @@ impl<'a> Attached<'a> {
         interrupt: &AtomicBool,
     ) -> Result<(Ran, Vec<Event>), CampaignError> {
         let report = self.run_file("report");
-        let environment = self.environment(&self.session(task, Some(report.clone())));
+        let environment = self.environment(&self.session(task, Some(report.clone())))?;
         let ran = self.application.run(&environment, limits, interrupt)?;
         Ok((ran, self.events(&report)?))
     }

@@ -104,17 +104,6 @@ pub struct SvmAttribute {
     pub value: u32,
 }
 
-impl SvmAttribute {
-    pub const PREFERRED_LOCATION: u32 = 0;
-    pub const PREFETCH_LOCATION: u32 = 1;
-    /// A node may access the memory.
-    pub const ACCESS: u32 = 2;
-    /// The same without moving pages.
-    pub const ACCESS_IN_PLACE: u32 = 3;
-    pub const NO_ACCESS: u32 = 4;
-    pub const GRANULARITY: u32 = 7;
-}
-
 /// `HSA_HEAPTYPE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -23,6 +23,22 @@ pub struct LoaderList {
     first: *const LinkMap,
 }
 
+/// Where the loader of this process has its list; 0 if there is none. The system's loader is asked for
+/// it, which must not be done by a thread that it may wait for.
+pub fn find_loader_list() -> u64 {
+    // SAFETY: names end with a zero. The library stays loaded, as whoever asks calls from it.
+    unsafe {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        let runtime = libc::dlopen(c"libhsa-runtime64.so.1".as_ptr(), flags);
+        let handle = if runtime.is_null() { libc::RTLD_DEFAULT } else { runtime };
+        let list = libc::dlsym(handle, c"_amdgpu_r_debug".as_ptr());
+        if !runtime.is_null() {
+            libc::dlclose(runtime);
+        }
+        list as u64
+    }
+}
+
 /// A code object in memory.
 #[derive(Debug)]
 pub struct Resident {

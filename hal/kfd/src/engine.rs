@@ -13,7 +13,7 @@ use crate::code::{LoaderList, resident_at};
 use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 use crate::machine::{Machine, MachineError};
 use crate::map::{GpuAddress, Violation};
-use crate::memory::{Change, host_address};
+use crate::memory::Change;
 use crate::queue::Queue;
 use crate::refusal::{self, QueueError, Refusal};
 use crate::sdma::{self, Done};
@@ -98,8 +98,7 @@ struct Code {
 impl Gpu {
     fn apply(&mut self, change: Change) -> Result<(), DeviceError> {
         match change {
-            Change::Map(range) => {
-                let host = host_address(range.start);
+            Change::Map { range, host } => {
                 let range = Address(range.start)..Address(range.end);
                 // SAFETY: the machine unmaps it here before it or the program gives it back.
                 unsafe { self.device.map_host(range, host) }

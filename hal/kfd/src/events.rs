@@ -1,6 +1,6 @@
 //! Events: what the runtime sleeps on until the GPU has something to report.
 
-use crate::abi::{Event, EventDescriptor, MemoryAccessFault, Status};
+use crate::abi::MemoryAccessFault;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,9 +27,34 @@ struct State {
     is_signaled: bool,
     /// Whether it stays signaled when it has been waited for.
     is_manual: bool,
-    /// How often it was signaled: that wakes all who wait, whoever is first.
+    /// One more than how often it has happened: that wakes all who wait, whoever is first.
     times: u64,
     fault: Option<MemoryAccessFault>,
+}
+
+impl State {
+    fn happen(&mut self) {
+        self.is_signaled = true;
+        self.times += 1;
+    }
+}
+
+/// An event that somebody waits for, and what is found of it.
+#[derive(Clone, Debug)]
+pub struct Waited {
+    id: u32,
+    /// How often it had happened when who waits looked last; 0 for one who does not say that. Then how
+    /// often it has.
+    pub age: u64,
+    /// Of an event of memory faults: the last one.
+    pub fault: Option<MemoryAccessFault>,
+}
+
+impl Waited {
+    /// An event by its number.
+    pub fn new(id: u32, age: u64) -> Waited {
+        Waited { id, age, fault: None }
+    }
 }
 
 impl Events {
@@ -37,18 +62,11 @@ impl Events {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Most events that there can be at once.
-    pub const MOST: u32 = 1 << 16;
+    /// Most events that there can be at once, `KFD_SIGNAL_EVENT_LIMIT`.
+    pub const MOST: u32 = 4096;
 
-    /// A new event, if not all are in use. What signals it writes its number to its place among
-    /// `mailboxes`, words at consecutive addresses.
-    pub fn create(
-        &self,
-        wanted: &EventDescriptor,
-        is_manual: bool,
-        is_signaled: bool,
-        mailboxes: u64,
-    ) -> Option<Event> {
+    /// The number of a new event of this kind, if not all are in use.
+    pub fn create(&self, kind: u32, is_manual: bool, is_signaled: bool) -> Option<u32> {
         let mut known = self.lock();
         let id = match known.free.pop_first() {
             Some(id) => id,
@@ -58,69 +76,82 @@ impl Events {
                 known.last
             }
         };
-        let kind = wanted.kind;
-        known.events.insert(id, State { kind, is_signaled, is_manual, times: 0, fault: None });
-        let fault = MemoryAccessFault { node: 0, address: 0, failure: 0, flags: 0 };
-        let mailbox = mailboxes + 8 * u64::from(id);
-        Some(Event { id, kind, fault, hardware: [0, mailbox], hardware_word: id })
+        known.events.insert(id, State { kind, is_signaled, is_manual, times: 1, fault: None });
+        Some(id)
     }
 
-    pub fn destroy(&self, id: u32) {
+    /// Gives an event up; whether there was one.
+    pub fn destroy(&self, id: u32) -> bool {
         let mut known = self.lock();
-        if known.events.remove(&id).is_some() {
+        let was_there = known.events.remove(&id).is_some();
+        if was_there {
             known.free.insert(id);
         }
         self.changed.notify_all();
+        was_there
     }
 
-    pub fn set(&self, id: u32) -> Status {
+    /// An event happens; whether there is one.
+    pub fn set(&self, id: u32) -> bool {
         let mut known = self.lock();
-        let Some(event) = known.events.get_mut(&id) else { return Status::InvalidHandle };
-        event.is_signaled = true;
-        event.times += 1;
+        let Some(event) = known.events.get_mut(&id) else { return false };
+        event.happen();
         self.changed.notify_all();
-        Status::Success
+        true
+    }
+
+    /// An event is as if it had not happened; whether there is one.
+    pub fn reset(&self, id: u32) -> bool {
+        let mut known = self.lock();
+        let event = known.events.get_mut(&id);
+        event.map(|event| event.is_signaled = false).is_some()
     }
 
     /// Reports a memory fault to whoever waits for one.
     pub fn set_memory_fault(&self, fault: MemoryAccessFault) {
         for event in self.lock().events.values_mut().filter(|event| event.kind == MEMORY) {
             event.fault = Some(fault);
-            event.is_signaled = true;
-            event.times += 1;
+            event.happen();
         }
         self.changed.notify_all();
     }
 
-    /// Waits until one of the events, or all of them, are signaled; `None` waits for ever. Events
-    /// of faults get them written.
-    pub fn wait(&self, events: &mut [&mut Event], all: bool, time: Option<Duration>) -> Status {
+    /// Whether there are all of these events.
+    pub fn are_known(&self, all: &[Waited]) -> bool {
+        let known = self.lock();
+        all.iter().all(|waited| known.events.contains_key(&waited.id))
+    }
+
+    /// Waits until one of the events, or all of them, have happened, and whether they did in time;
+    /// `None` waits for ever.
+    pub fn wait(&self, events: &mut [Waited], all: bool, time: Option<Duration>) -> bool {
         let end = time.map(|time| Instant::now() + time);
         let mut known = self.lock();
-        let times = |known: &Known, event: &Event| {
-            known.events.get(&{ event.id }).map(|state| (state.is_signaled, state.times))
-        };
-        let before: Vec<_> = events.iter().map(|event| times(&known, event)).collect();
+        let times = |known: &Known, waited: &Waited| Some(known.events.get(&waited.id)?.times);
+        let before: Vec<Option<u64>> = events
+            .iter()
+            .map(|waited| Some(waited.age).filter(|age| *age != 0).or(times(&known, waited)))
+            .collect();
         loop {
-            let is_over = |(event, before): &(&&mut Event, &Option<(bool, u64)>)| {
-                let now = times(&known, event);
-                now.is_none_or(|(is_signaled, _)| is_signaled)
-                    || now.map(|now| now.1) != before.map(|before| before.1)
+            let is_over = |(waited, before): &(&Waited, &Option<u64>)| {
+                let event = known.events.get(&waited.id);
+                event.is_none_or(|event| event.is_signaled || Some(event.times) != **before)
             };
             let count = events.iter().zip(&before).filter(is_over).count();
             if count == events.len() || (!all && count > 0) {
-                for event in events.iter_mut() {
-                    let Some(state) = known.events.get_mut(&{ event.id }) else { continue };
-                    if let Some(fault) = state.fault {
-                        event.fault = fault;
+                for waited in events.iter_mut() {
+                    let Some(event) = known.events.get_mut(&waited.id) else { continue };
+                    waited.fault = event.fault;
+                    if waited.age != 0 {
+                        waited.age = event.times;
                     }
-                    state.is_signaled &= state.is_manual;
+                    event.is_signaled &= event.is_manual;
                 }
-                return Status::Success;
+                return true;
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             known = match left {
-                Some(Duration::ZERO) => return Status::WaitTimeout,
+                Some(Duration::ZERO) => return false,
                 Some(left) => {
                     self.changed.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0
                 }
@@ -134,34 +165,50 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn create(events: &Events, kind: u32, is_manual: bool) -> Event {
-        let wanted = EventDescriptor { kind, node: 1, variable: 0, variable_bytes: 0 };
-        events.create(&wanted, is_manual, false, 0x1000).unwrap()
+    const NOW: Option<Duration> = Some(Duration::ZERO);
+
+    fn create(events: &Events, kind: u32, is_manual: bool) -> Waited {
+        Waited::new(events.create(kind, is_manual, false).unwrap(), 0)
     }
 
     #[test]
-    fn each_event_has_a_mailbox_of_its_own() {
+    fn numbers_are_used_again_and_are_as_many_as_the_program_has_places_for() {
         let events = Events::default();
         let [first, second] = [create(&events, 0, false), create(&events, 0, false)];
-        assert_eq!({ second.hardware }[1], { first.hardware }[1] + 8);
-        assert_eq!({ first.hardware }[1], 0x1000 + 8 * u64::from(first.id));
-        events.destroy(first.id);
-        assert_eq!(create(&events, 0, false).id, { first.id });
+        assert_ne!(first.id, second.id);
+        assert!(events.destroy(first.id) && !events.destroy(first.id));
+        assert_eq!(create(&events, 0, false).id, first.id);
+        let others = std::iter::from_fn(|| events.create(0, false, false));
+        assert!(others.max().is_some_and(|last| last < Events::MOST));
     }
 
     #[test]
     fn an_event_wakes_one_wait_unless_it_is_reset_by_hand() {
         let events = Events::default();
         for is_manual in [false, true] {
-            let mut event = create(&events, 0, is_manual);
-            let mut wait = || events.wait(&mut [&mut event], false, Some(Duration::ZERO));
-            assert_eq!(wait(), Status::WaitTimeout);
-            assert_eq!(events.set(event.id), Status::Success);
-            let mut wait = || events.wait(&mut [&mut event], false, Some(Duration::ZERO));
-            assert_eq!(wait(), Status::Success);
-            let again = if is_manual { Status::Success } else { Status::WaitTimeout };
-            assert_eq!(wait(), again);
+            let event = create(&events, 0, is_manual);
+            let wait = || events.wait(&mut [event.clone()], false, NOW);
+            assert!(!wait());
+            assert!(events.set(event.id));
+            assert_eq!([wait(), wait()], [true, is_manual]);
+            assert!(events.reset(event.id));
+            assert!(!wait());
         }
+        assert!(!events.set(77) && !events.reset(77));
+    }
+
+    #[test]
+    fn who_says_how_often_an_event_had_happened_misses_none() {
+        let events = Events::default();
+        let mut event = create(&events, 0, false);
+        event.age = 1;
+        assert!(!events.wait(std::slice::from_mut(&mut event), false, NOW));
+        events.set(event.id);
+        // Somebody else takes it.
+        assert!(events.wait(&mut [Waited::new(event.id, 0)], false, NOW));
+        assert!(events.wait(std::slice::from_mut(&mut event), false, NOW));
+        assert_eq!(event.age, 2);
+        assert!(!events.wait(std::slice::from_mut(&mut event), false, NOW));
     }
 
     #[test]
@@ -169,23 +216,21 @@ mod tests {
         let events = Events::default();
         let mut pair = [0, 0].map(|kind| create(&events, kind, false));
         events.set(pair[0].id);
-        let [first, second] = &mut pair;
         let time = Some(Duration::from_millis(1));
-        assert_eq!(events.wait(&mut [first, second], true, time), Status::WaitTimeout);
-        events.set(second.id);
-        assert_eq!(events.wait(&mut [first, second], true, time), Status::Success);
+        assert!(!events.wait(&mut pair, true, time));
+        events.set(pair[1].id);
+        assert!(events.wait(&mut pair, true, time));
     }
 
     #[test]
     fn memory_faults_reach_the_events_that_are_for_them() {
         let events = Events::default();
-        let mut memory = create(&events, MEMORY, false);
-        let mut other = create(&events, 0, false);
+        let mut memory = [create(&events, MEMORY, false)];
+        let mut other = [create(&events, 0, false)];
         let fault = MemoryAccessFault { node: 1, address: 0x1234_5000, failure: 1, flags: 0 };
         events.set_memory_fault(fault);
-        assert_eq!(events.wait(&mut [&mut memory], false, None), Status::Success);
-        assert_eq!({ memory.fault.address }, 0x1234_5000);
-        let time = Some(Duration::ZERO);
-        assert_eq!(events.wait(&mut [&mut other], false, time), Status::WaitTimeout);
+        assert!(events.wait(&mut memory, false, None));
+        assert_eq!(memory[0].fault.map(|fault| { fault.address }), Some(0x1234_5000));
+        assert!(!events.wait(&mut other, false, NOW));
     }
 }

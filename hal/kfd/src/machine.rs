@@ -30,7 +30,7 @@ pub struct Machine {
     queues: Mutex<Queues>,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
-    /// Where the GPUs write which event they signal, see [`Events::create`].
+    /// Where the GPUs write which event they signal: a word for each number.
     mailboxes: OnceLock<Option<u64>>,
     copy_watch: Option<Arc<dyn CopyWatch>>,
     /// The process whose threads execute.
@@ -93,13 +93,7 @@ impl Machine {
         gpus: u32,
         copy_watch: Option<Arc<dyn CopyWatch>>,
     ) -> Result<(Arc<Machine>, Vec<EmbeddedGpu>), MachineError> {
-        if !(1..=16).contains(&gpus) {
-            return Err(MachineError::Count(gpus));
-        }
-        let topology = Topology::new(target, gpus).ok_or_else(|| MachineError::UnknownBoard {
-            wanted: target.to_string(),
-            supported: crate::topology::processors().collect(),
-        })?;
+        let topology = Topology::of(target, gpus)?;
         let device = || {
             let mut device = EmbeddedGpu::new(target.clone())?;
             device.set_policy(Policy { stalls: Stalls::Report, ..device.policy() });
@@ -244,12 +238,13 @@ impl Machine {
         Some(queue)
     }
 
-    /// Gives a queue up: when this returns, nothing of it is executed any more.
-    pub(crate) fn remove_queue(&self, id: u64) -> Status {
+    /// Gives a queue up, and whether there is one: when this returns, nothing of it is executed any
+    /// more.
+    pub(crate) fn remove_queue(&self, id: u64) -> bool {
         let queue = {
             let mut queues = lock(&self.queues);
             let Some(index) = queues.all.iter().position(|own| own.id == id) else {
-                return Status::InvalidHandle;
+                return false;
             };
             queues.submissions.forget(id);
             queues.all.remove(index)
@@ -262,7 +257,7 @@ impl Machine {
             }
             std::thread::sleep(Duration::from_micros(100));
         }
-        Status::Success
+        true
     }
 
     /// Whether there is a queue with this number.

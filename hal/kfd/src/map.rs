@@ -7,7 +7,7 @@
 //! look and the access. What the program gives back to the system although it has registered it
 //! with the runtime is beyond that: it is the program's own promise not to.
 
-use crate::memory::{Change, Memory, changes, host_address};
+use crate::memory::{Change, Extent, Extents, Memory, changes};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
@@ -38,8 +38,7 @@ pub struct Map(Mutex<Mapped>);
 #[derive(Default)]
 struct Mapped {
     memory: Memory,
-    /// By node: where ranges begin and end.
-    views: BTreeMap<u32, BTreeMap<u64, u64>>,
+    views: BTreeMap<u32, Extents>,
 }
 
 impl Map {
@@ -91,7 +90,7 @@ impl View<'_> {
     /// The ranges that the GPU may access.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         let view = self.mapped.views.get(&self.node).into_iter().flatten();
-        view.map(|(start, end)| *start..*end)
+        view.map(|(start, extent)| *start..extent.end)
     }
 
     /// Checks that the GPU may access all of these bytes.
@@ -103,17 +102,20 @@ impl View<'_> {
         if tests::CHECKS_NOTHING.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(());
         }
-        let view = self.mapped.views.get(&self.node);
-        let view = view.ok_or(Violation { address: start.0 })?;
         let end = start.0.checked_add(bytes).ok_or(Violation { address: start.0 })?;
         let mut address = start.0;
         while address < end {
-            match view.range(..=address).next_back() {
-                Some((_, behind)) if *behind > address => address = *behind,
-                _ => return Err(Violation { address }),
-            }
+            address = self.extent(GpuAddress(address))?.1.end;
         }
         Ok(())
+    }
+
+    /// The pages around an address, and their first address.
+    fn extent(&self, at: GpuAddress) -> Result<(u64, Extent), Violation> {
+        let before =
+            self.mapped.views.get(&self.node).and_then(|all| all.range(..=at.0).next_back());
+        let around = before.filter(|(_, extent)| extent.end > at.0);
+        around.map(|(start, extent)| (*start, *extent)).ok_or(Violation { address: at.0 })
     }
 
     /// Checks that the GPU may execute what lies at an address (`HsaMemFlags.ExecuteAccess`, which
@@ -124,18 +126,30 @@ impl View<'_> {
     pub fn check_executable(&self, at: GpuAddress) -> Result<(), Violation> {
         self.check(at, 4)?;
         let block = self.mapped.memory.block_around(at.0);
-        let is_executable = block.is_some_and(|(_, block)| block.is_executable());
+        let is_executable = block.is_some_and(|(_, block)| block.is_executable);
         is_executable.then_some(()).ok_or(Violation { address: at.0 })
     }
 
-    /// Where the program has bytes that the GPU may access. They stay while the view is held: all
-    /// that is mapped for a GPU is mapped in the program, readable and writable.
-    fn place(&self, at: GpuAddress, bytes: u64, align: u64) -> Result<*mut u8, Violation> {
-        if !at.0.is_multiple_of(align) {
+    /// Where this process has a word of this many bytes that the GPU may access. It stays while the
+    /// view is held: all that is mapped for a GPU is mapped in the process, readable and writable.
+    fn place(&self, at: GpuAddress, bytes: u64) -> Result<*mut u8, Violation> {
+        if !at.0.is_multiple_of(bytes) {
             return Err(Violation { address: at.0 });
         }
         self.check(at, bytes)?;
-        Ok(host_address(at.0) as *mut u8)
+        // Aligned, so that it is in one page.
+        Ok(self.piece(at, bytes)?.0)
+    }
+
+    /// Where the process has the first of these bytes, and how many of them follow there.
+    fn piece(&self, at: GpuAddress, bytes: u64) -> Result<(*mut u8, u64), Violation> {
+        #[cfg(test)]
+        if tests::CHECKS_NOTHING.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok((crate::memory::host_address(at.0) as *mut u8, bytes));
+        }
+        let (start, extent) = self.extent(at)?;
+        let place = (extent.host + (at.0 - start)) as *mut u8;
+        Ok((place, bytes.min(extent.end - at.0)))
     }
 
     /// A word. Everybody else may access it at the same time.
@@ -143,7 +157,7 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`].
     pub fn word16(&self, at: GpuAddress) -> Result<&AtomicU16, Violation> {
-        let place = self.place(at, 2, 2)?;
+        let place = self.place(at, 2)?;
         // SAFETY: aligned, and there while the view is borrowed; all access is atomic.
         Ok(unsafe { AtomicU16::from_ptr(place.cast()) })
     }
@@ -153,7 +167,7 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`].
     pub fn word32(&self, at: GpuAddress) -> Result<&AtomicU32, Violation> {
-        let place = self.place(at, 4, 4)?;
+        let place = self.place(at, 4)?;
         // SAFETY: as in `word16`.
         Ok(unsafe { AtomicU32::from_ptr(place.cast()) })
     }
@@ -163,7 +177,7 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`].
     pub fn word64(&self, at: GpuAddress) -> Result<&AtomicU64, Violation> {
-        let place = self.place(at, 8, 8)?;
+        let place = self.place(at, 8)?;
         // SAFETY: as in `word16`.
         Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
     }
@@ -173,9 +187,15 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`].
     pub fn read(&self, from: GpuAddress, bytes: &mut [u8]) -> Result<(), Violation> {
-        let place = self.place(from, bytes.len() as u64, 1)?;
-        // SAFETY: all of it is there, and what is borrowed mutably is not the GPU's.
-        unsafe { std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), bytes.len()) };
+        self.check(from, bytes.len() as u64)?;
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = &mut bytes[done..];
+            let (place, count) = self.piece(from.plus(done as u64), left.len() as u64)?;
+            // SAFETY: all of the piece is there, and what is borrowed mutably is not the GPU's.
+            unsafe { std::ptr::copy_nonoverlapping(place, left.as_mut_ptr(), count as usize) };
+            done += count as usize;
+        }
         Ok(())
     }
 
@@ -184,9 +204,16 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`]; nothing is copied then.
     pub fn copy(&self, from: GpuAddress, to: GpuAddress, bytes: u64) -> Result<(), Violation> {
-        let (source, place) = (self.place(from, bytes, 1)?, self.place(to, bytes, 1)?);
-        // SAFETY: all of both is there.
-        unsafe { std::ptr::copy(source, place, bytes as usize) };
+        self.check(from, bytes)?;
+        self.check(to, bytes)?;
+        let mut done = 0;
+        while done < bytes {
+            let (source, readable) = self.piece(from.plus(done), bytes - done)?;
+            let (place, count) = self.piece(to.plus(done), readable)?;
+            // SAFETY: all of both pieces is there.
+            unsafe { std::ptr::copy(source, place, count as usize) };
+            done += count;
+        }
         Ok(())
     }
 
@@ -195,10 +222,17 @@ impl View<'_> {
     /// # Errors
     /// [`Violation`]; nothing is written then.
     pub fn fill(&self, at: GpuAddress, word: u32, times: u64) -> Result<(), Violation> {
-        let place = self.place(at, 4 * times, 1)?.cast::<u32>();
-        for index in 0..times as usize {
-            // SAFETY: all of it is there; nothing is promised of memory that is being filled.
-            unsafe { place.add(index).write_unaligned(word) };
+        self.check(at, 4 * times)?;
+        let word = word.to_le_bytes();
+        let mut done = 0;
+        while done < 4 * times {
+            let (place, count) = self.piece(at.plus(done), 4 * times - done)?;
+            for index in 0..count as usize {
+                let byte = word[(done as usize + index) % 4];
+                // SAFETY: all of the piece is there; nothing is promised of memory that is filled.
+                unsafe { place.add(index).write(byte) };
+            }
+            done += count;
         }
         Ok(())
     }
@@ -260,7 +294,8 @@ pub mod tests {
         let mut pages = Box::new(Pages([0; 1024]));
         let (map, [own, _]) = map(&mut pages);
         assert_eq!(map.view(1).check_executable(own), Ok(()));
-        let set = |memory: &mut Memory| memory.block_around_mut(own.0).unwrap().1.flags = 0;
+        let set =
+            |memory: &mut Memory| memory.block_around_mut(own.0).unwrap().1.is_executable = false;
         map.change(1..2, set, |_, _| {});
         let wild = Err(Violation { address: own.0 });
         assert_eq!(map.view(1).check_executable(own), wild);

@@ -9,8 +9,9 @@ use std::ops::Range;
 
 /// Where the GPU's memory lies. Places do not depend on what else is in the process, so that they
 /// are the same in each run.
-pub const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
-const PAGE: u64 = 4096;
+const ARENA: Range<u64> = 0x1000_0000_0000..0x1800_0000_0000;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
 /// Left unmapped after each allocation, so that running over its end is a fault.
 const GUARD: u64 = 64 << 10;
 /// Allocations of this size or more begin at a multiple of it.
@@ -20,7 +21,7 @@ const LARGE_PAGE: u64 = 2 << 20;
 /// addresses have less bits.
 const ALIAS: u64 = 1 << 47;
 
-/// The address in the program of what the GPU has at an address.
+/// The address at which the program has what the GPU has at an address.
 pub fn host_address(gpu: u64) -> u64 {
     gpu & !ALIAS
 }
@@ -30,10 +31,14 @@ pub fn host_address(gpu: u64) -> u64 {
 pub struct Block {
     /// Bytes asked for, whole pages.
     pub bytes: u64,
+    /// Where this process has them, readable and writable as long as a GPU may access them.
+    pub host: u64,
     /// The node that it was allocated on.
     pub node: u32,
     /// `HsaMemFlags`.
     pub flags: u32,
+    /// Whether GPUs may execute what is in it.
+    pub is_executable: bool,
     /// What the runtime keeps with it.
     pub user_data: u64,
     /// Registered: how often.
@@ -42,11 +47,28 @@ pub struct Block {
     pub nodes: u64,
 }
 
+/// Pages that follow one another, from a first address on that is kept beside this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The address after the last.
+    pub end: u64,
+    /// Where this process has the first.
+    pub host: u64,
+}
+
+/// What a GPU may access: extents by first address, which do not overlap.
+pub type Extents = BTreeMap<u64, Extent>;
+
 /// What a call changes for the GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// These addresses are mapped from now on.
-    Map(Range<u64>),
+    Map {
+        /// Which.
+        range: Range<u64>,
+        /// Where this process has the first.
+        host: u64,
+    },
     /// What is mapped from this address on is not any more.
     Unmap(u64),
 }
@@ -64,12 +86,16 @@ pub struct Memory {
 }
 
 impl Block {
-    /// `HsaMemFlags.ExecuteAccess`.
-    const EXECUTABLE: u32 = 1 << 12;
+    /// One that no GPU has mapped yet.
+    pub fn new(bytes: u64, host: u64, node: u32) -> Block {
+        let (flags, is_executable) = (0, false);
+        Block { bytes, host, node, flags, is_executable, user_data: 0, registered: 0, nodes: 0 }
+    }
 
-    /// Whether GPUs may execute what is in it.
-    pub fn is_executable(&self) -> bool {
-        self.flags & Block::EXECUTABLE != 0
+    /// With the flags of the thunk's interface, `HsaMemFlags`.
+    fn with_flags(self, flags: u32) -> Block {
+        const EXECUTABLE: u32 = 1 << 12;
+        Block { flags, is_executable: flags & EXECUTABLE != 0, ..self }
     }
 
     /// The address on the GPU of what the program has at an address in the block.
@@ -107,8 +133,7 @@ impl Memory {
         let end = start.checked_add(bytes).filter(|end| *end <= ARENA.end);
         let range = start..end.ok_or(Status::NoMemory)?;
         map(range, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED)?;
-        let block = Block { bytes, node, flags, user_data: 0, registered: 0, nodes: 0 };
-        self.allocations.insert(start, block);
+        self.allocations.insert(start, Block::new(bytes, start, node).with_flags(flags));
         Ok(start)
     }
 
@@ -130,14 +155,8 @@ impl Memory {
     pub fn register(&mut self, address: u64, bytes: u64, flags: u32) -> Result<(), Status> {
         let end = address.checked_add(bytes).filter(|end| *end <= ALIAS);
         end.ok_or(Status::InvalidParameter)?;
-        let block = self.registered.entry(address).or_insert(Block {
-            bytes,
-            node: 0,
-            flags,
-            user_data: 0,
-            registered: 0,
-            nodes: 0,
-        });
+        let new = || Block::new(bytes, address, 0).with_flags(flags);
+        let block = self.registered.entry(address).or_insert_with(new);
         block.bytes = block.bytes.max(bytes);
         block.registered += 1;
         Ok(())
@@ -154,6 +173,15 @@ impl Memory {
             self.registered.remove(&address);
         }
         Ok(())
+    }
+
+    /// Says whether a GPU may access these pages of the program's from now on. What was allocated for
+    /// GPUs is theirs anyway.
+    pub fn share(&mut self, node: u32, pages: Range<u64>, may_access: bool) {
+        let last = self.allocations.range(..pages.end).next_back();
+        if last.is_none_or(|(start, block)| start + block.bytes <= pages.start) {
+            self.shared.set(node, pages, may_access);
+        }
     }
 
     /// The block that an address of the program or of the GPU is in, and where it begins in the
@@ -175,40 +203,43 @@ impl Memory {
         })
     }
 
-    /// The pages that a GPU may access, as ranges that do not overlap.
-    pub fn mapped(&self, node: u32) -> BTreeMap<u64, u64> {
+    /// The pages that a GPU may access.
+    pub fn mapped(&self, node: u32) -> Extents {
         let is_mapped = |block: &Block| block.nodes >> node & 1 != 0;
-        let mut ranges: BTreeMap<u64, u64> = BTreeMap::new();
-        for (start, block) in &self.allocations {
-            if is_mapped(block) {
-                ranges.insert(*start, start + block.bytes);
-            }
+        let mut extents = Extents::new();
+        for (start, block) in self.allocations.iter().filter(|(_, block)| is_mapped(block)) {
+            extents.insert(*start, Extent { end: start + block.bytes, host: block.host });
         }
         let mut last: Option<(u64, u64)> = None;
+        let mut add = |range: Option<(u64, u64)>| {
+            let extent = |(start, end)| (start, Extent { end, host: host_address(start) });
+            extents.extend(range.map(extent));
+        };
         for (start, block) in self.registered.iter().filter(|(_, block)| is_mapped(block)) {
             let begin = ALIAS | (start / PAGE * PAGE);
             let end = ALIAS | (start + block.bytes).next_multiple_of(PAGE);
             last = match last {
-                Some((first, behind)) if begin <= behind => Some((first, behind.max(end))),
-                Some((first, behind)) => {
-                    ranges.insert(first, behind);
+                Some((first, after)) if begin <= after => Some((first, after.max(end))),
+                before => {
+                    add(before);
                     Some((begin, end))
                 }
-                None => Some((begin, end)),
             };
         }
-        ranges.extend(last);
-        ranges.extend(self.shared.of(node));
-        ranges
+        add(last);
+        extents
+            .extend(self.shared.of(node).map(|(start, end)| (start, Extent { end, host: start })));
+        extents
     }
 }
 
-/// How one set of mapped ranges becomes another.
-pub fn changes(before: &BTreeMap<u64, u64>, after: &BTreeMap<u64, u64>) -> Vec<Change> {
-    let gone = before.iter().filter(|(start, end)| after.get(start) != Some(end));
-    let new = after.iter().filter(|(start, end)| before.get(start) != Some(end));
+/// How one set of extents becomes another.
+pub fn changes(before: &Extents, after: &Extents) -> Vec<Change> {
+    let gone = before.iter().filter(|(start, extent)| after.get(start) != Some(extent));
+    let new = after.iter().filter(|(start, extent)| before.get(start) != Some(extent));
     let unmap = gone.map(|(start, _)| Change::Unmap(*start));
-    unmap.chain(new.map(|(start, end)| Change::Map(*start..*end))).collect()
+    let map = new.map(|(start, new)| Change::Map { range: *start..new.end, host: new.host });
+    unmap.chain(map).collect()
 }
 
 /// Maps anonymous memory, or nothing, at fixed addresses.
@@ -239,14 +270,14 @@ mod tests {
             memory.block_around_mut(address).unwrap().1.nodes = 2;
         }
         let both = memory.mapped(1);
-        let gpu = |start: u64, end: u64| (ALIAS | start, ALIAS | end);
-        assert_eq!(both, BTreeMap::from([gpu(0x10_0000, 0x10_2000), gpu(0x10_4000, 0x10_5000)]));
-        assert_eq!(memory.mapped(2), BTreeMap::new());
+        let gpu = |start: u64, end: u64| (ALIAS | start, Extent { end: ALIAS | end, host: start });
+        assert_eq!(both, Extents::from([gpu(0x10_0000, 0x10_2000), gpu(0x10_4000, 0x10_5000)]));
+        assert_eq!(memory.mapped(2), Extents::new());
         memory.deregister(0x10_0f00).unwrap();
         let one = memory.mapped(1);
-        assert_eq!(one, BTreeMap::from([gpu(0x10_0000, 0x10_1000), gpu(0x10_4000, 0x10_5000)]));
-        let (start, end) = gpu(0x10_0000, 0x10_1000);
-        let change = [Change::Unmap(start), Change::Map(start..end)];
+        assert_eq!(one, Extents::from([gpu(0x10_0000, 0x10_1000), gpu(0x10_4000, 0x10_5000)]));
+        let (start, Extent { end, host }) = gpu(0x10_0000, 0x10_1000);
+        let change = [Change::Unmap(start), Change::Map { range: start..end, host }];
         assert_eq!(changes(&both, &one), change);
         assert_eq!(memory.deregister(0x10_0f00), Err(Status::MemoryNotRegistered));
         for (address, bytes) in [(u64::MAX - 8, 16), (ALIAS - 8, 16), (ALIAS, 16)] {
@@ -267,5 +298,16 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { *(first as *const u8) }, 0);
         assert_eq!(memory.allocate(u64::MAX - 5, 1, 0), Err(Status::NoMemory));
+    }
+
+    #[test]
+    fn what_was_allocated_for_gpus_is_not_shared() {
+        let mut memory = Memory::default();
+        let start = memory.allocate(PAGE, 1, 0).unwrap();
+        memory.share(1, start - PAGE..start + PAGE, true);
+        assert_eq!(memory.mapped(1), Extents::new());
+        memory.share(1, start - PAGE..start, true);
+        let extent = Extent { end: start, host: start - PAGE };
+        assert_eq!(memory.mapped(1), Extents::from([(start - PAGE, extent)]));
     }
 }

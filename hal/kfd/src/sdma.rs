@@ -38,6 +38,10 @@ const FILL: u8 = 11;
 const TIMESTAMP: u8 = 13;
 const CACHES: u8 = 17;
 
+/// The bits that count bytes of a linear copy or a fill: 30 from gfx90a on, 22 before, where the others
+/// are 0.
+const COUNT: u32 = 0x3fff_ffff;
+
 /// Dwords of the longest packet, padding aside.
 const LONGEST: usize = 13;
 
@@ -102,7 +106,7 @@ impl Packet {
             (self.dwords[0], |index: usize| self.dwords[index], self.address(1));
         match self.operation() {
             COPY if self.variant() == 0 => {
-                let bytes = u64::from(word(1) & 0x3f_ffff) + 1;
+                let bytes = u64::from(word(1) & COUNT) + 1;
                 let copy = Copy { from: self.address(3), to: self.address(5), bytes };
                 copy_bytes(copy, queue, machine)?;
             }
@@ -128,7 +132,7 @@ impl Packet {
                 queue.view().word64(place)?.fetch_add(operand, Ordering::AcqRel);
             }
             FILL => {
-                let bytes = u64::from(word(4) & 0x3f_ffff) + 4;
+                let bytes = u64::from(word(4) & COUNT) + 4;
                 queue.view().fill(place, word(3), bytes / 4)?;
             }
             TIMESTAMP => queue.view().word64(place)?.store(clock(), Ordering::Release),

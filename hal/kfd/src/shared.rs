@@ -1,7 +1,6 @@
 //! Memory that GPUs share with the program at the program's own addresses, as the driver's shared
 //! virtual memory has it.
 
-use crate::memory::ARENA;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -13,12 +12,8 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Says whether a GPU may access these pages from now on. What was allocated for GPUs is theirs
-    /// anyway.
+    /// Says whether a GPU may access these pages from now on.
     pub fn set(&mut self, node: u32, pages: Range<u64>, may_access: bool) {
-        if pages.start < ARENA.end && pages.end > ARENA.start {
-            return;
-        }
         let runs = self.nodes.entry(node).or_default();
         let before = runs.range(..=pages.end).filter(|(_, end)| **end >= pages.start);
         let touched: Vec<(u64, u64)> = before.map(|(start, end)| (*start, *end)).collect();
@@ -34,6 +29,14 @@ impl SharedMemory {
         } else {
             let left = left.into_iter().filter(|run| run.start < run.end);
             runs.extend(left.map(|run| (run.start, run.end)));
+        }
+    }
+
+    /// Says that no GPU may access these pages from now on.
+    pub fn forget(&mut self, pages: Range<u64>) {
+        let nodes: Vec<u32> = self.nodes.keys().copied().collect();
+        for node in nodes {
+            self.set(node, pages.clone(), false);
         }
     }
 
@@ -77,13 +80,6 @@ mod tests {
         shared.set(1, 0..0x1_0000, false);
         assert_eq!(ranges(&shared), []);
         shared.set(2, 0x1000..0x2000, true);
-        assert_eq!(ranges(&shared), []);
-    }
-
-    #[test]
-    fn what_was_allocated_for_gpus_is_left_alone() {
-        let mut shared = SharedMemory::default();
-        shared.set(1, ARENA.start..ARENA.start + 0x1000, true);
         assert_eq!(ranges(&shared), []);
     }
 }

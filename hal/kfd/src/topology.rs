@@ -2,10 +2,11 @@
 //! those of boards that are sold; a program may print them, and nothing is timed by them.
 
 use crate::abi::{CacheProperties, HeapType, IoLinkProperties, MemoryProperties, NodeProperties};
-use flipwave_isa::{AccVgprs, Target};
+use crate::machine::MachineError;
+use flipwave_isa::{AccVgprs, Generation, Target};
 
 /// Base of the window to LDS, and to private memory, in the flat address space.
-const APERTURES: [u64; 2] = [1 << 48, 2 << 48];
+pub const APERTURES: [u64; 2] = [1 << 48, 2 << 48];
 /// Resources of global wave sync.
 pub const GLOBAL_SYNC: u8 = 64;
 /// Bytes of the host's memory that the runtime may hand out.
@@ -18,19 +19,22 @@ struct Board {
     device: u16,
     name: &'static str,
     shader_banks: u32,
+    /// Accelerator complex dies, `XCC`s.
+    dies: u32,
     memory_bytes: u64,
     clock_mhz: u32,
     /// Whether its memories correct errors, which is part of the target's name.
     corrects_errors: bool,
 }
 
-const BOARDS: [Board; 4] = [
+const BOARDS: [Board; 6] = [
     Board {
         processor: "gfx906",
         engine: [9, 0, 6],
         device: 0x66a1,
         name: "AMD Radeon Instinct MI50",
         shader_banks: 4,
+        dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 1725,
         corrects_errors: true,
@@ -41,6 +45,7 @@ const BOARDS: [Board; 4] = [
         device: 0x738c,
         name: "AMD Instinct MI100",
         shader_banks: 8,
+        dies: 1,
         memory_bytes: 32 << 30,
         clock_mhz: 1502,
         corrects_errors: true,
@@ -51,8 +56,20 @@ const BOARDS: [Board; 4] = [
         device: 0x740f,
         name: "AMD Instinct MI210",
         shader_banks: 8,
+        dies: 1,
         memory_bytes: 64 << 30,
         clock_mhz: 1700,
+        corrects_errors: true,
+    },
+    Board {
+        processor: "gfx942",
+        engine: [9, 4, 2],
+        device: 0x74a1,
+        name: "AMD Instinct MI300X",
+        shader_banks: 32,
+        dies: 8,
+        memory_bytes: 192 << 30,
+        clock_mhz: 2100,
         corrects_errors: true,
     },
     Board {
@@ -61,8 +78,20 @@ const BOARDS: [Board; 4] = [
         device: 0x73bf,
         name: "AMD Radeon RX 6900 XT",
         shader_banks: 4,
+        dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 2250,
+        corrects_errors: false,
+    },
+    Board {
+        processor: "gfx1100",
+        engine: [11, 0, 0],
+        device: 0x744c,
+        name: "AMD Radeon RX 7900 XTX",
+        shader_banks: 6,
+        dies: 1,
+        memory_bytes: 24 << 30,
+        clock_mhz: 2500,
         corrects_errors: false,
     },
 ];
@@ -81,10 +110,25 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A machine with this many GPUs; `None` if the runtime has no such GPU.
-    pub fn new(target: &Target, gpus: u32) -> Option<Topology> {
-        let board = BOARDS.iter().find(|board| board.processor == target.processor())?;
-        Some(Topology { board, target: target.clone(), units: target.compute_units()?, gpus })
+    /// A machine with this many GPUs.
+    ///
+    /// # Errors
+    /// [`MachineError::Count`], and [`MachineError::UnknownBoard`] if the runtime has no such GPU.
+    pub fn of(target: &Target, gpus: u32) -> Result<Topology, MachineError> {
+        if !(1..=16).contains(&gpus) {
+            return Err(MachineError::Count(gpus));
+        }
+        let board = BOARDS.iter().find(|board| board.processor == target.processor());
+        let (Some(board), Some(units)) = (board, target.compute_units()) else {
+            let supported = processors().collect();
+            return Err(MachineError::UnknownBoard { wanted: target.to_string(), supported });
+        };
+        Ok(Topology { board, target: target.clone(), units, gpus })
+    }
+
+    /// The name of the GPUs' processor.
+    pub fn processor(&self) -> &'static str {
+        self.board.processor
     }
 
     /// Nodes, the host's included.
@@ -92,7 +136,49 @@ impl Topology {
         1 + self.gpus
     }
 
-    fn is_gpu(node: u32) -> bool {
+    /// Bytes of memory of a GPU.
+    pub fn memory_bytes(&self) -> u64 {
+        self.board.memory_bytes
+    }
+
+    /// The number by which PCI has the GPUs, beside AMD's own.
+    pub fn device_id(&self) -> u16 {
+        self.board.device
+    }
+
+    /// The GPUs' highest clock.
+    pub fn clock_mhz(&self) -> u32 {
+        self.board.clock_mhz
+    }
+
+    /// Compute units of a GPU.
+    pub fn compute_units(&self) -> u32 {
+        self.units
+    }
+
+    /// Shader engines of a GPU.
+    pub fn shader_engines(&self) -> u32 {
+        self.board.shader_banks
+    }
+
+    /// Accelerator complex dies of a GPU.
+    pub fn dies(&self) -> u32 {
+        self.board.dies
+    }
+
+    /// The version by which the driver has the processor: 9 00 10 for gfx90a.
+    pub fn processor_version(&self) -> u32 {
+        let [major, minor, stepping] = self.board.engine;
+        major * 10_000 + minor * 100 + stepping
+    }
+
+    /// What the GPUs' instructions are.
+    pub fn generation(&self) -> Generation {
+        self.target.generation()
+    }
+
+    /// Whether a node is a GPU.
+    pub fn is_gpu(node: u32) -> bool {
         node > 0
     }
 

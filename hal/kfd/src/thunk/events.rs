@@ -1,7 +1,10 @@
 //! Events.
 
-use super::{give, machine};
+use super::give;
 use crate::abi::*;
+use crate::events::Waited;
+use crate::machine::Machine;
+use crate::opened::machine;
 use std::time::Duration;
 
 #[unsafe(no_mangle)]
@@ -21,12 +24,15 @@ unsafe extern "C" fn hsaKmtCreateEvent(
         Ok(mailboxes) => mailboxes,
         Err(status) => return status,
     };
-    match machine.events.create(&wanted, is_manual, is_signaled, mailboxes) {
-        // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
-        // It gives the event back with `hsaKmtDestroyEvent`.
-        Some(event) => unsafe { give(place, Box::into_raw(Box::new(event))) },
-        None => Status::NoMemory,
-    }
+    let Some(id) = machine.events.create(wanted.kind, is_manual, is_signaled) else {
+        return Status::NoMemory;
+    };
+    let fault = MemoryAccessFault { node: 0, address: 0, failure: 0, flags: 0 };
+    let mailbox = mailboxes + 8 * u64::from(id);
+    let event = Event { id, kind: wanted.kind, fault, hardware: [0, mailbox], hardware_word: id };
+    // SAFETY: the runtime passes null or a `place` of its own for a value of this type.
+    // It gives the event back with `hsaKmtDestroyEvent`.
+    unsafe { give(place, Box::into_raw(Box::new(event))) }
 }
 
 #[unsafe(no_mangle)]
@@ -46,8 +52,8 @@ unsafe extern "C" fn hsaKmtSetEvent(event: *const Event) -> Status {
     let Some(machine) = machine() else { return Status::Error };
     // SAFETY: made by `hsaKmtCreateEvent`.
     match unsafe { event.as_ref() } {
-        Some(event) => machine.events.set(event.id),
-        None => Status::InvalidHandle,
+        Some(event) if machine.events.set(event.id) => Status::Success,
+        _ => Status::InvalidHandle,
     }
 }
 
@@ -61,9 +67,21 @@ unsafe extern "C" fn hsaKmtWaitOnEvent(event: *mut Event, milliseconds: u32) -> 
     let Some(machine) = machine() else { return Status::Error };
     // SAFETY: made by `hsaKmtCreateEvent`.
     match unsafe { event.as_mut() } {
-        Some(event) => machine.events.wait(&mut [event], true, time(milliseconds)),
+        Some(event) => wait(machine, &mut [event], true, milliseconds),
         None => Status::InvalidHandle,
     }
+}
+
+/// Waits for events, and writes to each what is known of a fault.
+fn wait(machine: &Machine, events: &mut [&mut Event], all: bool, milliseconds: u32) -> Status {
+    let mut waited: Vec<Waited> = events.iter().map(|event| Waited::new(event.id, 0)).collect();
+    if !machine.events.wait(&mut waited, all, time(milliseconds)) {
+        return Status::WaitTimeout;
+    }
+    for (event, waited) in events.iter_mut().zip(waited) {
+        event.fault = waited.fault.unwrap_or(event.fault);
+    }
+    Status::Success
 }
 
 #[unsafe(no_mangle)]
@@ -82,5 +100,5 @@ unsafe extern "C" fn hsaKmtWaitOnMultipleEvents(
     // SAFETY: as above.
     let mut events: Vec<&mut Event> =
         events.iter().filter_map(|event| unsafe { event.as_mut() }).collect();
-    machine.events.wait(&mut events, all, time(milliseconds))
+    wait(machine, &mut events, all, milliseconds)
 }

@@ -1,8 +1,10 @@
 //! Memory, shared virtual memory included.
 
-use super::{give, machine, status};
+use super::{give, status};
 use crate::abi::*;
 use crate::memory::Block;
+use crate::opened::machine;
+use crate::svm;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hsaKmtAllocMemory(
@@ -158,22 +160,13 @@ unsafe extern "C" fn hsaKmtSVMSetAttr(
     attributes: *const SvmAttribute,
 ) -> Status {
     let Some(machine) = machine() else { return Status::Error };
-    let Some(range) = pages(address, bytes).filter(|_| !attributes.is_null()) else {
+    let Some(pages) = svm::pages(address, bytes).filter(|_| !attributes.is_null()) else {
         return Status::InvalidParameter;
     };
     // SAFETY: an array of the runtime with `count` attributes.
     let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
-    for attribute in attributes {
-        let (kind, node) = (attribute.kind, attribute.value);
-        let access = match kind {
-            SvmAttribute::ACCESS | SvmAttribute::ACCESS_IN_PLACE => true,
-            SvmAttribute::NO_ACCESS => false,
-            // Where pages had better be, and how they are kept coherent, is all the same here.
-            _ => continue,
-        };
-        if machine.is_gpu(node) {
-            machine.with_memory(|memory| memory.shared.set(node, range.clone(), access));
-        }
+    for SvmAttribute { kind, value } in attributes.iter().copied() {
+        svm::set(machine, pages.clone(), svm::Attribute { kind, value });
     }
     Status::Success
 }
@@ -186,36 +179,16 @@ unsafe extern "C" fn hsaKmtSVMGetAttr(
     attributes: *mut SvmAttribute,
 ) -> Status {
     let Some(machine) = machine() else { return Status::Error };
-    let Some(range) = pages(address, bytes).filter(|_| !attributes.is_null()) else {
+    let Some(pages) = svm::pages(address, bytes).filter(|_| !attributes.is_null()) else {
         return Status::InvalidParameter;
     };
     // SAFETY: an array of the runtime with `count` attributes.
     let attributes = unsafe { std::slice::from_raw_parts_mut(attributes, count as usize) };
     for attribute in attributes {
         let SvmAttribute { kind, value } = *attribute;
-        *attribute = match kind {
-            SvmAttribute::ACCESS | SvmAttribute::ACCESS_IN_PLACE | SvmAttribute::NO_ACCESS => {
-                let may = !machine.is_gpu(value)
-                    || machine.with_memory(|memory| memory.shared.is_set(value, range.clone()));
-                let kind =
-                    if may { SvmAttribute::ACCESS_IN_PLACE } else { SvmAttribute::NO_ACCESS };
-                SvmAttribute { kind, value }
-            }
-            // The host's memory, coherent, in pages of 2 MiB: what `HSA_SVM_ATTRIBUTE` says where
-            // nothing was asked for.
-            SvmAttribute::PREFERRED_LOCATION | SvmAttribute::PREFETCH_LOCATION => {
-                SvmAttribute { kind, value: u32::MAX }
-            }
-            SvmAttribute::GRANULARITY => SvmAttribute { kind, value: 9 },
-            _ => SvmAttribute { kind, value: 0 },
-        };
+        let mut own = svm::Attribute { kind, value };
+        svm::get(machine, pages.clone(), &mut own);
+        *attribute = SvmAttribute { kind: own.kind, value: own.value };
     }
     Status::Success
-}
-
-/// The pages around a range of the program's memory.
-fn pages(address: u64, bytes: u64) -> Option<std::ops::Range<u64>> {
-    const PAGE: u64 = 4096;
-    let end = address.checked_add(bytes)?.checked_next_multiple_of(PAGE)?;
-    (address != 0 && bytes != 0).then_some(address & !(PAGE - 1)..end)
 }

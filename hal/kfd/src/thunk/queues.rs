@@ -1,7 +1,8 @@
 //! Queues.
 
-use super::{give, machine};
+use super::give;
 use crate::abi::*;
+use crate::opened::machine;
 use crate::queue::{Pointers, Queue, QueueKind, Ring};
 use crate::topology::GLOBAL_SYNC;
 
@@ -47,7 +48,10 @@ unsafe extern "C" fn hsaKmtCreateQueue(
 
 #[unsafe(no_mangle)]
 extern "C" fn hsaKmtDestroyQueue(id: u64) -> Status {
-    machine().map_or(Status::Error, |machine| machine.remove_queue(id))
+    match machine() {
+        Some(machine) if machine.remove_queue(id) => Status::Success,
+        _ => Status::InvalidHandle,
+    }
 }
 
 #[unsafe(no_mangle)]

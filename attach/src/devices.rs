@@ -1,0 +1,61 @@
+//! What the driver shows of the GPUs: a folder for each kind of machine, which stays.
+
+use crate::session::Session;
+use flipwave_kfd::{DeviceFile, FileContent, device_files};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// The variable that leads applications there.
+pub const DEVICES: &str = "FLIPWAVE_DEVICES";
+
+/// What the driver shows of the GPUs cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DevicesError {
+    /// There is no such machine.
+    #[error("{0}")]
+    Machine(String),
+    /// No folder.
+    #[error("cannot keep files in {}: {reason}; set FLIPWAVE_CACHE to another folder", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: io::Error,
+    },
+}
+
+/// The folder for the machine of a session, made below `cache` if it is not there.
+pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, DevicesError> {
+    let target = session.target().map_err(DevicesError::Machine)?;
+    let files = device_files(&target, session.gpus);
+    let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
+    let mut hasher = DefaultHasher::new();
+    files.hash(&mut hasher);
+    let folder = cache.join(format!("devices-{:016x}", hasher.finish()));
+    if !folder.is_dir() {
+        let own = cache.join(format!("devices-{}.part", std::process::id()));
+        let failed = |reason| DevicesError::Folder { folder: own.clone(), reason };
+        write(&files, &own).map_err(failed)?;
+        // Another process may have been first, with the same files.
+        if std::fs::rename(&own, &folder).is_err() {
+            std::fs::remove_dir_all(&own).map_err(failed)?;
+        }
+    }
+    Ok(folder)
+}
+
+fn write(files: &[DeviceFile], folder: &Path) -> io::Result<()> {
+    for DeviceFile { path, content } in files {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        match content {
+            FileContent::Text(text) => std::fs::write(path, text)?,
+            FileContent::Link(place) => symlink(place, path)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Where programs that open a device of the driver arrive. `flipwave-preload` finds these functions by
+//! their names.
+
+use flipwave_kfd::{open_device, request_device};
+use std::ffi::{c_int, c_ulong, c_void};
+
+/// Opens the compute device, for which `minor` is negative, or the render node with this minor
+/// number: a file, or an error of the system with its sign changed.
+#[unsafe(no_mangle)]
+pub extern "C" fn flipwave_open_device(minor: i32, flags: c_int) -> c_int {
+    open_device(u32::try_from(minor).ok(), flags)
+}
+
+/// Answers a request on a device, named as for [`flipwave_open_device`]: 0, or an error of the system with
+/// its sign changed.
+///
+/// # Safety
+/// `argument` is what the kernel's headers say of this request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn flipwave_request_device(
+    minor: i32,
+    request: c_ulong,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: promised by the caller.
+    unsafe { request_device(u32::try_from(minor).ok(), request, argument) }
+}

@@ -1,0 +1,330 @@
+//! Arguments of the kernel driver's calls (`linux/kfd_ioctl.h`). Fields have the header's meaning and
+//! units. A program may have been built with an older header or a newer one: arguments grow at their
+//! end, and what it does not have is 0.
+
+#![allow(
+    non_snake_case,
+    reason = "fields have the names of the header, by which a test finds them there"
+)]
+
+/// A structure that the kernel's header defines: plain numbers, any of which may have any value.
+///
+/// # Safety
+/// All bits of the type may have any value, and none is padding.
+pub unsafe trait Plain: Copy {}
+
+/// Declares structures of the header, each by its name there.
+macro_rules! structures {
+    ($($(#[$about:meta])* $name:ident = $header:literal { $($field:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$about])*
+            #[doc = concat!("\n\n`struct ", $header, "`.")]
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub struct $name {
+                $(pub $field: $type,)*
+            }
+
+            // SAFETY: numbers, and structures of numbers, without gaps: their sizes add up.
+            unsafe impl Plain for $name {}
+            const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
+        )*
+
+        /// All fields: structure, name, offset, bytes.
+        #[cfg(test)]
+        pub fn fields() -> Vec<(&'static str, &'static str, usize, usize)> {
+            vec![
+                $($((
+                    $header,
+                    stringify!($field),
+                    std::mem::offset_of!($name, $field),
+                    size_of::<$type>(),
+                ),)*)*
+            ]
+        }
+    };
+}
+pub(super) use structures;
+
+structures! {
+    /// Which interface the driver has.
+    GetVersion = "kfd_ioctl_get_version_args" {
+        major_version: u32,
+        minor_version: u32,
+    }
+
+    /// A new queue.
+    CreateQueue = "kfd_ioctl_create_queue_args" {
+        ring_base_address: u64,
+        write_pointer_address: u64,
+        read_pointer_address: u64,
+        doorbell_offset: u64,
+        ring_size: u32,
+        gpu_id: u32,
+        queue_type: u32,
+        queue_percentage: u32,
+        queue_priority: u32,
+        queue_id: u32,
+        eop_buffer_address: u64,
+        eop_buffer_size: u64,
+        ctx_save_restore_address: u64,
+        ctx_save_restore_size: u32,
+        ctl_stack_size: u32,
+    }
+
+    /// A queue that is given up.
+    DestroyQueue = "kfd_ioctl_destroy_queue_args" {
+        queue_id: u32,
+        pad: u32,
+    }
+
+    /// A queue that is changed.
+    UpdateQueue = "kfd_ioctl_update_queue_args" {
+        ring_base_address: u64,
+        queue_id: u32,
+        ring_size: u32,
+        queue_percentage: u32,
+        queue_priority: u32,
+    }
+
+    /// The compute units that a queue may use.
+    SetCuMask = "kfd_ioctl_set_cu_mask_args" {
+        queue_id: u32,
+        num_cu_mask: u32,
+        cu_mask_ptr: u64,
+    }
+
+    /// A queue that gets resources of global wave sync.
+    AllocQueueGws = "kfd_ioctl_alloc_queue_gws_args" {
+        queue_id: u32,
+        num_gws: u32,
+        first_gws: u32,
+        pad: u32,
+    }
+
+    /// How much memory of a GPU is left.
+    GetAvailableMemory = "kfd_ioctl_get_available_memory_args" {
+        available: u64,
+        gpu_id: u32,
+        pad: u32,
+    }
+
+    /// Clocks, as they are now.
+    GetClockCounters = "kfd_ioctl_get_clock_counters_args" {
+        gpu_clock_counter: u64,
+        cpu_clock_counter: u64,
+        system_clock_counter: u64,
+        system_clock_freq: u64,
+        gpu_id: u32,
+        pad: u32,
+    }
+
+    /// Where a GPU has which kind of memory.
+    ProcessDeviceApertures = "kfd_process_device_apertures" {
+        lds_base: u64,
+        lds_limit: u64,
+        scratch_base: u64,
+        scratch_limit: u64,
+        gpuvm_base: u64,
+        gpuvm_limit: u64,
+        gpu_id: u32,
+        pad: u32,
+    }
+
+    /// The same of all GPUs.
+    GetProcessAperturesNew = "kfd_ioctl_get_process_apertures_new_args" {
+        kfd_process_device_apertures_ptr: u64,
+        num_of_nodes: u32,
+        pad: u32,
+    }
+
+    /// A new event.
+    CreateEvent = "kfd_ioctl_create_event_args" {
+        event_page_offset: u64,
+        event_trigger_data: u32,
+        event_type: u32,
+        auto_reset: u32,
+        node_id: u32,
+        event_id: u32,
+        event_slot_index: u32,
+    }
+
+    /// An event that is given up.
+    DestroyEvent = "kfd_ioctl_destroy_event_args" {
+        event_id: u32,
+        pad: u32,
+    }
+
+    /// An event that happens.
+    SetEvent = "kfd_ioctl_set_event_args" {
+        event_id: u32,
+        pad: u32,
+    }
+
+    /// An event that has not happened.
+    ResetEvent = "kfd_ioctl_reset_event_args" {
+        event_id: u32,
+        pad: u32,
+    }
+
+    /// An event that is waited for. The first words are a union: what is known of a fault, or in the
+    /// first two how often a signal has happened.
+    EventData = "kfd_event_data" {
+        memory_exception_data: MemoryException,
+        kfd_event_data_ext: u64,
+        event_id: u32,
+        pad: u32,
+    }
+
+    /// An access to memory that a GPU must not make.
+    MemoryException = "kfd_hsa_memory_exception_data" {
+        failure: MemoryFailure,
+        va: u64,
+        gpu_id: u32,
+        ErrorType: u32,
+    }
+
+    /// Why it must not.
+    MemoryFailure = "kfd_memory_exception_failure" {
+        NotPresent: u32,
+        ReadOnly: u32,
+        NoExecute: u32,
+        imprecise: u32,
+    }
+
+    /// Events that are waited for.
+    WaitEvents = "kfd_ioctl_wait_events_args" {
+        events_ptr: u64,
+        num_events: u32,
+        wait_for_all: u32,
+        timeout: u32,
+        wait_result: u32,
+    }
+
+    /// How graphics memory is laid out.
+    GetTileConfig = "kfd_ioctl_get_tile_config_args" {
+        tile_config_ptr: u64,
+        macro_tile_config_ptr: u64,
+        num_tile_configs: u32,
+        num_macro_tile_configs: u32,
+        gpu_id: u32,
+        gb_addr_config: u32,
+        num_banks: u32,
+        num_ranks: u32,
+    }
+
+    /// A render node whose memory is the process's.
+    AcquireVm = "kfd_ioctl_acquire_vm_args" {
+        drm_fd: u32,
+        gpu_id: u32,
+    }
+
+    /// New memory.
+    AllocMemory = "kfd_ioctl_alloc_memory_of_gpu_args" {
+        va_addr: u64,
+        size: u64,
+        handle: u64,
+        mmap_offset: u64,
+        gpu_id: u32,
+        flags: u32,
+    }
+
+    /// Memory that is given up.
+    FreeMemory = "kfd_ioctl_free_memory_of_gpu_args" {
+        handle: u64,
+    }
+
+    /// Memory that GPUs may access from now on, or not any more.
+    MapMemory = "kfd_ioctl_map_memory_to_gpu_args" {
+        handle: u64,
+        device_ids_array_ptr: u64,
+        n_devices: u32,
+        n_success: u32,
+    }
+
+    /// The program's own memory, how GPUs may use it. Attributes follow.
+    Svm = "kfd_ioctl_svm_args" {
+        start_addr: u64,
+        size: u64,
+        op: u32,
+        nattr: u32,
+    }
+
+    /// One of them.
+    SvmAttribute = "kfd_ioctl_svm_attribute" {
+        r#type: u32,
+        value: u32,
+    }
+
+    /// Whether GPUs wait for pages that are not there.
+    SetXnackMode = "kfd_ioctl_set_xnack_mode_args" {
+        xnack_enabled: i32,
+    }
+}
+
+/// Calls by number, with the names of the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Call {
+    GetVersion = 0x01,
+    CreateQueue = 0x02,
+    DestroyQueue = 0x03,
+    SetMemoryPolicy = 0x04,
+    GetClockCounters = 0x05,
+    UpdateQueue = 0x07,
+    CreateEvent = 0x08,
+    DestroyEvent = 0x09,
+    SetEvent = 0x0a,
+    ResetEvent = 0x0b,
+    WaitEvents = 0x0c,
+    SetScratchBackingVa = 0x11,
+    GetTileConfig = 0x12,
+    SetTrapHandler = 0x13,
+    GetProcessAperturesNew = 0x14,
+    AcquireVm = 0x15,
+    AllocMemory = 0x16,
+    FreeMemory = 0x17,
+    MapMemory = 0x18,
+    UnmapMemory = 0x19,
+    SetCuMask = 0x1a,
+    AllocQueueGws = 0x1e,
+    Svm = 0x20,
+    SetXnackMode = 0x21,
+    AvailableMemory = 0x23,
+}
+
+impl Call {
+    /// Each, with its name in the header less `AMDKFD_IOC_`.
+    pub const ALL: [(Call, &'static str); 25] = [
+        (Call::GetVersion, "GET_VERSION"),
+        (Call::CreateQueue, "CREATE_QUEUE"),
+        (Call::DestroyQueue, "DESTROY_QUEUE"),
+        (Call::SetMemoryPolicy, "SET_MEMORY_POLICY"),
+        (Call::GetClockCounters, "GET_CLOCK_COUNTERS"),
+        (Call::UpdateQueue, "UPDATE_QUEUE"),
+        (Call::CreateEvent, "CREATE_EVENT"),
+        (Call::DestroyEvent, "DESTROY_EVENT"),
+        (Call::SetEvent, "SET_EVENT"),
+        (Call::ResetEvent, "RESET_EVENT"),
+        (Call::WaitEvents, "WAIT_EVENTS"),
+        (Call::SetScratchBackingVa, "SET_SCRATCH_BACKING_VA"),
+        (Call::GetTileConfig, "GET_TILE_CONFIG"),
+        (Call::SetTrapHandler, "SET_TRAP_HANDLER"),
+        (Call::GetProcessAperturesNew, "GET_PROCESS_APERTURES_NEW"),
+        (Call::AcquireVm, "ACQUIRE_VM"),
+        (Call::AllocMemory, "ALLOC_MEMORY_OF_GPU"),
+        (Call::FreeMemory, "FREE_MEMORY_OF_GPU"),
+        (Call::MapMemory, "MAP_MEMORY_TO_GPU"),
+        (Call::UnmapMemory, "UNMAP_MEMORY_FROM_GPU"),
+        (Call::SetCuMask, "SET_CU_MASK"),
+        (Call::AllocQueueGws, "ALLOC_QUEUE_GWS"),
+        (Call::Svm, "SVM"),
+        (Call::SetXnackMode, "SET_XNACK_MODE"),
+        (Call::AvailableMemory, "AVAILABLE_MEMORY"),
+    ];
+
+    /// The call with a number.
+    pub fn of(number: u8) -> Option<Call> {
+        Call::ALL.iter().map(|(call, _)| *call).find(|call| *call as u8 == number)
+    }
+}

@@ -1,0 +1,105 @@
+//! Render nodes: what libdrm asks them. Nothing is drawn.
+
+use super::error::Errno;
+use super::render_abi::*;
+use super::request::Request;
+use super::{GpuNode, Process};
+use flipwave_isa::Generation;
+
+/// `DRM_IOCTL_VERSION`.
+const VERSION: u8 = 0x00;
+/// `DRM_IOCTL_AMDGPU_INFO`.
+const INFO: u8 = 0x45;
+
+pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
+    match request.number {
+        VERSION => request.with(version),
+        INFO => request.with(|own| info(process, gpu, own)),
+        _ => Err(Errno::NO_CALL),
+    }
+}
+
+fn version(own: &mut Version) -> Result<(), Errno> {
+    (own.version_major, own.version_minor, own.version_patchlevel) = (3, 57, 0);
+    let texts = [
+        ("amdgpu", own.name, &mut own.name_len),
+        ("20150101", own.date, &mut own.date_len),
+        ("AMD GPU", own.desc, &mut own.desc_len),
+    ];
+    for (text, place, room) in texts {
+        let count = text.len().min(*room as usize);
+        if place != 0 {
+            // SAFETY: the program has room for as many as it says.
+            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), place as *mut u8, count) };
+        }
+        *room = text.len() as u64;
+    }
+    Ok(())
+}
+
+const ACCELERATION_WORKS: u32 = 0x00;
+const ENGINES: u32 = 0x03;
+const TIMESTAMP: u32 = 0x05;
+const READ_REGISTERS: u32 = 0x15;
+const DEVICE: u32 = 0x16;
+
+fn info(process: &Process, gpu: GpuNode, own: &mut Info) -> Result<(), Errno> {
+    let answer = match own.query {
+        ACCELERATION_WORKS => 1u32.to_ne_bytes().to_vec(),
+        // None of those that draw.
+        ENGINES => 0u32.to_ne_bytes().to_vec(),
+        TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
+        // How images are laid out: as if it were all the same. `second` is how many.
+        READ_REGISTERS => vec![0; (own.second as usize).min(64) * 4],
+        DEVICE => bytes_of(&device(process, gpu)),
+        _ => return Err(Errno::INVALID),
+    };
+    let count = answer.len().min(own.return_size as usize);
+    if own.return_pointer == 0 {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the program has room for as many as it says.
+    unsafe {
+        std::ptr::copy_nonoverlapping(answer.as_ptr(), own.return_pointer as *mut u8, count);
+    }
+    Ok(())
+}
+
+fn bytes_of<T: super::abi::Plain>(value: &T) -> Vec<u8> {
+    // SAFETY: a `T` is bytes, none of which is padding.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) };
+    bytes.to_vec()
+}
+
+fn device(process: &Process, _: GpuNode) -> DeviceInfo {
+    let topology = &process.machine.topology;
+    // SAFETY: numbers.
+    let nothing: DeviceInfo = unsafe { std::mem::zeroed() };
+    DeviceInfo {
+        device_id: topology.device_id().into(),
+        family: family(topology.generation()),
+        num_shader_engines: topology.shader_engines(),
+        num_shader_arrays_per_engine: 1,
+        // In kHz, as the other clocks.
+        gpu_counter_freq: 1_000_000,
+        max_engine_clock: u64::from(topology.clock_mhz()) * 1000,
+        max_memory_clock: 1_600_000,
+        cu_active_number: topology.compute_units(),
+        virtual_address_offset: 0x20_0000,
+        virtual_address_max: 0x8000_0000_0000,
+        virtual_address_alignment: 4096,
+        pte_fragment_size: 2 << 20,
+        gart_page_size: 4096,
+        ..nothing
+    }
+}
+
+/// `AMDGPU_FAMILY_*`.
+fn family(generation: Generation) -> u32 {
+    match generation {
+        own if own >= Generation::Gfx12 => 152,
+        own if own >= Generation::Gfx11 => 145,
+        own if own >= Generation::Gfx10 => 143,
+        _ => 141,
+    }
+}

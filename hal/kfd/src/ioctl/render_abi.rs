@@ -1,0 +1,60 @@
+//! Arguments of calls on render nodes (`drm/drm.h`, `drm/amdgpu_drm.h`), as in [`super::abi`].
+
+use super::abi::{Plain, structures};
+
+structures! {
+    /// Which driver it is. Texts are the program's, with room for as many bytes as it says.
+    Version = "drm_version" {
+        version_major: i32,
+        version_minor: i32,
+        version_patchlevel: i32,
+        pad: u32,
+        name_len: u64,
+        name: u64,
+        date_len: u64,
+        date: u64,
+        desc_len: u64,
+        desc: u64,
+    }
+
+    /// A question.
+    Info = "drm_amdgpu_info" {
+        return_pointer: u64,
+        return_size: u32,
+        query: u32,
+        first: u32,
+        second: u32,
+        third: u32,
+        fourth: u32,
+    }
+
+    /// The GPU.
+    DeviceInfo = "drm_amdgpu_info_device" {
+        device_id: u32,
+        chip_rev: u32,
+        external_rev: u32,
+        pci_rev: u32,
+        family: u32,
+        num_shader_engines: u32,
+        num_shader_arrays_per_engine: u32,
+        gpu_counter_freq: u32,
+        max_engine_clock: u64,
+        max_memory_clock: u64,
+        cu_active_number: u32,
+        cu_ao_mask: u32,
+        cu_bitmap: [u32; 16],
+        enabled_rb_pipes_mask: u32,
+        num_rb_pipes: u32,
+        num_hw_gfx_contexts: u32,
+        pcie_gen: u32,
+        ids_flags: u64,
+        virtual_address_offset: u64,
+        virtual_address_max: u64,
+        virtual_address_alignment: u32,
+        pte_fragment_size: u32,
+        gart_page_size: u32,
+        ce_ram_size: u32,
+        vram_type: u32,
+        vram_bit_width: u32,
+    }
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Runs a command in a root that root.sh has made, with Flipwave in its path:
+#
+#     tests/rocm/in.sh DIR COMMAND [ARGUMENT...]
+#
+# Flipwave is that in target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's. What is
+# mounted for it is seen by the command alone, and is gone when it ends.
+set -eu
+
+if [ $# -lt 2 ]; then
+    echo "usage: $0 DIR COMMAND [ARGUMENT...]" >&2
+    exit 2
+fi
+if [ ! -x "$1/usr/bin/env" ]; then
+    echo "$0: there is no root in $1; make one with root.sh" >&2
+    exit 2
+fi
+root=$(realpath "$1")
+shift
+here=$(realpath "$(dirname "$0")/../..")
+bin=$(realpath "${FLIPWAVE_BIN:-${CARGO_TARGET_DIR:-$here/target}/debug}")
+export root bin
+
+if [ "$(id -u)" = 0 ]; then
+    set -- unshare --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
+else
+    set -- unshare --user --map-root-user --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
+fi
+exec "$@"
+# --- in the new name space
+set -eu
+mount --make-rprivate /
+mount -t tmpfs flipwave "$root/mnt"
+mkdir "$root/mnt/bin" "$root/mnt/lib"
+mount --rbind /dev "$root/dev"
+mount --rbind /proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --bind /tmp "$root/tmp"
+if [ -x "$bin/flipwave" ]; then
+    mount --bind "$bin" "$root/mnt/bin"
+    # Libraries that Flipwave needs and the root lacks.
+    chroot "$root" /sbin/ldconfig -p >"$root/mnt/present"
+    ldd "$bin/flipwave" | while read -r name _ file _; do
+        if [ -e "$file" ] && ! grep -qw "$name" "$root/mnt/present"; then
+            : >"$root/mnt/lib/$name"
+            mount --bind "$(realpath "$file")" "$root/mnt/lib/$name"
+        fi
+    done
+fi
+exec chroot "$root" env -C / HOME=/root LD_LIBRARY_PATH=/mnt/lib \
+    PATH=/mnt/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Makes a root of another Debian, with the ROCm that this Debian has:
+#
+#     tests/rocm/root.sh forky DIR [PACKAGE...]
+#
+# forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. Packages are added to those
+# that every root has. A root that is there already only gets what it lacks. Needs mmdebstrap, and
+# 2 GB; whoever is not root needs user namespaces.
+set -eu
+
+if [ $# -lt 2 ]; then
+    echo "usage: $0 SUITE DIR [PACKAGE...]" >&2
+    exit 2
+fi
+suite=$1
+root=$2
+shift 2
+for tool in mmdebstrap; do
+    if ! command -v $tool >/dev/null; then
+        echo "$0: $tool is not installed (apt-get install $tool)" >&2
+        exit 2
+    fi
+done
+
+case $suite in
+    forky | testing) packages="libamdhip64-6 libamdhip64-dev hipcc rocminfo" ;;
+    trixie) packages="libamdhip64-5 libamdhip64-dev hipcc rocminfo" ;;
+    bookworm) packages="libamdhip64-5 libamdhip64-dev hipcc rocminfo" ;;
+    *)
+        echo "$0: no suite $suite; expected forky, trixie or bookworm" >&2
+        exit 2
+        ;;
+esac
+
+# Written last: a root without it was not finished.
+complete=$root/.flipwave-root
+if [ ! -e "$complete" ]; then
+    rm -rf "$root.part"
+    include=$(echo $packages "$@" | tr ' ' ',')
+    # A mirror may be behind its own date.
+    mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
+        --include="$include" "$suite" "$root.part"
+    rm -rf "$root"
+    mv "$root.part" "$root"
+    echo "$suite" >"$complete"
+elif [ $# -gt 0 ]; then
+    "$(dirname "$0")/in.sh" "$root" sh -c '
+        missing=
+        for package do
+            dpkg-query -W -f "\${db:Status-Status}" "$package" 2>/dev/null | grep -qx installed ||
+                missing="$missing $package"
+        done
+        [ -z "$missing" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y \
+            --no-install-recommends $missing' sh "$@"
+fi
