@@ -17,6 +17,7 @@ llvm-readelf-22 llvm-22
 clang-offload-bundler-22 clang-tools-22
 include/hip/hip_runtime.h libamdhip64-dev
 hipcc hipcc
+include/libdrm/amdgpu_drm.h libdrm-dev
 csmith csmith
 llvm-22/lib/clang/22/lib/linux libclang-rt-22-dev
 '

@@ -7,9 +7,6 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The variable that leads applications there.
-pub const DEVICES: &str = "FLIPWAVE_DEVICES";
-
 /// What the driver shows of the GPUs cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum DevicesError {

@@ -1,20 +1,17 @@
 //! How the library gets into an application: by the environment of its process.
 
-use crate::devices::{DEVICES, DevicesError, devices_folder};
+use crate::devices::{DevicesError, devices_folder};
 use crate::reaper::{Family, die_by, signals};
 use crate::session::{Session, VARIABLE};
 use crate::tool::{TOOLS, ToolPath, tools_environment};
 use std::ffi::OsString;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-/// The name under which AMD's runtime looks for the library.
-const SONAME: &str = "libhsakmt.so.1";
-/// The library's own.
+/// The library's file.
 const FILE: &str = "libflipwave_attach.so";
 /// What is loaded before all else, and loads the library when a device is opened. It is beside it.
 const PRELOADED: &str = "libflipwave_preload.so";
@@ -22,8 +19,7 @@ const PRELOADED: &str = "libflipwave_preload.so";
 /// The library, ready to be loaded into applications.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// A folder in which it has the name that the runtime looks for.
-    folder: PathBuf,
+    file: PathBuf,
     /// What is loaded before all else.
     preloaded: PathBuf,
     /// Where folders with files of the driver are kept.
@@ -42,25 +38,22 @@ pub enum LibraryError {
         /// Folders that were looked in.
         looked: Vec<PathBuf>,
     },
+    /// It is in a folder that no list of such libraries can name.
+    #[error("{} cannot be loaded into applications: keep it where no folder's name has a space or a colon", file.display())]
+    Unnameable {
+        /// The library.
+        file: PathBuf,
+    },
     /// What the driver shows of the GPUs cannot be written.
     #[error(transparent)]
     Devices(#[from] DevicesError),
-    /// It cannot be given its other name.
-    #[error("cannot keep a link to the library in {}: {reason}; set FLIPWAVE_CACHE to another folder", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        reason: std::io::Error,
-    },
 }
 
 /// Variables.
 pub type Environment = Vec<(&'static str, OsString)>;
 
 impl Library {
-    /// Finds the library beside the running program, and keeps a link to it in a folder of its own
-    /// below `cache`.
+    /// Finds the library beside the running program. Files that show the GPUs are kept below `cache`.
     ///
     /// # Errors
     /// [`LibraryError`].
@@ -77,25 +70,19 @@ impl Library {
         let file = file.and_then(|file| file.canonicalize().ok());
         let file = file.ok_or(LibraryError::Missing { looked })?;
         let preloaded = file.with_file_name(PRELOADED);
-        let mut hasher = DefaultHasher::new();
-        file.hash(&mut hasher);
-        let folder = cache.join(format!("runtime-{:016x}", hasher.finish()));
-        let failed = |reason| LibraryError::Folder { folder: folder.clone(), reason };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let link = folder.join(SONAME);
-        if std::fs::read_link(&link).is_ok_and(|target| target == file) {
-            return Ok(Library { folder, preloaded, cache: cache.to_owned() });
+        // How lists of libraries are divided (ld.so(8)).
+        if preloaded.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+            return Err(LibraryError::Unnameable { file: preloaded });
         }
-        // Another process may do the same at the same time.
-        let own = folder.join(format!("{SONAME}.{}", std::process::id()));
-        let _ = std::fs::remove_file(&own);
-        std::os::unix::fs::symlink(&file, &own).map_err(failed)?;
-        std::fs::rename(&own, &link).map_err(failed)?;
-        Ok(Library { folder, preloaded, cache: cache.to_owned() })
+        Ok(Library { file, preloaded, cache: cache.to_owned() })
     }
 
     /// The variable with the folders of libraries.
     pub const PATHS: &str = "LD_LIBRARY_PATH";
+    /// The variable with what the system's loader loads before all else.
+    pub const PRELOAD: &str = "LD_PRELOAD";
+    /// The variable with the folder of files that show the GPUs.
+    pub const DEVICES: &str = "FLIPWAVE_DEVICES";
 
     /// What has to be in the environment of an application, beside what is in this process's.
     ///
@@ -117,17 +104,13 @@ impl Library {
         let path = session.task.tool_path().unwrap_or(ToolPath::Embedded);
         let mut all = self.variables(session, Some(path), others(TOOLS));
         if path != ToolPath::Hardware {
-            let before = |name: &'static str, own: &Path| {
-                let mut all = own.to_owned().into_os_string();
-                if let Some(others) = others(name).filter(|others| !others.is_empty()) {
-                    all.push(":");
-                    all.push(others);
-                }
-                (name, all)
-            };
-            all.push(before(Library::PATHS, &self.folder));
-            all.push(before("LD_PRELOAD", &self.preloaded));
-            all.push((DEVICES, devices_folder(session, &self.cache)?.into()));
+            let mut preloaded = self.preloaded.clone().into_os_string();
+            if let Some(others) = others(Library::PRELOAD).filter(|others| !others.is_empty()) {
+                preloaded.push(":");
+                preloaded.push(others);
+            }
+            all.push((Library::PRELOAD, preloaded));
+            all.push((Library::DEVICES, devices_folder(session, &self.cache)?.into()));
             // HIP then has the GPU's memory copied for the host, where it would have it read by the
             // processor: captures see what the host gets.
             all.push(("ROC_ENABLE_LARGE_BAR", "0".into()));
@@ -152,7 +135,7 @@ impl Library {
     ) -> Environment {
         // A session is plain data.
         let text = serde_json::to_string(session).unwrap_or_default();
-        let own = path.map(|path| tools_environment(path, &self.folder.join(SONAME), tools));
+        let own = path.map(|_| tools_environment(&self.file, tools));
         std::iter::once((VARIABLE, text.into())).chain(own.into_iter().flatten()).collect()
     }
 }

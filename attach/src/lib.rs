@@ -1,5 +1,5 @@
-//! What runs inside of an application, and how it gets there: a library that the program loads in
-//! place of libhsakmt, through which AMD's runtime finds embedded GPUs.
+//! What runs inside of an application, and how it gets there: a library that is loaded when the
+//! application opens the kernel driver of AMD GPUs, and in which it finds embedded ones.
 
 mod devices;
 mod hooked;

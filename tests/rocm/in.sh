@@ -3,8 +3,9 @@
 #
 #     tests/rocm/in.sh DIR COMMAND [ARGUMENT...]
 #
-# Flipwave is that in target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's. What is
-# mounted for it is seen by the command alone, and is gone when it ends.
+# Flipwave is that in target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's, and the
+# folder tests is /mnt/tests. What is mounted for it is seen by the command alone, and is gone when
+# it ends.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -19,7 +20,8 @@ root=$(realpath "$1")
 shift
 here=$(realpath "$(dirname "$0")/../..")
 bin=$(realpath "${FLIPWAVE_BIN:-${CARGO_TARGET_DIR:-$here/target}/debug}")
-export root bin
+tests=$here/tests
+export root bin tests
 
 if [ "$(id -u)" = 0 ]; then
     set -- unshare --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
@@ -31,11 +33,12 @@ exec "$@"
 set -eu
 mount --make-rprivate /
 mount -t tmpfs flipwave "$root/mnt"
-mkdir "$root/mnt/bin" "$root/mnt/lib"
+mkdir "$root/mnt/bin" "$root/mnt/lib" "$root/mnt/tests"
 mount --rbind /dev "$root/dev"
 mount --rbind /proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --bind /tmp "$root/tmp"
+mount --bind "$tests" "$root/mnt/tests"
 if [ -x "$bin/flipwave" ]; then
     mount --bind "$bin" "$root/mnt/bin"
     # Libraries that Flipwave needs and the root lacks.

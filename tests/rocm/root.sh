@@ -15,12 +15,10 @@ fi
 suite=$1
 root=$2
 shift 2
-for tool in mmdebstrap; do
-    if ! command -v $tool >/dev/null; then
-        echo "$0: $tool is not installed (apt-get install $tool)" >&2
-        exit 2
-    fi
-done
+if ! command -v mmdebstrap >/dev/null; then
+    echo "$0: mmdebstrap is not installed (apt-get install mmdebstrap)" >&2
+    exit 2
+fi
 
 case $suite in
     forky | testing) packages="libamdhip64-6 libamdhip64-dev hipcc rocminfo" ;;
@@ -50,6 +48,8 @@ elif [ $# -gt 0 ]; then
             dpkg-query -W -f "\${db:Status-Status}" "$package" 2>/dev/null | grep -qx installed ||
                 missing="$missing $package"
         done
-        [ -z "$missing" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y \
-            --no-install-recommends $missing' sh "$@"
+        [ -n "$missing" ] || exit 0
+        apt-get -q -o Acquire::Check-Valid-Until=false update
+        DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+            $missing' sh "$@"
 fi

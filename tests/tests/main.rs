@@ -36,6 +36,7 @@ mod lockstep;
 mod math;
 mod matrix;
 mod moved;
+mod other_rocm;
 mod outcomes;
 mod outputs;
 mod profile;

@@ -1,7 +1,7 @@
 //! Records the run: what is in memory that no kernel has written, and the dispatches.
 
 use super::fail;
-use super::shadow::{Shadow, touched_pages};
+use super::shadow::Shadow;
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
@@ -85,7 +85,8 @@ impl Recording {
         let mut patch = Patch::default();
         let read = |address, bytes: &mut [u8]| machine.read(NODE, Address(address), bytes);
         let mut result = Ok(());
-        shadow.news(range, touched_pages, read, |address, bytes| {
+        let touched = |pages| machine.touched(NODE, pages);
+        shadow.news(range, touched, read, |address, bytes| {
             patch.add(Address(address), bytes);
             if patch.bytes().len() >= STEP_BYTES && result.is_ok() {
                 result = writer.add(&Step::Change(Change::Write(std::mem::take(&mut patch))));

@@ -1,11 +1,8 @@
 //! What a recording has of memory: a copy, in which differences show what has changed.
 
 use flipwave_device::{Address, Change};
-use flipwave_kfd::host_address;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 const PAGE: usize = 4096;
 
@@ -124,22 +121,6 @@ fn runs<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = Range<usi
         at = end;
         Some(start..end)
     })
-}
-
-/// Of these pages of the process, those that were ever touched: the others are zero. All of them
-/// where the system does not say (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
-pub fn touched_pages(pages: Range<u64>) -> Vec<u64> {
-    const PRESENT_OR_SWAPPED: u64 = 3 << 62;
-    let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
-    let first = host_address(pages.start * PAGE as u64) / PAGE as u64;
-    let read = File::open("/proc/self/pagemap")
-        .and_then(|file| file.read_exact_at(&mut entries, first * 8));
-    if read.is_err() {
-        return pages.collect();
-    }
-    let (entries, _) = entries.as_chunks::<8>();
-    let touched = |entry: &[u8; 8]| u64::from_le_bytes(*entry) & PRESENT_OR_SWAPPED != 0;
-    pages.zip(entries).filter(|(_, entry)| touched(entry)).map(|(page, _)| page).collect()
 }
 
 #[cfg(test)]

@@ -56,25 +56,17 @@ pub enum ToolPath {
 /// What has the runtime load this library, which is `library`, as a tools library, ahead of those
 /// that the application's user wants.
 pub(crate) fn tools_environment(
-    by: ToolPath,
     library: &Path,
     others: Option<OsString>,
 ) -> [(&'static str, OsString); 3] {
-    let (mut names, gap) = match by {
-        // The runtime has it already, under its own name.
-        ToolPath::Hook | ToolPath::Embedded => {
-            (library.file_name().unwrap_or_default().to_owned(), " ")
-        }
-        // A name in quotes ends with them: after a space the runtime would read an empty one.
-        ToolPath::Hardware => (quoted(library), ""),
-    };
+    // A name in quotes ends with them: after a space the runtime would read an empty one.
+    let mut names = quoted(library);
     let has_own =
         |others: &OsString| others.as_encoded_bytes().starts_with(names.as_encoded_bytes());
     match others {
         // In an application that starts another one the same way.
         Some(others) if has_own(&others) => names = others,
         Some(others) if !others.is_empty() => {
-            names.push(gap);
             names.push(others);
         }
         _ => {}
@@ -105,17 +97,16 @@ mod tests {
 
     #[test]
     fn the_tools_of_a_user_are_loaded_behind_ours() {
-        let names = |by, others: &str| {
+        let names = |others: &str| {
             let [(_, names), ..] =
-                tools_environment(by, Path::new("/a b/libours.so"), Some(others.into()));
+                tools_environment(Path::new("/a b/libours.so"), Some(others.into()));
             names.into_string().expect("text")
         };
-        assert_eq!(names(ToolPath::Embedded, ""), "libours.so");
-        assert_eq!(names(ToolPath::Hook, "libfirst.so libsecond.so"), {
-            "libours.so libfirst.so libsecond.so"
+        assert_eq!(names(""), "\"/a b/libours.so\"");
+        assert_eq!(names("libfirst.so libsecond.so"), {
+            "\"/a b/libours.so\"libfirst.so libsecond.so"
         });
-        assert_eq!(names(ToolPath::Hardware, "libfirst.so"), "\"/a b/libours.so\"libfirst.so");
         // Once is enough.
-        assert_eq!(names(ToolPath::Hook, "libours.so libfirst.so"), "libours.so libfirst.so");
+        assert_eq!(names("\"/a b/libours.so\"libfirst.so"), "\"/a b/libours.so\"libfirst.so");
     }
 }

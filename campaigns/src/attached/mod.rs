@@ -27,9 +27,18 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Variables of this process that programs on this machine's own GPU get, too, by how their names
-/// begin: where AMD's runtime is, and which GPUs it may use.
-const RUNTIME_VARIABLES: [&str; 7] =
-    [Library::PATHS, "HSA_", "HSAKMT_", "ROCR_", "HIP_", "ROC_", "GPU_"];
+/// begin: where AMD's runtime and the driver are, and which GPUs it may use.
+const RUNTIME_VARIABLES: [&str; 9] = [
+    Library::PATHS,
+    Library::PRELOAD,
+    Library::DEVICES,
+    "HSA_",
+    "HSAKMT_",
+    "ROCR_",
+    "HIP_",
+    "ROC_",
+    "GPU_",
+];
 
 /// How many times as long as others a run may take that is recorded.
 const RECORDING: u32 = 20;

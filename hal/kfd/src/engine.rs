@@ -6,11 +6,11 @@
 //! depend on what was submitted later. How long the host takes depends on everything, so that it is
 //! given some time.
 
-use crate::abi::MemoryAccessFault;
 use crate::aql::{self, Packet, Wait, Work};
 use crate::clock::clock;
 use crate::code::{LoaderList, resident_at};
 use crate::driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
+use crate::events::{Inaccessible, MemoryFault};
 use crate::machine::{Machine, MachineError};
 use crate::map::{GpuAddress, Violation};
 use crate::memory::Change;
@@ -407,8 +407,10 @@ impl Compute {
         if let FaultCause::MemoryViolation { address, access, .. } = cause {
             let is_there = queue.view().check(GpuAddress(address.0), 1).is_ok();
             let writes = matches!(access, AccessKind::Write | AccessKind::Atomic);
-            let failure = if is_there && writes { READ_ONLY } else { NOT_PRESENT };
-            return access_fault(&self.machine, queue, address.0, failure);
+            let is_read_only = is_there && writes;
+            let reason =
+                if is_read_only { Inaccessible::ReadOnly } else { Inaccessible::NotPresent };
+            return access_fault(&self.machine, queue, address.0, reason);
         }
         match cause.class() {
             FaultClass::Instruction => self.stop(queue, QueueError::Instruction),
@@ -435,24 +437,16 @@ impl Compute {
     }
 }
 
-/// `HsaAccessAttributeFailure`: nothing is there.
-const NOT_PRESENT: u32 = 1;
-/// The same: it cannot be written.
-const READ_ONLY: u32 = 2;
-
 /// Stops a queue for an address in it that is not the GPU's.
 fn memory_fault(machine: &Machine, queue: &Queue, violation: Violation) {
-    access_fault(machine, queue, violation.address, NOT_PRESENT);
+    access_fault(machine, queue, violation.address, Inaccessible::NotPresent);
 }
 
 /// Stops a queue and reports to the runtime an access to memory that the GPU must not make.
-fn access_fault(machine: &Machine, queue: &Queue, address: u64, failure: u32) {
-    // `HSA_EVENTID_MEMORY_FATAL_PROCESS`: what the runtime waits for.
-    const FATAL: u32 = 1;
+fn access_fault(machine: &Machine, queue: &Queue, address: u64, reason: Inaccessible) {
     queue.is_stopped.store(true, Ordering::Release);
     let address = address & !0xfff;
-    let fault = MemoryAccessFault { node: queue.node, address, failure, flags: FATAL };
-    machine.events.set_memory_fault(fault);
+    machine.events.set_memory_fault(MemoryFault { node: queue.node, address, reason });
 }
 
 /// All copies. Their own thread does them; that for kernels does, too, when it needs them done.

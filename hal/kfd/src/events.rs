@@ -1,9 +1,28 @@
 //! Events: what the runtime sleeps on until the GPU has something to report.
 
-use crate::abi::MemoryAccessFault;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// An access to memory that a GPU must not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFault {
+    /// The GPU's node.
+    pub node: u32,
+    /// The page.
+    pub address: u64,
+    /// Why it must not.
+    pub reason: Inaccessible,
+}
+
+/// Why memory cannot be accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inaccessible {
+    /// Nothing is there.
+    NotPresent,
+    /// It cannot be written.
+    ReadOnly,
+}
 
 /// `HSA_EVENTTYPE_MEMORY`.
 const MEMORY: u32 = 8;
@@ -29,7 +48,7 @@ struct State {
     is_manual: bool,
     /// One more than how often it has happened: that wakes all who wait, whoever is first.
     times: u64,
-    fault: Option<MemoryAccessFault>,
+    fault: Option<MemoryFault>,
 }
 
 impl State {
@@ -47,7 +66,7 @@ pub struct Waited {
     /// often it has.
     pub age: u64,
     /// Of an event of memory faults: the last one.
-    pub fault: Option<MemoryAccessFault>,
+    pub fault: Option<MemoryFault>,
 }
 
 impl Waited {
@@ -108,7 +127,7 @@ impl Events {
     }
 
     /// Reports a memory fault to whoever waits for one.
-    pub fn set_memory_fault(&self, fault: MemoryAccessFault) {
+    pub fn set_memory_fault(&self, fault: MemoryFault) {
         for event in self.lock().events.values_mut().filter(|event| event.kind == MEMORY) {
             event.fault = Some(fault);
             event.happen();
@@ -227,10 +246,10 @@ mod tests {
         let events = Events::default();
         let mut memory = [create(&events, MEMORY, false)];
         let mut other = [create(&events, 0, false)];
-        let fault = MemoryAccessFault { node: 1, address: 0x1234_5000, failure: 1, flags: 0 };
+        let fault = MemoryFault { node: 1, address: 0x1234_5000, reason: Inaccessible::NotPresent };
         events.set_memory_fault(fault);
         assert!(events.wait(&mut memory, false, None));
-        assert_eq!(memory[0].fault.map(|fault| { fault.address }), Some(0x1234_5000));
+        assert_eq!(memory[0].fault, Some(fault));
         assert!(!events.wait(&mut other, false, NOW));
     }
 }

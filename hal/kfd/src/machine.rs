@@ -1,21 +1,22 @@
 //! The machine that the runtime talks to: memory, events and queues of all GPUs. Its engines run on
 //! threads of their own.
 
-use crate::abi::Status;
 use crate::driver::CopyWatch;
 use crate::events::Events;
 use crate::map::{GpuAddress, Map, View};
-use crate::memory::{Change, Memory};
+use crate::memory::{Change, Memory, PAGE};
 use crate::queue::{Queue, QueueKind};
+use crate::store::{Store, touched_pages};
 use crate::submissions::Submissions;
 use crate::topology::Topology;
 use flipwave_device::{Address, DeviceError};
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Policy, Stalls};
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The machine.
@@ -30,8 +31,10 @@ pub struct Machine {
     queues: Mutex<Queues>,
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
-    /// Where the GPUs write which event they signal: a word for each number.
-    mailboxes: OnceLock<Option<u64>>,
+    /// What doorbells and other pages of the driver itself are made of.
+    pub(crate) pages: Store,
+    /// The memory of each GPU, from node 1 on.
+    stores: Vec<Store>,
     copy_watch: Option<Arc<dyn CopyWatch>>,
     /// The process whose threads execute.
     process: u32,
@@ -77,6 +80,9 @@ pub enum MachineError {
     /// The embedded GPU cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// No memory of its own.
+    #[error("cannot reserve the GPUs' memory: {0}")]
+    Memory(std::io::Error),
     /// No thread.
     #[error("cannot start the GPU's threads: {0}")]
     Thread(std::io::Error),
@@ -100,6 +106,12 @@ impl Machine {
             Ok(device)
         };
         let devices: Result<Vec<EmbeddedGpu>, DeviceError> = (0..gpus).map(|_| device()).collect();
+        let store = |name: String| {
+            Store::new(&CString::new(name).unwrap_or_default()).map_err(MachineError::Memory)
+        };
+        let nodes = 1..topology.nodes();
+        let stores: Result<Vec<Store>, MachineError> =
+            nodes.map(|node| store(format!("flipwave-gpu-{node}"))).collect();
         let machine = Arc::new(Machine {
             topology,
             events: Events::default(),
@@ -108,7 +120,8 @@ impl Machine {
             applied: Condvar::new(),
             queues: Mutex::default(),
             loader_list: AtomicU64::new(0),
-            mailboxes: OnceLock::new(),
+            pages: store("flipwave-kfd".to_owned())?,
+            stores: stores?,
             copy_watch,
             process: std::process::id(),
         });
@@ -129,25 +142,9 @@ impl Machine {
         self.loader_list.store(address, Ordering::Release);
     }
 
-    /// A bit for each GPU.
-    pub(crate) fn all_gpus(&self) -> u64 {
-        (1..self.topology.nodes()).fold(0, |bits, node| bits | 1 << node)
-    }
-
-    /// Where the GPUs write which event they signal.
-    ///
-    /// # Errors
-    /// [`Status::NoMemory`].
-    pub(crate) fn mailboxes(&self) -> Result<u64, Status> {
-        let allocate = || {
-            let nodes = self.all_gpus();
-            self.with_memory(|memory| {
-                let address = memory.allocate(8 * u64::from(Events::MOST), 0, 0).ok()?;
-                memory.allocations.get_mut(&address)?.nodes = nodes;
-                Some(address)
-            })
-        };
-        self.mailboxes.get_or_init(allocate).ok_or(Status::NoMemory)
+    /// The memory of the GPU of a node.
+    pub(crate) fn store(&self, node: u32) -> Option<&Store> {
+        self.stores.get((node as usize).checked_sub(1)?)
     }
 
     /// Changes memory, and shows the GPUs what of it they may access. What they may not any more is
@@ -206,7 +203,7 @@ impl Machine {
     pub fn is_on_host(&self, address: Address) -> bool {
         self.map.with(|memory| {
             let around = memory.block_around(address.0);
-            memory.shared.contains(address.0) || around.is_some_and(|(_, block)| block.node == 0)
+            memory.shared.contains(address.0) || around.is_some_and(|block| block.node == 0)
         })
     }
 
@@ -214,6 +211,25 @@ impl Machine {
     pub fn mapped(&self, node: u32) -> Vec<Range<Address>> {
         let address = |range: Range<u64>| Address(range.start)..Address(range.end);
         self.view(node).ranges().map(address).collect()
+    }
+
+    /// Of these pages, numbers of addresses, those that a GPU may access and that were ever touched:
+    /// the others are zero. All of a part where the system does not say which.
+    pub fn touched(&self, node: u32, pages: Range<u64>) -> Vec<u64> {
+        let bytes = pages.start * PAGE..pages.end * PAGE;
+        let mut touched = Vec::new();
+        for (range, host) in self.view(node).within(bytes) {
+            let hosts = host..host + (range.end - range.start);
+            let store = self.stores.iter().chain([&self.pages]).find(|own| own.holds(&hosts));
+            let found = match store {
+                Some(store) => store.touched(hosts.clone()),
+                None => touched_pages(hosts.clone()),
+            };
+            let all = || (hosts.start..hosts.end).step_by(PAGE as usize).collect();
+            let found: Vec<u64> = found.unwrap_or_else(|_| all());
+            touched.extend(found.into_iter().map(|at| (range.start + (at - host)) / PAGE));
+        }
+        touched
     }
 
     /// Copies bytes that the GPU of a node may access; whether it may.

@@ -93,6 +93,16 @@ impl View<'_> {
         view.map(|(start, extent)| *start..extent.end)
     }
 
+    /// What of a range the GPU may access, in order, and where this process has the first byte of each.
+    pub fn within(&self, range: Range<u64>) -> Vec<(Range<u64>, u64)> {
+        let view = self.mapped.views.get(&self.node).into_iter().flatten();
+        let part = |(start, extent): (&u64, &Extent)| {
+            let part = range.start.max(*start)..range.end.min(extent.end);
+            (part.start < part.end).then(|| (part.clone(), extent.host + (part.start - start)))
+        };
+        view.filter_map(part).collect()
+    }
+
     /// Checks that the GPU may access all of these bytes.
     ///
     /// # Errors
@@ -126,7 +136,7 @@ impl View<'_> {
     pub fn check_executable(&self, at: GpuAddress) -> Result<(), Violation> {
         self.check(at, 4)?;
         let block = self.mapped.memory.block_around(at.0);
-        let is_executable = block.is_some_and(|(_, block)| block.is_executable);
+        let is_executable = block.is_some_and(|block| block.is_executable);
         is_executable.then_some(()).ok_or(Violation { address: at.0 })
     }
 
@@ -145,7 +155,7 @@ impl View<'_> {
     fn piece(&self, at: GpuAddress, bytes: u64) -> Result<(*mut u8, u64), Violation> {
         #[cfg(test)]
         if tests::CHECKS_NOTHING.load(std::sync::atomic::Ordering::Relaxed) {
-            return Ok((crate::memory::host_address(at.0) as *mut u8, bytes));
+            return Ok((tests::unchecked_place(at), bytes));
         }
         let (start, extent) = self.extent(at)?;
         let place = (extent.host + (at.0 - start)) as *mut u8;
@@ -241,12 +251,25 @@ impl View<'_> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::memory::{Block, PAGE};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// The negative control: what holds as long as addresses are checked, and no longer.
     pub static CHECKS_NOTHING: AtomicBool = AtomicBool::new(false);
 
-    const EXECUTABLE: u32 = 1 << 12;
+    /// What GPUs of tests have more in an address than the process has.
+    pub const ALIAS: u64 = 1 << 47;
+
+    /// Where an address leads that nobody checks.
+    pub fn unchecked_place(at: GpuAddress) -> *mut u8 {
+        (at.0 & !ALIAS) as *mut u8
+    }
+
+    /// Gives the GPU of node 1 a page of the process.
+    pub fn give(memory: &mut Memory, page: u64) {
+        let block = Block { bytes: PAGE, host: page, node: 0, is_executable: true, nodes: 1 << 1 };
+        assert!(memory.add(ALIAS | page, block));
+    }
 
     /// Two pages.
     #[repr(align(4096))]
@@ -257,14 +280,7 @@ pub mod tests {
     fn map(pages: &mut Pages) -> (Map, [GpuAddress; 2]) {
         let start = pages.0.as_mut_ptr() as u64;
         let map = Map::default();
-        map.change(
-            1..3,
-            |memory| {
-                memory.register(start, 4096, EXECUTABLE).unwrap();
-                memory.block_around_mut(start).unwrap().1.nodes = 2;
-            },
-            |_, _| {},
-        );
+        map.change(1..3, |memory| give(memory, start), |_, _| {});
         let first = GpuAddress(map.view(1).ranges().next().unwrap().start);
         (map, [first, first.plus(4096)])
     }
@@ -294,10 +310,35 @@ pub mod tests {
         let mut pages = Box::new(Pages([0; 1024]));
         let (map, [own, _]) = map(&mut pages);
         assert_eq!(map.view(1).check_executable(own), Ok(()));
-        let set =
-            |memory: &mut Memory| memory.block_around_mut(own.0).unwrap().1.is_executable = false;
+        let set = |memory: &mut Memory| {
+            memory.blocks.values_mut().for_each(|block| block.is_executable = false);
+        };
         map.change(1..2, set, |_, _| {});
         let wild = Err(Violation { address: own.0 });
         assert_eq!(map.view(1).check_executable(own), wild);
+    }
+
+    #[test]
+    fn bytes_that_the_process_has_apart_are_copied_as_one() {
+        let mut pages = Box::new(Pages([0; 1024]));
+        let start = pages.0.as_mut_ptr() as u64;
+        let map = Map::default();
+        // The second page comes first.
+        let add = |memory: &mut Memory| {
+            for (address, host) in [(0x10_0000, start + PAGE), (0x10_1000, start)] {
+                let is_executable = false;
+                let block = Block { bytes: PAGE, host, node: 0, is_executable, nodes: 1 << 1 };
+                assert!(memory.add(address, block));
+            }
+        };
+        map.change(1..2, add, |_, _| {});
+        let view = map.view(1);
+        let seam = GpuAddress(0x10_0ffe);
+        view.fill(seam, 0x0403_0201, 2).unwrap();
+        let mut bytes = [0; 10];
+        view.copy(seam, GpuAddress(0x10_1100), 8).unwrap();
+        view.read(GpuAddress(0x10_1100), &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 3, 4, 1, 2, 3, 4, 0, 0]);
+        assert_eq!(pages.0[0] & 0xffff_ffff, 0x0201_0403);
     }
 }

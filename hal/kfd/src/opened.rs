@@ -1,28 +1,57 @@
-//! The machine of this process, made when the runtime asks for one for the first time.
+//! The driver as this process has it, with a machine that is made when the runtime opens a device for
+//! the first time. A process that was forked has none of its parent's, as the threads that would do
+//! its work are not there: it gets one of its own when it opens a device.
 
+use crate::ioctl::Process;
 use crate::machine::Machine;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 type Opener = fn() -> Option<Arc<Machine>>;
 
 static OPENER: OnceLock<Opener> = OnceLock::new();
-static MACHINE: OnceLock<Option<Arc<Machine>>> = OnceLock::new();
 
-/// Says who makes the machine when the runtime asks for one for the first time.
+/// What a process has opened.
+struct Opened {
+    id: u32,
+    /// Nothing if no machine could be made.
+    process: Option<Process>,
+}
+
+/// The last, which is this process's own or that of one from which it was forked. Each stays for ever.
+static OPENED: AtomicPtr<Opened> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Says who makes the machine.
 pub fn on_open(opener: Opener) {
     let _ = OPENER.set(opener);
 }
 
-/// The machine, if one can be made.
-pub fn machine() -> Option<&'static Arc<Machine>> {
-    MACHINE.get_or_init(|| OPENER.get().and_then(|open| open())).as_ref()
+/// What this process has opened, if it has opened anything.
+fn opened() -> Option<&'static Opened> {
+    // SAFETY: null, or one that stays.
+    let opened = unsafe { OPENED.load(Ordering::Acquire).as_ref() };
+    opened.filter(|opened| opened.id == std::process::id())
+}
+
+/// The driver of this process; `None` if there is no machine.
+pub(crate) fn process() -> Option<&'static Process> {
+    static TURN: Mutex<()> = Mutex::new(());
+    if opened().is_none() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened().is_none() {
+            let process = OPENER.get().and_then(|open| open()).map(Process::new);
+            let own = Box::new(Opened { id: std::process::id(), process });
+            OPENED.store(Box::into_raw(own), Ordering::Release);
+        }
+    }
+    opened()?.process.as_ref()
 }
 
 /// Has the machine of this process, if there is one, look at once which packets its compute queues
 /// have got: packets are executed in the order in which they were seen. To be called when the
 /// application has submitted some.
 pub fn note_submissions() {
-    if let Some(Some(machine)) = MACHINE.get() {
-        machine.note_submissions();
+    if let Some(process) = opened().and_then(|opened| opened.process.as_ref()) {
+        process.machine.note_submissions();
     }
 }

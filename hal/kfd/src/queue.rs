@@ -2,7 +2,7 @@
 
 use crate::map::{GpuAddress, Map, View, Violation};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a queue is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +20,9 @@ pub struct Queue {
     pub node: u32,
     pub kind: QueueKind,
     pub ring: Ring,
-    read: Index,
-    write: Index,
-    /// What the runtime writes to announce packets. The engines look at the write index itself.
-    doorbell: Box<AtomicU64>,
+    /// How many packets or bytes have been taken, and written. The engines look at the latter, not
+    /// at doorbells.
+    pointers: Pointers,
     map: Arc<Map>,
     /// Whether the runtime has given it up.
     pub is_gone: AtomicBool,
@@ -61,39 +60,11 @@ impl Ring {
     }
 }
 
-/// A word with the number of a packet or byte.
-enum Index {
-    /// One that the runtime has given.
-    Given(GpuAddress),
-    /// Our own, where it has given none.
-    Own(Box<AtomicU64>),
-}
-
-impl Index {
-    fn new(given: u64) -> Index {
-        if given == 0 { Index::Own(Box::default()) } else { Index::Given(GpuAddress(given)) }
-    }
-
-    fn address(&self) -> u64 {
-        match self {
-            Index::Given(place) => place.0,
-            Index::Own(word) => word.as_ptr() as u64,
-        }
-    }
-
-    fn of<'a>(&'a self, view: &'a View<'a>) -> Result<&'a AtomicU64, Violation> {
-        match self {
-            Index::Given(place) => view.word64(*place),
-            Index::Own(word) => Ok(word),
-        }
-    }
-}
-
-/// The places of a queue that the runtime has given, or 0.
-#[derive(Clone, Copy, Debug, Default)]
+/// The places of a queue that the runtime has given.
+#[derive(Clone, Copy, Debug)]
 pub struct Pointers {
-    pub read: u64,
-    pub write: u64,
+    pub read: GpuAddress,
+    pub write: GpuAddress,
 }
 
 impl Queue {
@@ -110,26 +81,12 @@ impl Queue {
             node,
             kind,
             ring,
-            read: Index::new(pointers.read),
-            write: Index::new(pointers.write),
-            doorbell: Box::default(),
+            pointers,
             map,
             is_gone: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             has_global_sync: AtomicBool::new(false),
         }
-    }
-
-    pub fn doorbell_address(&self) -> u64 {
-        self.doorbell.as_ptr() as u64
-    }
-
-    pub fn read_address(&self) -> u64 {
-        self.read.address()
-    }
-
-    pub fn write_address(&self) -> u64 {
-        self.write.address()
     }
 
     /// What its GPU may access, held as it is.
@@ -144,14 +101,14 @@ impl Queue {
     pub fn check(&self) -> Result<(), Violation> {
         let view = self.view();
         self.ring.check(&view)?;
-        self.read.of(&view)?;
-        self.write.of(&view).map(drop)
+        view.word64(self.pointers.read)?;
+        view.word64(self.pointers.write).map(drop)
     }
 
     /// `amd_queue_t` of a compute queue: its read index is a field of it.
     pub fn structure(&self) -> GpuAddress {
         const READ_DISPATCH_ID: u64 = 128;
-        GpuAddress(self.read.address().wrapping_sub(READ_DISPATCH_ID))
+        GpuAddress(self.pointers.read.0.wrapping_sub(READ_DISPATCH_ID))
     }
 
     /// The signal that reports errors to the runtime, `queue_inactive_signal` of `amd_queue_t`.
@@ -169,7 +126,7 @@ impl Queue {
     /// # Errors
     /// [`Violation`].
     pub fn read(&self, view: &View<'_>) -> Result<u64, Violation> {
-        Ok(self.read.of(view)?.load(Ordering::Acquire))
+        Ok(view.word64(self.pointers.read)?.load(Ordering::Acquire))
     }
 
     /// Says how many have been taken.
@@ -177,7 +134,7 @@ impl Queue {
     /// # Errors
     /// [`Violation`].
     pub fn set_read(&self, view: &View<'_>, index: u64) -> Result<(), Violation> {
-        self.read.of(view)?.store(index, Ordering::Release);
+        view.word64(self.pointers.read)?.store(index, Ordering::Release);
         Ok(())
     }
 
@@ -186,7 +143,7 @@ impl Queue {
     /// # Errors
     /// [`Violation`].
     pub fn written(&self, view: &View<'_>) -> Result<u64, Violation> {
-        Ok(self.write.of(view)?.load(Ordering::Acquire))
+        Ok(view.word64(self.pointers.write)?.load(Ordering::Acquire))
     }
 
     /// Whether nobody is to take anything from it any more.

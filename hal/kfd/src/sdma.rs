@@ -158,7 +158,7 @@ fn take(queue: &Queue, machine: &Machine) -> Result<bool, Violation> {
     let length = length.ok_or(Violation { address: packet.at.0 })?;
     let is_done = packet.execute(queue, machine)?;
     if is_done {
-        queue.set_read(&queue.view(), read + 4 * length)?;
+        queue.set_read(&queue.view(), read.wrapping_add(4 * length))?;
     }
     Ok(is_done)
 }

@@ -65,25 +65,40 @@ impl Submissions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::Map;
+    use crate::map::tests::{ALIAS, give};
+    use crate::map::{GpuAddress, Map};
     use crate::queue::{Pointers, QueueKind, Ring};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// This many queues, numbered from 0, with indices of their own.
-    fn queues(count: u64) -> Vec<Arc<Queue>> {
-        let (map, ring) = (Arc::<Map>::default(), Ring::new(0, 4096).unwrap());
-        let queue = |id| {
-            let (pointers, map) = (Pointers::default(), Arc::clone(&map));
-            Arc::new(Queue::new(id, 1, QueueKind::Compute, ring, pointers, map))
-        };
-        (0..count).map(queue).collect()
+    /// Queues, and the page with their indices.
+    struct Queues {
+        page: Box<Page>,
+        all: Vec<Arc<Queue>>,
     }
 
-    /// As the runtime writes a packet.
-    fn write_packet(queue: &Queue) {
-        // SAFETY: a word of the queue's own.
-        let written = unsafe { AtomicU64::from_ptr(queue.write_address() as *mut u64) };
-        written.fetch_add(1, Ordering::AcqRel);
+    #[repr(align(4096))]
+    struct Page([AtomicU64; 512]);
+
+    impl Queues {
+        /// This many, numbered from 0.
+        fn new(count: u64) -> Queues {
+            let page = Box::new(Page([const { AtomicU64::new(0) }; 512]));
+            let map = Arc::<Map>::default();
+            let start = page.0.as_ptr() as u64;
+            map.change(1..2, |memory| give(memory, start), |_, _| {});
+            let word = |index: u64| GpuAddress(ALIAS | (start + 8 * index));
+            let queue = |id| {
+                let ring = Ring::new(0, 4096).unwrap();
+                let pointers = Pointers { read: word(2 * id), write: word(2 * id + 1) };
+                Arc::new(Queue::new(id, 1, QueueKind::Compute, ring, pointers, Arc::clone(&map)))
+            };
+            Queues { page, all: (0..count).map(queue).collect() }
+        }
+
+        /// As the runtime writes a packet.
+        fn write_packet(&self, queue: usize) {
+            self.page.0[2 * queue + 1].fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     fn take_packet(queue: &Queue) {
@@ -93,12 +108,12 @@ mod tests {
 
     #[test]
     fn packets_come_in_the_order_in_which_they_were_noted() {
-        let queues = queues(3);
+        let queues = Queues::new(3);
         let mut submissions = Submissions::default();
         let order = [2, 0, 0, 1, 2, 0, 1, 1];
         for queue in order {
-            write_packet(&queues[queue]);
-            submissions.note(queues.iter());
+            queues.write_packet(queue);
+            submissions.note(queues.all.iter());
         }
         let mut taken = Vec::new();
         while let Some(queue) = submissions.oldest(&[]) {
@@ -110,17 +125,17 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_passed_keeps_its_place() {
-        let queues = queues(3);
+        let queues = Queues::new(3);
         let mut submissions = Submissions::default();
         for queue in [1, 0, 2] {
-            write_packet(&queues[queue]);
-            submissions.note(queues.iter());
+            queues.write_packet(queue);
+            submissions.note(queues.all.iter());
         }
         let mut oldest = |passed: &[u64]| submissions.oldest(passed).map(|queue| queue.id);
         assert_eq!([oldest(&[1]), oldest(&[1, 0]), oldest(&[0, 1, 2])], [Some(0), Some(2), None]);
-        take_packet(&queues[0]);
+        take_packet(&queues.all[0]);
         assert_eq!([oldest(&[1]), oldest(&[])], [Some(2), Some(1)]);
-        queues[1].is_stopped.store(true, Ordering::Release);
+        queues.all[1].is_stopped.store(true, Ordering::Release);
         assert_eq!(oldest(&[]), Some(2));
         submissions.forget(2);
         assert!(submissions.oldest(&[]).is_none());

@@ -1,10 +1,9 @@
 //! What the driver shows of the machine in files below `/dev` and `/sys`. Programs are led to a folder
 //! with them.
 
-use crate::abi::{CacheProperties, HeapType, IoLinkProperties, MemoryProperties};
 use crate::ioctl::{FIRST_RENDER_MINOR, GPU_ID};
 use crate::machine::MachineError;
-use crate::topology::Topology;
+use crate::topology::{Board, GLOBAL_SYNC, Topology};
 use flipwave_isa::Target;
 use std::fmt::Write as _;
 
@@ -77,124 +76,146 @@ fn lines(all: &[(&str, u64)]) -> String {
 /// What is in the folder of a node.
 fn node_files(topology: &Topology, node: u32) -> Vec<(String, String)> {
     let is_gpu = Topology::is_gpu(node);
-    let id = if is_gpu { GPU_ID + node } else { 0 };
-    let mut files = vec![
-        ("gpu_id".to_owned(), format!("{id}\n")),
-        ("name".to_owned(), format!("{}\n", if is_gpu { topology.processor() } else { "" })),
-        ("properties".to_owned(), lines(&node_properties(topology, node))),
+    let (id, name) = if is_gpu { (GPU_ID + node, topology.board().processor) } else { (0, "") };
+    let parts = [
+        ("mem_banks", vec![bank(topology, node)]),
+        ("caches", if is_gpu { caches(node) } else { Vec::new() }),
+        ("io_links", links(topology, node)),
     ];
-    let mut folder = |name: &str, all: Vec<String>| {
-        for (index, text) in all.into_iter().enumerate() {
-            files.push((format!("{name}/{index}/properties"), text));
-        }
-    };
-    folder("mem_banks", banks(topology, node));
-    folder("caches", caches(topology, node));
-    folder("io_links", links(topology, node));
+    let mut properties: Vec<(String, u64)> = Vec::new();
+    let mut files =
+        vec![("gpu_id".to_owned(), format!("{id}\n")), ("name".to_owned(), format!("{name}\n"))];
+    for (folder, texts) in parts {
+        properties.push((format!("{folder}_count"), texts.len() as u64));
+        let file = |(index, text)| (format!("{folder}/{index}/properties"), text);
+        files.extend(texts.into_iter().enumerate().map(file));
+    }
+    let own = if is_gpu { gpu(topology, node) } else { host() };
+    properties.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let all: Vec<(&str, u64)> =
+        properties.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    files.push(("properties".to_owned(), lines(&all)));
     files
 }
 
-fn node_properties(topology: &Topology, node: u32) -> Vec<(&'static str, u64)> {
-    let Some(own) = topology.node(node) else { return Vec::new() };
-    let mut all = vec![
-        ("cpu_cores_count", own.cpu_cores.into()),
-        ("simd_count", own.compute_cores.into()),
-        ("mem_banks_count", banks(topology, node).len() as u64),
-        ("caches_count", caches(topology, node).len() as u64),
-        ("io_links_count", links(topology, node).len() as u64),
-        ("p2p_links_count", 0),
-        ("cpu_core_id_base", own.cpu_core_id.into()),
-        ("simd_id_base", own.compute_core_id.into()),
-        ("capability", own.capability.into()),
-        ("max_waves_per_simd", own.waves_per_simd.into()),
-        ("lds_size_in_kb", own.lds_kib.into()),
-        ("gds_size_in_kb", own.gds_kib.into()),
-        ("num_gws", own.gws.into()),
-        ("wave_front_size", own.wave_size.into()),
-        ("array_count", (own.shader_banks * own.arrays).into()),
-        ("simd_arrays_per_engine", own.arrays.into()),
-        ("cu_per_simd_array", own.units_per_array.into()),
-        ("simd_per_cu", own.simds_per_unit.into()),
-        ("max_slots_scratch_cu", own.scratch_slots_per_unit.into()),
-    ];
-    if Topology::is_gpu(node) {
-        all.extend([
-            ("gfx_target_version", topology.processor_version().into()),
-            ("vendor_id", own.vendor.into()),
-            ("device_id", own.device.into()),
-            ("location_id", own.location.into()),
-            ("domain", own.domain.into()),
-            ("drm_render_minor", (FIRST_RENDER_MINOR + node - 1).into()),
-            ("hive_id", own.hive),
-            ("num_sdma_engines", own.sdma_engines.into()),
-            ("num_sdma_xgmi_engines", own.sdma_xgmi_engines.into()),
-            ("num_sdma_queues_per_engine", own.sdma_queues_per_engine.into()),
-            ("num_cp_queues", own.compute_queues.into()),
-            ("max_engine_clk_fcompute", own.compute_clock_mhz.into()),
-            ("local_mem_size", own.local_memory),
-            ("unique_id", own.unique_id),
-            ("num_xcc", topology.dies().into()),
-        ]);
-    }
-    all.push(("max_engine_clk_ccompute", own.cpu_clock_mhz.into()));
-    all
+/// Cores of the host that are shown, and their clock.
+const CORES: u64 = 8;
+const HOST_MHZ: u64 = 2000;
+/// Bytes of the host's memory that the runtime may hand out.
+const HOST_BYTES: u64 = 64 << 30;
+
+fn host() -> Vec<(&'static str, u64)> {
+    vec![("cpu_cores_count", CORES), ("max_engine_clk_ccompute", HOST_MHZ)]
 }
 
-/// Memory, but for what the runtime adds by itself: LDS, private memory and registers.
-fn banks(topology: &Topology, node: u32) -> Vec<String> {
-    let all = topology.memory(node).unwrap_or_default();
-    let is_shown = |heap| matches!(heap, HeapType::System | HeapType::FrameBufferPublic);
-    let bank = |own: MemoryProperties| {
-        lines(&[
-            ("heap_type", own.heap as u64),
-            ("size_in_bytes", own.bytes),
-            ("flags", own.flags.into()),
-            ("width", own.width_bits.into()),
-            ("mem_clk_max", own.clock_mhz.into()),
-        ])
+/// By what processors and caches of a GPU are numbered.
+fn first_processor(node: u32) -> u64 {
+    0x8000_0000 | u64::from(node) << 12
+}
+
+fn gpu(topology: &Topology, node: u32) -> Vec<(&'static str, u64)> {
+    let (board, target) = (topology.board(), topology.target());
+    let units = topology.compute_units();
+    let simds_per_unit = target.simds_per_unit();
+    let [major, minor, stepping] = board.version;
+    vec![
+        ("simd_count", (units * simds_per_unit).into()),
+        ("simd_id_base", first_processor(node)),
+        ("capability", capability(board)),
+        ("max_waves_per_simd", target.waves_per_simd().into()),
+        ("lds_size_in_kb", (target.lds_bytes() >> 10).into()),
+        ("num_gws", GLOBAL_SYNC.into()),
+        ("wave_front_size", target.default_wave_size().into()),
+        ("array_count", board.shader_engines.into()),
+        ("simd_arrays_per_engine", 1),
+        ("cu_per_simd_array", (units / board.shader_engines).into()),
+        ("simd_per_cu", simds_per_unit.into()),
+        ("max_slots_scratch_cu", 32),
+        ("gfx_target_version", (major * 10_000 + minor * 100 + stepping).into()),
+        ("vendor_id", AMD.into()),
+        ("device_id", board.device.into()),
+        ("location_id", u64::from(node) << 8),
+        ("drm_render_minor", (FIRST_RENDER_MINOR + node - 1).into()),
+        ("num_sdma_engines", 2),
+        ("num_sdma_queues_per_engine", 8),
+        ("num_cp_queues", 24),
+        ("max_engine_clk_fcompute", board.clock_mhz.into()),
+        ("max_engine_clk_ccompute", HOST_MHZ),
+        ("local_mem_size", board.memory_bytes),
+        ("unique_id", 0xf11b_0000_0000_0000 | u64::from(node)),
+        ("num_xcc", board.dies.into()),
+    ]
+}
+
+/// `HSA_CAPABILITY`: 64-bit doorbells, queues whose size is a power of two, error correction, and
+/// memory that is shared with the program.
+fn capability(board: &Board) -> u64 {
+    const QUEUE_SIZE_POWER_OF_TWO: u64 = 1 << 3;
+    const DOORBELL_64_BITS: u64 = 2 << 12;
+    const MEMORY_CORRECTS: u64 = 1 << 20;
+    const SRAM_CORRECTS: u64 = 1 << 26;
+    const SHARES_MEMORY: u64 = 1 << 27;
+    let corrects = if board.corrects_errors { MEMORY_CORRECTS | SRAM_CORRECTS } else { 0 };
+    QUEUE_SIZE_POWER_OF_TWO | DOORBELL_64_BITS | SHARES_MEMORY | corrects
+}
+
+/// The memory of a node. The runtime adds LDS, private memory and registers by itself.
+fn bank(topology: &Topology, node: u32) -> String {
+    const SYSTEM: u64 = 0;
+    /// All of it can be mapped by programs.
+    const PUBLIC: u64 = 1;
+    let (heap, bytes) = match Topology::is_gpu(node) {
+        true => (PUBLIC, topology.board().memory_bytes),
+        false => (SYSTEM, HOST_BYTES),
     };
-    all.into_iter().filter(|own| is_shown(own.heap)).map(bank).collect()
+    lines(&[
+        ("heap_type", heap),
+        ("size_in_bytes", bytes),
+        ("flags", 0),
+        ("width", 4096),
+        ("mem_clk_max", 1600),
+    ])
 }
 
 /// Caches of a GPU; those of the host are in other files.
-fn caches(topology: &Topology, node: u32) -> Vec<String> {
-    if !Topology::is_gpu(node) {
-        return Vec::new();
-    }
-    let cache = |own: CacheProperties| {
+fn caches(node: u32) -> Vec<String> {
+    const DATA_OF_GPU: u64 = 1 | 8;
+    let cache = |(level, size)| {
         let text = lines(&[
-            ("processor_id_low", own.processor.into()),
-            ("level", own.level.into()),
-            ("size", own.size.into()),
-            ("cache_line_size", own.line_bytes.into()),
-            ("cache_lines_per_tag", own.lines_per_tag.into()),
-            ("association", own.associativity.into()),
-            ("latency", own.latency_ns.into()),
-            ("type", own.kind.into()),
+            ("processor_id_low", first_processor(node)),
+            ("level", level),
+            ("size", size),
+            ("cache_line_size", 64),
+            ("cache_lines_per_tag", 1),
+            ("association", 16),
+            ("latency", 0),
+            ("type", DATA_OF_GPU),
         ]);
         format!("{text}sibling_map 1,1,1,1\n")
     };
-    topology.caches(node).unwrap_or_default().into_iter().map(cache).collect()
+    [(1, 16), (2, 8192)].map(cache).to_vec()
 }
 
+/// The links of a node to all others: without them its memory cannot be reached from there.
 fn links(topology: &Topology, node: u32) -> Vec<String> {
-    let link = |own: IoLinkProperties| {
+    const PCI_EXPRESS: u64 = 2;
+    let link = |to: u32| {
         lines(&[
-            ("type", own.kind.into()),
-            ("version_major", own.version_major.into()),
-            ("version_minor", own.version_minor.into()),
-            ("node_from", own.from.into()),
-            ("node_to", own.to.into()),
-            ("weight", own.weight.into()),
-            ("min_latency", own.least_latency.into()),
-            ("max_latency", own.most_latency.into()),
-            ("min_bandwidth", own.least_bandwidth.into()),
-            ("max_bandwidth", own.most_bandwidth.into()),
-            ("recommended_transfer_size", own.transfer_bytes.into()),
-            ("flags", own.flags.into()),
+            ("type", PCI_EXPRESS),
+            ("version_major", 4),
+            ("version_minor", 0),
+            ("node_from", node.into()),
+            ("node_to", to.into()),
+            ("weight", 20),
+            ("min_latency", 0),
+            ("max_latency", 0),
+            ("min_bandwidth", 32000),
+            ("max_bandwidth", 32000),
+            ("recommended_transfer_size", 0),
+            ("flags", 0),
         ])
     };
-    topology.links(node).unwrap_or_default().into_iter().map(link).collect()
+    (0..topology.nodes()).filter(|to| *to != node).map(link).collect()
 }
 
 /// What PCI says of a GPU.
@@ -202,10 +223,82 @@ fn pci_files(topology: &Topology, node: u32) -> Vec<(&'static str, String)> {
     let hexadecimal = |number: u32| format!("0x{number:04x}\n");
     vec![
         ("vendor", hexadecimal(AMD)),
-        ("device", hexadecimal(topology.device_id().into())),
+        ("device", hexadecimal(topology.board().device.into())),
         ("subsystem_vendor", hexadecimal(AMD)),
-        ("subsystem_device", hexadecimal(topology.device_id().into())),
-        ("revision", "0x00\n".to_owned()),
+        ("subsystem_device", hexadecimal(topology.board().device.into())),
+        ("revision", format!("0x{:02x}\n", topology.board().revision)),
         ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{node:02x}:00.0\n")),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// All files of a machine, by path; links are left out.
+    fn files(processor: &str, gpus: u32) -> BTreeMap<String, String> {
+        let target = processor.parse().expect("a target");
+        let files = device_files(&target, gpus).expect("a machine");
+        let text = |file: DeviceFile| match file.content {
+            FileContent::Text(text) => Some((file.path, text)),
+            FileContent::Link(_) => None,
+        };
+        files.into_iter().filter_map(text).collect()
+    }
+
+    fn property(text: &str, name: &str) -> Option<u64> {
+        let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+        text.lines().find_map(value)
+    }
+
+    #[test]
+    fn a_node_has_as_many_folders_as_it_says() {
+        for (processor, gpus) in [("gfx90a", 1), ("gfx942", 2), ("gfx1100", 3)] {
+            let files = files(processor, gpus);
+            for node in 0..=gpus {
+                let folder = format!("{TOPOLOGY}/nodes/{node}");
+                let properties = &files[&format!("{folder}/properties")];
+                for part in ["mem_banks", "caches", "io_links"] {
+                    let below = format!("{folder}/{part}/");
+                    let count = files.keys().filter(|path| path.starts_with(&below)).count();
+                    let said = property(properties, &format!("{part}_count"));
+                    assert_eq!(said, Some(count as u64), "{folder}/{part}");
+                }
+                let id = files[&format!("{folder}/gpu_id")].trim();
+                assert_eq!(id == "0", node == 0);
+                let minor = property(properties, "drm_render_minor");
+                let has_file = |minor| files.contains_key(&format!("dev/dri/renderD{minor}"));
+                assert!(minor.is_none_or(has_file) && minor.is_some() == (node > 0));
+            }
+            assert!(!files.contains_key(&format!("{TOPOLOGY}/nodes/{}/gpu_id", gpus + 1)));
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_the_processor_that_was_asked_for() {
+        let versions =
+            [("gfx906", 90_006), ("gfx90a", 90_010), ("gfx942", 90_402), ("gfx1100", 110_000)];
+        for (processor, version) in versions {
+            let text = &files(processor, 1)[&format!("{TOPOLOGY}/nodes/1/properties")];
+            assert_eq!(property(text, "gfx_target_version"), Some(version));
+            let [simds, per_unit] = ["simd_count", "simd_per_cu"].map(|name| property(text, name));
+            let units = simds.zip(per_unit).map(|(simds, per_unit)| simds / per_unit);
+            let [arrays, in_array] =
+                ["array_count", "cu_per_simd_array"].map(|name| property(text, name));
+            let in_arrays = arrays.zip(in_array).map(|(arrays, units)| arrays * units);
+            assert!(units.is_some() && units >= in_arrays, "{processor}");
+            // The runtime reads a page at most.
+            assert!(text.len() < 4096);
+        }
+    }
+
+    #[test]
+    fn a_machine_that_cannot_be_has_no_files() {
+        let refused = |processor: &str, gpus| {
+            device_files(&processor.parse().expect("a target"), gpus).is_err()
+        };
+        assert!(refused("gfx90a", 0) && refused("gfx90a", 17) && refused("gfx1250", 1));
+        assert!(!refused("gfx90a", 16));
+    }
 }

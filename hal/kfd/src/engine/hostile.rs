@@ -3,8 +3,7 @@
 //! between what is mapped for it lie canaries.
 
 use super::*;
-use crate::abi::EventDescriptor;
-use crate::memory::Memory;
+use crate::map::tests::{ALIAS, give, unchecked_place};
 use crate::queue::{Pointers, QueueKind, Ring};
 use flipwave_sim::{Execution, Unobserved};
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +12,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 const PAGE: u64 = 4096;
-const EXECUTABLE: u32 = 1 << 12;
 const CANARY: u8 = 0xc5;
 /// Turns of an episode, which is a function of its number.
 const TURNS: u32 = 400;
@@ -96,6 +94,8 @@ impl Drop for Host {
 const RINGS: [u64; 2] = [4, 6];
 const QUEUES: u64 = 9;
 const SIGNALS: [u64; 2] = [12, 13];
+/// Where in their page the indices of the queue for copies are.
+const SDMA_POINTERS: [u64; 2] = [512, 520];
 const DESCRIPTORS: u64 = 16;
 const CODE: u64 = 20;
 const DATA: [u64; 3] = [28, 29, 40];
@@ -146,11 +146,6 @@ fn fail(error: &DeviceError) {
     panic!("GPU code made the tool fail: {error}");
 }
 
-fn register(memory: &mut Memory, start: u64) {
-    memory.register(start, PAGE, EXECUTABLE).expect("the program's");
-    memory.block_around_mut(start).unwrap().1.nodes = 1 << NODE;
-}
-
 impl World {
     fn new(episode: u64) -> World {
         let target = ["gfx90a", "gfx1030", "gfx906"][episode as usize % 3];
@@ -158,7 +153,7 @@ impl World {
         let (machine, devices) = Machine::idle(&target, 1, None).expect("a machine");
         let host = Host::new();
         machine.with_memory(|memory| {
-            mapped_pages().for_each(|page| register(memory, host.page(page)));
+            mapped_pages().for_each(|page| give(memory, host.page(page)));
         });
         let copies = Arc::new(Copies { machine: Arc::clone(&machine), turn: Mutex::default() });
         let compute = Compute::new(&machine, &copies, devices, Box::new(Short), fail);
@@ -166,16 +161,14 @@ impl World {
         let mut world = World { random, machine, compute, copies, queues: Vec::new(), host };
         world.compute.apply_changes().expect("mapped");
         for _ in 0..8 {
-            let wanted = EventDescriptor { kind: 0, node: NODE, variable: 0, variable_bytes: 0 };
-            let mailboxes = world.gpu(SIGNALS[0]);
-            world.machine.events.create(&wanted, false, false, mailboxes).expect("an event");
+            world.machine.events.create(0, false, false).expect("an event");
         }
         world
     }
 
     /// Where the GPU has a page, or would have.
     fn gpu(&self, page: u64) -> u64 {
-        1 << 47 | self.host.page(page)
+        ALIAS | self.host.page(page)
     }
 
     /// An address as hostile code would choose it.
@@ -207,22 +200,21 @@ impl World {
     }
 
     fn put(&self, gpu: u64, word: u64) {
-        let place = host_address(gpu) as *mut u64;
+        let place = unchecked_place(GpuAddress(gpu)).cast::<u64>();
         // SAFETY: in a page of the host's that the GPU may access.
         unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Release);
     }
 
     /// A queue with places of its own, made as the runtime would make it.
     fn queue(&mut self, kind: QueueKind) -> Arc<Queue> {
-        let (bytes, structure) = (PAGE, self.gpu(QUEUES));
-        let (ring, pointers) = match kind {
-            QueueKind::Compute => {
-                let pointers = Pointers { read: structure + 128, write: structure + 56 };
-                (Ring::new(self.gpu(RINGS[0]), bytes), pointers)
-            }
-            QueueKind::Sdma => (Ring::new(self.gpu(RINGS[1]), bytes), Pointers::default()),
+        let structure = self.gpu(QUEUES);
+        let (ring, [read, write]) = match kind {
+            QueueKind::Compute => (RINGS[0], [128, 56]),
+            QueueKind::Sdma => (RINGS[1], SDMA_POINTERS),
         };
-        let (ring, map) = (ring.expect("a ring"), self.machine.map());
+        let [read, write] = [read, write].map(|offset| GpuAddress(structure + offset));
+        let (pointers, map) = (Pointers { read, write }, self.machine.map());
+        let ring = Ring::new(self.gpu(ring), PAGE).expect("a ring");
         let make = |id| Queue::new(id, NODE, kind, ring, pointers, map);
         let queue = self.machine.add_queue(make).expect("the GPU may access it");
         self.queues.push(Arc::clone(&queue));
@@ -329,17 +321,17 @@ impl World {
 
     fn fill_sdma(&mut self, queue: &Queue) {
         let ring = self.gpu(RINGS[1]);
-        let index = |address: u64| {
-            // SAFETY: a word of the queue's own.
-            unsafe { AtomicU64::from_ptr(address as *mut u64) }
-        };
-        let read = index(queue.read_address()).load(Ordering::Acquire);
-        let mut at = read;
+        let [read_place, write_place] = SDMA_POINTERS.map(|offset| self.gpu(QUEUES) + offset);
+        if self.random.chance(5) {
+            let word = self.random.word();
+            self.put(read_place, word);
+        }
+        let mut at = queue.read(&queue.view()).expect("the GPU's");
         let mut put = |word: u32| {
-            let place = host_address(ring + at % PAGE) as *mut u32;
+            let place = unchecked_place(GpuAddress(ring + at % PAGE / 4 * 4)).cast::<u32>();
             // SAFETY: in the ring.
-            unsafe { place.write_volatile(word) };
-            at += 4;
+            unsafe { place.write_unaligned(word) };
+            at = at.wrapping_add(4);
         };
         for _ in 0..8 {
             let [from, to] = [self.address(), self.address()];
@@ -370,8 +362,8 @@ impl World {
             };
             packet.into_iter().for_each(&mut put);
         }
-        let written = if self.random.chance(5) { self.random.word() & !3 } else { at };
-        index(queue.write_address()).store(written, Ordering::Release);
+        let written = if self.random.chance(5) { self.random.word() } else { at };
+        self.put(write_place, written);
     }
 
     fn turn(&mut self) {
@@ -430,11 +422,10 @@ fn run(episode: u64) {
         let coming_and_going = scope.spawn(|| {
             let host = std::mem::ManuallyDrop::new(Host { start });
             while !is_over.load(Ordering::Acquire) {
-                machine.with_memory(|memory| register(memory, host.page(FLEETING)));
+                machine.with_memory(|memory| give(memory, host.page(FLEETING)));
                 std::thread::sleep(Duration::from_micros(200));
-                machine
-                    .with_memory(|memory| memory.deregister(host.page(FLEETING)))
-                    .expect("registered");
+                let address = ALIAS | host.page(FLEETING);
+                machine.with_memory(|memory| memory.blocks.remove(&address)).expect("given");
                 host.protect(FLEETING, libc::PROT_NONE);
                 std::thread::sleep(Duration::from_micros(50));
                 host.protect(FLEETING, libc::PROT_READ | libc::PROT_WRITE);
@@ -493,7 +484,7 @@ impl Driver for Noting {
         self.calls.lock().unwrap().push("begin");
         if let Some(place) = self.changed {
             // SAFETY: in a page of the host's that the GPU may access.
-            unsafe { (host_address(place) as *mut u64).write_volatile(0x1000) };
+            unsafe { unchecked_place(GpuAddress(place)).cast::<u64>().write_volatile(0x1000) };
         }
         Ok(())
     }

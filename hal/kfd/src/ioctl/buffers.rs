@@ -2,10 +2,10 @@
 
 use super::abi::*;
 use super::error::Errno;
-use super::request::with_array;
-use super::store::Part;
-use super::{GpuNode, Process};
+use super::process::{GpuNode, Process};
+use super::request::read_array;
 use crate::memory::{Block, PAGE};
+use crate::store::{Part, Store};
 use crate::svm;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,6 +41,9 @@ enum Source {
     /// The program's own.
     Program,
 }
+
+/// The address after the last that GPUs have for memory.
+const ADDRESSES_END: u64 = 1 << 47;
 
 const GPU: u32 = 1 << 0;
 const HOST: u32 = 1 << 1;
@@ -85,7 +88,7 @@ impl Buffers {
 
 /// Bytes of a GPU that are left.
 fn left(process: &Process, gpu: GpuNode) -> u64 {
-    process.machine.topology.memory_bytes().saturating_sub(process.buffers.used(gpu))
+    process.machine.topology.board().memory_bytes.saturating_sub(process.buffers.used(gpu))
 }
 
 pub fn available(process: &Process, own: &mut GetAvailableMemory) -> Result<(), Errno> {
@@ -97,23 +100,23 @@ pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
     let gpu = process.gpu(own.gpu_id)?;
     let bytes = own.size.checked_next_multiple_of(PAGE).filter(|bytes| *bytes > 0);
     let bytes = bytes.ok_or(Errno::INVALID)?;
-    let end = own.va_addr.checked_add(bytes).ok_or(Errno::INVALID)?;
-    if !own.va_addr.is_multiple_of(PAGE) {
+    let end = own.va_addr.checked_add(bytes);
+    if !own.va_addr.is_multiple_of(PAGE) || end.is_none_or(|end| end > ADDRESSES_END) {
         return Err(Errno::INVALID);
     }
-    let part = |store: &super::Store| store.allocate(bytes).ok_or(Errno::NO_MEMORY);
+    let part = |store: &Store| store.allocate(bytes).ok_or(Errno::NO_MEMORY);
     let (source, host, offset, node) = match own.flags & KINDS {
         GPU if bytes > left(process, gpu) => return Err(Errno::NO_MEMORY),
         GPU => {
-            let part = part(process.store(gpu))?;
+            let part = part(process.store(gpu)?)?;
             (Source::Gpu(gpu, part), part.host, part.offset, gpu.0)
         }
         HOST => {
-            let part = part(process.store(gpu))?;
+            let part = part(process.store(gpu)?)?;
             (Source::Host(gpu, part), part.host, part.offset, 0)
         }
         DOORBELLS | REGISTERS => {
-            let part = part(&process.compute)?;
+            let part = part(&process.machine.pages)?;
             (Source::Device(part), part.host, part.offset, gpu.0)
         }
         PROGRAM if own.mmap_offset != 0 && own.mmap_offset.is_multiple_of(PAGE) => {
@@ -123,17 +126,9 @@ pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
     };
     let buffer = Buffer { address: own.va_addr, bytes, source };
     if own.va_addr != 0 {
-        let mut block = Block::new(bytes, host, node);
-        block.is_executable = own.flags & EXECUTABLE != 0;
-        let is_new = process.machine.with_memory(|memory| {
-            let is_free = memory.allocations.range(..end).next_back();
-            let is_free = is_free.is_none_or(|(start, other)| start + other.bytes <= own.va_addr);
-            if is_free {
-                memory.shared.forget(own.va_addr..end);
-                memory.allocations.insert(own.va_addr, block);
-            }
-            is_free
-        });
+        let is_executable = own.flags & EXECUTABLE != 0;
+        let block = Block { bytes, host, node, is_executable, nodes: 0 };
+        let is_new = process.machine.with_memory(|memory| memory.add(own.va_addr, block));
         if !is_new {
             give_back(process, &buffer);
             return Err(Errno::INVALID);
@@ -146,8 +141,12 @@ pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
 
 fn give_back(process: &Process, buffer: &Buffer) {
     match buffer.source {
-        Source::Gpu(gpu, part) | Source::Host(gpu, part) => process.store(gpu).free(part),
-        Source::Device(part) => process.compute.free(part),
+        Source::Gpu(gpu, part) | Source::Host(gpu, part) => {
+            if let Ok(store) = process.store(gpu) {
+                store.free(part);
+            }
+        }
+        Source::Device(part) => process.machine.pages.free(part),
         Source::Program => {}
     }
 }
@@ -155,10 +154,10 @@ fn give_back(process: &Process, buffer: &Buffer) {
 pub fn free(process: &Process, own: &mut FreeMemory) -> Result<(), Errno> {
     let buffer = process.buffers.get(own.handle)?;
     let is_mapped = process.machine.with_memory(|memory| {
-        let block = memory.allocations.get(&buffer.address);
+        let block = memory.blocks.get(&buffer.address);
         let is_mapped = block.is_some_and(|block| block.nodes != 0);
         if !is_mapped {
-            memory.allocations.remove(&buffer.address);
+            memory.blocks.remove(&buffer.address);
         }
         is_mapped
     });
@@ -177,18 +176,14 @@ fn change(
     change: impl Fn(u64, u64) -> u64,
 ) -> Result<(), Errno> {
     let buffer = process.buffers.get(own.handle)?;
-    let mut bits = 0;
     // SAFETY: the program has as many as it says.
-    unsafe {
-        with_array(own.device_ids_array_ptr, own.n_devices, |ids: &mut [GpuId]| {
-            for id in ids {
-                bits |= process.gpu(id.0)?.bit();
-            }
-            Ok(())
-        })?;
+    let ids: Vec<GpuId> = unsafe { read_array(own.device_ids_array_ptr, own.n_devices) }?;
+    let mut bits = 0;
+    for id in ids {
+        bits |= process.gpu(id.0)?.bit();
     }
     let is_there = process.machine.with_memory(|memory| {
-        let block = memory.allocations.get_mut(&buffer.address);
+        let block = memory.blocks.get_mut(&buffer.address);
         block.map(|block| block.nodes = change(block.nodes, bits)).is_some()
     });
     if !is_there {

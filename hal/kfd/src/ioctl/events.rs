@@ -2,9 +2,9 @@
 
 use super::abi::*;
 use super::error::Errno;
+use super::process::{GpuNode, Process};
 use super::request::with_array;
-use super::{GpuNode, Process};
-use crate::events::Waited;
+use crate::events::{Inaccessible, Waited};
 use std::time::Duration;
 
 pub fn create(process: &Process, own: &mut CreateEvent) -> Result<(), Errno> {
@@ -35,10 +35,6 @@ pub fn reset(process: &Process, own: &mut ResetEvent) -> Result<(), Errno> {
 
 const COMPLETE: u32 = 0;
 const TIMEOUT: u32 = 1;
-
-/// Failures of a memory access, as the machine has them in bits.
-const NOT_PRESENT: u32 = 1;
-const READ_ONLY: u32 = 2;
 
 pub fn wait(process: &Process, own: &mut WaitEvents) -> Result<(), Errno> {
     let time = (own.timeout != u32::MAX).then(|| Duration::from_millis(own.timeout.into()));
@@ -72,8 +68,8 @@ fn answer(place: &mut EventData, waited: &Waited) {
     if let Some(fault) = &waited.fault {
         place.memory_exception_data = MemoryException {
             failure: MemoryFailure {
-                NotPresent: u32::from(fault.failure & NOT_PRESENT != 0),
-                ReadOnly: u32::from(fault.failure & READ_ONLY != 0),
+                NotPresent: (fault.reason == Inaccessible::NotPresent).into(),
+                ReadOnly: (fault.reason == Inaccessible::ReadOnly).into(),
                 NoExecute: 0,
                 imprecise: 0,
             },

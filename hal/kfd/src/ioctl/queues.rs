@@ -1,9 +1,10 @@
 //! Queues.
 
-use super::Process;
 use super::abi::*;
 use super::error::Errno;
+use super::process::Process;
 use crate::code::find_loader_list;
+use crate::map::GpuAddress;
 use crate::queue::{Pointers, Queue, QueueKind, Ring};
 use crate::topology::GLOBAL_SYNC;
 
@@ -24,10 +25,8 @@ pub fn create(process: &Process, own: &mut CreateQueue) -> Result<(), Errno> {
         _ => return Err(Errno::INVALID),
     };
     let ring = Ring::new(own.ring_base_address, own.ring_size.into()).ok_or(Errno::INVALID)?;
-    let pointers = Pointers { read: own.read_pointer_address, write: own.write_pointer_address };
-    if pointers.read == 0 || pointers.write == 0 {
-        return Err(Errno::INVALID);
-    }
+    let [read, write] = [own.read_pointer_address, own.write_pointer_address].map(GpuAddress);
+    let pointers = Pointers { read, write };
     // The thread that is here may ask the system's loader; those of the GPU must not.
     if process.machine.loader_list() == 0 {
         process.machine.set_loader_list(find_loader_list());

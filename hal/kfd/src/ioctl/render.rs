@@ -1,9 +1,10 @@
 //! Render nodes: what libdrm asks them. Nothing is drawn.
 
 use super::error::Errno;
+use super::process::Process;
 use super::render_abi::*;
 use super::request::Request;
-use super::{GpuNode, Process};
+use crate::topology::Topology;
 use flipwave_isa::Generation;
 
 /// `DRM_IOCTL_VERSION`.
@@ -11,10 +12,10 @@ const VERSION: u8 = 0x00;
 /// `DRM_IOCTL_AMDGPU_INFO`.
 const INFO: u8 = 0x45;
 
-pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
+pub fn answer(process: &Process, request: &Request) -> Result<(), Errno> {
     match request.number {
         VERSION => request.with(version),
-        INFO => request.with(|own| info(process, gpu, own)),
+        INFO => request.with(|own| info(process, own)),
         _ => Err(Errno::NO_CALL),
     }
 }
@@ -43,7 +44,7 @@ const TIMESTAMP: u32 = 0x05;
 const READ_REGISTERS: u32 = 0x15;
 const DEVICE: u32 = 0x16;
 
-fn info(process: &Process, gpu: GpuNode, own: &mut Info) -> Result<(), Errno> {
+fn info(process: &Process, own: &mut Info) -> Result<(), Errno> {
     let answer = match own.query {
         ACCELERATION_WORKS => 1u32.to_ne_bytes().to_vec(),
         // None of those that draw.
@@ -51,7 +52,7 @@ fn info(process: &Process, gpu: GpuNode, own: &mut Info) -> Result<(), Errno> {
         TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
         // How images are laid out: as if it were all the same. `second` is how many.
         READ_REGISTERS => vec![0; (own.second as usize).min(64) * 4],
-        DEVICE => bytes_of(&device(process, gpu)),
+        DEVICE => bytes_of(&device(&process.machine.topology)),
         _ => return Err(Errno::INVALID),
     };
     let count = answer.len().min(own.return_size as usize);
@@ -71,18 +72,19 @@ fn bytes_of<T: super::abi::Plain>(value: &T) -> Vec<u8> {
     bytes.to_vec()
 }
 
-fn device(process: &Process, _: GpuNode) -> DeviceInfo {
-    let topology = &process.machine.topology;
+fn device(topology: &Topology) -> DeviceInfo {
+    let board = topology.board();
     // SAFETY: numbers.
     let nothing: DeviceInfo = unsafe { std::mem::zeroed() };
     DeviceInfo {
-        device_id: topology.device_id().into(),
-        family: family(topology.generation()),
-        num_shader_engines: topology.shader_engines(),
+        device_id: board.device.into(),
+        pci_rev: board.revision.into(),
+        family: family(topology.target().generation()),
+        num_shader_engines: board.shader_engines,
         num_shader_arrays_per_engine: 1,
         // In kHz, as the other clocks.
         gpu_counter_freq: 1_000_000,
-        max_engine_clock: u64::from(topology.clock_mhz()) * 1000,
+        max_engine_clock: u64::from(board.clock_mhz) * 1000,
         max_memory_clock: 1_600_000,
         cu_active_number: topology.compute_units(),
         virtual_address_offset: 0x20_0000,

@@ -46,7 +46,7 @@ structures! {
         enabled_rb_pipes_mask: u32,
         num_rb_pipes: u32,
         num_hw_gfx_contexts: u32,
-        pcie_gen: u32,
+        pad: u32,
         ids_flags: u64,
         virtual_address_offset: u64,
         virtual_address_max: u64,

@@ -12,6 +12,8 @@ pub struct Request {
     /// Which one.
     pub number: u8,
     bytes: usize,
+    /// Whether the program gets what is changed of the argument.
+    is_answered: bool,
     argument: *mut c_void,
 }
 
@@ -26,6 +28,7 @@ impl Request {
             family: field(8, 8) as u8,
             number: field(0, 8) as u8,
             bytes: field(16, 14) as usize,
+            is_answered: field(31, 1) != 0,
             argument,
         }
     }
@@ -48,6 +51,9 @@ impl Request {
         // SAFETY: promised of `argument`; `bytes` is no more than either has.
         unsafe { std::ptr::copy_nonoverlapping(self.argument.cast::<u8>(), own, bytes) };
         call(&mut arguments)?;
+        if !self.is_answered {
+            return Ok(());
+        }
         let own = (&raw const arguments).cast::<u8>();
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(own, self.argument.cast::<u8>(), bytes) };
@@ -76,36 +82,45 @@ impl Request {
     }
 }
 
+/// An array that arguments name.
+///
+/// # Errors
+/// `EFAULT` without an array, and `ENOMEM` for one that no program has.
+///
+/// # Safety
+/// There are `count` elements at this address, or it is 0.
+pub unsafe fn read_array<E: Plain>(address: u64, count: u32) -> Result<Vec<E>, Errno> {
+    const MOST: u32 = 1 << 20;
+    let place = address as *const E;
+    if count > MOST {
+        return Err(Errno::NO_MEMORY);
+    }
+    if place.is_null() && count > 0 {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: promised by the caller.
+    let element = |index: usize| unsafe { place.add(index).read_unaligned() };
+    Ok((0..count as usize).map(element).collect())
+}
+
 /// Runs `call` on an array that arguments name, and gives the program what it has changed of it.
 ///
 /// # Errors
-/// Those of `call`, `EFAULT` without an array, and `ENOMEM` for one that no program has.
+/// Those of `call` and of [`read_array`].
 ///
 /// # Safety
-/// There are `count` elements at this address, or it is 0; nobody else uses them meanwhile.
+/// As [`read_array`]; nobody else uses the array meanwhile.
 pub unsafe fn with_array<E: Plain>(
     address: u64,
     count: u32,
     call: impl FnOnce(&mut [E]) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    const MOST: u32 = 1 << 20;
-    if count > MOST {
-        return Err(Errno::NO_MEMORY);
-    }
-    if count == 0 {
-        return call(&mut []);
-    }
-    let place = address as *mut E;
-    if place.is_null() {
-        return Err(Errno::FAULT);
-    }
     // SAFETY: promised by the caller.
-    let element = |index: usize| unsafe { place.add(index).read_unaligned() };
-    let mut elements: Vec<E> = (0..count as usize).map(element).collect();
+    let mut elements: Vec<E> = unsafe { read_array(address, count) }?;
     call(&mut elements)?;
     for (index, element) in elements.into_iter().enumerate() {
         // SAFETY: as above.
-        unsafe { place.add(index).write_unaligned(element) };
+        unsafe { (address as *mut E).add(index).write_unaligned(element) };
     }
     Ok(())
 }

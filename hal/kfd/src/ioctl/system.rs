@@ -2,8 +2,8 @@
 
 use super::abi::*;
 use super::error::Errno;
+use super::process::{GpuNode, Process};
 use super::request::with_array;
-use super::{GpuNode, Process};
 use crate::clock::clock;
 use crate::topology::APERTURES;
 

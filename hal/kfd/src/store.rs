@@ -1,16 +1,19 @@
 //! What memory of a device is made of: a file in memory, of which programs map parts as they would of
 //! the device. Nothing of it is there before it is written.
 
+use crate::memory::PAGE;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of the file, none of which are there in the beginning: more than any board has, twice, as
 /// memory of the host that a GPU may access is in it, too.
 const BYTES: u64 = 1 << 40;
-const PAGE: u64 = 4096;
 /// Allocations of this size or more begin at a multiple of it.
 const LARGE_PAGE: u64 = 2 << 20;
 
@@ -48,7 +51,7 @@ impl Store {
         let length = BYTES as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-        // SAFETY: a file of ours; new memory, which replaces none. Children have the file itself.
+        // SAFETY: a file of ours; new memory, which replaces none. It is no child's, nor in a dump.
         let base = unsafe {
             if libc::ftruncate(file.as_raw_fd(), BYTES as i64) != 0 {
                 return Err(io::Error::last_os_error());
@@ -58,6 +61,7 @@ impl Store {
                 return Err(io::Error::last_os_error());
             }
             libc::madvise(base, length, libc::MADV_DONTDUMP);
+            libc::madvise(base, length, libc::MADV_DONTFORK);
             base
         };
         // Programs take an offset of 0 for none.
@@ -79,6 +83,9 @@ impl Store {
 
     /// Zeroed bytes, at the lowest place that is free; nothing if there is none.
     pub fn allocate(&self, bytes: u64) -> Option<Part> {
+        if bytes > BYTES {
+            return None;
+        }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let align = if bytes >= LARGE_PAGE { LARGE_PAGE } else { PAGE };
         let mut offset = 0;
@@ -88,7 +95,10 @@ impl Store {
             }
             offset = end.next_multiple_of(align);
         }
-        let end = offset.checked_add(bytes).filter(|end| *end <= BYTES)?;
+        let end = offset + bytes;
+        if end > BYTES {
+            return None;
+        }
         used.insert(offset, end);
         Some(Part { offset, host: self.base + offset })
     }
@@ -103,6 +113,56 @@ impl Store {
         // what was there, as on a GPU.
         unsafe { libc::fallocate(self.file.as_raw_fd(), hole, start, length) };
     }
+}
+
+impl Store {
+    /// Whether these addresses of this process are in it.
+    pub fn holds(&self, host: &Range<u64>) -> bool {
+        self.base <= host.start && host.end <= self.base + BYTES
+    }
+
+    /// Of pages at these addresses of this process, those that are not zero for sure.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn touched(&self, host: Range<u64>) -> io::Result<Vec<u64>> {
+        let seek = |offset: u64, what: libc::c_int| {
+            // SAFETY: a file of ours, whose position nobody else needs.
+            let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, what) };
+            if found >= 0 { Ok(Some(found as u64)) } else { none_if_beyond() }
+        };
+        let (mut offset, end) = (host.start - self.base, host.end - self.base);
+        let mut pages = Vec::new();
+        while offset < end
+            && let Some(start) = seek(offset, libc::SEEK_DATA)?.filter(|start| *start < end)
+        {
+            offset = seek(start, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
+            let first = start / PAGE * PAGE;
+            pages.extend((first..offset).step_by(PAGE as usize).map(|at| self.base + at));
+        }
+        Ok(pages)
+    }
+}
+
+/// What the system says where a file has nothing more.
+fn none_if_beyond() -> io::Result<Option<u64>> {
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
+}
+
+/// The same of memory that is in no file (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
+///
+/// # Errors
+/// The system's.
+pub fn touched_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
+    const PRESENT_OR_SWAPPED: u64 = 3 << 62;
+    let pages = host.start / PAGE..host.end.div_ceil(PAGE);
+    let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
+    File::open("/proc/self/pagemap")?.read_exact_at(&mut entries, pages.start * 8)?;
+    let (entries, _) = entries.as_chunks::<8>();
+    let touched = |entry: &[u8; 8]| u64::from_le_bytes(*entry) & PRESENT_OR_SWAPPED != 0;
+    let touched = pages.zip(entries).filter(|(_, entry)| touched(entry));
+    Ok(touched.map(|(page, _)| page * PAGE).collect())
 }
 
 impl Drop for Store {
@@ -129,7 +189,23 @@ mod tests {
         assert_eq!(store.allocate(PAGE), Some(first));
         // SAFETY: as above.
         assert_eq!(unsafe { *(first.host as *const u8) }, 0);
-        assert_eq!(store.allocate(u64::MAX - PAGE), None);
+        assert_eq!([store.allocate(u64::MAX - PAGE), store.allocate(BYTES - PAGE)], [None, None]);
+    }
+
+    #[test]
+    fn pages_that_were_written_through_any_mapping_are_touched() {
+        let store = Store::new(c"touched").unwrap();
+        let part = store.allocate(1 << 20).unwrap();
+        let range = part.host..part.host + (1 << 20);
+        assert!(store.holds(&range) && !store.holds(&(0..PAGE)));
+        assert_eq!(store.touched(range.clone()).unwrap(), []);
+        let page = part.host + 5 * PAGE;
+        // SAFETY: just allocated.
+        unsafe { *((page + 8) as *mut u8) = 7 };
+        assert_eq!(store.touched(range).unwrap(), [page]);
+        let own = Box::new([1u8; 3 * PAGE as usize]);
+        let inner = (own.as_ptr() as u64).next_multiple_of(PAGE);
+        assert_eq!(touched_pages(inner..inner + PAGE).unwrap(), [inner]);
     }
 
     #[test]

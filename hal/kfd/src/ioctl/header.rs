@@ -1,0 +1,90 @@
+//! Holds what is written of the kernel's interface against what a C compiler makes of its headers.
+
+use super::abi::{self, Call};
+use super::render_abi;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Fields that the headers do not name: what stands in the place of unions, and gaps.
+const OURS: [(&str, &str); 6] = [
+    ("drm_version", "pad"),
+    ("drm_amdgpu_info_device", "pad"),
+    ("drm_amdgpu_info", "first"),
+    ("drm_amdgpu_info", "second"),
+    ("drm_amdgpu_info", "third"),
+    ("drm_amdgpu_info", "fourth"),
+];
+
+/// Whether the headers name a field.
+fn is_named(field: &Field) -> bool {
+    !OURS.contains(&(field.0, field.1))
+}
+
+/// Structure, name, offset, bytes.
+type Field = (&'static str, &'static str, usize, usize);
+
+/// What the C compiler says of fields, and of the number of each call.
+fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let in_folder = |name: &str| folder.path().join(name);
+    // Some systems keep the headers of what draws elsewhere; of these only types are needed.
+    std::fs::create_dir(in_folder("drm")).expect("a folder");
+    std::fs::write(in_folder("drm/drm.h"), "#include <linux/types.h>\n").expect("written");
+    let mut source = "#include <stddef.h>\n#include <stdio.h>\n#include <sys/ioctl.h>\n\
+                      #include <linux/kfd_ioctl.h>\n#include <amdgpu_drm.h>\nint main(void) {\n"
+        .to_owned();
+    for (structure, field, ..) in fields {
+        // A word of Rust's is a name all the same.
+        let field = field.trim_start_matches("r#");
+        let _ = writeln!(
+            source,
+            "printf(\"%zu %zu\\n\", offsetof(struct {structure}, {field}), \
+             sizeof(((struct {structure} *)0)->{field}));"
+        );
+    }
+    for (_, name) in calls {
+        let call = format!("AMDKFD_IOC_{name}");
+        let _ =
+            writeln!(source, "printf(\"%d %d\\n\", (int)_IOC_NR({call}), (int)_IOC_TYPE({call}));");
+    }
+    source.push_str("}\n");
+    std::fs::write(in_folder("layout.c"), source).expect("written");
+    let run = |command: &mut Command| {
+        let output = command.current_dir(folder.path()).output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let includes = ["-I", ".", "-I", "/usr/include/libdrm"];
+    run(Command::new("cc").args(includes).args(["layout.c", "-o", "layout"]));
+    let text = run(&mut Command::new(Path::new("./layout")));
+    let numbers = |line: &str| {
+        let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
+        std::array::from_fn(|_| numbers.next().expect("two numbers"))
+    };
+    text.lines().map(numbers).collect()
+}
+
+#[test]
+fn structures_and_calls_are_those_of_the_kernels_headers() {
+    let mut fields = [abi::fields(), render_abi::fields()].concat();
+    fields.retain(is_named);
+    let said = compiled(&fields, &Call::ALL);
+    assert_eq!(said.len(), fields.len() + Call::ALL.len());
+    for ((structure, field, offset, bytes), said) in fields.iter().zip(&said) {
+        assert_eq!([*offset, *bytes], *said, "{structure}.{field}");
+    }
+    for ((call, name), said) in Call::ALL.iter().zip(&said[fields.len()..]) {
+        assert_eq!([*call as usize, usize::from(b'K')], *said, "{name}");
+    }
+}
+
+/// The negative control: what is not where it should be is found.
+#[test]
+fn a_field_in_another_place_is_told_from_the_headers() {
+    let moved: Field = ("kfd_ioctl_create_queue_args", "ring_size", 40, 4);
+    let wrong = [(Call::GetVersion, "CREATE_QUEUE")];
+    let said = compiled(&[moved], &wrong);
+    assert_ne!(said[0], [moved.2, moved.3]);
+    assert_ne!(said[1][0], wrong[0].0 as usize);
+}

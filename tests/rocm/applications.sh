@@ -1,0 +1,51 @@
+#!/bin/sh
+# Builds the programs of tests/applications with a root's own hipcc, and runs them on the embedded GPU
+# under its own runtime:
+#
+#     tests/rocm/applications.sh DIR GPU [NAME...]
+#
+# A line for each that does not pass, and how many did; the exit code is 1 if any did not.
+set -eu
+
+if [ $# -lt 2 ]; then
+    echo "usage: $0 DIR GPU [NAME...]" >&2
+    exit 2
+fi
+root=$1
+shift
+exec "$(dirname "$0")/in.sh" "$root" sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
+# --- inside
+gpu=$1
+shift
+sources=/mnt/tests/applications
+if [ $# = 0 ]; then
+    set -- $(cd $sources && ls *.hip | sed 's/\.hip$//' | grep -v '\.kernel$')
+fi
+built=/var/cache/flipwave-applications/$gpu
+mkdir -p "$built"
+passed=0 failed=0
+for name do
+    program=$built/$name
+    report=$program.out
+    options="--offload-arch=$gpu -O2 -I$sources"
+    [ "$program" -nt "$sources/$name.hip" ] ||
+        hipcc $options "$sources/$name.hip" -o "$program" >"$report" 2>&1 || {
+        echo "$name: not built: $(grep -m 1 error "$report")"
+        failed=$((failed + 1))
+        continue
+    }
+    argument=
+    if [ "$name" = module ]; then
+        argument=$program.co
+        hipcc $options --genco "$sources/$name.kernel.hip" -o "$argument"
+    fi
+    if timeout 300 flipwave exec --gpu "$gpu" -- "$program" $argument >"$report" 2>&1 &&
+        [ "$(tail -n 1 "$report")" = passed ]; then
+        passed=$((passed + 1))
+    else
+        echo "$name: $(tail -n 2 "$report" | tr '\n' ' ')"
+        failed=$((failed + 1))
+    fi
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,57 @@
+//! Other versions of AMD's runtime than this machine's, in roots of other Debians that
+//! `tests/rocm/root.sh` makes. Such a root takes gigabytes and a network: without one, in the folder
+//! that `FLIPWAVE_ROCM_ROOT` names, nothing is tested.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The root of Debian testing, if there is one.
+fn root() -> Option<PathBuf> {
+    let root = std::env::var_os("FLIPWAVE_ROCM_ROOT").map(PathBuf::from);
+    let root = root.filter(|root| root.join(".flipwave-root").is_file());
+    if root.is_none() {
+        println!("skipped: FLIPWAVE_ROCM_ROOT names no root that tests/rocm/root.sh has made");
+    }
+    root
+}
+
+fn script(name: &str, root: &Path, arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("rocm").join(name);
+    let bin = flipwave_tests::program().parent().expect("a folder");
+    let mut command = Command::new(script);
+    command.arg(root).args(arguments).env("FLIPWAVE_BIN", bin);
+    command.output().expect("the script starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_newest_runtime_finds_each_gpu() {
+    let Some(root) = root() else { return };
+    for gpu in ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+        let output = script("in.sh", &root, &["flipwave", "exec", "--gpu", gpu, "--", "rocminfo"]);
+        let found = text(&output.stdout).contains(&format!("amdgcn-amd-amdhsa--{gpu}"));
+        assert!(output.status.success() && found, "{gpu}: {output:?}");
+    }
+    // Without Flipwave there is none.
+    let output = script("in.sh", &root, &["rocminfo"]);
+    assert!(!text(&output.stdout).contains("amdgcn-amd-amdhsa"), "{output:?}");
+}
+
+/// Programs that this runtime's headers do not compile.
+const FOR_OLD_HEADERS: [&str; 2] = ["half_precision", "pinned_memory"];
+
+#[test]
+fn programs_compute_the_same_under_the_newest_runtime() {
+    let Some(root) = root() else { return };
+    let programs = flipwave_tests::applications();
+    for gpu in ["gfx90a", "gfx1100"] {
+        let mut arguments = vec![gpu];
+        let fits = |name: &&str| !FOR_OLD_HEADERS.contains(name);
+        arguments.extend(programs.iter().map(String::as_str).filter(fits));
+        let output = script("applications.sh", &root, &arguments);
+        assert!(output.status.success(), "{gpu}: {}", text(&output.stdout));
+    }
+}
