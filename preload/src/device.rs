@@ -1,6 +1,6 @@
 //! Devices, and which files are theirs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A device of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,9 @@ struct File([AtomicU64; 2]);
 /// By place: the compute device, render nodes.
 static FILES: [File; 1 + RENDER as usize] =
     [const { File([AtomicU64::new(0), AtomicU64::new(0)]) }; 1 + RENDER as usize];
+
+/// Whether a device was ever opened.
+static IS_ANY_OPEN: AtomicBool = AtomicBool::new(false);
 
 impl Device {
     /// The device at a path that begins with `/dev/`.
@@ -57,8 +60,14 @@ impl Device {
         }
     }
 
+    /// Whether a file is a device at all.
+    pub fn is_any_open() -> bool {
+        IS_ANY_OPEN.load(Ordering::Acquire)
+    }
+
     /// Says that a file is this device.
     pub fn remember(self, file_system: u64, file: u64) {
+        IS_ANY_OPEN.store(true, Ordering::Release);
         let File([system, number]) = &FILES[self.place()];
         number.store(file, Ordering::Relaxed);
         system.store(file_system.wrapping_add(1), Ordering::Release);

@@ -9,9 +9,14 @@ use std::sync::OnceLock;
 /// What it has for us. A device is said by its minor number, -1 for the compute device; what is
 /// answered is a file, or what was asked for, or an error of the system with its sign changed.
 struct Driver {
-    open: unsafe extern "C" fn(i32, libc::c_int) -> libc::c_int,
-    request: unsafe extern "C" fn(i32, libc::c_ulong, *mut c_void) -> libc::c_int,
+    open: Open,
+    map: Map,
+    request: Request,
 }
+
+type Map = unsafe extern "C" fn(i32, *mut c_void, usize, libc::c_int, libc::c_int, i64) -> i64;
+type Open = unsafe extern "C" fn(i32, libc::c_int) -> libc::c_int;
+type Request = unsafe extern "C" fn(i32, libc::c_ulong, *mut c_void) -> libc::c_int;
 
 /// The file of the library.
 const FILE: &str = "libflipwave_attach.so";
@@ -32,12 +37,17 @@ fn load() -> Option<Driver> {
             return None;
         }
         let open = libc::dlsym(library, c"flipwave_open_device".as_ptr());
+        let map = libc::dlsym(library, c"flipwave_map_device".as_ptr());
         let request = libc::dlsym(library, c"flipwave_request_device".as_ptr());
-        if open.is_null() || request.is_null() {
+        if open.is_null() || map.is_null() || request.is_null() {
             eprintln!("flipwave: {} is not of this version", path.to_string_lossy());
             return None;
         }
-        Some(Driver { open: std::mem::transmute(open), request: std::mem::transmute(request) })
+        Some(Driver {
+            open: std::mem::transmute::<*mut c_void, Open>(open),
+            map: std::mem::transmute::<*mut c_void, Map>(map),
+            request: std::mem::transmute::<*mut c_void, Request>(request),
+        })
     }
 }
 
@@ -92,3 +102,39 @@ unsafe extern "C" fn ioctl(
     real!(ioctl(file, request, argument):
         fn(libc::c_int, libc::c_ulong, *mut c_void) -> libc::c_int, fail(libc::ENOSYS))
 }
+
+/// Functions that map files. Devices are mapped shared.
+macro_rules! map {
+    ($($name:ident)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(
+                place: *mut c_void,
+                bytes: usize,
+                access: libc::c_int,
+                flags: libc::c_int,
+                file: libc::c_int,
+                offset: i64,
+            ) -> *mut c_void {
+                if flags & libc::MAP_SHARED != 0
+                    && file >= 0
+                    && let Some(device) = crate::status::device(file)
+                    && let Some(driver) = driver()
+                {
+                    // SAFETY: with what the program has given for it.
+                    let answer =
+                        unsafe { (driver.map)(number(device), place, bytes, access, flags, offset) };
+                    if answer < 0 {
+                        fail(-answer as libc::c_int);
+                        return libc::MAP_FAILED;
+                    }
+                    return answer as *mut c_void;
+                }
+                real!($name(place, bytes, access, flags, file, offset):
+                    fn(*mut c_void, usize, libc::c_int, libc::c_int, libc::c_int, i64)
+                        -> *mut c_void, libc::MAP_FAILED)
+            }
+        )*
+    };
+}
+map! { mmap mmap64 }

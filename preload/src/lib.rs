@@ -1,10 +1,10 @@
 //! Loaded into applications before all else (LD_PRELOAD): it stands before the C library's functions
-//! that open, look at and ask files. What belongs to the kernel's driver of AMD GPUs is answered by
+//! that open, look at, ask and map files. What belongs to the kernel's driver of AMD GPUs is answered by
 //! Flipwave; everything else is passed on.
 //!
 //! What programs read of the driver below `/sys` is in a folder, `FLIPWAVE_DEVICES`, to which its
-//! paths lead. A device is a file in memory, so that what programs do with it, mapping, duplicating,
-//! closing, needs nothing of us. It is known again by its number among the system's files.
+//! paths lead. A device is a file in memory, so that what programs do with it, duplicating and closing,
+//! needs nothing of us. It is known again by its number among the system's files.
 //!
 //! There is little in here, as it is in every process that an application starts. The embedded GPU
 //! is in another library, which is loaded when a device is opened.

@@ -60,7 +60,7 @@ unsafe fn own<'a>(path: *const libc::c_char) -> Option<&'a [u8]> {
         let rest = bytes.strip_prefix(*own);
         rest.is_some_and(|rest| own.ends_with(b":") || matches!(rest.first(), None | Some(b'/')))
     };
-    (OWN.iter().any(|own| is_below(&own)) && folder().is_some()).then_some(bytes)
+    (OWN.iter().any(is_below) && folder().is_some()).then_some(bytes)
 }
 
 /// Where a path leads, if it is the driver's.

@@ -48,11 +48,13 @@ macro_rules! real {
         if address.is_null() {
             $none
         } else {
-            // SAFETY: the C library's function of this name, which has this type.
-            let real: unsafe extern "C" fn($($type),*) -> $result =
-                unsafe { ::std::mem::transmute(address) };
-            // SAFETY: with what our caller has given for it.
-            unsafe { real($($argument),*) }
+            type Function = unsafe extern "C" fn($($type),*) -> $result;
+            // SAFETY: the C library's function of this name, which has this type; and called with
+            // what our caller has given for it.
+            unsafe {
+                let real = ::std::mem::transmute::<*mut ::std::ffi::c_void, Function>(address);
+                real($($argument),*)
+            }
         }
     }};
 }

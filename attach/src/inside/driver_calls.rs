@@ -1,7 +1,7 @@
 //! Where programs that open a device of the driver arrive. `flipwave-preload` finds these functions by
 //! their names.
 
-use flipwave_kfd::{open_device, request_device};
+use flipwave_kfd::{Mapping, map_device, open_device, request_device};
 use std::ffi::{c_int, c_ulong, c_void};
 
 /// Opens the compute device, for which `minor` is negative, or the render node with this minor
@@ -24,4 +24,24 @@ pub unsafe extern "C" fn flipwave_request_device(
 ) -> c_int {
     // SAFETY: promised by the caller.
     unsafe { request_device(u32::try_from(minor).ok(), request, argument) }
+}
+
+/// Maps a part of a device, named as for [`flipwave_open_device`], with the arguments of `mmap`: the
+/// place, or an error of the system with its sign changed.
+///
+/// # Safety
+/// As with `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn flipwave_map_device(
+    minor: i32,
+    place: *mut c_void,
+    bytes: usize,
+    access: c_int,
+    flags: c_int,
+    offset: i64,
+) -> i64 {
+    let (place, bytes, offset) = (place as u64, bytes as u64, offset as u64);
+    let mapping = Mapping { place, bytes, access, flags, offset };
+    // SAFETY: promised by the caller.
+    unsafe { map_device(u32::try_from(minor).ok(), mapping) }
 }

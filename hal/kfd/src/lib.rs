@@ -1,7 +1,7 @@
 //! A stand-in for the kernel driver of AMD GPUs: the vendor's whole stack above it runs on the embedded
 //! GPU as it is.
 //!
-//! [`open_device`] and [`request_device`] are the interface, that of `/dev/kfd` and of render nodes;
+//! [`open_device`], [`map_device`] and [`request_device`] are the interface, that of `/dev/kfd` and of render nodes;
 //! [`device_files`] is what programs read of the machine. Behind them are the machine, which has
 //! memory, events and queues, and its engines, which do what queues ask for. What a GPU may touch of
 //! memory is what the runtime has mapped for it.
@@ -33,9 +33,10 @@ mod topology;
 
 pub use driver::{CopyWatch, DispatchedKernel, Driver, KernelDispatch};
 pub use engine::start;
-pub use ioctl::{open_device, request_device};
+pub use ioctl::{map_device, open_device, request_device};
 pub use machine::{Machine, MachineError};
 pub use opened::{note_submissions, on_open};
 pub use refusal::{QueueError, Refusal};
+pub use store::Mapping;
 pub use sysfs::{DeviceFile, FileContent, device_files};
 pub use topology::processors;

@@ -32,9 +32,9 @@ pub struct Machine {
     /// The loader's list of code objects, see [`crate::code`].
     loader_list: AtomicU64,
     /// What doorbells and other pages of the driver itself are made of.
-    pub(crate) pages: Store,
+    pub(crate) pages: Arc<Store>,
     /// The memory of each GPU, from node 1 on.
-    stores: Vec<Store>,
+    stores: Vec<Arc<Store>>,
     copy_watch: Option<Arc<dyn CopyWatch>>,
     /// The process whose threads execute.
     process: u32,
@@ -107,10 +107,11 @@ impl Machine {
         };
         let devices: Result<Vec<EmbeddedGpu>, DeviceError> = (0..gpus).map(|_| device()).collect();
         let store = |name: String| {
-            Store::new(&CString::new(name).unwrap_or_default()).map_err(MachineError::Memory)
+            let store = Store::new(&CString::new(name).unwrap_or_default());
+            store.map(Arc::new).map_err(MachineError::Memory)
         };
         let nodes = 1..topology.nodes();
-        let stores: Result<Vec<Store>, MachineError> =
+        let stores: Result<Vec<Arc<Store>>, MachineError> =
             nodes.map(|node| store(format!("flipwave-gpu-{node}"))).collect();
         let machine = Arc::new(Machine {
             topology,
@@ -143,7 +144,7 @@ impl Machine {
     }
 
     /// The memory of the GPU of a node.
-    pub(crate) fn store(&self, node: u32) -> Option<&Store> {
+    pub(crate) fn store(&self, node: u32) -> Option<&Arc<Store>> {
         self.stores.get((node as usize).checked_sub(1)?)
     }
 

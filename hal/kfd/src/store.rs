@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of the file, none of which are there in the beginning: more than any board has, twice, as
 /// memory of the host that a GPU may access is in it, too.
@@ -20,19 +20,52 @@ const LARGE_PAGE: u64 = 2 << 20;
 /// The memory of a device.
 pub struct Store {
     file: OwnedFd,
+    /// Whether the file has the bytes. If not it only stands for them, and this process alone does.
+    is_in_file: bool,
     /// Where this process has all of it.
     base: u64,
     /// What is used: offsets of first bytes, and of those after the last.
     used: Mutex<BTreeMap<u64, u64>>,
 }
 
-/// A part of a device's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a program wants to map of a device's memory: the arguments of `mmap`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "mmap(2) says what they are")]
+pub struct Mapping {
+    pub place: u64,
+    pub bytes: u64,
+    pub access: libc::c_int,
+    pub flags: libc::c_int,
+    pub offset: u64,
+}
+
+/// A part of a device's memory, which is given back when it is dropped.
 pub struct Part {
+    store: Arc<Store>,
     /// Where it begins in the file.
     pub offset: u64,
     /// Where this process has it.
     pub host: u64,
+}
+
+/// Gives a file its length; whether it has it. Where the system limits how long files may be
+/// (`ulimit -f`), which is not meant for memory, it has none.
+fn lengthen(file: &OwnedFd) -> io::Result<bool> {
+    // SAFETY: writes one structure of numbers, and changes a file of ours.
+    let result = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur < BYTES {
+            return Ok(false);
+        }
+        libc::ftruncate(file.as_raw_fd(), BYTES as i64)
+    };
+    if result == 0 { Ok(true) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.store.free(self.offset);
+    }
 }
 
 impl Store {
@@ -51,12 +84,14 @@ impl Store {
         let length = BYTES as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let is_in_file = lengthen(&file)?;
+        let (own, flags) = match is_in_file {
+            true => (file.as_raw_fd(), flags),
+            false => (-1, flags | libc::MAP_ANONYMOUS),
+        };
         // SAFETY: a file of ours; new memory, which replaces none. It is no child's, nor in a dump.
         let base = unsafe {
-            if libc::ftruncate(file.as_raw_fd(), BYTES as i64) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let base = libc::mmap(std::ptr::null_mut(), length, access, flags, file.as_raw_fd(), 0);
+            let base = libc::mmap(std::ptr::null_mut(), length, access, flags, own, 0);
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
@@ -66,7 +101,7 @@ impl Store {
         };
         // Programs take an offset of 0 for none.
         let used = Mutex::new(BTreeMap::from([(0, PAGE)]));
-        Ok(Store { file, base: base as u64, used })
+        Ok(Store { file, is_in_file, base: base as u64, used })
     }
 
     /// The file, for a program that opens the device with these flags.
@@ -81,8 +116,48 @@ impl Store {
         if own < 0 { Err(io::Error::last_os_error()) } else { Ok(own) }
     }
 
+    /// Maps a part of the memory for a program, as `mmap` would of a file that has it; the place.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Safety
+    /// As with `mmap`: what is at a fixed place is replaced.
+    pub unsafe fn map(&self, mapping: Mapping) -> io::Result<u64> {
+        let Mapping { place, bytes, access, flags, offset } = mapping;
+        let is_whole = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
+        if !is_whole || !offset.is_multiple_of(PAGE) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // The system calls themselves, as what stands before the functions asks us.
+        // SAFETY: promised by the caller; the rest is ours.
+        let result = unsafe {
+            if self.is_in_file {
+                let file = self.file.as_raw_fd();
+                libc::syscall(libc::SYS_mmap, place, bytes, access, flags, file, offset)
+            } else {
+                let flags = flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                let reserved =
+                    libc::syscall(libc::SYS_mmap, place, bytes, libc::PROT_NONE, flags, -1, 0);
+                if reserved == -1 {
+                    return Err(io::Error::last_os_error());
+                }
+                // Of no bytes, it makes another mapping of what is shared (mremap(2)).
+                let way = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+                let from = self.base + offset;
+                let place = libc::syscall(libc::SYS_mremap, from, 0, bytes, way, reserved);
+                if place != -1 && libc::mprotect(place as *mut _, bytes as usize, access) != 0 {
+                    -1
+                } else {
+                    place
+                }
+            }
+        };
+        if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as u64) }
+    }
+
     /// Zeroed bytes, at the lowest place that is free; nothing if there is none.
-    pub fn allocate(&self, bytes: u64) -> Option<Part> {
+    pub fn allocate(self: &Arc<Store>, bytes: u64) -> Option<Part> {
         if bytes > BYTES {
             return None;
         }
@@ -100,18 +175,24 @@ impl Store {
             return None;
         }
         used.insert(offset, end);
-        Some(Part { offset, host: self.base + offset })
+        Some(Part { store: Arc::clone(self), offset, host: self.base + offset })
     }
 
-    /// Gives back what [`Store::allocate`] gave.
-    pub fn free(&self, part: Part) {
+    fn free(&self, offset: u64) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(end) = used.remove(&part.offset) else { return };
-        let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (start, length) = (part.offset as i64, (end - part.offset) as i64);
-        // SAFETY: bytes of the file that nobody has any more. If it fails the next to get them finds
-        // what was there, as on a GPU.
-        unsafe { libc::fallocate(self.file.as_raw_fd(), hole, start, length) };
+        let Some(end) = used.remove(&offset) else { return };
+        // SAFETY: bytes that nobody has any more. If it fails the next to get them finds what was
+        // there, as on a GPU.
+        unsafe {
+            if self.is_in_file {
+                let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+                let (start, length) = (offset as i64, (end - offset) as i64);
+                libc::fallocate(self.file.as_raw_fd(), hole, start, length);
+            } else {
+                let start = (self.base + offset) as *mut _;
+                libc::madvise(start, (end - offset) as usize, libc::MADV_REMOVE);
+            }
+        }
     }
 }
 
@@ -126,6 +207,9 @@ impl Store {
     /// # Errors
     /// The system's.
     pub fn touched(&self, host: Range<u64>) -> io::Result<Vec<u64>> {
+        if !self.is_in_file {
+            return resident_pages(host);
+        }
         let seek = |offset: u64, what: libc::c_int| {
             // SAFETY: a file of ours, whose position nobody else needs.
             let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, what) };
@@ -148,6 +232,22 @@ impl Store {
 fn none_if_beyond() -> io::Result<Option<u64>> {
     let error = io::Error::last_os_error();
     if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
+}
+
+/// The same of memory that processes share without a file, as long as none of it is swapped out.
+///
+/// # Errors
+/// The system's.
+fn resident_pages(host: Range<u64>) -> io::Result<Vec<u64>> {
+    let mut resident = vec![0u8; ((host.end - host.start) / PAGE) as usize];
+    let length = (host.end - host.start) as usize;
+    // SAFETY: a byte for each page.
+    let result = unsafe { libc::mincore(host.start as *mut _, length, resident.as_mut_ptr()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let pages = (host.start..host.end).step_by(PAGE as usize).zip(resident);
+    Ok(pages.filter(|(_, is_resident)| is_resident & 1 != 0).map(|(page, _)| page).collect())
 }
 
 /// The same of memory that is in no file (`/proc/self/pagemap`, see the kernel's `pagemap.rst`).
@@ -178,23 +278,26 @@ mod tests {
 
     #[test]
     fn parts_are_apart_and_zero_when_they_are_used_again() {
-        let store = Store::new(c"parts").unwrap();
+        let store = Arc::new(Store::new(c"parts").unwrap());
         let first = store.allocate(PAGE).unwrap();
         let second = store.allocate(3 << 20).unwrap();
         assert_ne!(first.offset, 0);
         assert!(second.offset >= first.offset + PAGE && second.offset.is_multiple_of(LARGE_PAGE));
         // SAFETY: just allocated.
         unsafe { *(first.host as *mut u8) = 7 };
-        store.free(first);
-        assert_eq!(store.allocate(PAGE), Some(first));
+        let offset = first.offset;
+        drop(first);
+        let again = store.allocate(PAGE).unwrap();
+        assert_eq!(again.offset, offset);
         // SAFETY: as above.
-        assert_eq!(unsafe { *(first.host as *const u8) }, 0);
-        assert_eq!([store.allocate(u64::MAX - PAGE), store.allocate(BYTES - PAGE)], [None, None]);
+        assert_eq!(unsafe { *(again.host as *const u8) }, 0);
+        let is_refused = |bytes| store.allocate(bytes).is_none();
+        assert!(is_refused(u64::MAX - PAGE) && is_refused(BYTES - PAGE));
     }
 
     #[test]
     fn pages_that_were_written_through_any_mapping_are_touched() {
-        let store = Store::new(c"touched").unwrap();
+        let store = Arc::new(Store::new(c"touched").unwrap());
         let part = store.allocate(1 << 20).unwrap();
         let range = part.host..part.host + (1 << 20);
         assert!(store.holds(&range) && !store.holds(&(0..PAGE)));
@@ -208,24 +311,57 @@ mod tests {
         assert_eq!(touched_pages(inner..inner + PAGE).unwrap(), [inner]);
     }
 
-    #[test]
-    fn a_program_that_maps_the_file_has_the_same_bytes() {
-        let store = Store::new(c"mapped").unwrap();
-        let part = store.allocate(PAGE).unwrap();
-        let file = store.open(libc::O_CLOEXEC).unwrap();
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: new memory.
-        let place = unsafe {
-            let (null, offset) = (std::ptr::null_mut(), part.offset as i64);
-            libc::mmap(null, PAGE as usize, access, libc::MAP_SHARED, file, offset)
+    /// As where files may not be long.
+    fn without_file() -> Store {
+        let mut store = Store::new(c"none").unwrap();
+        let (length, access) = (BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_ANONYMOUS;
+        // SAFETY: replaces nothing but what the store has, of which nothing is used.
+        let base = unsafe {
+            libc::munmap(store.base as *mut _, length);
+            libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0)
         };
-        assert_ne!(place, libc::MAP_FAILED);
-        // SAFETY: both are mapped.
-        unsafe {
-            place.cast::<u64>().write_volatile(42);
-            assert_eq!((part.host as *const u64).read_volatile(), 42);
-            libc::munmap(place, PAGE as usize);
-            libc::close(file);
+        assert_ne!(base, libc::MAP_FAILED);
+        (store.base, store.is_in_file) = (base as u64, false);
+        store
+    }
+
+    #[test]
+    fn a_program_that_maps_memory_has_the_same_bytes() {
+        for store in [Store::new(c"mapped").unwrap(), without_file()] {
+            let store = Arc::new(store);
+            let part = store.allocate(3 * PAGE).unwrap();
+            let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+            let mapping = Mapping { place: 0, bytes: PAGE, access, flags, offset: part.offset };
+            // SAFETY: new memory.
+            let place = unsafe { store.map(mapping) }.unwrap();
+            let second = Mapping {
+                offset: part.offset + PAGE,
+                flags: flags | libc::MAP_FIXED,
+                place,
+                ..mapping
+            };
+            let all = part.host..part.host + 3 * PAGE;
+            // SAFETY: both are mapped; the second replaces the first.
+            unsafe {
+                (place as *mut u64).write_volatile(42);
+                assert_eq!((part.host as *const u64).read_volatile(), 42);
+                assert_eq!(store.map(second).unwrap(), place);
+                assert_eq!((place as *const u64).read_volatile(), 0);
+                ((part.host + PAGE) as *mut u64).write_volatile(43);
+                assert_eq!((place as *const u64).read_volatile(), 43);
+                assert_eq!(store.touched(all).unwrap(), [part.host, part.host + PAGE]);
+                libc::munmap(place as *mut _, PAGE as usize);
+                for wrong in [Mapping { offset: BYTES, ..mapping }, Mapping { bytes: 0, ..mapping }]
+                {
+                    assert!(store.map(wrong).is_err());
+                }
+            }
+            let offset = part.offset;
+            drop(part);
+            let again = store.allocate(3 * PAGE).unwrap();
+            // SAFETY: just allocated.
+            assert_eq!((again.offset, unsafe { *(again.host as *const u64) }), (offset, 0));
         }
     }
 }

@@ -256,6 +256,31 @@ structures! {
         value: u32,
     }
 
+    /// Memory that gets a file.
+    ExportDmabuf = "kfd_ioctl_export_dmabuf_args" {
+        handle: u64,
+        flags: u32,
+        dmabuf_fd: u32,
+    }
+
+    /// What a file is of.
+    GetDmabufInfo = "kfd_ioctl_get_dmabuf_info_args" {
+        size: u64,
+        metadata_ptr: u64,
+        metadata_size: u32,
+        gpu_id: u32,
+        flags: u32,
+        dmabuf_fd: u32,
+    }
+
+    /// Memory of a file that gets a handle.
+    ImportDmabuf = "kfd_ioctl_import_dmabuf_args" {
+        va_addr: u64,
+        handle: u64,
+        gpu_id: u32,
+        dmabuf_fd: u32,
+    }
+
     /// Whether GPUs wait for pages that are not there.
     SetXnackMode = "kfd_ioctl_set_xnack_mode_args" {
         xnack_enabled: i32,
@@ -287,15 +312,18 @@ pub enum Call {
     MapMemory = 0x18,
     UnmapMemory = 0x19,
     SetCuMask = 0x1a,
+    GetDmabufInfo = 0x1c,
+    ImportDmabuf = 0x1d,
     AllocQueueGws = 0x1e,
     Svm = 0x20,
     SetXnackMode = 0x21,
     AvailableMemory = 0x23,
+    ExportDmabuf = 0x24,
 }
 
 impl Call {
     /// Each, with its name in the header less `AMDKFD_IOC_`.
-    pub const ALL: [(Call, &'static str); 25] = [
+    pub const ALL: [(Call, &'static str); 28] = [
         (Call::GetVersion, "GET_VERSION"),
         (Call::CreateQueue, "CREATE_QUEUE"),
         (Call::DestroyQueue, "DESTROY_QUEUE"),
@@ -317,10 +345,13 @@ impl Call {
         (Call::MapMemory, "MAP_MEMORY_TO_GPU"),
         (Call::UnmapMemory, "UNMAP_MEMORY_FROM_GPU"),
         (Call::SetCuMask, "SET_CU_MASK"),
+        (Call::GetDmabufInfo, "GET_DMABUF_INFO"),
+        (Call::ImportDmabuf, "IMPORT_DMABUF"),
         (Call::AllocQueueGws, "ALLOC_QUEUE_GWS"),
         (Call::Svm, "SVM"),
         (Call::SetXnackMode, "SET_XNACK_MODE"),
         (Call::AvailableMemory, "AVAILABLE_MEMORY"),
+        (Call::ExportDmabuf, "EXPORT_DMABUF"),
     ];
 
     /// The call with a number.

@@ -8,7 +8,7 @@ use crate::memory::{Block, PAGE};
 use crate::store::{Part, Store};
 use crate::svm;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the driver has given handles for.
 #[derive(Default)]
@@ -21,25 +21,44 @@ struct Known {
 }
 
 /// Memory that has a handle.
-#[derive(Clone, Copy, Debug)]
-struct Buffer {
-    /// Where GPUs have it.
-    address: u64,
-    bytes: u64,
-    source: Source,
+#[derive(Clone)]
+pub struct Buffer {
+    /// Where GPUs have it; 0 for memory that render nodes map.
+    pub address: u64,
+    pub bytes: u64,
+    /// Whose it is.
+    pub gpu: GpuNode,
+    /// As it was asked for.
+    pub flags: u32,
+    /// Where this process has it.
+    pub host: u64,
+    /// What it is made of; nothing for the program's own.
+    pub part: Option<Arc<Part>>,
 }
 
-/// What it is made of.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// Memory of a GPU.
-    Gpu(GpuNode, Part),
-    /// Memory of the host that the driver keeps for this GPU.
-    Host(GpuNode, Part),
-    /// Pages of the compute device: doorbells and registers.
-    Device(Part),
-    /// The program's own.
-    Program,
+impl Buffer {
+    /// A block of it from this byte on, for these GPUs.
+    pub fn block(&self, offset: u64, bytes: u64, nodes: u64) -> Block {
+        let is_on_host = self.flags & (HOST | PROGRAM) != 0;
+        Block {
+            bytes,
+            host: self.host + offset,
+            node: if is_on_host { 0 } else { self.gpu.0 },
+            is_executable: self.flags & EXECUTABLE != 0,
+            nodes,
+        }
+    }
+
+    /// Puts it where GPUs are to have it, if it has such a place.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] if something else is there.
+    pub fn place(&self, process: &Process) -> Result<(), Errno> {
+        let block = self.block(0, self.bytes, 0);
+        let is_free = self.address == 0
+            || process.machine.with_memory(|memory| memory.add(self.address, block));
+        is_free.then_some(()).ok_or(Errno::INVALID)
+    }
 }
 
 /// The address after the last that GPUs have for memory.
@@ -58,16 +77,16 @@ impl Buffers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, handle: u64) -> Result<Buffer, Errno> {
-        self.lock().all.get(&handle).copied().ok_or(Errno::INVALID)
+    /// The memory with this handle.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] if there is none.
+    pub fn get(&self, handle: u64) -> Result<Buffer, Errno> {
+        self.lock().all.get(&handle).cloned().ok_or(Errno::INVALID)
     }
 
-    /// Whether there is memory with this handle.
-    pub fn has(&self, handle: u64) -> bool {
-        self.get(handle).is_ok()
-    }
-
-    fn add(&self, buffer: Buffer) -> u64 {
+    /// Gives memory a handle.
+    pub fn add(&self, buffer: Buffer) -> u64 {
         let mut known = self.lock();
         known.last += 1;
         let handle = known.last;
@@ -78,11 +97,8 @@ impl Buffers {
     /// Bytes of a GPU that are used.
     fn used(&self, gpu: GpuNode) -> u64 {
         let known = self.lock();
-        let own = known.all.values().filter_map(|buffer| match buffer.source {
-            Source::Gpu(own, _) if own == gpu => Some(buffer.bytes),
-            _ => None,
-        });
-        own.sum()
+        let is_own = |buffer: &&Buffer| buffer.gpu == gpu && buffer.flags & GPU != 0;
+        known.all.values().filter(is_own).map(|buffer| buffer.bytes).sum()
     }
 }
 
@@ -104,51 +120,21 @@ pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
     if !own.va_addr.is_multiple_of(PAGE) || end.is_none_or(|end| end > ADDRESSES_END) {
         return Err(Errno::INVALID);
     }
-    let part = |store: &Store| store.allocate(bytes).ok_or(Errno::NO_MEMORY);
-    let (source, host, offset, node) = match own.flags & KINDS {
+    let part = |store: &Arc<Store>| store.allocate(bytes).map(Arc::new).ok_or(Errno::NO_MEMORY);
+    let part = match own.flags & KINDS {
         GPU if bytes > left(process, gpu) => return Err(Errno::NO_MEMORY),
-        GPU => {
-            let part = part(process.store(gpu)?)?;
-            (Source::Gpu(gpu, part), part.host, part.offset, gpu.0)
-        }
-        HOST => {
-            let part = part(process.store(gpu)?)?;
-            (Source::Host(gpu, part), part.host, part.offset, 0)
-        }
-        DOORBELLS | REGISTERS => {
-            let part = part(&process.machine.pages)?;
-            (Source::Device(part), part.host, part.offset, gpu.0)
-        }
-        PROGRAM if own.mmap_offset != 0 && own.mmap_offset.is_multiple_of(PAGE) => {
-            (Source::Program, own.mmap_offset, own.mmap_offset, 0)
-        }
+        GPU | HOST => Some(part(process.store(gpu)?)?),
+        DOORBELLS | REGISTERS => Some(part(&process.machine.pages)?),
+        PROGRAM if own.mmap_offset != 0 && own.mmap_offset.is_multiple_of(PAGE) => None,
         _ => return Err(Errno::INVALID),
     };
-    let buffer = Buffer { address: own.va_addr, bytes, source };
-    if own.va_addr != 0 {
-        let is_executable = own.flags & EXECUTABLE != 0;
-        let block = Block { bytes, host, node, is_executable, nodes: 0 };
-        let is_new = process.machine.with_memory(|memory| memory.add(own.va_addr, block));
-        if !is_new {
-            give_back(process, &buffer);
-            return Err(Errno::INVALID);
-        }
-    }
+    let offset = part.as_ref().map_or(own.mmap_offset, |part| part.offset);
+    let host = part.as_ref().map_or(own.mmap_offset, |part| part.host);
+    let buffer = Buffer { address: own.va_addr, bytes, gpu, flags: own.flags, host, part };
+    buffer.place(process)?;
     own.handle = process.buffers.add(buffer);
     own.mmap_offset = offset;
     Ok(())
-}
-
-fn give_back(process: &Process, buffer: &Buffer) {
-    match buffer.source {
-        Source::Gpu(gpu, part) | Source::Host(gpu, part) => {
-            if let Ok(store) = process.store(gpu) {
-                store.free(part);
-            }
-        }
-        Source::Device(part) => process.machine.pages.free(part),
-        Source::Program => {}
-    }
 }
 
 pub fn free(process: &Process, own: &mut FreeMemory) -> Result<(), Errno> {
@@ -165,7 +151,6 @@ pub fn free(process: &Process, own: &mut FreeMemory) -> Result<(), Errno> {
         return Err(Errno::BUSY);
     }
     process.buffers.lock().all.remove(&own.handle);
-    give_back(process, &buffer);
     Ok(())
 }
 

@@ -23,8 +23,13 @@ impl Errno {
         -self.0
     }
 
+    /// An error of the system.
+    pub fn of(error: std::io::Error) -> Errno {
+        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+
     /// The last error of the system.
     pub fn last() -> Errno {
-        Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+        Errno::of(std::io::Error::last_os_error())
     }
 }

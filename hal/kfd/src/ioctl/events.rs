@@ -9,8 +9,8 @@ use std::time::Duration;
 
 pub fn create(process: &Process, own: &mut CreateEvent) -> Result<(), Errno> {
     // The program brings the page in which GPUs write which event they signal: a handle.
-    if own.event_page_offset != 0 && !process.buffers.has(own.event_page_offset) {
-        return Err(Errno::INVALID);
+    if own.event_page_offset != 0 {
+        process.buffers.get(own.event_page_offset)?;
     }
     let is_manual = own.auto_reset == 0;
     let id = process.machine.events.create(own.event_type, is_manual, false);

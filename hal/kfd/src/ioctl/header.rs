@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Fields that the headers do not name: what stands in the place of unions, and gaps.
-const OURS: [(&str, &str); 6] = [
+const OURS: [(&str, &str); 7] = [
+    ("drm_amdgpu_gem_mmap", "handle_or_offset"),
     ("drm_version", "pad"),
     ("drm_amdgpu_info_device", "pad"),
     ("drm_amdgpu_info", "first"),
@@ -15,6 +16,9 @@ const OURS: [(&str, &str); 6] = [
     ("drm_amdgpu_info", "third"),
     ("drm_amdgpu_info", "fourth"),
 ];
+
+/// Structures that headers have from version 1.12 of the interface on.
+const NEW: [&str; 1] = ["kfd_ioctl_export_dmabuf_args"];
 
 /// Whether the headers name a field.
 fn is_named(field: &Field) -> bool {
@@ -34,17 +38,28 @@ fn compiled(fields: &[Field], calls: &[(Call, &str)]) -> Vec<[usize; 2]> {
     let mut source = "#include <stddef.h>\n#include <stdio.h>\n#include <sys/ioctl.h>\n\
                       #include <linux/kfd_ioctl.h>\n#include <amdgpu_drm.h>\nint main(void) {\n"
         .to_owned();
-    for (structure, field, ..) in fields {
+    for (structure, field, offset, bytes) in fields {
         // A word of Rust's is a name all the same.
         let field = field.trim_start_matches("r#");
+        let is_new = NEW.contains(structure);
+        if is_new {
+            // What is here stands for what an older header does not have.
+            let _ = writeln!(
+                source,
+                "#ifndef AMDKFD_IOC_EXPORT_DMABUF\nprintf(\"{offset} {bytes}\\n\");\n#else"
+            );
+        }
         let _ = writeln!(
             source,
             "printf(\"%zu %zu\\n\", offsetof(struct {structure}, {field}), \
              sizeof(((struct {structure} *)0)->{field}));"
         );
+        source.push_str(if is_new { "#endif\n" } else { "" });
     }
-    for (_, name) in calls {
+    for (number, name) in calls {
         let call = format!("AMDKFD_IOC_{name}");
+        let _ =
+            writeln!(source, "#ifndef {call}\n#define {call} _IO('K', {})\n#endif", *number as u8);
         let _ =
             writeln!(source, "printf(\"%d %d\\n\", (int)_IOC_NR({call}), (int)_IOC_TYPE({call}));");
     }

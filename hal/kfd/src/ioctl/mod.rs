@@ -9,8 +9,10 @@ mod abi;
 mod buffers;
 mod error;
 mod events;
+mod files;
 #[cfg(test)]
 mod header;
+mod objects;
 mod process;
 mod queues;
 mod render;
@@ -21,6 +23,7 @@ mod system;
 mod tests;
 
 use crate::opened::process;
+use crate::store::{Mapping, Store};
 pub(crate) use process::{FIRST_RENDER_MINOR, GPU_ID, Process};
 
 use abi::Call;
@@ -79,6 +82,9 @@ fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
             |own: &abi::Svm| own.nattr,
             |own, attributes| buffers::shared(process, own, attributes),
         ),
+        Call::ExportDmabuf => request.with(|own| files::export(process, own)),
+        Call::GetDmabufInfo => request.with(|own| files::describe(process, own)),
+        Call::ImportDmabuf => request.with(|own| files::import(process, own)),
         Call::CreateQueue => request.with(|own| queues::create(process, own)),
         Call::DestroyQueue => request.with(|own| queues::destroy(process, own)),
         Call::UpdateQueue => request.with(|own| queues::update(process, own)),
@@ -92,18 +98,31 @@ fn compute(process: &Process, request: &Request) -> Result<(), Errno> {
     }
 }
 
+/// What a device is made of.
+fn store(minor: Option<u32>) -> Result<&'static Store, Errno> {
+    let process = process().ok_or(Errno::NO_DEVICE)?;
+    Ok(match Device::of(minor, process)? {
+        Device::Compute => &process.machine.pages,
+        Device::Render(gpu) => process.store(gpu)?,
+    })
+}
+
 /// Opens the compute device, or the render node with a minor number: a file, or an error of the
 /// system with its sign changed. `flags` are those of `open`.
 pub fn open_device(minor: Option<u32>, flags: libc::c_int) -> libc::c_int {
-    let open = || {
-        let process = process().ok_or(Errno::NO_DEVICE)?;
-        let store = match Device::of(minor, process)? {
-            Device::Compute => &process.machine.pages,
-            Device::Render(gpu) => process.store(gpu)?,
-        };
-        store.open(flags).map_err(|_| Errno::last())
-    };
+    let open = || store(minor)?.open(flags).map_err(Errno::of);
     open().unwrap_or_else(Errno::answer)
+}
+
+/// Maps a part of a device for the program: the place, or an error of the system with its sign
+/// changed.
+///
+/// # Safety
+/// As with `mmap`: what is at a fixed place is replaced.
+pub unsafe fn map_device(minor: Option<u32>, mapping: Mapping) -> i64 {
+    // SAFETY: promised by the caller.
+    let map = || unsafe { store(minor)?.map(mapping) }.map_err(Errno::of);
+    map().map_or_else(|error| error.answer().into(), |place| place as i64)
 }
 
 /// Answers a request on the compute device, or on the render node with a minor number: 0, or an error
@@ -122,7 +141,7 @@ pub unsafe fn request_device(
         let request = unsafe { Request::new(request, argument) };
         match (Device::of(minor, process)?, request.family) {
             (Device::Compute, b'K') => compute(process, &request),
-            (Device::Render(_), b'd') => render::answer(process, &request),
+            (Device::Render(gpu), b'd') => render::answer(process, gpu, &request),
             _ => Err(Errno::NO_CALL),
         }
     };

@@ -2,6 +2,8 @@
 
 use super::buffers::Buffers;
 use super::error::Errno;
+use super::files::SharedFiles;
+use super::objects::Objects;
 use crate::machine::Machine;
 use crate::store::Store;
 use std::sync::Arc;
@@ -33,12 +35,17 @@ pub struct Process {
     pub machine: Arc<Machine>,
     /// Memory that has handles.
     pub buffers: Buffers,
+    /// Memory that has files.
+    pub files: SharedFiles,
+    /// Memory that render nodes have handles for.
+    pub objects: Objects,
 }
 
 impl Process {
     /// One that has nothing yet.
     pub fn new(machine: Arc<Machine>) -> Process {
-        Process { machine, buffers: Buffers::default() }
+        let (buffers, files, objects) = Default::default();
+        Process { machine, buffers, files, objects }
     }
 
     /// The GPU that a program means by a number.
@@ -54,7 +61,7 @@ impl Process {
     ///
     /// # Errors
     /// [`Errno::INVALID`] if there is none.
-    pub fn store(&self, gpu: GpuNode) -> Result<&Store, Errno> {
+    pub fn store(&self, gpu: GpuNode) -> Result<&Arc<Store>, Errno> {
         self.machine.store(gpu.0).ok_or(Errno::INVALID)
     }
 }

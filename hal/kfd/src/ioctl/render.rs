@@ -1,7 +1,8 @@
 //! Render nodes: what libdrm asks them. Nothing is drawn.
 
 use super::error::Errno;
-use super::process::Process;
+use super::objects;
+use super::process::{GpuNode, Process};
 use super::render_abi::*;
 use super::request::Request;
 use crate::topology::Topology;
@@ -11,11 +12,20 @@ use flipwave_isa::Generation;
 const VERSION: u8 = 0x00;
 /// `DRM_IOCTL_AMDGPU_INFO`.
 const INFO: u8 = 0x45;
+/// `DRM_IOCTL_PRIME_FD_TO_HANDLE`, `DRM_IOCTL_GEM_CLOSE` and those of `DRM_AMDGPU_GEM_*`.
+const PRIME_FD_TO_HANDLE: u8 = 0x2e;
+const GEM_CLOSE: u8 = 0x09;
+const GEM_MMAP: u8 = 0x41;
+const GEM_VA: u8 = 0x48;
 
-pub fn answer(process: &Process, request: &Request) -> Result<(), Errno> {
+pub fn answer(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
     match request.number {
         VERSION => request.with(version),
         INFO => request.with(|own| info(process, own)),
+        PRIME_FD_TO_HANDLE => request.with(|own| objects::open(process, gpu, own)),
+        GEM_CLOSE => request.with(|own| objects::close(process, gpu, own)),
+        GEM_MMAP => request.with(|own| objects::locate(process, gpu, own)),
+        GEM_VA => request.with(|own| objects::map(process, gpu, own)),
         _ => Err(Errno::NO_CALL),
     }
 }

@@ -57,4 +57,33 @@ structures! {
         vram_type: u32,
         vram_bit_width: u32,
     }
+
+    /// Memory, by a file and by a handle of the node.
+    PrimeHandle = "drm_prime_handle" {
+        handle: u32,
+        flags: u32,
+        fd: i32,
+    }
+
+    /// A handle that is given up.
+    GemClose = "drm_gem_close" {
+        handle: u32,
+        pad: u32,
+    }
+
+    /// A handle; then where in the node's file its memory is.
+    GemMmap = "drm_amdgpu_gem_mmap" {
+        handle_or_offset: u64,
+    }
+
+    /// Memory that is mapped for the GPU.
+    GemVa = "drm_amdgpu_gem_va" {
+        handle: u32,
+        _pad: u32,
+        operation: u32,
+        flags: u32,
+        va_address: u64,
+        offset_in_bo: u64,
+        map_size: u64,
+    }
 }

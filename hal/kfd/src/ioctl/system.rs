@@ -23,8 +23,10 @@ pub fn clocks(process: &Process, own: &mut GetClockCounters) -> Result<(), Errno
 
 /// Bytes of the windows to LDS and to private memory.
 const WINDOW: u64 = 1 << 32;
-/// Addresses of other memory: those that programs have.
-const MEMORY: [u64; 2] = [0x4000, 0x7fff_ffff_ffff];
+/// Addresses of other memory. The runtime reserves them all, if they have no more than 40 bits, and
+/// hands them out by itself: where memory is does not depend on what else is in the process, so that
+/// it is the same in each run.
+const MEMORY: [u64; 2] = [0x10_0000_0000, 0xff_ffff_ffff];
 
 pub fn apertures(process: &Process, own: &mut GetProcessAperturesNew) -> Result<(), Errno> {
     let all = process.machine.topology.nodes() - 1;

@@ -1,13 +1,13 @@
 //! Requests as programs make them, on a machine whose engines run.
 
 use super::abi::*;
-use super::render_abi::{DeviceInfo, Info, Version};
+use super::render_abi::{DeviceInfo, GemClose, GemVa, Info, PrimeHandle, Version};
 use super::*;
 use crate::driver::Driver;
 use crate::memory::PAGE;
 use flipwave_device::DeviceError;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 /// Runs nothing.
 struct Nothing;
@@ -332,7 +332,7 @@ impl TestQueue {
 #[test]
 fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
     let process = &process(1);
-    let queue = TestQueue::new(&process);
+    let queue = TestQueue::new(process);
     let event = create_event(process, 0);
     let signal = queue.buffer.va_addr + TestQueue::SIGNAL;
     let mailbox = TestQueue::SIGNAL + 256;
@@ -352,10 +352,8 @@ fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
     // Not the packet's own queue any more: nothing is taken.
     let queue_id = queue.created.queue_id;
     call(process, Call::DestroyQueue, &mut DestroyQueue { queue_id, pad: 0 }).unwrap();
-    let signal = AtomicI64::new(0);
     queue.word(TestQueue::STRUCTURE + 56).store(2, Ordering::Release);
     assert!(!wait(process, event.event_id).unwrap().0);
-    assert_eq!(signal.into_inner(), 0);
     let mut again = DestroyQueue { queue_id, pad: 0 };
     assert_eq!(call(process, Call::DestroyQueue, &mut again), Err(Errno::INVALID));
 }
@@ -363,7 +361,7 @@ fn a_packet_of_a_queue_ends_and_its_signal_wakes_the_program() {
 #[test]
 fn a_wild_address_in_a_packet_is_a_memory_fault_to_the_program() {
     let process = &process(1);
-    let queue = TestQueue::new(&process);
+    let queue = TestQueue::new(process);
     let event = create_event(process, 8);
     let wild = 0x5000_0000 + 4 * PAGE;
     queue.word(TestQueue::RING + 56).store(wild, Ordering::Relaxed);
@@ -409,7 +407,7 @@ fn a_render_node_is_an_amd_gpus() {
     let ask = |number: u64, bytes: usize, argument: *mut std::ffi::c_void| {
         let number = 3 << 30 | (bytes as u64) << 16 | u64::from(b'd') << 8 | number;
         // SAFETY: as many bytes as it says.
-        render::answer(process, &unsafe { Request::new(number, argument) })
+        render::answer(process, GpuNode(1), &unsafe { Request::new(number, argument) })
     };
     let mut name = [0u8; 4];
     let mut version =
@@ -428,4 +426,80 @@ fn a_render_node_is_an_amd_gpus() {
     info.query = 0xdead;
     assert_eq!(ask(0x45, size_of::<Info>(), (&raw mut info).cast()), Err(Errno::INVALID));
     assert_eq!(ask(0x3f, 0, std::ptr::null_mut()), Err(Errno::NO_CALL));
+}
+
+/// Asks the render node of the first GPU.
+fn ask<T: Plain>(process: &Process, number: u64, arguments: &mut T) -> Result<(), Errno> {
+    let number = 3 << 30 | (size_of::<T>() as u64) << 16 | u64::from(b'd') << 8 | number;
+    // SAFETY: as many bytes as it says.
+    let request = unsafe { Request::new(number, (&raw mut *arguments).cast()) };
+    render::answer(process, GpuNode(1), &request)
+}
+
+#[test]
+fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
+    const PRIME: u64 = 0x2e;
+    const GEM_CLOSE: u64 = 0x09;
+    const GEM_VA: u64 = 0x48;
+    let process = &process(1);
+    let own = allocate(process, 0, 2 * PAGE, VRAM).unwrap();
+    let mut export = ExportDmabuf { handle: own.handle, ..zero() };
+    call(process, Call::ExportDmabuf, &mut export).unwrap();
+    let fd = export.dmabuf_fd as libc::c_int;
+    // SAFETY: a file of the test's.
+    assert_eq!(unsafe { libc::lseek(fd, 0, libc::SEEK_END) }, 2 * PAGE as i64);
+    let mut described = GetDmabufInfo { dmabuf_fd: export.dmabuf_fd, ..zero() };
+    call(process, Call::GetDmabufInfo, &mut described).unwrap();
+    assert_eq!((described.size, described.gpu_id, described.flags), (2 * PAGE, GPU, VRAM));
+
+    let mut object = PrimeHandle { fd, ..zero() };
+    ask(process, PRIME, &mut object).unwrap();
+    let mut same = PrimeHandle { fd, ..zero() };
+    ask(process, PRIME, &mut same).unwrap();
+    assert_eq!(object.handle, same.handle);
+    let map = |operation, va_address, offset_in_bo, map_size| {
+        let handle = object.handle;
+        let mut own = GemVa { handle, operation, va_address, offset_in_bo, map_size, ..zero() };
+        ask(process, GEM_VA, &mut own)
+    };
+    let [first, second] = [0x1000_0000, 0x2000_0000];
+    map(1, first, 0, 2 * PAGE).unwrap();
+    map(1, second, PAGE, PAGE).unwrap();
+    for (address, offset, bytes) in [
+        (first + PAGE, 0, PAGE),
+        (0x3000_0000, PAGE, 2 * PAGE),
+        (0x3000_0000, !(PAGE - 1), PAGE),
+        (0x3000_0000, 0, 0),
+        (0x3000_0008, 0, PAGE),
+        (1 << 47, 0, PAGE),
+    ] {
+        assert_eq!(map(1, address, offset, bytes), Err(Errno::INVALID), "{address:x}");
+    }
+    let word = |address| {
+        let view = process.machine.view(1);
+        view.word64(crate::map::GpuAddress(address)).map(|word| word.load(Ordering::Acquire)).ok()
+    };
+    {
+        let view = process.machine.view(1);
+        let word = view.word64(crate::map::GpuAddress(first + PAGE)).unwrap();
+        word.store(77, Ordering::Release);
+    }
+    assert_eq!([word(first + PAGE), word(second)], [Some(77), Some(77)]);
+    map(2, first, 0, 2 * PAGE).unwrap();
+    assert_eq!([word(first + PAGE), word(second)], [None, Some(77)]);
+    assert_eq!(map(2, first, 0, 2 * PAGE), Err(Errno::INVALID));
+    // The handle keeps the memory, and what closes it takes it away.
+    call(process, Call::FreeMemory, &mut FreeMemory { handle: own.handle }).unwrap();
+    assert_eq!(word(second), Some(77));
+    ask(process, GEM_CLOSE, &mut GemClose { handle: object.handle, pad: 0 }).unwrap();
+    assert_eq!(word(second), None);
+    let mut gone = GemClose { handle: object.handle, pad: 0 };
+    assert_eq!(ask(process, GEM_CLOSE, &mut gone), Err(Errno::INVALID));
+    // A file of memory that is gone, and one that is of none.
+    assert_eq!(ask(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
+    // SAFETY: a file of the test's.
+    unsafe { libc::close(fd) };
+    let other = std::fs::File::open("/dev/null").unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&other);
+    assert_eq!(ask(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
 }
