@@ -121,9 +121,9 @@ macro_rules! map {
                     && let Some(device) = crate::status::device(file)
                     && let Some(driver) = driver()
                 {
+                    let number = number(device);
                     // SAFETY: with what the program has given for it.
-                    let answer =
-                        unsafe { (driver.map)(number(device), place, bytes, access, flags, offset) };
+                    let answer = unsafe { (driver.map)(number, place, bytes, access, flags, offset) };
                     if answer < 0 {
                         fail(-answer as libc::c_int);
                         return libc::MAP_FAILED;

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::paths::{device as device_at, led};
 use crate::real::{fail, real};
-use libc::{c_char, c_int, stat as Status};
+use libc::{c_char, c_int, c_uint, stat as Status};
 
 /// What the system says of an open file.
 pub fn of_file(file: c_int) -> Option<Status> {
@@ -159,6 +159,32 @@ macro_rules! of_path_at {
     };
 }
 of_path_at! { fstatat fstatat64 }
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn statx(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mask: c_uint,
+    status: *mut libc::statx,
+) -> c_int {
+    // SAFETY: the program's, with a zero at its end.
+    let (own, device) = unsafe { (led(path), device_at(path)) };
+    let place = own.as_ref().map_or(path, |own| own.as_ptr());
+    let result = real!(statx(folder, place, flags, mask, status):
+        fn(c_int, *const c_char, c_int, c_uint, *mut libc::statx) -> c_int, fail(libc::ENOSYS));
+    // SAFETY: the program's; the system has written it.
+    let known = unsafe { status.as_mut() }.filter(|_| result == 0);
+    let Some(known) = known else { return result };
+    let file_system = libc::makedev(known.stx_dev_major, known.stx_dev_minor);
+    if let Some(device) = device.or_else(|| Device::of_file(file_system, known.stx_ino)) {
+        known.stx_mode = (libc::S_IFCHR | 0o666) as u16;
+        let number = device.number();
+        (known.stx_rdev_major, known.stx_rdev_minor) = (libc::major(number), libc::minor(number));
+        known.stx_size = 0;
+    }
+    result
+}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {

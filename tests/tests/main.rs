@@ -16,6 +16,7 @@ mod book;
 mod compiled;
 mod defects;
 mod determinism;
+mod driver_paths;
 mod emulated;
 mod emulator;
 mod errors;

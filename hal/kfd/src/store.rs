@@ -202,7 +202,7 @@ impl Store {
         self.base <= host.start && host.end <= self.base + BYTES
     }
 
-    /// Of pages at these addresses of this process, those that are not zero for sure.
+    /// Of pages at these addresses of this process, those that may not be zero.
     ///
     /// # Errors
     /// The system's.

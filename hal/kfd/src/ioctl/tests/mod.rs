@@ -1,0 +1,169 @@
+//! Requests as programs make them, on a machine whose engines run.
+
+use super::abi::*;
+use super::render_abi::{DeviceInfo, GemClose, GemVa, Info, PrimeHandle, Version};
+use super::*;
+use crate::driver::Driver;
+use crate::memory::PAGE;
+use flipwave_device::DeviceError;
+use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+mod memory;
+mod queues;
+mod render;
+
+/// Runs nothing.
+struct Nothing;
+
+impl Driver for Nothing {
+    fn advance(
+        &mut self,
+        _: &mut EmbeddedGpu,
+        _: &mut Execution,
+        _: u64,
+    ) -> Result<Progress, DeviceError> {
+        Ok(Progress::Paused)
+    }
+}
+
+fn process(gpus: u32) -> Process {
+    let target = "gfx90a".parse().expect("a target");
+    let machine = crate::start(&target, gpus, Box::new(Nothing), None, |error| panic!("{error}"));
+    Process::new(machine.expect("a machine"))
+}
+
+/// Makes a request as a program of today's header would.
+fn call<T: Plain>(process: &Process, call: Call, arguments: &mut T) -> Result<(), Errno> {
+    sized(process, call, arguments, size_of::<T>())
+}
+
+/// The same by a program whose header has so many bytes of the arguments.
+fn sized<T: Plain>(
+    process: &Process,
+    call: Call,
+    arguments: &mut T,
+    bytes: usize,
+) -> Result<(), Errno> {
+    let number = 3 << 30 | (bytes as u64) << 16 | u64::from(b'K') << 8 | call as u64;
+    // SAFETY: as many bytes as it says.
+    let request = unsafe { Request::new(number, (&raw mut *arguments).cast()) };
+    compute(process, &request)
+}
+
+/// Arguments that are all 0.
+fn zero<T: Plain>() -> T {
+    // SAFETY: any bits are a `T`.
+    unsafe { std::mem::zeroed() }
+}
+
+const GPU: u32 = GPU_ID + 1;
+const VRAM: u32 = 1;
+const GTT: u32 = 2;
+const USERPTR: u32 = 4;
+
+fn allocate(process: &Process, va_addr: u64, size: u64, flags: u32) -> Result<AllocMemory, Errno> {
+    let mut own = AllocMemory { va_addr, size, gpu_id: GPU, flags, ..zero() };
+    call(process, Call::AllocMemory, &mut own).map(|()| own)
+}
+
+fn map(process: &Process, way: Call, handle: u64, gpus: &[u32]) -> Result<u32, Errno> {
+    let device_ids_array_ptr = gpus.as_ptr() as u64;
+    let n_devices = gpus.len() as u32;
+    let mut own = MapMemory { handle, device_ids_array_ptr, n_devices, ..zero() };
+    call(process, way, &mut own).map(|()| own.n_success)
+}
+
+#[test]
+fn a_program_learns_what_there_is() {
+    let process = &process(2);
+    let mut version: GetVersion = zero();
+    call(process, Call::GetVersion, &mut version).unwrap();
+    assert_eq!([version.major_version, version.minor_version], [1, 17]);
+    let clock = || {
+        let mut own = GetClockCounters { gpu_id: GPU, ..zero() };
+        call(process, Call::GetClockCounters, &mut own).map(|()| own.gpu_clock_counter)
+    };
+    let first = clock().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    assert!(clock().unwrap() > first);
+    let mut places: [ProcessDeviceApertures; 3] = zero_array();
+    let mut own = GetProcessAperturesNew {
+        kfd_process_device_apertures_ptr: places.as_mut_ptr() as u64,
+        num_of_nodes: 3,
+        pad: 0,
+    };
+    call(process, Call::GetProcessAperturesNew, &mut own).unwrap();
+    assert_eq!(own.num_of_nodes, 2);
+    assert_eq!(places.map(|place| place.gpu_id), [GPU, GPU + 1, 0]);
+    assert!(places[0].lds_base >> 32 != 0 && places[0].gpuvm_limit > places[0].gpuvm_base);
+    let mut wrong = GetClockCounters { gpu_id: 1, ..zero() };
+    assert_eq!(call(process, Call::GetClockCounters, &mut wrong), Err(Errno::INVALID));
+}
+
+fn zero_array<T: Plain, const N: usize>() -> [T; N] {
+    std::array::from_fn(|_| zero())
+}
+
+#[test]
+fn arguments_may_be_those_of_an_older_header_or_of_a_newer_one() {
+    let process = &process(1);
+    // A field that the program does not have is 0, and is not written.
+    let mut version = GetVersion { major_version: 7, minor_version: 7 };
+    sized(process, Call::GetVersion, &mut version, 4).unwrap();
+    assert_eq!([version.major_version, version.minor_version], [1, 7]);
+    let mut longer = [7u32; 4];
+    let number = 2 << 30 | 16 << 16 | u64::from(b'K') << 8 | Call::GetVersion as u64;
+    // SAFETY: as many bytes as it says.
+    let request = unsafe { Request::new(number, longer.as_mut_ptr().cast()) };
+    compute(process, &request).unwrap();
+    assert_eq!(longer, [1, 17, 7, 7]);
+    // SAFETY: none is read.
+    let request = unsafe { Request::new(number, std::ptr::null_mut()) };
+    assert_eq!(compute(process, &request), Err(Errno::FAULT));
+    // What is not answered is not written.
+    let mut version = GetVersion { major_version: 7, minor_version: 7 };
+    let number = 1 << 30 | 8 << 16 | u64::from(b'K') << 8 | Call::GetVersion as u64;
+    // SAFETY: as many bytes as it says.
+    let request = unsafe { Request::new(number, (&raw mut version).cast()) };
+    compute(process, &request).unwrap();
+    assert_eq!([version.major_version, version.minor_version], [7, 7]);
+    // SAFETY: as above.
+    let request = unsafe { Request::new(u64::from(b'K') << 8 | 0xff, std::ptr::null_mut()) };
+    assert_eq!(compute(process, &request), Err(Errno::NO_CALL));
+}
+
+fn create_event(process: &Process, event_type: u32) -> CreateEvent {
+    let mut own = CreateEvent { event_type, auto_reset: 1, ..zero() };
+    call(process, Call::CreateEvent, &mut own).expect("an event");
+    own
+}
+
+/// Waits for a millisecond; whether the event happened.
+fn wait(process: &Process, event_id: u32) -> Result<(bool, EventData), Errno> {
+    let mut data = EventData { event_id, ..zero() };
+    let events_ptr = (&raw mut data) as u64;
+    let mut own = WaitEvents { events_ptr, num_events: 1, timeout: 1, ..zero() };
+    call(process, Call::WaitEvents, &mut own).map(|()| (own.wait_result == 0, data))
+}
+
+#[test]
+fn who_waits_for_an_event_is_woken_once() {
+    let process = &process(1);
+    let event = create_event(process, 0);
+    assert!(event.event_page_offset != 0 && event.event_trigger_data == event.event_id);
+    let happened = || wait(process, event.event_id).map(|(happened, _)| happened);
+    assert_eq!(happened(), Ok(false));
+    let id = event.event_id;
+    call(process, Call::SetEvent, &mut SetEvent { event_id: id, pad: 0 }).unwrap();
+    assert_eq!([happened(), happened()], [Ok(true), Ok(false)]);
+    call(process, Call::SetEvent, &mut SetEvent { event_id: id, pad: 0 }).unwrap();
+    call(process, Call::ResetEvent, &mut ResetEvent { event_id: id, pad: 0 }).unwrap();
+    assert_eq!(happened(), Ok(false));
+    let mut gone = DestroyEvent { event_id: id, pad: 0 };
+    call(process, Call::DestroyEvent, &mut gone).unwrap();
+    assert_eq!(call(process, Call::DestroyEvent, &mut gone), Err(Errno::INVALID));
+    assert_eq!(happened(), Err(Errno::INVALID));
+    let mut no_page = CreateEvent { event_page_offset: 77, ..zero() };
+    assert_eq!(call(process, Call::CreateEvent, &mut no_page), Err(Errno::INVALID));
+}
