@@ -1,7 +1,7 @@
 // Half precision: __half and pairs of it by HIP's functions, and the compiler's own _Float16.
 #include "check.h"
 
-#if __clang_major__ >= 20
+#if __clang_major__ >= 20 && HIP_VERSION_MAJOR < 6
 // HIP's header before 6.0 names two functions that headers of clang declared until version 19.
 typedef _Float16 HalfPair __attribute__((ext_vector_type(2)));
 __device__ inline _Float16 __llvm_amdgcn_rcp_f16(_Float16 x) { return __builtin_amdgcn_rcph(x); }

@@ -1,6 +1,15 @@
 // Host memory that the device reads and writes in place: allocated for that, and registered.
 #include "check.h"
 
+// The field has another name from HIP 6.0 on.
+static hipMemoryType kind(const hipPointerAttribute_t &attributes) {
+#if HIP_VERSION_MAJOR < 6
+    return attributes.memoryType;
+#else
+    return attributes.type;
+#endif
+}
+
 __global__ void scale(const float *in, float *out, float factor) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = in[i] * factor;
@@ -43,9 +52,9 @@ int main() {
 
     hipPointerAttribute_t attributes;
     HIP(hipPointerGetAttributes(&attributes, mapped));
-    EXPECT(attributes.memoryType == hipMemoryTypeHost, "pinned memory is not the host's");
+    EXPECT(kind(attributes) == hipMemoryTypeHost, "pinned memory is not the host's");
     HIP(hipPointerGetAttributes(&attributes, device));
-    EXPECT(attributes.memoryType == hipMemoryTypeDevice, "device memory is not the device's");
+    EXPECT(kind(attributes) == hipMemoryTypeDevice, "device memory is not the device's");
     EXPECT(attributes.devicePointer == device, "device memory has another address");
     unsigned int flags = 0;
     HIP(hipHostGetFlags(&flags, mapped));
