@@ -14,7 +14,10 @@ pub enum DevicesError {
     #[error("{0}")]
     Machine(String),
     /// No folder.
-    #[error("cannot keep files in {}: {reason}; set FLIPWAVE_CACHE to another folder", folder.display())]
+    #[error(
+        "cannot keep files in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        folder.display()
+    )]
     Folder {
         /// The folder.
         folder: PathBuf,

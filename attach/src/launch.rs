@@ -39,7 +39,11 @@ pub enum LibraryError {
         looked: Vec<PathBuf>,
     },
     /// It is in a folder that no list of such libraries can name.
-    #[error("{} cannot be loaded into applications: keep it where no folder's name has a space or a colon", file.display())]
+    #[error(
+        "{} cannot be loaded into applications: keep it where no folder's name has a space or a \
+         colon",
+        file.display()
+    )]
     Unnameable {
         /// The library.
         file: PathBuf,

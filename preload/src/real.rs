@@ -1,4 +1,4 @@
-//! The functions that stand behind ours.
+//! The C library's functions, before which ours stand.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -31,10 +31,11 @@ pub fn names_a_node(kind: u32) -> bool {
     matches!(kind, ACCESS | ACCESS_IN_PLACE | NO_ACCESS)
 }
 
-/// The pages around a range of the program's memory.
+/// The pages around a range of the program's memory; nothing for addresses that no program has.
 pub fn pages(address: u64, bytes: u64) -> Option<Range<u64>> {
+    const END: u64 = 1 << 47;
     let end = address.checked_add(bytes)?.checked_next_multiple_of(PAGE)?;
-    (address != 0 && bytes != 0).then_some(address & !(PAGE - 1)..end)
+    (address != 0 && bytes != 0 && end <= END).then_some(address & !(PAGE - 1)..end)
 }
 
 /// Gives pages an attribute.

@@ -52,8 +52,12 @@ impl Buffer {
     /// Puts it where GPUs are to have it, if it has such a place.
     ///
     /// # Errors
-    /// [`Errno::INVALID`] if something else is there.
+    /// [`Errno::INVALID`] if something else is there, or nothing can be.
     pub fn place(&self, process: &Process) -> Result<(), Errno> {
+        let end = self.address.checked_add(self.bytes).filter(|end| *end <= ADDRESSES_END);
+        if end.is_none() || !self.address.is_multiple_of(PAGE) {
+            return Err(Errno::INVALID);
+        }
         let block = self.block(0, self.bytes, 0);
         let is_free = self.address == 0
             || process.machine.with_memory(|memory| memory.add(self.address, block));
@@ -61,7 +65,7 @@ impl Buffer {
     }
 }
 
-/// The address after the last that GPUs have for memory.
+/// The address after the last that GPUs and programs have for memory.
 const ADDRESSES_END: u64 = 1 << 47;
 
 const GPU: u32 = 1 << 0;
@@ -112,20 +116,22 @@ pub fn available(process: &Process, own: &mut GetAvailableMemory) -> Result<(), 
     Ok(())
 }
 
+/// Whether a program can have these pages.
+fn is_programs(start: u64, bytes: u64) -> bool {
+    let end = start.checked_add(bytes).filter(|end| *end <= ADDRESSES_END);
+    start != 0 && start.is_multiple_of(PAGE) && end.is_some()
+}
+
 pub fn allocate(process: &Process, own: &mut AllocMemory) -> Result<(), Errno> {
     let gpu = process.gpu(own.gpu_id)?;
     let bytes = own.size.checked_next_multiple_of(PAGE).filter(|bytes| *bytes > 0);
     let bytes = bytes.ok_or(Errno::INVALID)?;
-    let end = own.va_addr.checked_add(bytes);
-    if !own.va_addr.is_multiple_of(PAGE) || end.is_none_or(|end| end > ADDRESSES_END) {
-        return Err(Errno::INVALID);
-    }
     let part = |store: &Arc<Store>| store.allocate(bytes).map(Arc::new).ok_or(Errno::NO_MEMORY);
     let part = match own.flags & KINDS {
         GPU if bytes > left(process, gpu) => return Err(Errno::NO_MEMORY),
         GPU | HOST => Some(part(process.store(gpu)?)?),
         DOORBELLS | REGISTERS => Some(part(&process.machine.pages)?),
-        PROGRAM if own.mmap_offset != 0 && own.mmap_offset.is_multiple_of(PAGE) => None,
+        PROGRAM if is_programs(own.mmap_offset, bytes) => None,
         _ => return Err(Errno::INVALID),
     };
     let offset = part.as_ref().map_or(own.mmap_offset, |part| part.offset);

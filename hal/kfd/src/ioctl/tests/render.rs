@@ -55,6 +55,18 @@ fn memory_with_a_file_is_mapped_by_a_render_node_as_often_as_wanted() {
     call(process, Call::GetDmabufInfo, &mut described).unwrap();
     assert_eq!((described.size, described.gpu_id, described.flags), (2 * PAGE, GPU, VRAM));
 
+    let import = |va_addr| {
+        let dmabuf_fd = export.dmabuf_fd;
+        let mut own = ImportDmabuf { va_addr, gpu_id: GPU, dmabuf_fd, ..zero() };
+        call(process, Call::ImportDmabuf, &mut own).map(|()| own.handle)
+    };
+    for wrong in [8, 1 << 47, !(PAGE - 1), (1 << 47) - PAGE] {
+        assert_eq!(import(wrong), Err(Errno::INVALID), "{wrong:x}");
+    }
+    let handle = import(0x7000_0000).unwrap();
+    assert_eq!(import(0x7000_1000), Err(Errno::INVALID));
+    call(process, Call::FreeMemory, &mut FreeMemory { handle }).unwrap();
+
     let mut object = PrimeHandle { fd, ..zero() };
     ask(process, PRIME, &mut object).unwrap();
     let mut same = PrimeHandle { fd, ..zero() };
