@@ -3,7 +3,7 @@
 #
 #     tests/rocm/in.sh DIR COMMAND [ARGUMENT...]
 #
-# Flipwave is that in target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's, and the
+# Flipwave is that in target/release, else target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's, and the
 # folder tests is /mnt/tests. What is mounted for it is seen by the command alone, and is gone when
 # it ends.
 set -eu
@@ -19,7 +19,13 @@ fi
 root=$(realpath "$1")
 shift
 here=$(realpath "$(dirname "$0")/../..")
-bin=$(realpath "${FLIPWAVE_BIN:-${CARGO_TARGET_DIR:-$here/target}/debug}")
+built=${CARGO_TARGET_DIR:-$here/target}
+if [ -x "$built/release/flipwave" ]; then
+    built=$built/release
+else
+    built=$built/debug
+fi
+bin=$(realpath "${FLIPWAVE_BIN:-$built}")
 tests=$here/tests
 export root bin tests
 
