@@ -4,7 +4,7 @@
 //! it has a child, so that what makes LLVM crash, hang or grow ends one connection.
 
 use crate::object_code::{identity, prepare};
-use crate::signals::spawn;
+use crate::signals::{spawn, unblock};
 use crate::store::{Store, key};
 use crate::{Compiler, Extensions, Here, message};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -115,6 +115,8 @@ pub fn serve_if_asked() {
 
 /// Serves clients until whoever has started the process is gone.
 fn serve(store: &Store) -> io::Result<()> {
+    // The alarm must end what takes too long.
+    unblock();
     // SAFETY: standard input is the listener, see `launch`; nobody else has it.
     let listener = UnixListener::from(unsafe { OwnedFd::from_raw_fd(0) });
     let alive = File::from(io::stdout().as_fd().try_clone_to_owned()?);

@@ -21,3 +21,14 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()>
         spawned.map(|_| ())
     }
 }
+
+/// Has this process's signals delivered again, all of which it may have inherited as blocked from the
+/// thread that has started it.
+pub fn unblock() {
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: the set is emptied before it is used; the mask is this thread's own.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+}

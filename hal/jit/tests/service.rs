@@ -15,6 +15,7 @@ fn main() {
     flipwave_jit::use_service(service.name().clone());
     run("the_service_gives_what_llvm_gives_and_keeps_it", || answers(folder.path()));
     run("what_cannot_be_compiled_is_refused_with_a_reason", refusals);
+    run("the_alarm_of_what_takes_too_long_reaches_the_service", alarms);
     run("a_service_that_is_killed_ends_neither_client_nor_later_requests", kills);
     run("the_service_ends_with_who_started_it", || ends(service));
 }
@@ -75,6 +76,16 @@ fn processes() -> Vec<i32> {
         }
     }
     found
+}
+
+fn alarms() {
+    let all = processes();
+    assert!(!all.is_empty());
+    for process in all {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("a line");
+        assert_eq!(u64::from_str_radix(blocked.trim(), 16), Ok(0), "signals are blocked");
+    }
 }
 
 fn kills() {
