@@ -1,5 +1,6 @@
 //! How often the waves of a dispatch execute its instructions, and on how many lanes.
 
+use crate::instruction::Stretch;
 use crate::translate::program::Program;
 use crate::wave::{Status, Wave};
 use flipwave_device::WaveId;
@@ -18,6 +19,20 @@ pub struct InstructionCount {
     pub lanes: u64,
     /// Executions on none of the lanes that are counted.
     pub without_lanes: u64,
+}
+
+impl InstructionCount {
+    /// So many executions, each on so many of the lanes that are counted.
+    fn add(&mut self, executions: u64, lanes: u64) {
+        let without_lanes = if lanes == 0 { executions } else { 0 };
+        self.unite(InstructionCount { executions, lanes: executions * lanes, without_lanes });
+    }
+
+    fn unite(&mut self, other: InstructionCount) {
+        self.executions += other.executions;
+        self.lanes += other.lanes;
+        self.without_lanes += other.without_lanes;
+    }
 }
 
 /// What a wave has executed that has ended.
@@ -41,6 +56,12 @@ pub struct Counter {
     by_dword: Vec<u32>,
     /// The same of other code.
     elsewhere: FxHashMap<Pc, u32>,
+    /// The stretches that were executed, each as the indices of the instructions that are counted in it.
+    stretches: Vec<Vec<usize>>,
+    /// The index of a stretch by its number.
+    by_number: FxHashMap<u64, usize>,
+    /// The number and the index of the last one.
+    last_stretch: Option<(u64, usize)>,
     /// The wave whose turn it is.
     current: Counted,
     /// Other waves under way.
@@ -55,6 +76,8 @@ pub struct Counter {
 struct Counted {
     wave: Option<WaveId>,
     counts: Vec<InstructionCount>,
+    /// By the index of a stretch.
+    stretches: Vec<InstructionCount>,
 }
 
 impl Counter {
@@ -66,6 +89,9 @@ impl Counter {
             instructions: Vec::new(),
             by_dword: Vec::new(),
             elsewhere: FxHashMap::default(),
+            stretches: Vec::new(),
+            by_number: FxHashMap::default(),
+            last_stretch: None,
             current: Counted::default(),
             others: FxHashMap::default(),
             ended: Vec::new(),
@@ -93,17 +119,84 @@ impl Counter {
         if index >= self.current.counts.len() {
             self.make_room();
         }
+        let lanes = self.count_lanes(lanes);
+        self.current.counts[index].add(1, lanes);
+        if wave.status == Status::Ended {
+            self.end(wave);
+        }
+    }
+
+    /// A wave has executed a stretch so many times with these lanes active, but for the instructions
+    /// that are seen alone.
+    #[inline]
+    pub(crate) fn count_stretch(
+        &mut self,
+        wave: WaveId,
+        stretch: Stretch<'_>,
+        times: u64,
+        lanes: LaneMask,
+    ) {
+        if self.current.wave != Some(wave) {
+            self.turn_to(wave);
+        }
+        let index = match self.last_stretch {
+            Some((number, index)) if number == stretch.number => index,
+            _ => self.find_stretch(stretch),
+        };
+        let own = &mut self.current.stretches;
+        if index >= own.len() {
+            own.resize(self.stretches.len(), InstructionCount::default());
+        }
+        let lanes = self.count_lanes(lanes);
+        self.current.stretches[index].add(times, lanes);
+    }
+
+    /// The same of the first `count` instructions of a stretch, once.
+    #[cold]
+    pub(crate) fn count_first(
+        &mut self,
+        wave: &Wave,
+        stretch: Stretch<'_>,
+        count: usize,
+        lanes: LaneMask,
+    ) {
+        for (_, op) in stretch.counted().take_while(|(index, _)| *index < count) {
+            self.count(wave, &op.inst, lanes);
+        }
+    }
+
+    /// Notes the instructions of a stretch, all of which are executed, in their order.
+    #[inline]
+    pub(crate) fn enter_stretch(&mut self, stretch: Stretch<'_>) {
+        if self.last_stretch.is_none_or(|(number, _)| number != stretch.number) {
+            self.find_stretch(stretch);
+        }
+    }
+
+    #[inline(never)]
+    fn find_stretch(&mut self, stretch: Stretch<'_>) -> usize {
+        let index = match self.by_number.get(&stretch.number) {
+            Some(index) => *index,
+            None => {
+                let all: Vec<usize> =
+                    stretch.ops.iter().map(|op| self.index_of(&op.inst)).collect();
+                self.stretches.push(stretch.counted().map(|(place, _)| all[place]).collect());
+                self.by_number.insert(stretch.number, self.stretches.len() - 1);
+                self.stretches.len() - 1
+            }
+        };
+        self.last_stretch = Some((stretch.number, index));
+        index
+    }
+
+    /// Of these lanes, how many are counted.
+    #[inline(always)]
+    fn count_lanes(&mut self, lanes: LaneMask) -> u64 {
         let lanes = LaneMask(lanes.0 & self.lanes.0);
         if self.last.0 != lanes {
             self.last = (lanes, lanes.count().into());
         }
-        let count = &mut self.current.counts[index];
-        count.executions += 1;
-        count.lanes += self.last.1;
-        count.without_lanes += u64::from(lanes == LaneMask::EMPTY);
-        if wave.status == Status::Ended {
-            self.end(wave);
-        }
+        self.last.1
     }
 
     #[inline(always)]
@@ -157,7 +250,13 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn end(&mut self, wave: &Wave) {
-        let Counted { counts, .. } = mem::take(&mut self.current);
+        let Counted { mut counts, stretches, .. } = mem::take(&mut self.current);
+        counts.resize(self.instructions.len(), InstructionCount::default());
+        for (count, instructions) in stretches.into_iter().zip(&self.stretches) {
+            for index in instructions {
+                counts[*index].unite(count);
+            }
+        }
         let instructions = counts.into_iter().enumerate();
         let instructions = instructions.filter(|(_, own)| own.executions > 0).collect();
         self.ended.push(WaveCounts { wave: wave.id, instructions });

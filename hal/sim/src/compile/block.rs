@@ -9,7 +9,7 @@ use crate::execute::lane::{Denormals, Kind, ResultKind};
 use crate::execute::scalar::ScalarOperation;
 use crate::execute::vector::VectorOperation;
 use crate::instruction::control::{Condition, Control};
-use crate::instruction::{Inner, Op, Run, Word};
+use crate::instruction::{Inner, Op, Run, Stretch, Word};
 use crate::memory::{Memory, WindowAccess};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
@@ -18,6 +18,7 @@ use flipwave_isa::{Family, Register, RegisterRange};
 use flipwave_jit::{Code, Compiler, Extensions};
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most instructions of a block.
 const LONGEST: usize = 256;
@@ -203,6 +204,10 @@ const SHORTEST_LDS: usize = 64;
 /// A block that is compiled, or going to be.
 pub struct Block {
     pub source: Source,
+    /// See [`Stretch::number`].
+    number: u64,
+    /// See [`Stretch::seen_alone`]: what is left to the interpreter.
+    seen_alone: Vec<bool>,
     /// Which of the tier's windows its accesses to device memory have, from this one on.
     pub first_site: usize,
     /// Instructions before each one that do something in each active lane.
@@ -253,7 +258,10 @@ impl Block {
         });
         let mut per_lane: Vec<u32> = per_lane.collect();
         per_lane.push(source.ops.iter().map(|op| u32::from(op.per_lane)).sum());
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Block {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            seen_alone: source.plans.iter().map(|plan| matches!(plan, Plan::Call)).collect(),
             vgprs: named.clone().map(|op| op.vgprs_named).max().unwrap_or(0),
             acc_vgprs: named.map(|op| op.acc_vgprs_named).max().unwrap_or(0),
             first_site,
@@ -291,6 +299,13 @@ impl Block {
     /// Instructions.
     pub fn len(&self) -> usize {
         self.source.ops.len()
+    }
+
+    /// Its instructions, as they are counted.
+    #[inline(always)]
+    pub fn stretch(&self) -> Stretch<'_> {
+        let Block { number, source, seen_alone, .. } = self;
+        Stretch { number: *number, start: source.start, ops: &source.ops, seen_alone }
     }
 
     /// Whether a wave can execute what was compiled: it has the registers, MODE is as the code expects

@@ -3,8 +3,10 @@
 use super::block::{Block, Compiled, Segment};
 use super::frame::{Entry, Frame, Return};
 use super::workspace::Workspace;
+use crate::dispatch::checker::Checker;
 use crate::execute::control::Step;
 use crate::execute::step::step_in_range;
+use crate::instruction::Op;
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
@@ -25,17 +27,18 @@ impl Block {
     /// Executes the block, and again where it branches to itself, as long as the wave has not executed
     /// more than `until` instructions in all. The wave must be one that it [suits](Block::suits), and
     /// have room for all of its instructions.
-    pub fn execute(
+    pub fn execute<C: Checker>(
         &self,
         compiled: &Compiled,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
-        workspace: &mut Workspace,
+        (workspace, checker): (&mut Workspace, &mut C),
         until: u64,
     ) -> Ran {
         workspace.follow(memory);
-        let (before, active) = (wave.executed, wave.active_lanes());
-        let mut frame = Frame::new(self, wave, memory, lds, workspace, until);
+        let (before, active, exec) = (wave.executed, wave.active_lanes(), wave.exec());
+        let mut frame =
+            Frame::new(self, (&mut *wave, memory, lds), (&mut *workspace, &mut *checker), until);
         // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
         // and that the workspace is prepared is the caller's part, who looks after both.
         let end = unsafe { frame.enter(compiled.entry()) };
@@ -44,6 +47,9 @@ impl Block {
         let turns = (executed - before) / self.len() as u64;
         let whole = turns * self.lane_operations(self.len(), active);
         let count = |index| whole + self.lane_operations(index, active);
+        if turns > 0 {
+            checker.executed(wave, self.stretch(), turns, exec);
+        }
         match end {
             Return::Done => {
                 (wave.executed, wave.pc) = (executed, pc);
@@ -51,6 +57,7 @@ impl Block {
             }
             Return::Faulted => {
                 (wave.executed, wave.pc) = (executed + index as u64 + 1, pc);
+                checker.executed_first(wave, self.stretch(), index, exec);
                 let fault = fault.map(|cause| (self.source.places[index], cause));
                 Ran { lane_operations: count(index + 1), is_undone: false, fault }
             }
@@ -61,9 +68,12 @@ impl Block {
                     let kept = &workspace.kept_row(copy).0[..lanes];
                     wave.row_mut(*row).0[..lanes].copy_from_slice(kept);
                 }
-                wave.executed = executed + segment.instructions.start as u64;
+                let start = segment.instructions.start;
+                wave.executed = executed + start as u64;
+                checker.executed_first(wave, self.stretch(), start, exec);
                 let parts = (compiled, segment);
-                let (reached, fault) = self.interpret(parts, wave, (memory, lds), workspace);
+                let state = (workspace, checker);
+                let (reached, fault) = self.interpret(parts, wave, (memory, lds), state);
                 Ran { lane_operations: count(reached), is_undone: true, fault }
             }
         }
@@ -71,12 +81,12 @@ impl Block {
 
     /// Executes what a segment does by the interpreter, and finds windows for its accesses; up to which
     /// instruction, and the fault with its device address if there is one.
-    fn interpret(
+    fn interpret<C: Checker>(
         &self,
         (compiled, segment): (&Compiled, &Segment),
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
-        workspace: &mut Workspace,
+        (workspace, checker): (&mut Workspace, &mut C),
     ) -> (usize, Option<(u64, FaultCause)>) {
         for index in segment.instructions.clone() {
             let op = &self.source.ops[index];
@@ -84,14 +94,36 @@ impl Block {
             if let Some((number, site)) = sites.find(|(_, site)| site.instruction == index) {
                 workspace.find(number, site.access, (wave, op), memory);
             }
-            wave.pc = self.source.places[index + 1];
-            wave.executed += 1;
-            if let Step::Fault(cause) = step_in_range(wave, op, memory, lds) {
-                return (index + 1, Some((self.source.places[index], cause)));
+            let place = self.source.places[index];
+            if let Step::Fault(cause) = interpret(wave, (op, place), memory, lds, checker) {
+                return (index + 1, Some((place, cause)));
             }
         }
         (segment.instructions.end, None)
     }
+}
+
+/// Executes an instruction at a device address by the interpreter, under a checker's eyes.
+pub fn interpret<C: Checker>(
+    wave: &mut Wave,
+    (op, place): (&Op, u64),
+    memory: &mut dyn Memory,
+    lds: &mut [u8],
+    checker: &mut C,
+) -> Step {
+    wave.pc = place;
+    checker.before(wave, op, memory);
+    let exec = wave.exec();
+    if C::SEES_RESULTS {
+        wave.written_lanes = None;
+    }
+    wave.pc = place.wrapping_add(op.size.into());
+    wave.executed += 1;
+    let step = step_in_range(wave, op, memory, lds);
+    if C::SEES_RESULTS && !matches!(step, Step::Fault(_)) {
+        checker.after(wave, op, wave.written_lanes.unwrap_or(exec));
+    }
+    step
 }
 
 impl Compiled {

@@ -1,9 +1,10 @@
 //! What compiled code and the interpreter hand each other.
 
 use super::block::{Block, Source};
+use super::execute::interpret;
 use super::workspace::{CachedWindow, Workspace};
+use crate::dispatch::checker::Checker;
 use crate::execute::control::Step;
-use crate::execute::step::step_in_range;
 use crate::memory::{Memory, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
@@ -38,7 +39,7 @@ pub struct Frame<'a> {
     lds_length: u64,
     /// The device address of the block.
     start: u64,
-    /// [`call`], which code that is kept on disk cannot have in it.
+    /// [`call`] for the checker, which code that is kept on disk cannot have in it.
     call: Call,
     /// Where lanes store that are not to store anything.
     nowhere: [u32; 4],
@@ -46,6 +47,8 @@ pub struct Frame<'a> {
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
     workspace: *mut Workspace,
+    /// Of the type that [`call`] is for.
+    checker: *mut (),
     /// Why the block was not executed to its end.
     pub fault: Option<FaultCause>,
 }
@@ -97,12 +100,10 @@ type Call = unsafe extern "C" fn(*mut Frame<'_>, u64) -> u32;
 impl<'a> Frame<'a> {
     /// A frame for a wave that executes a block, and must not execute more than `until` instructions in
     /// all. The workspace is [prepared](Workspace::prepare) for the block.
-    pub fn new(
+    pub fn new<C: Checker>(
         block: &'a Block,
-        wave: &'a mut Wave,
-        memory: &'a mut dyn Memory,
-        lds: &'a mut [u8],
-        workspace: &'a mut Workspace,
+        (wave, memory, lds): (&'a mut Wave, &'a mut dyn Memory, &'a mut [u8]),
+        (workspace, checker): (&'a mut Workspace, &'a mut C),
         until: u64,
     ) -> Frame<'a> {
         let (kept, windows) = workspace.pointers(block.first_site);
@@ -122,10 +123,11 @@ impl<'a> Frame<'a> {
             lds: lds.as_mut_ptr(),
             lds_length: lds.len() as u64,
             start: block.source.start,
-            call,
+            call: call::<C>,
             nowhere: [0; 4],
             source: &raw const block.source,
             workspace,
+            checker: (&raw mut *checker).cast(),
             fault: None,
         }
     }
@@ -150,26 +152,26 @@ impl<'a> Frame<'a> {
 /// block. Gives 1 if it faulted.
 ///
 /// # Safety
-/// `frame` is the frame with which the caller was entered.
-unsafe extern "C" fn call(frame: *mut Frame<'_>, index: u64) -> u32 {
+/// `frame` is the frame with which the caller was entered, made for a checker of this type.
+unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_>, index: u64) -> u32 {
     // SAFETY: compiled code passes on the pointer that it was given, and no reference to the frame is
     // alive while it runs.
     let frame = unsafe { &mut *frame };
-    // SAFETY: the frame has borrowed block, wave, LDS and workspace.
-    let (source, wave, lds, workspace) = unsafe {
+    // SAFETY: the frame has borrowed block, wave, LDS, workspace and checker.
+    let (source, wave, lds, workspace, checker) = unsafe {
         let lds = std::slice::from_raw_parts_mut(frame.lds, frame.lds_length as usize);
-        (&*frame.source, &mut *frame.wave, lds, &mut *frame.workspace)
+        let checker = &mut *frame.checker.cast::<C>();
+        (&*frame.source, &mut *frame.wave, lds, &mut *frame.workspace, checker)
     };
-    let (op, next) = (&source.ops[index as usize], source.places[index as usize + 1]);
-    wave.pc = next;
-    wave.executed = frame.executed + index + 1;
-    let step = step_in_range(wave, op, frame.memory, lds);
+    let (op, place) = (&source.ops[index as usize], source.places[index as usize]);
+    wave.executed = frame.executed + index;
+    let step = interpret(wave, (op, place), frame.memory, lds, checker);
     workspace.follow(frame.memory);
     match step {
         Step::Fault(cause) => {
             frame.fault = Some(cause);
             frame.index = index;
-            frame.pc = next;
+            frame.pc = wave.pc;
             1
         }
         _ => 0,

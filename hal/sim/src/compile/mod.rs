@@ -15,6 +15,7 @@ mod value;
 mod vector;
 mod workspace;
 
+use crate::dispatch::checker::Checker;
 use crate::dispatch::policy::Compiling;
 use crate::memory::Memory;
 use crate::translate::program::Program;
@@ -70,12 +71,12 @@ impl Tier {
 
     /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
     /// the interpreter has to.
-    pub fn run(
+    pub fn run<C: Checker>(
         &self,
         program: &Program,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
-        workspace: &mut Workspace,
+        (workspace, checker): (&mut Workspace, &mut C),
         until: u64,
         compiling: Compiling,
     ) -> Option<Ran> {
@@ -93,12 +94,16 @@ impl Tier {
         let compiled = block.compiled()?;
         let undone = place.undone.load(Ordering::Relaxed);
         let has_room = wave.executed + block.len() as u64 <= until;
-        if !has_room || undone > PATIENCE || !block.suits(compiled, wave, memory, lds) {
+        if !has_room
+            || undone > PATIENCE
+            || !block.suits(compiled, wave, memory, lds)
+            || !checker.allows(wave, block.stretch())
+        {
             return None;
         }
         let tier = std::ptr::from_ref(self) as usize;
         workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
-        let ran = block.execute(compiled, wave, (memory, lds), workspace, until);
+        let ran = block.execute(compiled, wave, (memory, lds), (workspace, checker), until);
         match ran.is_undone {
             true => _ = place.undone.fetch_add(UNDONE, Ordering::Relaxed),
             false if undone > 0 => place.undone.store(undone - 1, Ordering::Relaxed),

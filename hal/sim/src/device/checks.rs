@@ -7,7 +7,7 @@ use crate::dispatch::execution::{Execution, Progress};
 use crate::dispatch::launch::Launch;
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{Fidelity, FidelityCheck};
-use crate::instruction::Op;
+use crate::instruction::{Op, Stretch};
 use crate::memory::{Footprints, Memory};
 use crate::strict::{self, LdsBounds, Strict, Violation};
 use crate::wave::Wave;
@@ -26,7 +26,29 @@ pub struct SurveyCheck {
 }
 
 impl Checker for SurveyCheck {
+    const ALLOWS_COMPILED: bool = true;
     const SEES_RESULTS: bool = true;
+
+    #[inline(always)]
+    fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> bool {
+        if let Some(counter) = &mut self.counter {
+            counter.enter_stretch(stretch);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: LaneMask) {
+        if let Some(counter) = &mut self.counter {
+            counter.count_stretch(wave.id, stretch, times, exec);
+        }
+    }
+
+    fn executed_first(&mut self, wave: &Wave, stretch: Stretch<'_>, count: usize, exec: LaneMask) {
+        if let Some(counter) = &mut self.counter {
+            counter.count_first(wave, stretch, count, exec);
+        }
+    }
 
     fn starts(&mut self, _: &Wave, _: &Launch) {}
 

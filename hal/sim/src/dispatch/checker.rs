@@ -2,7 +2,7 @@
 //! at nothing compiles to nothing.
 
 use crate::dispatch::launch::Launch;
-use crate::instruction::Op;
+use crate::instruction::{Op, Stretch};
 use crate::memory::Memory;
 use crate::wave::Wave;
 use flipwave_device::FaultCause;
@@ -10,8 +10,31 @@ use flipwave_isa::LaneMask;
 
 /// Sees every instruction before it is executed, and after it where it wants to. It changes nothing.
 pub trait Checker {
-    /// Whether it need not see instructions, so that they may be executed as compiled code.
-    const SEES_NOTHING: bool = false;
+    /// Whether instructions may be executed as compiled code: it sees those that compiled code leaves to
+    /// the interpreter, and of the others how often their stretch was executed.
+    const ALLOWS_COMPILED: bool = false;
+
+    /// Whether a wave may execute a stretch as compiled code now.
+    #[inline(always)]
+    fn allows(&mut self, _wave: &Wave, _stretch: Stretch<'_>) -> bool {
+        true
+    }
+
+    /// A wave, whose lanes are active that `exec` has, has executed a stretch so many times, but for the
+    /// instructions that are seen alone.
+    #[inline(always)]
+    fn executed(&mut self, _wave: &Wave, _stretch: Stretch<'_>, _times: u64, _exec: LaneMask) {}
+
+    /// The same of the first `count` instructions of a stretch, once.
+    #[inline(always)]
+    fn executed_first(
+        &mut self,
+        _wave: &Wave,
+        _stretch: Stretch<'_>,
+        _count: usize,
+        _exec: LaneMask,
+    ) {
+    }
 
     /// A wave has been set up.
     fn starts(&mut self, wave: &Wave, launch: &Launch);
@@ -38,7 +61,7 @@ pub trait Checker {
 pub struct Unchecked;
 
 impl Checker for Unchecked {
-    const SEES_NOTHING: bool = true;
+    const ALLOWS_COMPILED: bool = true;
 
     #[inline(always)]
     fn starts(&mut self, _: &Wave, _: &Launch) {}

@@ -350,21 +350,20 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         // Outlives the turns of the loop, so that it is dropped only where there is one.
         let mut replacement = None;
         let compiling = execution.policy.compiling;
-        let is_compiled = !WATCHED && C::SEES_NOTHING && compiling != Compiling::Never;
+        let is_compiled = !WATCHED && C::ALLOWS_COMPILED && compiling != Compiling::Never;
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch.
         let mut has_arrived = true;
         while wave.executed < until {
             let pc = wave.pc;
             if !WATCHED
-                && C::SEES_NOTHING
+                && C::ALLOWS_COMPILED
                 && has_arrived
                 && let Some(own) = tier
             {
                 has_arrived = false;
-                if let Some(ran) =
-                    own.run(program, wave, (memory, lds), &mut self.workspace, until, compiling)
-                {
+                let state = (&mut self.workspace, &mut *self.checker);
+                if let Some(ran) = own.run(program, wave, (memory, lds), state, until, compiling) {
                     lane_operations += ran.lane_operations;
                     if ran.fault.is_some() {
                         fault = ran.fault;
@@ -424,7 +423,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             match step(wave, op, memory, lds) {
                 Step::Next => {
-                    if !WATCHED && C::SEES_NOTHING {
+                    if !WATCHED && C::ALLOWS_COMPILED {
                         has_arrived |= matches!(op.run, Run::Control(Control::Branch(_)));
                     }
                 }

@@ -1,14 +1,15 @@
 //! The instructions of a dispatch, and how often each was executed.
 
-use crate::instruction::{Inner, Op};
+use crate::instruction::{Inner, Op, Run, Stretch};
 use crate::shadow::Named;
 use crate::translate::coverage::{Treatment, treatment_of, unsettled_bits};
 use crate::translate::program::Program;
 use crate::wave::Machine;
 use flipwave_device::ModuleId;
 use flipwave_isa::Pc;
-use std::iter;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::{iter, mem};
 
 /// How often the instructions of a dispatch were executed.
 pub struct Executions {
@@ -17,6 +18,25 @@ pub struct Executions {
     sites: Vec<Vec<Option<Site>>>,
     /// The program of the last instruction.
     last: usize,
+    /// What is known of stretches, by their numbers.
+    stretches: FxHashMap<u64, StretchCount>,
+}
+
+/// A stretch, and how often it was executed as a whole.
+struct StretchCount {
+    /// Its instructions that are counted in it, and their device addresses.
+    sites: Vec<(u64, Op)>,
+    facts: StretchFacts,
+    executions: u64,
+}
+
+/// What a stretch has in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StretchFacts {
+    /// Operations whose results are not settled.
+    pub is_unsettled: bool,
+    /// What may load from device memory or LDS.
+    pub accesses: bool,
 }
 
 struct Site {
@@ -44,12 +64,65 @@ impl Executions {
     /// None yet, of code of these programs.
     pub fn new(programs: Vec<Arc<Program>>) -> Executions {
         let sites = programs.iter().map(|_| Vec::new()).collect();
-        Executions { programs, sites, last: 0 }
+        Executions { programs, sites, last: 0, stretches: FxHashMap::default() }
     }
 
     /// Counts an execution.
     pub fn execute(&mut self, pc: u64, op: &Op, machine: Machine) -> &Arc<Instruction> {
-        let Executions { programs, sites, last } = self;
+        let site = self.site((pc, op), machine);
+        site.executions += 1;
+        &site.instruction
+    }
+
+    /// What a stretch has in it.
+    pub fn stretch(&mut self, stretch: Stretch<'_>, machine: Machine) -> StretchFacts {
+        if let Some(known) = self.stretches.get(&stretch.number) {
+            return known.facts;
+        }
+        let (places, mut facts) = (places(stretch), StretchFacts::default());
+        for (op, place) in stretch.ops.iter().zip(&places) {
+            facts.is_unsettled |= self.site((*place, op), machine).instruction.unsettled != 0;
+            facts.accesses |= !matches!(op.run, Run::Vector(_) | Run::Scalar(_));
+        }
+        let sites = stretch.counted().map(|(index, op)| (places[index], op.clone())).collect();
+        self.stretches.insert(stretch.number, StretchCount { sites, facts, executions: 0 });
+        facts
+    }
+
+    /// Counts executions of a stretch that is known.
+    pub fn execute_stretch(&mut self, stretch: Stretch<'_>, times: u64) {
+        if let Some(known) = self.stretches.get_mut(&stretch.number) {
+            known.executions += times;
+        }
+    }
+
+    /// Counts one execution of the first `count` instructions of a stretch.
+    #[cold]
+    pub fn execute_first(&mut self, stretch: Stretch<'_>, count: usize, machine: Machine) {
+        let places = places(stretch);
+        for (index, op) in stretch.counted().take_while(|(index, _)| *index < count) {
+            self.site((places[index], op), machine).executions += 1;
+        }
+    }
+
+    /// All that was executed.
+    pub fn into_counts(
+        mut self,
+        machine: Machine,
+    ) -> impl Iterator<Item = (Arc<Instruction>, u64)> {
+        for StretchCount { sites, executions, .. } in mem::take(&mut self.stretches).into_values() {
+            for (pc, op) in sites {
+                self.site((pc, &op), machine).executions += executions;
+            }
+        }
+        let sites = self.sites.into_iter().flatten().flatten();
+        let executed = sites.filter(|site| site.executions > 0);
+        executed.map(|site| (site.instruction, site.executions))
+    }
+
+    /// The site of an instruction at a device address.
+    fn site(&mut self, (pc, op): (u64, &Op), machine: Machine) -> &mut Site {
+        let Executions { programs, sites, last, .. } = self;
         if !programs[*last].contains(pc) {
             // Whatever is executed is of one of them.
             *last = programs.iter().position(|own| own.contains(pc)).unwrap_or(*last);
@@ -60,18 +133,21 @@ impl Executions {
         if dword >= sites.len() {
             sites.resize_with(dword + 1, || None);
         }
-        let site = sites[dword].get_or_insert_with(|| {
+        sites[dword].get_or_insert_with(|| {
             let module = ModuleId(*last as u32);
             Site { instruction: Arc::new(Instruction::of(op, module, machine)), executions: 0 }
-        });
-        site.executions += 1;
-        &site.instruction
+        })
     }
+}
 
-    /// All of them.
-    pub fn into_counts(self) -> impl Iterator<Item = (Arc<Instruction>, u64)> {
-        self.sites.into_iter().flatten().flatten().map(|site| (site.instruction, site.executions))
-    }
+/// The device addresses of a stretch's instructions.
+fn places(stretch: Stretch<'_>) -> Vec<u64> {
+    let next = |place: &mut u64, op: &Op| {
+        let own = *place;
+        *place = place.wrapping_add(op.size.into());
+        Some(own)
+    };
+    stretch.ops.iter().scan(stretch.start, next).collect()
 }
 
 impl Instruction {

@@ -20,13 +20,14 @@ use crate::dispatch::checker::Checker;
 use crate::dispatch::launch::Launch;
 use crate::execute::step::is_vector;
 use crate::instruction::control::Control;
-use crate::instruction::{Op, Run};
+use crate::instruction::{Op, Run, Stretch};
 use crate::memory::Memory;
 use crate::shadow::{LdsMarks, Shadow};
 use crate::translate::program::Program;
 use crate::wave::{Level, Machine, Wave};
 use executions::Executions;
 use flipwave_device::{Dim3, FaultCause, WaveId};
+use flipwave_isa::LaneMask;
 use memory::MarkedMemory;
 use report::Findings;
 use rustc_hash::FxHashMap;
@@ -84,7 +85,7 @@ impl FidelityCheck {
     /// The dispatch under way, if there is one, has ended.
     fn end(&mut self) {
         if let Some(dispatch) = self.dispatch.take() {
-            self.findings.count(dispatch.executions);
+            self.findings.count(dispatch.executions.into_counts(dispatch.machine));
         }
     }
 
@@ -96,6 +97,30 @@ impl FidelityCheck {
 }
 
 impl Checker for FidelityCheck {
+    const ALLOWS_COMPILED: bool = true;
+
+    /// Where there is nothing to follow.
+    fn allows(&mut self, wave: &Wave, stretch: Stretch<'_>) -> bool {
+        let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return true };
+        let facts = dispatch.executions.stretch(stretch, dispatch.machine);
+        let may_load = !memory.is_empty() || !dispatch.lds.is_empty();
+        !facts.is_unsettled
+            && !(facts.accesses && may_load)
+            && !dispatch.shadows.contains_key(&wave.id)
+    }
+
+    fn executed(&mut self, _: &Wave, stretch: Stretch<'_>, times: u64, _: LaneMask) {
+        if let Some(dispatch) = &mut self.dispatch {
+            dispatch.executions.execute_stretch(stretch, times);
+        }
+    }
+
+    fn executed_first(&mut self, _: &Wave, stretch: Stretch<'_>, count: usize, _: LaneMask) {
+        if let Some(dispatch) = &mut self.dispatch {
+            dispatch.executions.execute_first(stretch, count, dispatch.machine);
+        }
+    }
+
     fn starts(&mut self, wave: &Wave, _: &Launch) {
         if let Some(dispatch) = &mut self.dispatch {
             *dispatch.waves.entry(wave.id.workgroup).or_default() += 1;

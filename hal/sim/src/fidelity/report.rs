@@ -1,6 +1,6 @@
 //! What is found of the fidelity of a run.
 
-use super::executions::{Executions, Instruction};
+use super::executions::Instruction;
 use crate::shadow::{Decision, Purpose};
 use crate::translate::coverage::Treatment;
 use flipwave_codeobj::SourceLine;
@@ -9,6 +9,7 @@ use flipwave_isa::{Pc, RegisterRange};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The fidelity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,8 +66,8 @@ pub struct Findings {
 
 impl Findings {
     /// Adds what a dispatch executed.
-    pub fn count(&mut self, executions: Executions) {
-        for (instruction, count) in executions.into_counts() {
+    pub fn count(&mut self, executions: impl Iterator<Item = (Arc<Instruction>, u64)>) {
+        for (instruction, count) in executions {
             for (name, treatment) in &instruction.operations {
                 let known = self.operations.get_mut(name);
                 match known {

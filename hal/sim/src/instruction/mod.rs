@@ -7,6 +7,7 @@ pub mod lane_move;
 pub mod lds;
 mod op;
 pub mod scalar_memory;
+mod stretch;
 pub mod sync;
 pub mod tensor;
 pub mod vector_memory;
@@ -15,3 +16,4 @@ pub use element::{Element, Half};
 pub use op::{
     Adapt, Dual, Finish, Inner, Op, Run, ScalarFunction, Source, SourceAdapt, VectorFunction, Word,
 };
+pub use stretch::Stretch;

@@ -3,6 +3,7 @@
 use crate::compile::testing::{
     Block, Lowering, Plan, Source, VectorPlan, Workspace, lowerings, scalar_lowerings,
 };
+use crate::dispatch::checker::Unchecked;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::find;
@@ -285,7 +286,8 @@ fn execute(world: &mut World, block: &Block, workspace: &mut Workspace) -> (u64,
             let compiled = block.compiled().expect("it compiles");
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
-            let ran = block.execute(compiled, wave, (space, lds), workspace, until);
+            let ran =
+                block.execute(compiled, wave, (space, lds), (workspace, &mut Unchecked), until);
             lane_operations += ran.lane_operations;
             if let Some((place, cause)) = ran.fault {
                 return (lane_operations, Some(format!("{place:x} {cause:?}")));
