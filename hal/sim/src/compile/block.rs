@@ -18,7 +18,7 @@ use flipwave_isa::{Family, Register, RegisterRange};
 use flipwave_jit::{Code, Compiler, Extensions};
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Most instructions of a block.
 const LONGEST: usize = 256;
@@ -215,6 +215,15 @@ pub struct Block {
     /// Vector registers that its instructions name.
     vgprs: u16,
     acc_vgprs: u16,
+    /// What was compiled, and what was that notes what it touches.
+    variants: [Variant; 2],
+}
+
+/// A block as code of the host.
+#[derive(Default)]
+struct Variant {
+    /// Whether it is compiled, or being compiled.
+    is_asked_for: AtomicBool,
     /// What was compiled; nothing if that did not succeed.
     compiled: OnceLock<Option<Compiled>>,
 }
@@ -245,6 +254,8 @@ pub struct Site {
     pub instruction: usize,
     /// What the window is for.
     pub access: WindowAccess,
+    /// Bytes of a lane.
+    pub bytes: u32,
 }
 
 impl Block {
@@ -267,17 +278,29 @@ impl Block {
             first_site,
             per_lane,
             source,
-            compiled: OnceLock::new(),
+            variants: Default::default(),
         }
     }
 
-    /// Has it compiled.
-    pub fn compile(&self, machine: Machine, level: Level, compiler: &mut dyn Compiler) {
+    /// Whether nobody has asked before for what notes what it touches, or does not.
+    pub fn is_first_to_ask(&self, notes: bool) -> bool {
+        !self.variants[usize::from(notes)].is_asked_for.swap(true, Ordering::Relaxed)
+    }
+
+    /// Has it compiled, so that it notes what it touches or does not.
+    pub fn compile(
+        &self,
+        machine: Machine,
+        level: Level,
+        notes: bool,
+        compiler: &mut dyn Compiler,
+    ) {
         let (shape, extensions) = match level {
             Level::Avx512 => (Shape::Sixteen, Extensions::Avx512),
             _ => (Shape::Eight, Extensions::Avx2),
         };
-        let Module { text, segments, sites, uses_lds } = emit::module(&self.source, machine, shape);
+        let Module { text, segments, sites, uses_lds } =
+            emit::module(&self.source, machine, shape, notes);
         let object = compiler.compile(&text, extensions).map_err(|error| error.to_string());
         let code = object
             .and_then(|object| Code::load(&object, emit::NAME).map_err(|error| error.to_string()));
@@ -287,13 +310,14 @@ impl Block {
             panic!("{error}\n{text}");
         }
         let compiled = code.ok().map(|code| Compiled { segments, sites, uses_lds, code });
-        let _ = self.compiled.set(compiled);
+        let _ = self.variants[usize::from(notes)].compiled.set(compiled);
     }
 
-    /// What was compiled; nothing as long as it is not, or if that did not succeed.
+    /// What was compiled, that notes what it touches or does not; nothing as long as it is not, or if
+    /// that did not succeed.
     #[inline(always)]
-    pub fn compiled(&self) -> Option<&Compiled> {
-        self.compiled.get()?.as_ref()
+    pub fn compiled(&self, notes: bool) -> Option<&Compiled> {
+        self.variants[usize::from(notes)].compiled.get()?.as_ref()
     }
 
     /// Instructions.

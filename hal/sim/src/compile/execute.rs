@@ -37,8 +37,12 @@ impl Block {
     ) -> Ran {
         workspace.follow(memory);
         let (before, active, exec) = (wave.executed, wave.active_lanes(), wave.exec());
-        let mut frame =
-            Frame::new(self, (&mut *wave, memory, lds), (&mut *workspace, &mut *checker), until);
+        let mut frame = Frame::new(
+            (self, compiled),
+            (&mut *wave, memory, lds),
+            (&mut *workspace, &mut *checker),
+            until,
+        );
         // SAFETY: the block was compiled for the level of its program, which the host has; that it suits
         // and that the workspace is prepared is the caller's part, who looks after both.
         let end = unsafe { frame.enter(compiled.entry()) };

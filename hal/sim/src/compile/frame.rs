@@ -1,14 +1,15 @@
 //! What compiled code and the interpreter hand each other.
 
-use super::block::{Block, Source};
+use super::block::{Block, Compiled, Site, Source};
 use super::execute::interpret;
 use super::workspace::{CachedWindow, Workspace};
 use crate::dispatch::checker::Checker;
 use crate::execute::control::Step;
-use crate::memory::{Memory, Window};
+use crate::memory::{Memory, TouchedRegion, Window};
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
-use std::mem::offset_of;
+use flipwave_isa::LaneMask;
+use std::mem::{MaybeUninit, offset_of};
 
 /// A wave while compiled code executes it. Compiled code reads and writes the fields above `wave`, at
 /// the offsets that [`offset`] names.
@@ -43,6 +44,12 @@ pub struct Frame<'a> {
     call: Call,
     /// Where lanes store that are not to store anything.
     nowhere: [u32; 4],
+    /// [`touch`] and [`touch_each`], for code that notes what it touches.
+    touch: Touch,
+    touch_each: TouchEach,
+    /// Where the latter's lanes are.
+    places: MaybeUninit<[u64; 16]>,
+    sites: *const Site,
     source: *const Source,
     wave: *mut Wave,
     memory: &'a mut dyn Memory,
@@ -72,11 +79,15 @@ pub mod offset {
     pub const START: usize = offset_of!(Frame<'_>, start);
     pub const CALL: usize = offset_of!(Frame<'_>, call);
     pub const NOWHERE: usize = offset_of!(Frame<'_>, nowhere);
+    pub const TOUCH: usize = offset_of!(Frame<'_>, touch);
+    pub const TOUCH_EACH: usize = offset_of!(Frame<'_>, touch_each);
+    pub const PLACES: usize = offset_of!(Frame<'_>, places);
     pub const WINDOW_SIZE: usize = size_of::<CachedWindow>();
     pub const WINDOW_BASE: usize = offset_of!(CachedWindow, window) + offset_of!(Window, base);
     pub const WINDOW_LENGTH: usize = offset_of!(CachedWindow, window) + offset_of!(Window, length);
     pub const WINDOW_BYTES: usize = offset_of!(CachedWindow, window) + offset_of!(Window, bytes);
     pub const WINDOW_MISSING: usize = offset_of!(CachedWindow, missing);
+    pub const WINDOW_BITS: usize = offset_of!(CachedWindow, bits);
 }
 
 /// How compiled code came back.
@@ -94,6 +105,12 @@ pub enum Return {
 /// A compiled block.
 pub type Entry = unsafe extern "C" fn(*mut Frame<'_>) -> u32;
 
+/// What notes that lanes touch bytes of a window that lie regularly.
+type Touch = unsafe extern "C" fn(*mut Frame<'_>, u64, u64, u64, u64);
+
+/// The same of bytes anywhere.
+type TouchEach = unsafe extern "C" fn(*mut Frame<'_>, u64, u64);
+
 /// What executes an instruction that is not compiled.
 type Call = unsafe extern "C" fn(*mut Frame<'_>, u64) -> u32;
 
@@ -101,7 +118,7 @@ impl<'a> Frame<'a> {
     /// A frame for a wave that executes a block, and must not execute more than `until` instructions in
     /// all. The workspace is [prepared](Workspace::prepare) for the block.
     pub fn new<C: Checker>(
-        block: &'a Block,
+        (block, compiled): (&'a Block, &'a Compiled),
         (wave, memory, lds): (&'a mut Wave, &'a mut dyn Memory, &'a mut [u8]),
         (workspace, checker): (&'a mut Workspace, &'a mut C),
         until: u64,
@@ -125,6 +142,10 @@ impl<'a> Frame<'a> {
             start: block.source.start,
             call: call::<C>,
             nowhere: [0; 4],
+            touch,
+            touch_each,
+            places: MaybeUninit::uninit(),
+            sites: compiled.sites.as_ptr(),
             source: &raw const block.source,
             workspace,
             checker: (&raw mut *checker).cast(),
@@ -175,6 +196,57 @@ unsafe extern "C" fn call<C: Checker>(frame: *mut Frame<'_>, index: u64) -> u32 
             1
         }
         _ => 0,
+    }
+}
+
+/// Notes that the lanes that `lanes` has a bit of touch the bytes of an access to device memory: the
+/// first lane those at an offset of its window, each next one those so many bytes after them.
+///
+/// # Safety
+/// `frame` is the frame with which the caller was entered, `site` the number of one of the block's
+/// accesses whose window is not missing, and memory is such that windows have regions to note it in.
+unsafe extern "C" fn touch(frame: *mut Frame<'_>, site: u64, offset: u64, lanes: u64, apart: u64) {
+    // SAFETY: promised by the caller; see `region`.
+    let (region, bytes) = unsafe { region(frame, site) };
+    if apart == bytes && (lanes + 1).is_power_of_two() {
+        return region.touch(offset, bytes * u64::from(lanes.count_ones()));
+    }
+    let lanes = LaneMask(if apart == 0 { u64::from(lanes != 0) } else { lanes });
+    for lane in lanes.lanes() {
+        region.touch(offset + u64::from(lane.0) * apart, bytes);
+    }
+}
+
+/// The same of lanes whose bytes are at the offsets in [`Frame::places`].
+///
+/// # Safety
+/// As [`touch`], if there are any lanes; the caller has written the offsets of these lanes.
+unsafe extern "C" fn touch_each(frame: *mut Frame<'_>, site: u64, lanes: u64) {
+    if lanes == 0 {
+        return;
+    }
+    // SAFETY: promised by the caller; see `region`.
+    let (region, bytes) = unsafe { region(frame, site) };
+    for lane in LaneMask(lanes).lanes() {
+        // SAFETY: the place of an active lane was written; a turn of a loop has 16 lanes at most.
+        let place = unsafe {
+            let places = (&raw const (*frame).places).cast::<u64>();
+            places.add(usize::from(lane.0)).read()
+        };
+        region.touch(place, bytes);
+    }
+}
+
+/// The region of an access's window, and the bytes of a lane.
+///
+/// # Safety
+/// As [`touch`].
+unsafe fn region<'a>(frame: *mut Frame<'_>, site: u64) -> (&'a mut TouchedRegion, u64) {
+    // SAFETY: the windows and the sites of the block are there while it is executed, and its region is
+    // as long as its window; nobody else has a reference to it while compiled code runs.
+    unsafe {
+        let window = &(*(*frame).windows.add(site as usize)).window;
+        (&mut *window.touched, (*(*frame).sites.add(site as usize)).bytes.into())
     }
 }
 

@@ -53,6 +53,8 @@ struct Place {
 
 /// Arrivals after which a block is compiled.
 const HOT: u32 = 64;
+/// The same of a block that notes what it touches, which is executed in one run of many.
+const HOT_NOTING: u32 = 512;
 /// The same where it is compiled at once.
 const SECOND: u32 = 1;
 /// What it counts when a block is undone: as many times must it be executed for that to be no loss.
@@ -70,28 +72,30 @@ impl Tier {
     }
 
     /// Executes the block at the wave's PC as far as the wave may go; nothing, and nothing is done, if
-    /// the interpreter has to.
+    /// the interpreter has to. The wave may execute until it has executed so many instructions in all;
+    /// `notes` says whether memory must be told what is accessed ([`Memory::notes_windows`]).
     pub fn run<C: Checker>(
         &self,
         program: &Program,
         wave: &mut Wave,
         (memory, lds): (&mut dyn Memory, &mut [u8]),
         (workspace, checker): (&mut Workspace, &mut C),
-        until: u64,
-        compiling: Compiling,
+        (until, compiling, notes): (u64, Compiling, bool),
     ) -> Option<Ran> {
         let index = program.index_of(wave.pc);
         let page = self.pages.get(index / PAGE)?;
         let place = &page.get_or_init(new_page)[index % PAGE];
-        let Some(block) = place.block.get() else {
-            let arrivals = place.arrivals.fetch_add(1, Ordering::Relaxed);
-            if arrivals == if compiling == Compiling::AtOnce { SECOND } else { HOT } {
-                self.compile(program, wave.pc, place, compiling);
+        let block = match place.block.get() {
+            Some(block) => block.as_ref()?,
+            None if !place.is_hot(compiling, notes) => return None,
+            None => self.begin(program, wave.pc, place)?,
+        };
+        let Some(compiled) = block.compiled(notes) else {
+            if place.is_hot(compiling, notes) && block.is_first_to_ask(notes) {
+                compile(block, program, compiling, notes);
             }
             return None;
         };
-        let block = block.as_ref()?;
-        let compiled = block.compiled()?;
         let undone = place.undone.load(Ordering::Relaxed);
         let has_room = wave.executed + block.len() as u64 <= until;
         if !has_room
@@ -112,20 +116,40 @@ impl Tier {
         Some(ran)
     }
 
-    /// Has the block compiled that begins at a device address.
+    /// The block that begins at a device address.
     #[cold]
-    fn compile(&self, program: &Program, start: u64, place: &Place, compiling: Compiling) {
-        let block = Source::of(program, start).map(|source| {
+    fn begin<'a>(&self, program: &Program, start: u64, place: &'a Place) -> Option<&'a Arc<Block>> {
+        let new = || {
+            let source = Source::of(program, start)?;
             // Numbers are not given twice.
             let first_site = self.sites.fetch_add(source.sites(), Ordering::Relaxed);
-            Arc::new(Block::new(source, first_site))
-        });
-        let _ = place.block.set(block.clone());
-        let Some(block) = block else { return };
-        let (machine, level) = (program.machine(), program.level());
-        match compiling {
-            Compiling::AtOnce => block.compile(machine, level, &mut Here),
-            _ => in_background(move |compiler| block.compile(machine, level, compiler)),
+            Some(Arc::new(Block::new(source, first_site)))
+        };
+        place.block.get_or_init(new).as_ref()
+    }
+}
+
+impl Place {
+    /// Counts an arrival; whether there were so many that it is worth to compile the block.
+    fn is_hot(&self, compiling: Compiling, notes: bool) -> bool {
+        let needed = match (compiling, notes) {
+            (Compiling::AtOnce, _) => SECOND,
+            (_, false) => HOT,
+            (_, true) => HOT_NOTING,
+        };
+        self.arrivals.fetch_add(1, Ordering::Relaxed) >= needed
+    }
+}
+
+/// Has a block compiled.
+#[cold]
+fn compile(block: &Arc<Block>, program: &Program, compiling: Compiling, notes: bool) {
+    let (machine, level) = (program.machine(), program.level());
+    match compiling {
+        Compiling::AtOnce => block.compile(machine, level, notes, &mut Here),
+        _ => {
+            let block = Arc::clone(block);
+            in_background(move |compiler| block.compile(machine, level, notes, compiler));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::execute::vector_memory::Addresses;
 use crate::instruction::Op;
-use crate::memory::{Memory, Window, WindowAccess};
+use crate::memory::{Memory, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
+use std::ptr;
 
 /// Rows that a segment can have copies of, see [`super::block::Segment`].
 pub const KEPT_ROWS: usize = 64;
@@ -17,6 +18,8 @@ pub struct CachedWindow {
     pub window: Window,
     /// Not zero if there is none: what can be read at [`Window::bytes`] is of no meaning then.
     pub missing: u64,
+    /// Of what notes what it touches, see [`TouchedRegion::bits`](crate::memory::TouchedRegion::bits).
+    pub bits: *const u64,
 }
 
 /// The widest access of a lane.
@@ -27,7 +30,9 @@ impl CachedWindow {
     /// No window. Compiled code reads from it all the same, and makes nothing of that.
     fn missing() -> CachedWindow {
         let bytes = NOTHING.as_ptr().cast_mut();
-        CachedWindow { window: Window { base: 0, length: SHORTEST as u64, bytes }, missing: 1 }
+        let (length, touched) = (SHORTEST as u64, ptr::null_mut());
+        let window = Window { base: 0, length, bytes, touched };
+        CachedWindow { window, missing: 1, bits: ptr::null() }
     }
 
     fn has(&self, address: u64) -> bool {
@@ -95,7 +100,10 @@ impl Workspace {
         self.follow(memory);
         if let Some(mut window) = found.filter(|window| window.length >= SHORTEST as u64) {
             window.length = window.length.min(u32::MAX.into());
-            self.windows[number] = CachedWindow { window, missing: 0 };
+            // SAFETY: a window's region is there as long as the window, and nobody else uses it now.
+            let touched = unsafe { window.touched.as_ref() };
+            let bits = touched.map_or(ptr::null(), TouchedRegion::bits);
+            self.windows[number] = CachedWindow { window, missing: 0, bits };
         }
     }
 

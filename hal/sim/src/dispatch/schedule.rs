@@ -22,10 +22,11 @@ use crate::execute::control::Step;
 use crate::execute::step::step;
 use crate::instruction::Run;
 use crate::instruction::control::Control;
-use crate::memory::{Footprints, Memory, Recording};
+use crate::memory::{Footprints, Memory, Recording, TouchedRegions};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
+use std::mem;
 use std::sync::Arc;
 
 /// Advances a dispatch. Compiled once for each checker, and called through the trait for each
@@ -40,6 +41,8 @@ pub struct Scheduler<'a, C> {
     spare: Vec<Wave>,
     /// What compiled code has besides the waves.
     workspace: Workspace,
+    /// What compiled code touches, where that is recorded.
+    touched: TouchedRegions,
 }
 
 /// How a workgroup's turn ended.
@@ -61,7 +64,8 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         pause: u64,
         spare: Vec<Wave>,
     ) -> Scheduler<'a, C> {
-        Scheduler { programs, observer, checker, pause, spare, workspace: Workspace::default() }
+        let (workspace, touched) = (Workspace::default(), TouchedRegions::default());
+        Scheduler { programs, observer, checker, pause, spare, workspace, touched }
     }
 
     /// A wave to be set up.
@@ -90,7 +94,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
     ) -> (Progress, Vec<Wave>) {
         let progress = self.advance(execution, memory, footprints);
         if matches!(progress, Progress::Ended(_)) {
-            std::mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
+            mem::take(&mut execution.resident).into_iter().for_each(|own| self.put_back(own));
         }
         (progress, self.spare)
     }
@@ -101,7 +105,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
         mut footprints: Option<&mut Footprints>,
     ) -> Progress {
-        for state in std::mem::take(&mut execution.put_away) {
+        for state in mem::take(&mut execution.put_away) {
             let level = self.programs[execution.home].level();
             let spare = &mut self.spare;
             let workgroup = state.restore(|| Scheduler::<C>::wave(spare, level));
@@ -164,7 +168,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             _ => execution.ended,
         };
         let started = (0..count).take_while(|_| self.start_next(execution)).count();
-        let has_moved = started + std::mem::take(&mut execution.ended) > 0;
+        let has_moved = started + mem::take(&mut execution.ended) > 0;
         execution.position.workgroups = execution.resident.len();
         if execution.search.is_still(execution.statistics.wave_instructions) {
             return explain(execution, self.programs);
@@ -225,8 +229,13 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         footprints: &mut Footprints,
     ) -> Result<Turn, DeviceFault> {
         let footprint = footprints.entry(workgroup.position, workgroup.slot);
-        let private = execution.launch.private_memory(workgroup.slot);
-        let turn = self.turn(execution, workgroup, &mut Recording::new(memory, footprint, private));
+        let launch = &execution.launch;
+        let private = [launch.private_memory(workgroup.slot), launch.all_private_memory()];
+        let mut touched = mem::take(&mut self.touched);
+        let mut recording = Recording::new(memory, footprint, &mut touched, private);
+        let turn = self.turn(execution, workgroup, &mut recording);
+        drop(recording);
+        self.touched = touched;
         footprint.statistics = workgroup.statistics;
         footprint.uses_global_sync = execution.sync.is_used_by(workgroup.position);
         turn
@@ -319,6 +328,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             pause: self.pause,
             spare: Vec::new(),
             workspace: Workspace::default(),
+            touched: TouchedRegions::default(),
         };
         scheduler.run_wave::<true>(execution, common, wave, &mut memory, until)?;
         execution.search.note(wave, (count, finder), pages);
@@ -350,6 +360,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         // Outlives the turns of the loop, so that it is dropped only where there is one.
         let mut replacement = None;
         let compiling = execution.policy.compiling;
+        let notes_windows = memory.notes_windows();
         let is_compiled = !WATCHED && C::ALLOWS_COMPILED && compiling != Compiling::Never;
         let mut tier = if is_compiled { program.tier() } else { None };
         // Blocks of compiled code begin where waves arrive by a branch.
@@ -363,7 +374,9 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             {
                 has_arrived = false;
                 let state = (&mut self.workspace, &mut *self.checker);
-                if let Some(ran) = own.run(program, wave, (memory, lds), state, until, compiling) {
+                if let Some(ran) =
+                    own.run(program, wave, (memory, lds), state, (until, compiling, notes_windows))
+                {
                     lane_operations += ran.lane_operations;
                     if ran.fault.is_some() {
                         fault = ran.fault;

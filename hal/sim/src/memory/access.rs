@@ -2,6 +2,7 @@
 
 use super::atomic::Atomic;
 use super::lane_places::LanePlaces;
+use super::touched::TouchedRegion;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::Lane;
 use std::ops::Range;
@@ -39,7 +40,8 @@ pub trait Memory {
     fn note_written(&mut self, _places: &LanePlaces<'_>) {}
 
     /// Mapped bytes around `address` that are there as long as [`Memory::generation`] is the same; nothing
-    /// where each access must be seen.
+    /// where each access must be seen. Where [`Memory::notes_windows`] says so, what is accessed by it
+    /// must be noted in [`Window::touched`].
     fn window(&mut self, _address: u64, _access: WindowAccess) -> Option<Window> {
         None
     }
@@ -48,6 +50,11 @@ pub trait Memory {
     /// nothing.
     fn generation(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether what is accessed by windows must be noted.
+    fn notes_windows(&self) -> bool {
+        false
     }
 
     /// What was asked for of the allocation whose pages contain `address`; nothing if that is not
@@ -63,7 +70,7 @@ pub trait Memory {
 }
 
 /// What a window is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowAccess {
     /// Its bytes are read.
     Read,
@@ -81,6 +88,8 @@ pub struct Window {
     pub length: u64,
     /// Where the host has them.
     pub bytes: *mut u8,
+    /// Where it is noted which of them are accessed; null where that is not done.
+    pub touched: *mut TouchedRegion,
 }
 
 /// A byte of device memory that was written.

@@ -5,6 +5,7 @@ use super::bytes::{Bytes, HostBytes};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
 use std::ops::Range;
+use std::ptr;
 
 /// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of
 /// an allocation and the end of its last page is mapped and zero. Allocations start on 2 MiB
@@ -433,7 +434,7 @@ impl Memory for AddressSpace {
                 (base, bytes.as_mut_ptr(), bytes.len())
             }
         };
-        Some(Window { base, length: length as u64, bytes })
+        Some(Window { base, length: length as u64, bytes, touched: ptr::null_mut() })
     }
 
     fn generation(&self) -> Option<u64> {

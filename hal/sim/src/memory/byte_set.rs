@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Bytes of a line.
-const LINE: u64 = 64;
+pub const LINE: u64 = 64;
 
 /// A set of bytes of device memory, kept as a mask for each line of 64 bytes that has some.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -25,6 +25,13 @@ impl ByteSet {
             let count = (end - at).min(LINE - at % LINE);
             *self.masks.entry(line).or_default() |= u64::MAX >> (LINE - count) << (at % LINE);
             at += count;
+        }
+    }
+
+    /// Adds bytes of the line at an address: those of whose bits one is set.
+    pub(crate) fn insert_of_line(&mut self, line: Address, bits: u64) {
+        if bits != 0 {
+            *self.masks.entry(line.0 / LINE).or_default() |= bits;
         }
     }
 

@@ -11,6 +11,7 @@ mod lane_places;
 mod noting;
 mod recording;
 mod sparse;
+mod touched;
 
 pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
@@ -20,3 +21,4 @@ pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use lane_places::LanePlaces;
 pub use noting::Noting;
 pub use recording::Recording;
+pub use touched::{TouchedRegion, TouchedRegions};

@@ -1,8 +1,9 @@
 //! Memory that notes what a workgroup reads and writes.
 
-use super::access::{Memory, Region, RegionMut};
+use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
 use super::footprint::Footprint;
 use super::lane_places::LanePlaces;
+use super::touched::TouchedRegions;
 use flipwave_device::Address;
 use std::ops::Range;
 
@@ -11,18 +12,23 @@ use std::ops::Range;
 pub struct Recording<'a> {
     memory: &'a mut dyn Memory,
     footprint: &'a mut Footprint,
+    /// What is accessed by windows.
+    touched: &'a mut TouchedRegions,
     /// Addresses of the workgroup's private memory.
     private: Range<u64>,
+    /// Addresses of all workgroups' private memory.
+    all_private: Range<u64>,
 }
 
 impl<'a> Recording<'a> {
-    /// Notes what the workgroup with this private memory accesses.
+    /// Notes what the workgroup with this private memory accesses, which is a part of all workgroups'.
     pub fn new(
         memory: &'a mut dyn Memory,
         footprint: &'a mut Footprint,
-        private: Range<u64>,
+        touched: &'a mut TouchedRegions,
+        [private, all_private]: [Range<u64>; 2],
     ) -> Recording<'a> {
-        Recording { memory, footprint, private }
+        Recording { memory, footprint, touched, private, all_private }
     }
 
     /// Whether the region at an address has private memory of the workgroup.
@@ -43,7 +49,9 @@ fn part(base: u64, length: usize, address: u64, count: usize) -> Range<usize> {
 
 /// Whether an access is one to private memory, at least in part.
 fn is_private(private: &Range<u64>, address: u64, count: usize) -> bool {
-    address < private.end && address.saturating_add(count as u64) > private.start
+    !private.is_empty()
+        && address < private.end
+        && address.saturating_add(count as u64) > private.start
 }
 
 impl Memory for Recording<'_> {
@@ -108,7 +116,28 @@ impl Memory for Recording<'_> {
         }
     }
 
+    /// None has private memory, of which it matters whether it is read before it is written.
+    fn window(&mut self, address: u64, access: WindowAccess) -> Option<Window> {
+        let window = self.memory.window(address, access)?;
+        let is_private = is_private(&self.all_private, window.base, window.length as usize);
+        if is_private { None } else { self.touched.noting(window, address, access) }
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.memory.generation()
+    }
+
+    fn notes_windows(&self) -> bool {
+        true
+    }
+
     fn allocation(&self, address: u64) -> Option<Range<u64>> {
         self.memory.allocation(address)
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        self.touched.take(self.footprint);
     }
 }

@@ -12,7 +12,7 @@ use crate::execute::step::step_in_range;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Adapt, Element, Half, Op, Run, Word};
-use crate::memory::{AddressSpace, Memory};
+use crate::memory::{AddressSpace, Footprint, Memory, Recording, TouchedRegions};
 use crate::tests::bench::op;
 use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
@@ -262,11 +262,14 @@ fn world(random: &mut Random, machine: Machine) -> World {
     World { wave, space, lds: content(random, LDS as u64, holds_offsets) }
 }
 
-/// What the interpreter makes of instructions: how many it executed, what they count as, and a fault.
-fn interpret(world: &mut World, source: &Source) -> (u64, Option<String>) {
+/// What the interpreter makes of instructions: what they count as, and a fault.
+fn interpret(
+    (wave, lds): (&mut Wave, &mut [u8]),
+    space: &mut dyn Memory,
+    source: &Source,
+) -> (u64, Option<String>) {
     let mut lane_operations = 0;
     for (index, op) in source.ops.iter().enumerate() {
-        let World { wave, space, lds } = world;
         lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
         wave.pc = source.places[index + 1];
         wave.executed += 1;
@@ -278,12 +281,17 @@ fn interpret(world: &mut World, source: &Source) -> (u64, Option<String>) {
 }
 
 /// What compiled code makes of them, a second time so that it has found where memory is.
-fn execute(world: &mut World, block: &Block, workspace: &mut Workspace) -> (u64, Option<String>) {
-    let World { wave, space, lds } = world;
+fn execute(
+    (wave, lds): (&mut Wave, &mut [u8]),
+    space: &mut dyn Memory,
+    block: &Block,
+    workspace: &mut Workspace,
+) -> (u64, Option<String>) {
+    let notes = space.notes_windows();
     let mut lane_operations = 0;
     loop {
         if wave.pc == START {
-            let compiled = block.compiled().expect("it compiles");
+            let compiled = block.compiled(notes).expect("it compiles");
             workspace.prepare(1, compiled.sites.len());
             let until = wave.executed + block.len() as u64;
             let ran =
@@ -326,17 +334,43 @@ fn difference(
     let places = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, places };
     let block = Block::new(source, 0);
-    block.compile(machine, Level::detect(), &mut flipwave_jit::Here);
-    for _ in 0..worlds {
+    for notes in [false, true] {
+        block.compile(machine, Level::detect(), notes, &mut flipwave_jit::Here);
+    }
+    for world_number in 0..worlds {
         let mut workspace = Workspace::default();
         let before = world(random, machine);
         let mut found = before.clone();
+        let notes = world_number % 2 == 1;
+        let mut touched = TouchedRegions::default();
         // The first time windows are found, the second time they are there.
         for _ in 0..2 {
             let mut expected = before.clone();
             found.begin_again(&before);
-            let wanted = interpret(&mut expected, &block.source);
-            let given = execute(&mut found, &block, &mut workspace);
+            let [mut one, mut other] = [Footprint::default(), Footprint::default()];
+            let World { wave, space, lds } = &mut expected;
+            let wanted = if notes {
+                let mut unused = TouchedRegions::default();
+                let mut memory = Recording::new(space, &mut one, &mut unused, [0..0, 0..0]);
+                interpret((wave, lds), &mut memory, &block.source)
+            } else {
+                interpret((wave, lds), space, &block.source)
+            };
+            let World { wave, space, lds } = &mut found;
+            let given = if notes {
+                let mut memory = Recording::new(space, &mut other, &mut touched, [0..0, 0..0]);
+                execute((wave, lds), &mut memory, &block, &mut workspace)
+            } else {
+                execute((wave, lds), space, &block, &mut workspace)
+            };
+            // What is computed where a NaN is met is computed again, and may be other addresses.
+            let same_footprint = match wanted.1 {
+                None => one == other,
+                Some(_) => true,
+            };
+            if !same_footprint {
+                return Some(format!("{names:#?}: {one:?} {other:?}"));
+            }
             let same_wave = WaveCopy::of(&expected.wave).is_state_of(&found.wave);
             let is_same = wanted == given
                 && same_wave

@@ -40,9 +40,10 @@ pub struct Module {
 pub const NAME: &str = "block";
 
 /// Writes a block as a function. Nothing in it depends on where the block stands on the device or in the
-/// host's memory, so that the same instructions always give the same text.
-pub fn module(source: &Source, machine: Machine, shape: Shape) -> Module {
-    let mut emitter = Emitter::new(source, machine, shape);
+/// host's memory, so that the same instructions always give the same text. `notes` says whether it
+/// notes what it touches.
+pub fn module(source: &Source, machine: Machine, shape: Shape, notes: bool) -> Module {
+    let mut emitter = Emitter::new(source, machine, shape, notes);
     emitter.begin();
     for (index, op) in source.ops.iter().enumerate() {
         emitter.instruction(index, op);
@@ -76,6 +77,8 @@ struct Emitter<'a> {
     /// Accesses to device memory so far; each has a window.
     sites: Vec<Site>,
     uses_lds: bool,
+    /// Whether the block notes what it touches of device memory.
+    notes: bool,
 }
 
 /// A value that a register has.
@@ -123,7 +126,7 @@ struct Lanes {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(source: &'a Source, machine: Machine, shape: Shape) -> Emitter<'a> {
+    fn new(source: &'a Source, machine: Machine, shape: Shape, notes: bool) -> Emitter<'a> {
         Emitter {
             source,
             machine,
@@ -139,6 +142,7 @@ impl<'a> Emitter<'a> {
             index: 0,
             sites: Vec::new(),
             uses_lds: false,
+            notes,
         }
     }
 

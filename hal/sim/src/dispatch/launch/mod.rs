@@ -334,6 +334,11 @@ impl Launch {
         base..base + waves * self.scratch.bytes_per_wave
     }
 
+    /// Where the private memory of all workgroups lies.
+    pub fn all_private_memory(&self) -> Range<u64> {
+        self.scratch.base.0..self.scratch.base.0.wrapping_add(self.scratch.bytes)
+    }
+
     /// Where the private memory of a wave begins in that of the launch, in bytes.
     fn scratch_offset(&self, slot: usize, index: u32) -> u32 {
         let waves = u64::from(self.waves_of(self.workgroup));

@@ -5,7 +5,9 @@ use crate::dispatch::stall::Watching;
 use crate::execute::lds;
 use crate::instruction::{Op, Run};
 use crate::memory::aperture::{PRIVATE, SHARED};
-use crate::memory::{AddressSpace, Footprint, Memory, Noting, Recording, WrittenByte};
+use crate::memory::{
+    AddressSpace, Footprint, Memory, Noting, Recording, TouchedRegions, WrittenByte,
+};
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
 use crate::wave::level::at_each_level;
@@ -130,7 +132,10 @@ impl Machine {
         match observed {
             Observed::Not => run(wave, space, lds),
             Observed::Footprint => {
-                let mut memory = Recording::new(space, &mut seen.footprint, own..own + 4096);
+                let mut touched = TouchedRegions::default();
+                let private = [(); 2].map(|()| own..own + 4096);
+                let footprint = &mut seen.footprint;
+                let mut memory = Recording::new(space, footprint, &mut touched, private);
                 run(wave, &mut memory, lds)
             }
             Observed::Written => {

@@ -13,15 +13,14 @@ impl Emitter<'_> {
         let number = self.number();
         let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
-        self.body(format_args!("  br i1 {consecutive}, label %one{number}, label %other{number}"));
+        self.branch_noting(group, (consecutive, offset), group.step, ("one", "other", number));
 
         self.label("one", number);
         let one = self.load_consecutive(group, offset, element);
         self.body(format_args!("  br label %loaded{number}"));
 
         self.label("other", number);
-        let equal = group.equal;
-        self.body(format_args!("  br i1 {equal}, label %same{number}, label %each{number}"));
+        self.branch_noting(group, (group.equal, offset), 0, ("same", "each", number));
         self.label("same", number);
         let same = self.load_same(group, offset, element);
         self.body(format_args!("  br label %loaded{number}"));
@@ -82,7 +81,8 @@ impl Emitter<'_> {
     }
 
     fn load_each(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
-        let (_, offsets) = self.each(group, add);
+        let (safe, offsets) = self.each(group, add);
+        self.note_each(group, offsets, safe);
         let [w, m, d] = self.types(["W", "M", "D"]);
         let (lanes, bytes) = (self.shape.lanes(), group.bytes);
         if let Element::Part { .. } = element {

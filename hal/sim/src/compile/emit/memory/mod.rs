@@ -7,6 +7,7 @@
 
 mod load;
 mod store;
+mod touch;
 
 use super::{Emitter, WORDS};
 use crate::compile::access::{Access, Direction, Place};
@@ -18,6 +19,7 @@ use crate::memory::WindowAccess;
 use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
 use std::fmt::Write;
+use touch::Touched;
 
 /// Accesses of one kind whose addresses differ by a constant: what is known of all of them.
 #[derive(Clone, Copy)]
@@ -39,6 +41,8 @@ pub(super) struct Group {
     add: Value,
     /// Not zero if there are none such.
     missing: Option<Value>,
+    /// Where it is noted what is touched, if it is.
+    touched: Option<Touched>,
     /// The offset of the first lane's address.
     start: Value,
     /// Whether lanes follow each other, and all of the group's accesses are in range.
@@ -53,6 +57,9 @@ struct Span {
     first: i64,
     end: i64,
 }
+
+/// The values of a window: [`Group::bytes`], [`Group::length`], [`Group::add`], [`Group::missing`].
+type Window = (Value, Value, Value, Option<Value>);
 
 impl Emitter<'_> {
     /// Writes an access.
@@ -125,10 +132,13 @@ impl Emitter<'_> {
         if let Some(group) = known {
             return *group;
         }
+        let mut touched = None;
         let (bytes, length, add, missing) = match access.place {
             Place::Global => {
                 let base = base.map(|_| self.wide(op.sources[2].words));
-                self.window(access.direction, base)
+                let (window, found) = self.window(access, base);
+                touched = found;
+                window
             }
             Place::Lds => {
                 self.uses_lds = true;
@@ -170,6 +180,7 @@ impl Emitter<'_> {
             length,
             add,
             missing,
+            touched,
             start,
             consecutive,
             equal,
@@ -213,21 +224,19 @@ impl Emitter<'_> {
     }
 
     /// A window of device memory: the host's address of its first byte, how many bytes, what makes an
-    /// address an offset, and whether it is missing.
-    fn window(
-        &mut self,
-        direction: Direction,
-        base: Option<Value>,
-    ) -> (Value, Value, Value, Option<Value>) {
+    /// address an offset, and whether it is missing; and where it is noted what is touched of it.
+    fn window(&mut self, access: Access, base: Option<Value>) -> (Window, Option<Touched>) {
         let number = self.sites.len();
-        let kind = match direction {
+        let kind = match access.direction {
             Direction::Load => WindowAccess::Read,
             Direction::Store => WindowAccess::Write,
         };
-        self.sites.push(Site { instruction: self.index, access: kind });
+        let bytes = access.element.bytes() as u32;
+        self.sites.push(Site { instruction: self.index, access: kind, bytes });
         let windows = self.value(format_args!("load ptr, ptr %windows.at"));
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {at}"));
+        let notes = self.notes;
         let mut field = |of: usize, kind: &str| {
             let place = self.value(format_args!("getelementptr i8, ptr {window}, i64 {of}"));
             self.value(format_args!("load {kind}, ptr {place}"))
@@ -236,11 +245,13 @@ impl Emitter<'_> {
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
         let missing = field(offset::WINDOW_MISSING, "i64");
+        let bits = notes.then(|| field(offset::WINDOW_BITS, "ptr"));
+        let touched = bits.map(|bits| Touched { site: number, bits });
         let add = match base {
             None => self.value(format_args!("sub i64 0, {first}")),
             Some(base) => self.value(format_args!("sub i64 {base}, {first}")),
         };
-        (bytes, length, add, Some(missing))
+        ((bytes, length, add, Some(missing)), touched)
     }
 
     /// The first lane's address, and whether lanes follow each other, or have all the same.

@@ -22,10 +22,11 @@ impl Emitter<'_> {
         let no_doubts = self.no_doubts();
         let at_once = self.lanes(format_args!("and i1 {all}, {}", group.consecutive));
         let whole = self.lanes(format_args!("and i1 {at_once}, {no_doubts}"));
-        self.body(format_args!("  br i1 {whole}, label %one{number}, label %each{number}"));
+        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+        self.branch_noting(group, (whole, offset), group.step, ("one", "each", number));
 
         self.label("one", number);
-        self.store_consecutive(&data, group, add, element);
+        self.store_consecutive(&data, group, offset, element);
         self.body(format_args!("  br label %stored{number}"));
 
         self.label("each", number);
@@ -33,6 +34,7 @@ impl Emitter<'_> {
         let no_doubts = self.no_doubts();
         let safe =
             self.lanes(format_args!("select i1 {no_doubts}, {m} {safe}, {m} zeroinitializer"));
+        self.note_each(group, offsets, safe);
         match (&data[..], element) {
             ([word], Element::Words(_)) => self.scatter(*word, group, offsets, safe),
             _ => self.store_each(&data, group, (safe, offsets), element),
@@ -59,8 +61,7 @@ impl Emitter<'_> {
         self.lanes(format_args!("icmp eq i64 {doubts}, 0"))
     }
 
-    fn store_consecutive(&mut self, data: &[Value], group: Group, add: u64, element: Element) {
-        let offset = self.lanes(format_args!("add i64 {}, {}", group.start, add as i64));
+    fn store_consecutive(&mut self, data: &[Value], group: Group, offset: Value, element: Element) {
         let at = self.lanes(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
         let (kind, lanes) = (self.kind(element), self.shape.lanes());
         let mut whole = data[0];
