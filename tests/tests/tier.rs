@@ -3,7 +3,11 @@
 
 use flipwave_device::{Address, Device};
 use flipwave_injector::Workload;
-use flipwave_sim::{Compiling, EmbeddedGpu, Execution, Policy, Progress, Unobserved};
+use flipwave_isa::{LaneMask, Pc};
+use flipwave_sim::{
+    Compiling, EmbeddedGpu, Execution, Fidelity, FidelityCheck, Footprints, Policy, Progress,
+    Unobserved, WaveCounts,
+};
 use flipwave_tests::{Machine, example, examples_folder, flipwave, workload};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -75,6 +79,60 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
             }
         }
     }
+}
+
+/// What fault-free runs find out, by compiled code and by the interpreter.
+#[test]
+fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_interpreter() {
+    for name in EXAMPLES {
+        let file = examples_folder().join(format!("{name}.yaml"));
+        for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
+            for options in [&["-O0"][..], &["-O3"]] {
+                let workload = workload(machine, &file, options);
+                let [one, other] =
+                    [Compiling::Never, Compiling::AtOnce].map(|how| found_out(&workload, how));
+                assert!(one == other, "{name} {machine:?} {options:?}:\n{one:?}\n{other:?}");
+            }
+        }
+    }
+}
+
+/// Instructions in the order in which they were first executed, how often waves have executed them,
+/// and what workgroups have touched, of each dispatch; the fidelity of all.
+type FoundOut = (Vec<(Vec<Pc>, Vec<WaveCounts>, Footprints)>, Fidelity);
+
+fn found_out(workload: &Workload, how: Compiling) -> FoundOut {
+    let (mut surveyed, mut followed) = (device(workload, how), device(workload, how));
+    let mut check = FidelityCheck::new();
+    let dispatches = workload.program.dispatches.iter().map(|dispatch| {
+        let mut execution = surveyed.begin(dispatch).expect("a dispatch");
+        // Lanes that are not counted are seen.
+        let mut survey = surveyed.begin_survey(&execution, Some(LaneMask(0x0f0f_ffff_00ff_3fff)));
+        let mut footprints = Footprints::default();
+        // Pauses, so that waves are under way at the end of what is counted at once.
+        for until in (5_000..).step_by(5_000) {
+            let (observer, notes) = (&mut Unobserved, Some(&mut footprints));
+            let progress =
+                surveyed.advance_surveyed(&mut execution, observer, &mut survey, notes, until);
+            if progress.expect("advance") != Progress::Paused {
+                break;
+            }
+        }
+        let mut execution = followed.begin(dispatch).expect("a dispatch");
+        followed.begin_fidelity(&dispatch.kernel, &execution, &mut check);
+        let end = followed.advance_with_fidelity(
+            &mut execution,
+            &mut Unobserved,
+            &mut check,
+            u64::MAX,
+        );
+        assert!(matches!(end, Ok(Progress::Ended(_))), "{end:?}");
+        let counter = survey.counter.as_mut().expect("what is counted");
+        let instructions = counter.instructions().iter().map(|inst| inst.pc).collect();
+        (instructions, counter.take_ended(), footprints)
+    });
+    let dispatches = dispatches.collect();
+    (dispatches, followed.fidelity(&mut check))
 }
 
 /// What a campaign writes to `results.csv` whose kernels and blocks are kept in a folder of its own.

@@ -6,6 +6,7 @@
 //! `cargo bench --bench setup`, or `cargo bench --bench setup -- NAME ...` for some of the programs.
 
 use flipwave_campaigns::{Campaign, RunOptions, SampleSize, Silent, Timings, prepare, run};
+use flipwave_jit::Service;
 use std::error::Error;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -19,16 +20,22 @@ const RUNS: usize = 5;
 const FAULTS: u64 = 1000;
 
 /// Files of campaigns, in the repository.
-const PROGRAMS: [&str; 3] = [
+const PROGRAMS: [&str; 5] = [
     "campaigns/examples/quickstart.yaml",
     "tests/benches/throughput/workloads/matmul_tiled.yaml",
     "tests/benches/throughput/workloads/gemm_f16_gfx90a.yaml",
+    "tests/benches/setup/workloads/matmul_tiled_1024.yaml",
+    "tests/benches/setup/workloads/gemm_f16_1024.yaml",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    flipwave_jit::serve_if_asked();
+    let folder = tempfile::tempdir()?;
+    let service = Service::start(std::env::current_exe()?, folder.path().to_owned())?;
+    flipwave_jit::use_service(service.name().clone());
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     println!(
-        "{:<16} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",
+        "{:<17} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9}",
         "program", "plain run", "first", "second", "set-up", "injected", "injection", "memory"
     );
     for file in PROGRAMS {
@@ -65,7 +72,7 @@ fn measure(name: &str, file: &Path) -> Result<(), Box<dyn Error>> {
     let of = |step: fn(&Timings) -> f64| median(timings.iter().map(step));
     let times = |step| format!("{:.2} x", of(step) / plain);
     println!(
-        "{name:<16} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
+        "{name:<17} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
         plain * 1e3,
         times(|own| own.golden),
         times(|own| own.rehearsal),

@@ -5,7 +5,8 @@ use super::bytes::{Bytes, HostBytes};
 use super::sparse::SparseBytes;
 use flipwave_device::{Address, DeviceError};
 use std::ops::Range;
-use std::ptr;
+use std::sync::Arc;
+use std::{mem, ptr};
 
 /// An address space of our own. Pages are 4 KiB, as on hardware: what lies between the end of
 /// an allocation and the end of its last page is mapped and zero. Allocations start on 2 MiB
@@ -38,12 +39,41 @@ enum Content {
     Sparse(SparseBytes),
 }
 
+/// Bytes from which on what is shared is copied in parts when it is written.
+const LARGE: usize = 256 << 10;
+
 impl Content {
+    /// Whether the same bytes are there, which is quickly seen of those that are shared.
     fn is_same(&self, other: &Content) -> bool {
-        match (self, other) {
-            (Content::Whole(own), Content::Whole(other)) => own.is_same(other),
-            (Content::Sparse(own), Content::Sparse(other)) => own.is_same(other),
-            _ => false,
+        let (mut at, end) = (0, self.end().max(other.end()));
+        while at < end {
+            let [own, other] = [self, other].map(|all| all.from(at));
+            let count = own.len().min(other.len());
+            let (own, other) = (&own[..count], &other[..count]);
+            if !ptr::eq(own, other) && own != other {
+                return false;
+            }
+            at += count as u64;
+        }
+        self.len() == other.len()
+    }
+
+    /// From where on there are nothing but zeros.
+    fn end(&self) -> u64 {
+        match self {
+            Content::Whole(bytes) => bytes.len() as u64,
+            Content::Sparse(bytes) => bytes.end(),
+        }
+    }
+
+    /// The bytes from an offset on that lie together.
+    fn from(&self, offset: u64) -> &[u8] {
+        match self {
+            Content::Whole(bytes) => &bytes[offset as usize..],
+            Content::Sparse(bytes) => {
+                let region = bytes.readable(0, offset);
+                &region.bytes[(offset - region.base) as usize..]
+            }
         }
     }
 
@@ -68,12 +98,34 @@ impl Allocation {
     /// The bytes around an offset, code or not.
     #[inline(always)]
     fn own(&mut self, offset: u64) -> RegionMut<'_> {
+        if self.moves_when_written(offset) {
+            self.make_room_at(offset);
+        }
         match &mut self.content {
             Content::Whole(bytes) => {
                 let is_shared = bytes.is_host();
                 RegionMut { base: self.base, bytes: bytes.own(), is_shared }
             }
             Content::Sparse(bytes) => bytes.writable(self.base, offset),
+        }
+    }
+
+    /// Has the bytes around an offset, which are to be written, copied in parts or as a whole.
+    #[cold]
+    fn make_room_at(&mut self, offset: u64) {
+        match &mut self.content {
+            // Where code begins and ends, regions of all bytes are counted on.
+            Content::Whole(Bytes::Shared(shared))
+                if shared.len() >= LARGE
+                    && self.code.is_empty()
+                    && Arc::strong_count(shared) > 1 =>
+            {
+                self.content = Content::Sparse(SparseBytes::over(mem::take(shared)));
+            }
+            Content::Sparse(bytes) if bytes.is_better_whole(offset) => {
+                self.content = Content::Whole(Bytes::Own(bytes.to_whole()));
+            }
+            _ => {}
         }
     }
 

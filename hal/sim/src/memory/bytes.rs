@@ -71,12 +71,6 @@ impl Bytes {
         matches!(self, Bytes::Host(_))
     }
 
-    /// Whether they are the same, which is quickly seen of those that are shared.
-    pub fn is_same(&self, other: &Bytes) -> bool {
-        let (own, other): (&[u8], &[u8]) = (self, other);
-        std::ptr::eq(own, other) || own == other
-    }
-
     /// The bytes, to be written: from now on nobody else has them.
     #[inline(always)]
     pub fn own(&mut self) -> &mut [u8] {

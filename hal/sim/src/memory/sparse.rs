@@ -1,16 +1,22 @@
-//! Zeroed memory of which only what is written takes any of the host's: the private memory of all
-//! waves that could be resident is large, and few of them use all of theirs.
+//! Memory of which only what is written takes any of the host's. The private memory of all waves that
+//! could be resident is large, and few of them use all of theirs; and a run that goes on from a state of
+//! another one mostly writes little of the memory that it shares with that.
 
 use super::access::{Region, RegionMut};
 use super::bytes::Bytes;
+use std::sync::Arc;
 
 /// Bytes that come into being, a chunk at a time, when they are written. Clones share the chunks that
 /// neither writes, once they are [shared](SparseBytes::share).
 #[derive(Clone, Debug)]
 pub struct SparseBytes {
-    /// From the first on; empty ones, and those that are not there, are zero.
+    /// From the first on; of empty ones, and of those that are not there, what is beneath counts.
     chunks: Vec<Bytes>,
+    /// As many bytes, which others have, too; zeros if there are none.
+    beneath: Option<Arc<Vec<u8>>>,
     length: u64,
+    /// Chunks that were made.
+    made: u64,
 }
 
 /// Bytes of a chunk: a multiple of a page, and of the dwords of all lanes.
@@ -20,7 +26,31 @@ static ZERO: [u8; CHUNK as usize] = [0; CHUNK as usize];
 impl SparseBytes {
     /// So many zeros.
     pub fn new(length: u64) -> SparseBytes {
-        SparseBytes { chunks: Vec::new(), length }
+        SparseBytes { chunks: Vec::new(), beneath: None, length, made: 0 }
+    }
+
+    /// The bytes that others have, too.
+    pub fn over(beneath: Arc<Vec<u8>>) -> SparseBytes {
+        let length = beneath.len() as u64;
+        SparseBytes { beneath: Some(beneath), ..SparseBytes::new(length) }
+    }
+
+    /// Whether it is better to have all bytes, now that one around `offset` is written: those beneath
+    /// were written to in many places.
+    pub fn is_better_whole(&self, offset: u64) -> bool {
+        const FEW: u64 = 16;
+        self.beneath.is_some()
+            && self.made >= FEW.max(self.length / CHUNK / 8)
+            && self.chunks.get((offset / CHUNK) as usize).is_none_or(|chunk| chunk.is_empty())
+    }
+
+    /// All of them.
+    pub fn to_whole(&self) -> Vec<u8> {
+        let mut whole = Vec::with_capacity(self.length as usize);
+        while (whole.len() as u64) < self.length {
+            whole.extend_from_slice(self.readable(0, whole.len() as u64).bytes);
+        }
+        whole
     }
 
     /// How many there are.
@@ -28,25 +58,24 @@ impl SparseBytes {
         self.length
     }
 
-    /// Whether they are the same.
-    pub fn is_same(&self, other: &SparseBytes) -> bool {
-        let count = self.chunks.len().max(other.chunks.len()) as u64;
-        let is_same = |chunk: u64| {
-            let [own, other] = [self, other].map(|all| all.readable(0, chunk * CHUNK).bytes);
-            std::ptr::eq(own, other) || own == other
-        };
-        self.length == other.length && (0..count).all(is_same)
+    /// From where on there are nothing but zeros.
+    pub fn end(&self) -> u64 {
+        match self.beneath {
+            Some(_) => self.length,
+            None => self.length.min(self.chunks.len() as u64 * CHUNK),
+        }
     }
 
     /// The chunk around an offset, as far as there are bytes; the first has address `base`.
     #[inline]
     pub fn readable(&self, base: u64, offset: u64) -> Region<'_> {
         let start = offset / CHUNK * CHUNK;
-        let bytes: &[u8] = match self.chunks.get((offset / CHUNK) as usize) {
-            Some(chunk) if !chunk.is_empty() => chunk,
+        let length = (self.length - start).min(CHUNK) as usize;
+        let bytes: &[u8] = match (self.chunks.get((offset / CHUNK) as usize), &self.beneath) {
+            (Some(chunk), _) if !chunk.is_empty() => chunk,
+            (_, Some(beneath)) => &beneath[start as usize..],
             _ => &ZERO,
         };
-        let length = (self.length - start).min(CHUNK) as usize;
         Region { base: base + start, bytes: &bytes[..length] }
     }
 
@@ -74,7 +103,14 @@ impl SparseBytes {
         if index >= self.chunks.len() {
             self.chunks.resize_with(index + 1, || Bytes::Own(Vec::new()));
         }
-        self.chunks[index] = Bytes::Own(vec![0; CHUNK as usize]);
+        let mut bytes = vec![0; CHUNK as usize];
+        if let Some(beneath) = &self.beneath {
+            let beneath = &beneath[index * CHUNK as usize..];
+            let count = beneath.len().min(bytes.len());
+            bytes[..count].copy_from_slice(&beneath[..count]);
+        }
+        self.chunks[index] = Bytes::Own(bytes);
+        self.made += 1;
     }
 
     /// Lets clones from now on share what is there.

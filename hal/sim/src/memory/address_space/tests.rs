@@ -74,3 +74,29 @@ fn waves_cannot_write_code() {
     read_bytes(&mut space, code.0, &mut bytes, AccessKind::Read, None).unwrap();
     assert_eq!(bytes, [7, 7, 7, 1, 0, 0, 0, 0, 7]);
 }
+
+/// Of large memory, too, which is copied in parts at first.
+#[test]
+fn clones_of_shared_memory_differ_in_what_they_write_and_in_nothing_else() {
+    let mut first = AddressSpace::default();
+    let size = 8 << 20;
+    let base = first.allocate(size).unwrap();
+    let content: Vec<u8> = (0..size).map(|at| (at / 11) as u8).collect();
+    first.write(base, &content).unwrap();
+    first.share();
+    let (mut second, mut expected) = (first.clone(), content.clone());
+    for at in (0..size as usize).step_by(300_000) {
+        assert_eq!(first.is_same(&second), at == 0, "{at}");
+        let place = base.0 + at as u64;
+        write_bytes(&mut second, place, &[!content[at]], AccessKind::Write, None).unwrap();
+        expected[at] = !content[at];
+    }
+    let [mut one, mut other] = [vec![0; size as usize], vec![0; size as usize]];
+    first.read(base, &mut one).unwrap();
+    second.read(base, &mut other).unwrap();
+    assert!(one == content && other == expected);
+    let mut third = second.clone();
+    assert!(third.is_same(&second));
+    write_bytes(&mut third, base.0 + size - 1, &[7], AccessKind::Write, None).unwrap();
+    assert!(!third.is_same(&second) || expected[size as usize - 1] == 7);
+}
