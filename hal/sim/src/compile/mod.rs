@@ -53,7 +53,8 @@ struct Place {
 
 /// Arrivals after which a block is compiled.
 const HOT: u32 = 64;
-/// The same of a block that notes what it touches, which is executed in one run of many.
+/// The same of a block that notes what it touches: more, so that short campaigns, whose fault-free runs
+/// need both, do not have it compiled twice.
 const HOT_NOTING: u32 = 512;
 /// The same where it is compiled at once.
 const SECOND: u32 = 1;
