@@ -28,6 +28,11 @@ impl ByteSet {
         }
     }
 
+    /// Makes room for so many more lines.
+    pub(crate) fn reserve(&mut self, lines: usize) {
+        self.masks.reserve(lines);
+    }
+
     /// Adds bytes of the line at an address: those of whose bits one is set.
     pub(crate) fn insert_of_line(&mut self, line: Address, bits: u64) {
         if bits != 0 {

@@ -46,6 +46,7 @@ impl TouchedRegion {
 
     /// Adds what was touched to a set, and forgets it.
     fn take(&mut self, set: &mut ByteSet) {
+        set.reserve(self.lines.len());
         for line in self.lines.drain(..) {
             let bits = std::mem::take(&mut self.bits[line as usize]);
             set.insert_of_line(Address(self.base + u64::from(line) * LINE), bits);
