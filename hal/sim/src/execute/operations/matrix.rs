@@ -5,7 +5,7 @@
 //! the elements, and how it differs between generations, is in [`element`].
 
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub(super) mod avx512;
 mod element;
 mod fused;
 mod lines;

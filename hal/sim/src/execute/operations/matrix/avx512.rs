@@ -11,9 +11,9 @@ use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Level, Row, Wave};
 use flipwave_isa::LaneMask;
-use lines::Lines;
+use lines::{Layout, Lines};
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512};
-use sums::Way;
+use sums::{Place, Way};
 
 /// Sums that are made at a time.
 const WIDTH: usize = 16;
@@ -25,8 +25,10 @@ pub enum Elements {
     Single,
     /// Single precision of which 19 bits count.
     Xf32,
-    /// An 8-bit integer.
-    Byte,
+    /// An integer of so many bits, with a sign.
+    Signed(u8),
+    /// The same without.
+    Unsigned(u8),
     /// A floating-point format of 16 bits or less.
     Small(SmallFloat),
 }
@@ -35,7 +37,7 @@ impl Elements {
     fn bits(self) -> usize {
         match self {
             Elements::Single | Elements::Xf32 => 32,
-            Elements::Byte => 8,
+            Elements::Signed(bits) | Elements::Unsigned(bits) => bits.into(),
             Elements::Small(format) => format.bits as usize,
         }
     }
@@ -69,12 +71,33 @@ impl Product {
     fn lines(&self) -> usize {
         self.size * self.blocks
     }
+
+    /// Where the elements of A or of B lie, whose lanes `blgp` rearranges.
+    fn layout(
+        &self,
+        side: usize,
+        blgp: u8,
+    ) -> Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize> {
+        let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
+        let (each, groups) = (self.depth * lines / LANES, LANES / lines);
+        // A lane holds 16 bytes of elements side by side, then 16 bytes from further on.
+        let run = each.min(128 / self.elements[side].bits());
+        Layout {
+            lines,
+            each,
+            chunks: CHUNKS,
+            from: move |lane| permuted_lane(blgp, lane),
+            place: move |item, group| item % run + run * (group + groups * (item / run)),
+        }
+    }
 }
 
 /// Registers whose elements are in consecutive rows.
 const QUAD: usize = 4;
 /// Vectors of a register.
 const CHUNKS: usize = LANES / WIDTH;
+/// Most registers of D of one block of 16 rows and columns.
+const MOST_RESULTS: usize = 8;
 /// Most registers of D.
 const MOST_REGISTERS: usize = 32;
 
@@ -97,14 +120,100 @@ pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
 fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     let blgp = op.inst.modifiers.blgp;
-    let left = Lines::<ROOM>::read(wave, op, 0, product, |lane| lane);
-    let right = Lines::<ROOM>::read(wave, op, 1, product, |lane| permuted_lane(blgp, lane));
+    let flushes = matches!(product.sum, Sum::Pairwise(_, true));
+    let [left, right] = [0, 1].map(|side| {
+        let layout = product.layout(side, blgp);
+        Lines::<ROOM>::read(wave, op, side, product.elements[side], flushes, layout)
+    });
     for way in Way::all(product, &left, &right).into_iter().flatten() {
         if sums::make(wave, op, product, way, &left, &right) {
             return true;
         }
     }
     false
+}
+
+/// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
+pub struct WaveProduct<K, R> {
+    pub elements: [Elements; 2],
+    /// Products of a sum.
+    pub depth: usize,
+    /// Lanes that hold A and B, and how many elements each.
+    pub holders: (usize, usize),
+    /// The k of an element of a lane.
+    pub k: K,
+    /// Lanes that hold D, and how many elements each.
+    pub results: (usize, usize),
+    /// The row of an element of D of a lane.
+    pub row: R,
+}
+
+/// D = A * B + C. Gives `false` and does nothing where it is not made here.
+pub fn multiply_wave<K, R>(wave: &mut Wave, op: &Op, product: &WaveProduct<K, R>) -> bool
+where
+    K: Fn(usize, usize) -> usize,
+    R: Fn(usize, usize) -> usize,
+{
+    if wave.level != Level::Avx512 {
+        return false;
+    }
+    // SAFETY: the host was found to have this level.
+    unsafe {
+        match product.depth * WIDTH {
+            ..=256 => multiply_wave_lines::<256, K, R>(wave, op, product),
+            257..=512 => multiply_wave_lines::<512, K, R>(wave, op, product),
+            _ => multiply_wave_lines::<2048, K, R>(wave, op, product),
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
+fn multiply_wave_lines<const ROOM: usize, K, R>(
+    wave: &mut Wave,
+    op: &Op,
+    product: &WaveProduct<K, R>,
+) -> bool
+where
+    K: Fn(usize, usize) -> usize,
+    R: Fn(usize, usize) -> usize,
+{
+    let (lanes, each) = product.holders;
+    let [left, right] = [0, 1].map(|side| {
+        let place = |item: usize, group: usize| (product.k)(group * WIDTH, item);
+        let layout = Layout { lines: WIDTH, each, chunks: lanes / WIDTH, from: |lane| lane, place };
+        Lines::<ROOM>::read(wave, op, side, product.elements[side], false, layout)
+    });
+    if !left.are_finite || !right.are_finite {
+        return false;
+    }
+    let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));
+    let (lanes, count) = product.results;
+    let (mut result, mut doubts) = ([Row::ZERO; MOST_RESULTS], 0);
+    for first in (0..WIDTH).step_by(QUAD) {
+        // Each vector is a part of a register, by its number and the first lane.
+        let parts =
+            [0, 1, 2, 3].map(|part| ((first + part) % count, (first + part) / count * WIDTH));
+        let rows = parts.map(|(register, lane)| (product.row)(lane, register));
+        let place = Place { rows, column: 0 };
+        let before = parts.map(|(register, lane)| addend(wave, op, register, lane / WIDTH));
+        let (sums, bad) = match is_integer {
+            true => sums::integers(&left, &right, place, product.depth, before),
+            false => sums::chain(&left, &right, place, product.depth, before),
+        };
+        doubts |= bad;
+        for ((register, lane), sum) in parts.into_iter().zip(sums) {
+            store(&mut result[register].0, lane, sum);
+        }
+    }
+    if doubts != 0 {
+        return false;
+    }
+    for (register, words) in result[..count].iter().enumerate() {
+        let row = wave.row_mut(op.destination.plus(register as u16));
+        row.0[..lanes].copy_from_slice(&words.0[..lanes]);
+    }
+    wave.written_lanes = Some(wave.machine.all_lanes());
+    true
 }
 
 /// The vector of some lanes of a register of C.

@@ -170,7 +170,7 @@ impl Element for Byte {
     const ROWS: usize = 4;
     const GROUP: usize = 4;
     #[cfg(target_arch = "x86_64")]
-    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Byte, Sum::Integers));
+    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Signed(8), Sum::Integers));
 
     #[inline(always)]
     fn value(bits: u64) -> i32 {

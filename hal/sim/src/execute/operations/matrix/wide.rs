@@ -37,7 +37,7 @@ impl Shape {
         let elements = |format| match format {
             Format::Small(format) => avx512::Elements::Small(format),
             Format::Xf32 => avx512::Elements::Xf32,
-            Format::Byte => avx512::Elements::Byte,
+            Format::Byte => avx512::Elements::Signed(8),
         };
         let sum = match self.sum {
             Sum::Integers => avx512::Sum::Integers,

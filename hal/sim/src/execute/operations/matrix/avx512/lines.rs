@@ -1,10 +1,24 @@
 //! The rows of A and the columns of B as numbers of single precision.
 
-use super::{CHUNKS, Elements, Product, Sum, WIDTH, load};
+use super::{Elements, WIDTH, load};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::instruction::Op;
-use crate::wave::{LANES, Wave};
+use crate::wave::Wave;
 use std::arch::x86_64::*;
+
+/// Where the elements of lines lie.
+pub struct Layout<From, Place> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// Elements of a lane.
+    pub each: usize,
+    /// How many times 16 lanes have elements.
+    pub chunks: usize,
+    /// The lane whose elements a lane has, for 16 lanes alike.
+    pub from: From,
+    /// For which product the lanes of a group have an element: groups have one of each line.
+    pub place: Place,
+}
 
 /// The rows of A or the columns of B, the lines: the elements of all lines for the first product, then
 /// those for the second.
@@ -22,24 +36,19 @@ pub struct Lines<const ROOM: usize> {
 }
 
 impl<const ROOM: usize> Lines<ROOM> {
-    /// Those of a source, `from` giving the lane whose elements a lane has, for 16 lanes alike.
+    /// Those of a source.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     pub fn read(
         wave: &Wave,
         op: &Op,
         source: usize,
-        product: &Product,
-        from: impl Fn(usize) -> usize,
+        elements: Elements,
+        flushes: bool,
+        layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
     ) -> Lines<ROOM> {
-        let (elements, count) = (product.elements[source], product.lines());
-        let (bits, each) = (elements.bits(), product.depth * count / LANES);
-        let groups = LANES / count;
-        // A lane holds 16 bytes of elements side by side, then 16 bytes from further on.
-        let chunk = each.min(128 / bits);
-        let place =
-            |item: usize, group: usize| item % chunk + chunk * (group + groups * (item / chunk));
-        let flushes = matches!(product.sum, Sum::Pairwise(_, true));
+        let Layout { lines: count, each, chunks, from, place } = layout;
+        let bits = elements.bits();
         let mut lines =
             Lines { count, values: [0.0; ROOM], greatest: 0, least: 0, are_finite: true };
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
@@ -51,7 +60,7 @@ impl<const ROOM: usize> Lines<ROOM> {
                 Some(first) => *wave.row(first.plus(word as u16)),
                 None => super::row(wave, op.sources[source].words[word.min(1)]),
             };
-            for at in 0..CHUNKS {
+            for at in 0..chunks {
                 let (line, group) = (at * WIDTH % count, at * WIDTH / count);
                 let words = load(&row.0, from(at * WIDTH));
                 let own = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
@@ -137,10 +146,12 @@ fn decode(elements: Elements, flushes: bool, words: __m512i) -> (__m512, __mmask
     match elements {
         Elements::Single => (_mm512_castsi512_ps(words), 0),
         Elements::Xf32 => (_mm512_castsi512_ps(masked(!0x1fff)), 0),
-        Elements::Byte => {
-            let byte = _mm512_srai_epi32::<24>(_mm512_slli_epi32::<24>(words));
-            (_mm512_cvtepi32_ps(byte), 0)
+        Elements::Signed(bits) => {
+            let above = _mm512_set1_epi32(32 - bits as i32);
+            let number = _mm512_srav_epi32(_mm512_sllv_epi32(words, above), above);
+            (_mm512_cvtepi32_ps(number), 0)
         }
+        Elements::Unsigned(bits) => (_mm512_cvtepi32_ps(masked((1 << bits) - 1)), 0),
         Elements::Small(SmallFloat::F16) => {
             let value = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
             (flushed(value, 0x7c00), 0)

@@ -92,15 +92,15 @@ impl Way {
 
 /// The lines whose products a vector of sums has.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The first of the rows of A, one for each register.
-    row: usize,
+pub struct Place {
+    /// The row of A for each vector.
+    pub rows: [usize; QUAD],
     /// The first of the columns of B.
-    column: usize,
+    pub column: usize,
 }
 
-/// Sums of four registers, by their bits.
-type Sums = [__m512i; QUAD];
+/// Four vectors of sums, by their bits.
+pub type Sums = [__m512i; QUAD];
 
 /// Makes D. Gives `false` and writes nothing where the way does not lead there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
@@ -128,8 +128,9 @@ pub fn make<const ROOM: usize>(
         let of_a = ((block >> broadcast << broadcast) + chosen) % blocks;
         let mut rows = [Row::ZERO; QUAD];
         for chunk in 0..CHUNKS {
+            let first_row = of_a * size + QUAD * (chunk * WIDTH / size + groups * quad);
             let place = Place {
-                row: of_a * size + QUAD * (chunk * WIDTH / size + groups * quad),
+                rows: [0, 1, 2, 3].map(|row| first_row + row),
                 column: block * size + chunk * WIDTH % size,
             };
             let mut before = [0, 1, 2, 3].map(|register| addend(wave, op, first + register, chunk));
@@ -209,7 +210,7 @@ fn flushed(value: __m512) -> __m512 {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn chain<const ROOM: usize>(
+pub fn chain<const ROOM: usize>(
     left: &Lines<ROOM>,
     right: &Lines<ROOM>,
     place: Place,
@@ -220,7 +221,7 @@ fn chain<const ROOM: usize>(
     for k in 0..depth {
         let b = right.vector(k, place.column);
         for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = _mm512_fmadd_ps(left.splat(k, place.row + row), b, *sum);
+            *sum = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *sum);
         }
     }
     unless_nan(sums)
@@ -228,7 +229,7 @@ fn chain<const ROOM: usize>(
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn integers<const ROOM: usize>(
+pub fn integers<const ROOM: usize>(
     left: &Lines<ROOM>,
     right: &Lines<ROOM>,
     place: Place,
@@ -239,7 +240,7 @@ fn integers<const ROOM: usize>(
     for k in 0..depth {
         let b = right.vector(k, place.column);
         for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = _mm512_fmadd_ps(left.splat(k, place.row + row), b, *sum);
+            *sum = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *sum);
         }
     }
     let mut result = before;
@@ -263,7 +264,7 @@ fn exact<const ROOM: usize>(
     let mut sums = single(before);
     for first in (0..depth).step_by(group) {
         let pair = |first: usize, row: usize| {
-            let [a, b] = [first, first + 1].map(|k| left.splat(k, place.row + row));
+            let [a, b] = [first, first + 1].map(|k| left.splat(k, place.rows[row]));
             let [c, d] = [first, first + 1].map(|k| right.vector(k, place.column));
             _mm512_fmadd_ps(b, d, _mm512_mul_ps(a, c))
         };
@@ -296,7 +297,7 @@ fn stepwise<const ROOM: usize>(
     for first in (0..depth).step_by(group) {
         let product = |k: usize, row: usize| {
             let product =
-                _mm512_mul_ps(left.splat(k, place.row + row), right.vector(k, place.column));
+                _mm512_mul_ps(left.splat(k, place.rows[row]), right.vector(k, place.column));
             step(_mm512_add_ps(product, _mm512_setzero_ps()))
         };
         let pair = |first: usize, row: usize| {
@@ -331,7 +332,7 @@ fn together<const ROOM: usize>(
         for k in first..first + group {
             let b = right.vector(k, place.column);
             for (row, part) in parts.iter_mut().enumerate() {
-                *part = _mm512_fmadd_ps(left.splat(k, place.row + row), b, *part);
+                *part = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *part);
             }
         }
         for (sum, part) in sums.iter_mut().zip(parts) {
@@ -362,7 +363,7 @@ fn aligned<const ROOM: usize>(
     let mut bad = 0;
     for first in (0..depth).step_by(group) {
         for (row, sum) in sums.iter_mut().enumerate() {
-            let place = Place { row: place.row + row, ..place };
+            let place = (place.rows[row], place.column);
             let group = match (rule, group) {
                 (Rule::EvenAndOdd, _) => even_and_odd(sides, place, first, group),
                 (Rule::Together, 8) => part::<ROOM, 8>(sides, place, first, 1),
@@ -389,7 +390,7 @@ struct Part {
 #[inline]
 fn part<const ROOM: usize, const COUNT: usize>(
     [(left, a), (right, b)]: [Side<'_, ROOM>; 2],
-    place: Place,
+    (row, column): (usize, usize),
     first: usize,
     step: usize,
 ) -> Part {
@@ -398,9 +399,9 @@ fn part<const ROOM: usize, const COUNT: usize>(
     let mut products = [_mm512_setzero_ps(); COUNT];
     for (at, product) in products.iter_mut().enumerate() {
         let k = first + at * step;
-        *product = _mm512_mul_ps(left.splat(k, place.row), right.vector(k, place.column));
-        let a = _mm512_set1_epi32(a[k * left.count + place.row]);
-        let b = &b[k * right.count + place.column..][..WIDTH];
+        *product = _mm512_mul_ps(left.splat(k, row), right.vector(k, column));
+        let a = _mm512_set1_epi32(a[k * left.count + row]);
+        let b = &b[k * right.count + column..][..WIDTH];
         // SAFETY: the slice has as many numbers.
         let b = unsafe { _mm512_loadu_si512(b.as_ptr().cast()) };
         greatest = _mm512_max_epi32(greatest, _mm512_add_epi32(a, b));
@@ -418,13 +419,13 @@ fn part<const ROOM: usize, const COUNT: usize>(
 #[inline]
 fn even_and_odd<const ROOM: usize>(
     sides: [Side<'_, ROOM>; 2],
-    place: Place,
+    (row, column): (usize, usize),
     first: usize,
     group: usize,
 ) -> Part {
     let parts = [0, 1].map(|side| match group {
-        16 => part::<ROOM, 8>(sides, place, first + side, 2),
-        _ => part::<ROOM, 4>(sides, place, first + side, 2),
+        16 => part::<ROOM, 8>(sides, (row, column), first + side, 2),
+        _ => part::<ROOM, 4>(sides, (row, column), first + side, 2),
     });
     let exponent = _mm512_max_epi32(parts[0].exponent, parts[1].exponent);
     let down =
