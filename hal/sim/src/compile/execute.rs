@@ -47,6 +47,10 @@ impl Block {
         match end {
             Return::Done => {
                 (wave.executed, wave.pc) = (executed, pc);
+                if self.changes_exec {
+                    // With what follows from it.
+                    wave.set_exec(wave.exec());
+                }
                 Ran { lane_operations: whole, is_undone: false, fault: None }
             }
             Return::Faulted => {

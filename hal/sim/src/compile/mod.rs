@@ -133,8 +133,8 @@ fn new_page() -> Page {
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
-    pub use super::block::{Block, Plan, Source, VectorPlan};
-    pub use super::scalar::all as scalar_lowerings;
-    pub use super::vector::{Lowering, all as lowerings};
+    pub use super::block::{Block, LaneAccess, Plan, Source, VectorPlan};
+    pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
+    pub use super::vector::{Lowering, all as lowerings, of_pairs};
     pub use super::workspace::Workspace;
 }
