@@ -56,8 +56,9 @@ pub struct Counter {
     by_dword: Vec<u32>,
     /// The same of other code.
     elsewhere: FxHashMap<Pc, u32>,
-    /// The stretches that were executed, each as the indices of the instructions that are counted in it.
-    stretches: Vec<Vec<usize>>,
+    /// The stretches that were executed, each as the indices of the instructions that are counted in it:
+    /// those before EXEC changes, and those after.
+    stretches: Vec<[Vec<usize>; 2]>,
     /// The index of a stretch by its number.
     by_number: FxHashMap<u64, usize>,
     /// The number and the index of the last one.
@@ -76,8 +77,8 @@ pub struct Counter {
 struct Counted {
     wave: Option<WaveId>,
     counts: Vec<InstructionCount>,
-    /// By the index of a stretch.
-    stretches: Vec<InstructionCount>,
+    /// By the index of a stretch: of its instructions before EXEC changes, and after.
+    stretches: Vec<[InstructionCount; 2]>,
 }
 
 impl Counter {
@@ -126,18 +127,18 @@ impl Counter {
         }
     }
 
-    /// A wave has executed a stretch so many times with these lanes active, but for the instructions
-    /// that are seen alone.
+    /// A wave has executed a stretch so many times, but for the instructions that are seen alone; first
+    /// with these lanes active.
     #[inline]
     pub(crate) fn count_stretch(
         &mut self,
-        wave: WaveId,
+        wave: &Wave,
         stretch: Stretch<'_>,
         times: u64,
         lanes: LaneMask,
     ) {
-        if self.current.wave != Some(wave) {
-            self.turn_to(wave);
+        if self.current.wave != Some(wave.id) {
+            self.turn_to(wave.id);
         }
         let index = match self.last_stretch {
             Some((number, index)) if number == stretch.number => index,
@@ -145,10 +146,14 @@ impl Counter {
         };
         let own = &mut self.current.stretches;
         if index >= own.len() {
-            own.resize(self.stretches.len(), InstructionCount::default());
+            own.resize(self.stretches.len(), [InstructionCount::default(); 2]);
         }
         let lanes = self.count_lanes(lanes);
-        self.current.stretches[index].add(times, lanes);
+        self.current.stretches[index][0].add(times, lanes);
+        if stretch.before_exec < stretch.ops.len() {
+            let lanes = self.count_lanes(wave.exec());
+            self.current.stretches[index][1].add(times, lanes);
+        }
     }
 
     /// The same of the first `count` instructions of a stretch, once.
@@ -180,7 +185,11 @@ impl Counter {
             None => {
                 let all: Vec<usize> =
                     stretch.ops.iter().map(|op| self.index_of(&op.inst)).collect();
-                self.stretches.push(stretch.counted().map(|(place, _)| all[place]).collect());
+                let mut counted = [Vec::new(), Vec::new()];
+                for (place, _) in stretch.counted() {
+                    counted[usize::from(place >= stretch.before_exec)].push(all[place]);
+                }
+                self.stretches.push(counted);
                 self.by_number.insert(stretch.number, self.stretches.len() - 1);
                 self.stretches.len() - 1
             }
@@ -252,9 +261,10 @@ impl Counter {
     fn end(&mut self, wave: &Wave) {
         let Counted { mut counts, stretches, .. } = mem::take(&mut self.current);
         counts.resize(self.instructions.len(), InstructionCount::default());
-        for (count, instructions) in stretches.into_iter().zip(&self.stretches) {
+        let parts = stretches.iter().flatten().zip(self.stretches.iter().flatten());
+        for (count, instructions) in parts {
             for index in instructions {
-                counts[*index].unite(count);
+                counts[*index].unite(*count);
             }
         }
         let instructions = counts.into_iter().enumerate();

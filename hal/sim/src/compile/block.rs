@@ -4,6 +4,7 @@
 use super::access::{Access, Place};
 use super::emit::{self, Module};
 use super::value::Shape;
+use super::vector::Stored;
 use super::{scalar, vector};
 use crate::execute::lane::{Denormals, Kind, ResultKind};
 use crate::execute::scalar::ScalarOperation;
@@ -13,7 +14,7 @@ use crate::instruction::{Inner, Op, Run, Stretch, Word};
 use crate::memory::{Memory, WindowAccess};
 use crate::translate::program::Program;
 use crate::translate::vector_row;
-use crate::wave::{Level, Machine, Mode, RowIndex, Wave};
+use crate::wave::{Level, Machine, Mode, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{Family, Register, RegisterRange};
 use flipwave_jit::{Code, Compiler, Extensions};
 use std::ops::Range;
@@ -42,8 +43,13 @@ pub enum Plan {
     Nothing,
     /// As code over scalar registers.
     Scalar(&'static ScalarOperation, &'static scalar::Lowering),
+    /// As a word that moves from a lane to a scalar register, or the other way.
+    Lane(LaneAccess),
     /// As code over lanes.
     Vector(VectorPlan),
+    /// As the same operation on both of two words or halves, or a move that takes each word from another
+    /// source.
+    Pair(&'static vector::Lowering),
     /// Both halves so.
     Dual(VectorPlan, VectorPlan),
     /// As an access to memory, lane by lane or as a whole.
@@ -52,6 +58,29 @@ pub enum Plan {
     Call,
     /// As the branch at the block's end.
     Branch(Condition),
+}
+
+/// A move between a lane and a scalar register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneAccess {
+    /// From the lowest active lane.
+    ReadFirst,
+    /// From the lane that the second source names.
+    Read,
+    /// To that lane.
+    Write,
+}
+
+impl LaneAccess {
+    fn of(op: &Op) -> Option<LaneAccess> {
+        let own = match op.inst.operation.name() {
+            "v_readfirstlane_b32" => LaneAccess::ReadFirst,
+            "v_readlane_b32" => LaneAccess::Read,
+            "v_writelane_b32" => LaneAccess::Write,
+            _ => return None,
+        };
+        has_plain_words(op).then_some(own)
+    }
 }
 
 /// An operation that is compiled as code over lanes.
@@ -65,22 +94,27 @@ impl Source {
     /// The instructions from a device address on; nothing if there is nothing to be compiled.
     pub fn of(program: &Program, start: u64) -> Option<Source> {
         let (mut ops, mut places, mut place) = (Vec::new(), vec![start], start);
+        let machine = program.machine();
+        let mut has_new_exec = false;
         while ops.len() < LONGEST
             && program.contains(place)
             && let Ok(op) = program.fetch(place)
         {
             let is_branch = matches!(op.run, Run::Control(Control::Branch(_)));
-            if !is_branch && !is_part(op) {
+            // What is executed is counted with EXEC as it is at the beginning, and with one other.
+            let has_other_exec = has_new_exec && (!is_straight(op, machine) || writes_exec(op));
+            if !is_branch && (!is_part(op) || has_other_exec) {
                 break;
             }
             ops.push(op.clone());
             place = place.wrapping_add(op.size.into());
             places.push(place);
-            if is_branch || writes_exec(op) {
+            has_new_exec |= writes_exec(op);
+            if is_branch || writes_exec(op) && !is_straight(op, machine) {
                 break;
             }
         }
-        let plans = ops.iter().map(|op| Plan::of(op, program.machine())).collect();
+        let plans = ops.iter().map(|op| Plan::of(op, machine)).collect();
         (ops.len() > 1).then_some(Source { start, ops, plans, places })
     }
 }
@@ -88,8 +122,7 @@ impl Source {
 impl Source {
     /// Accesses to device memory.
     pub fn sites(&self) -> usize {
-        let is_site =
-            |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place == Place::Global);
+        let is_site = |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place != Place::Lds);
         self.plans.iter().filter(is_site).count()
     }
 }
@@ -105,8 +138,14 @@ fn is_part(op: &Op) -> bool {
     }
 }
 
+/// Whether an instruction is compiled as scalar code: what may follow where EXEC has changed, as it does
+/// the same whatever lanes are active.
+fn is_straight(op: &Op, machine: Machine) -> bool {
+    matches!(Plan::of(op, machine), Plan::Nothing | Plan::Scalar(..))
+}
+
 /// Whether an instruction writes EXEC, so that the lanes of those after it are others.
-fn writes_exec(op: &Op) -> bool {
+pub fn writes_exec(op: &Op) -> bool {
     let is_exec = |range: &RegisterRange| {
         (0..range.words).any(|word| {
             range
@@ -124,20 +163,24 @@ impl Plan {
         match op.run {
             Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
             Run::Control(_) => Plan::Nothing,
-            _ if writes_exec(op) => Plan::Call,
             Run::Scalar(_) => {
                 let name = op.inst.operation.name();
                 match (crate::execute::scalar::find(name), scalar::find(name)) {
-                    (Some(row), Some(lowering)) if has_plain_words(op) => {
+                    (Some(row), Some(lowering))
+                        if has_plain_words(op) && leaves_exec_whole(op, lowering, machine) =>
+                    {
                         Plan::Scalar(row, lowering)
                     }
                     _ => Plan::Call,
                 }
             }
-            Run::Vector(_) => match vector_plan(op, machine) {
-                Some(plan) => Plan::Vector(plan),
-                None => Plan::Call,
+            _ if writes_exec(op) => Plan::Call,
+            Run::Vector(_) => match (vector_plan(op, machine), pair_plan(op, machine)) {
+                (Some(plan), _) => Plan::Vector(plan),
+                (None, Some(lowering)) => Plan::Pair(lowering),
+                (None, None) => Plan::Call,
             },
+            Run::Whole(_) => LaneAccess::of(op).map_or(Plan::Call, Plan::Lane),
             Run::Dual => match op.inner.as_deref() {
                 Some(Inner::Dual(dual)) if dual.words == 1 => {
                     let halves = [&dual.first, &dual.second].map(|half| vector_plan(half, machine));
@@ -148,9 +191,34 @@ impl Plan {
                 }
                 _ => Plan::Call,
             },
-            _ => Access::of(op).map_or(Plan::Call, Plan::Access),
+            _ => Access::of(op, machine).map_or(Plan::Call, Plan::Access),
         }
     }
+}
+
+/// Whether EXEC is written as a whole if it is written: all words of the wave's lanes, and no others.
+fn leaves_exec_whole(op: &Op, lowering: &scalar::Lowering, machine: Machine) -> bool {
+    let words = machine.lanes / 32;
+    let is_other =
+        |index: ScalarIndex| !(0..lowering.words).any(|word| ScalarIndex(index.0 + word).is_exec());
+    let is_whole = op.scalar_destination == ScalarIndex::EXEC && lowering.words == words;
+    match lowering.saves_exec {
+        true => lowering.words == words && is_other(op.scalar_destination),
+        false => is_whole || is_other(op.scalar_destination),
+    }
+}
+
+/// The operation on each word of one that works on pairs of words.
+fn pair_plan(op: &Op, machine: Machine) -> Option<&'static vector::Lowering> {
+    let row = vector_row(&op.inst, machine)?;
+    let lowering = vector::find(vector::of_pairs(row.name)?)?;
+    let kind = if lowering.result == Stored::Whole { Kind::PackedWords } else { Kind::Packed };
+    let has_pairs = row.sources.iter().all(|own| *own == kind);
+    let is_plain = op
+        .adapt
+        .as_ref()
+        .is_none_or(|adapt| adapt.lane_move.is_none() && adapt.finish == Default::default());
+    (has_pairs && is_plain && has_plain_words(op)).then_some(lowering)
 }
 
 /// Whether all words of the sources are registers or constants.
@@ -162,8 +230,9 @@ fn has_plain_words(op: &Op) -> bool {
 fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
     let row = vector_row(&op.inst, machine)?;
     let lowering = vector::find(row.name)?;
-    let is_kind =
-        |kind: &Kind| matches!(kind, Kind::Word | Kind::F32 | Kind::Wide | Kind::F64 | Kind::Mask);
+    let is_kind = |kind: &Kind| {
+        matches!(kind, Kind::Word | Kind::F32 | Kind::F16 | Kind::Wide | Kind::F64 | Kind::Mask)
+    };
     let fits = row.sources.iter().all(is_kind)
         && matches!(
             row.result,
@@ -188,14 +257,15 @@ fn has_simple_modifiers(op: &Op, row: &VectorOperation) -> bool {
                 absolute: source.absolute,
                 ..Default::default()
             };
-            let is_float = matches!(row.sources.get(index), Some(Kind::F32 | Kind::F64));
+            let is_float =
+                matches!(row.sources.get(index), Some(Kind::F32 | Kind::F16 | Kind::F64));
             *source == signs && (is_float || signs == Default::default())
         })
 }
 
 /// The bits of MODE that compiled code depends on, and what they must be: to nearest even, denormals
-/// kept, vector registers where they are named.
-const MODE_BITS: u32 = 0xff | Mode::GPR_INDEX | Mode::SKIP_VECTORS;
+/// kept, infinities of half precision, vector registers where they are named.
+const MODE_BITS: u32 = 0xff | Mode::GPR_INDEX | Mode::SKIP_VECTORS | Mode::FP16_OVERFLOW;
 const MODE: u32 = 0xf0;
 
 /// Bytes of LDS that compiled code reads whatever the addresses are.
@@ -208,10 +278,16 @@ pub struct Block {
     number: u64,
     /// See [`Stretch::seen_alone`]: what is left to the interpreter.
     seen_alone: Vec<bool>,
+    /// See [`Stretch::before_exec`].
+    before_exec: usize,
+    /// See [`Stretch::has_own_lanes`].
+    has_own_lanes: bool,
     /// Which of the tier's windows its accesses to device memory have, from this one on.
     pub first_site: usize,
     /// Instructions before each one that do something in each active lane.
     per_lane: Vec<u32>,
+    /// Whether EXEC is another one afterwards.
+    pub changes_exec: bool,
     /// Vector registers that its instructions name.
     vgprs: u16,
     acc_vgprs: u16,
@@ -272,11 +348,21 @@ impl Block {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Block {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            before_exec: source
+                .ops
+                .iter()
+                .position(writes_exec)
+                .map_or(source.ops.len(), |index| index + 1),
+            has_own_lanes: source
+                .plans
+                .iter()
+                .any(|plan| matches!(plan, Plan::Lane(LaneAccess::Write))),
             seen_alone: source.plans.iter().map(|plan| matches!(plan, Plan::Call)).collect(),
             vgprs: named.clone().map(|op| op.vgprs_named).max().unwrap_or(0),
             acc_vgprs: named.map(|op| op.acc_vgprs_named).max().unwrap_or(0),
             first_site,
             per_lane,
+            changes_exec: source.ops.iter().any(writes_exec),
             source,
             variants: Default::default(),
         }
@@ -329,7 +415,14 @@ impl Block {
     #[inline(always)]
     pub fn stretch(&self) -> Stretch<'_> {
         let Block { number, source, seen_alone, .. } = self;
-        Stretch { number: *number, start: source.start, ops: &source.ops, seen_alone }
+        Stretch {
+            number: *number,
+            start: source.start,
+            ops: &source.ops,
+            seen_alone,
+            before_exec: self.before_exec,
+            has_own_lanes: self.has_own_lanes,
+        }
     }
 
     /// Whether a wave can execute what was compiled: it has the registers, MODE is as the code expects

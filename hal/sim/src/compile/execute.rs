@@ -51,6 +51,10 @@ impl Block {
         let turns = (executed - before) / self.len() as u64;
         let whole = turns * self.lane_operations(self.len(), active);
         let count = |index| whole + self.lane_operations(index, active);
+        if self.changes_exec && end == Return::Done {
+            // With what follows from it.
+            wave.set_exec(wave.exec());
+        }
         if turns > 0 {
             checker.executed(wave, self.stretch(), turns, exec);
         }

@@ -45,8 +45,8 @@ const PAGE: usize = 256;
 struct Place {
     /// How often waves have arrived here.
     arrivals: AtomicU32,
-    /// How often its code was undone.
-    undone: AtomicU32,
+    /// How often its code was undone, by variant.
+    undone: [AtomicU32; 2],
     /// The block; nothing if there is nothing to be compiled.
     block: OnceLock<Option<Arc<Block>>>,
 }
@@ -97,7 +97,8 @@ impl Tier {
             }
             return None;
         };
-        let undone = place.undone.load(Ordering::Relaxed);
+        let times_undone = &place.undone[usize::from(notes)];
+        let undone = times_undone.load(Ordering::Relaxed);
         let has_room = wave.executed + block.len() as u64 <= until;
         if !has_room
             || undone > PATIENCE
@@ -110,8 +111,8 @@ impl Tier {
         workspace.prepare(tier, self.sites.load(Ordering::Relaxed));
         let ran = block.execute(compiled, wave, (memory, lds), (workspace, checker), until);
         match ran.is_undone {
-            true => _ = place.undone.fetch_add(UNDONE, Ordering::Relaxed),
-            false if undone > 0 => place.undone.store(undone - 1, Ordering::Relaxed),
+            true => _ = times_undone.fetch_add(UNDONE, Ordering::Relaxed),
+            false if undone > 0 => times_undone.store(undone - 1, Ordering::Relaxed),
             false => {}
         }
         Some(ran)
@@ -163,8 +164,8 @@ fn new_page() -> Page {
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
-    pub use super::block::{Block, Plan, Source, VectorPlan};
-    pub use super::scalar::all as scalar_lowerings;
-    pub use super::vector::{Lowering, all as lowerings};
+    pub use super::block::{Block, LaneAccess, Plan, Source, VectorPlan};
+    pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
+    pub use super::vector::{Lowering, all as lowerings, of_pairs};
     pub use super::workspace::Workspace;
 }

@@ -14,6 +14,8 @@ pub struct Lowering {
     pub words: u8,
     /// Whether it writes SCC.
     pub writes_scc: bool,
+    /// Whether it gives EXEC as it was, which is the second argument, and writes its result to EXEC.
+    pub saves_exec: bool,
     /// What it has besides its sources, as the last argument.
     pub immediate: Option<Immediate>,
     /// See [`super::template`].
@@ -37,11 +39,25 @@ pub fn find(name: &str) -> Option<&'static Lowering> {
 }
 
 fn plain(name: &'static str, words: u8, code: &str) -> Lowering {
-    Lowering { name, words, writes_scc: false, immediate: None, code: code.into() }
+    Lowering {
+        name,
+        words,
+        writes_scc: false,
+        saves_exec: false,
+        immediate: None,
+        code: code.into(),
+    }
 }
 
 fn with_scc(name: &'static str, words: u8, code: &str) -> Lowering {
-    Lowering { name, words, writes_scc: true, immediate: None, code: code.into() }
+    Lowering {
+        name,
+        words,
+        writes_scc: true,
+        saves_exec: false,
+        immediate: None,
+        code: code.into(),
+    }
 }
 
 fn signed(row: Lowering) -> Lowering {
@@ -61,6 +77,11 @@ fn bitwise(narrow: &'static str, wide: &'static str, code: &str) -> [Lowering; 2
     ]
 }
 
+/// The same of an operation that computes a new EXEC and gives the old one.
+fn saving(narrow: &'static str, wide: &'static str, code: &str) -> [Lowering; 2] {
+    bitwise(narrow, wide, code).map(|row| Lowering { saves_exec: true, ..row })
+}
+
 static TABLE: LazyLock<Vec<Lowering>> = LazyLock::new(|| {
     let mut table: Vec<Lowering> = Vec::new();
     table.extend(bitwise("s_and_b32", "s_and_b64", "%r = and T %a, %b"));
@@ -71,10 +92,50 @@ static TABLE: LazyLock<Vec<Lowering>> = LazyLock::new(|| {
     table.extend(bitwise("s_nand_b32", "s_nand_b64", "%n = and T %a, %b\n%r = xor T %n, -1"));
     table.extend(bitwise("s_nor_b32", "s_nor_b64", "%n = or T %a, %b\n%r = xor T %n, -1"));
     table.extend(bitwise("s_xnor_b32", "s_xnor_b64", "%n = xor T %a, %b\n%r = xor T %n, -1"));
+    table.extend(saving("s_and_saveexec_b32", "s_and_saveexec_b64", "%r = and T %a, %b"));
+    table.extend(saving("s_or_saveexec_b32", "s_or_saveexec_b64", "%r = or T %a, %b"));
+    table.extend(saving("s_xor_saveexec_b32", "s_xor_saveexec_b64", "%r = xor T %a, %b"));
+    table.extend(saving(
+        "s_andn2_saveexec_b32",
+        "s_andn2_saveexec_b64",
+        "%n = xor T %b, -1\n%r = and T %a, %n",
+    ));
+    table.extend(saving(
+        "s_orn2_saveexec_b32",
+        "s_orn2_saveexec_b64",
+        "%n = xor T %b, -1\n%r = or T %a, %n",
+    ));
+    table.extend(saving(
+        "s_nand_saveexec_b32",
+        "s_nand_saveexec_b64",
+        "%n = and T %a, %b\n%r = xor T %n, -1",
+    ));
+    table.extend(saving(
+        "s_nor_saveexec_b32",
+        "s_nor_saveexec_b64",
+        "%n = or T %a, %b\n%r = xor T %n, -1",
+    ));
+    table.extend(saving(
+        "s_xnor_saveexec_b32",
+        "s_xnor_saveexec_b64",
+        "%n = xor T %a, %b\n%r = xor T %n, -1",
+    ));
+    table.extend(saving(
+        "s_andn1_saveexec_b32",
+        "s_andn1_saveexec_b64",
+        "%n = xor T %a, -1\n%r = and T %n, %b",
+    ));
+    table.extend(saving(
+        "s_orn1_saveexec_b32",
+        "s_orn1_saveexec_b64",
+        "%n = xor T %a, -1\n%r = or T %n, %b",
+    ));
     table.extend(bitwise("s_not_b32", "s_not_b64", "%r = xor T %a, -1"));
     table.extend([
         plain("s_mov_b32", 1, "%r = or i32 %a, 0"),
         plain("s_mov_b64", 2, "%r = or i64 %a, 0"),
+        plain("s_brev_b32", 1, "%r = call i32 @llvm.bitreverse.i32(i32 %a)"),
+        plain("s_brev_b64", 2, "%r = call i64 @llvm.bitreverse.i64(i64 %a)"),
         plain("s_cmov_b32", 1, "%r = select i1 %d, i32 %a, i32 %b"),
         plain("s_cmov_b64", 2, "%r = select i1 %d, i64 %a, i64 %b"),
         plain("s_cselect_b32", 1, "%r = select i1 %d, i32 %a, i32 %b"),

@@ -1,8 +1,9 @@
 //! What vector operations do in each lane, as IR. The rows of `operations` say the same in Rust, and
 //! have the kinds of sources and results; the two are held against each other.
 //!
-//! A source of kind `F32` is of type `F`, one of `F64` of type `E`, a lane mask of type `M`, others of
-//! type `W` or `D`; a floating-point result is of type `F` or `E`, others of type `W` or `D`.
+//! A source of kind `F32` or `F16` is of type `F`, one of `F64` of type `E`, a lane mask of type `M`, others
+//! of type `W` or `D`; a floating-point result is of type `F` or `E`, others of type `W` or `D`. What is to
+//! be rounded to half precision must be exact, or have twice its digits and two more.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
@@ -26,6 +27,19 @@ pub struct Lowering {
     pub code: &'static str,
     /// What becomes of NaNs.
     pub nan: Nan,
+    /// What becomes of the result.
+    pub result: Stored,
+}
+
+/// How a result is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// As it is.
+    Whole,
+    /// In half precision, with zeros in the other half.
+    Half,
+    /// In half precision, and the other half stays.
+    LowHalf,
 }
 
 /// The code of an operation, by the name of its row.
@@ -35,16 +49,40 @@ pub fn find(name: &str) -> Option<&'static Lowering> {
     BY_NAME.get(name).copied()
 }
 
+/// The operation on each word of one that works on pairs of words.
+pub fn of_pairs(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "v_pk_add_f32" => "v_add_f32",
+        "v_pk_mul_f32" => "v_mul_f32",
+        "v_pk_fma_f32" => "v_fma_f32",
+        "v_pk_mov_b32" => "v_mov_b32",
+        "v_pk_add_f16" => "v_add_f16",
+        "v_pk_mul_f16" => "v_mul_f16",
+        "v_pk_fma_f16" => "v_fma_f16",
+        "v_pk_min_f16" => "v_min_f16",
+        "v_pk_max_f16" => "v_max_f16",
+        _ => return None,
+    })
+}
+
 const fn any(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::Any }
+    Lowering { name, code, nan: Nan::Any, result: Stored::Whole }
 }
 
 const fn propagates(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::Propagates }
+    Lowering { name, code, nan: Nan::Propagates, result: Stored::Whole }
 }
 
 const fn numbers(name: &'static str, code: &'static str) -> Lowering {
-    Lowering { name, code, nan: Nan::NotAmongSources }
+    Lowering { name, code, nan: Nan::NotAmongSources, result: Stored::Whole }
+}
+
+const fn half(row: Lowering) -> Lowering {
+    Lowering { result: Stored::Half, ..row }
+}
+
+const fn low_half(row: Lowering) -> Lowering {
+    Lowering { result: Stored::LowHalf, ..row }
 }
 
 /// A call of an intrinsic of LLVM.
@@ -65,6 +103,16 @@ const LESSER: &str = "%less = fcmp olt F %a, %b\n%not = fcmp ule F %a, %b\n%bits
 const GREATER: &str = "%more = fcmp ogt F %a, %b\n%not = fcmp uge F %a, %b\n%bits = bitcast F %b to W\n\
      %negative = icmp slt W %bits, zeroinitializer\n%tie = and M %not, %negative\n\
      %first = or M %more, %tie\n%r = select M %first, F %a, F %b";
+
+/// A fused product and sum of halves, which double precision holds but where so much is lost that it
+/// cannot matter, with the last place of single precision set where there is more after it: so the last
+/// rounding sees all.
+const FUSED_HALF: &str = "%x = fpext F %a to E\n%y = fpext F %b to E\n%z = fpext F %c to E\n\
+     %e = call E @llvm.fma.E(E %x, E %y, E %z)\n%bits = bitcast E %e to D\n\
+     %below = and D %bits, splat (i64 536870911)\n%some = icmp ne D %below, zeroinitializer\n\
+     %last = select M %some, D splat (i64 536870912), D zeroinitializer\n\
+     %above = and D %bits, splat (i64 -536870912)\n%odd = or D %above, %last\n\
+     %f = bitcast D %odd to E\n%r = fptrunc E %f to F";
 
 static TABLE: &[Lowering] = &[
     // Moves, logic, shifts.
@@ -153,6 +201,22 @@ static TABLE: &[Lowering] = &[
         "%p = shl W %a, #8\n%q = shl W %b, #8\n%x = ashr W %p, #8\n%y = ashr W %q, #8\n\
          %z = mul W %x, %y\n%r = add W %z, %c",
     ),
+    any(
+        "v_min3_u32",
+        concat!("%x = call W @llvm.umin.W(W %a, W %b)\n", call!("umin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_max3_u32",
+        concat!("%x = call W @llvm.umax.W(W %a, W %b)\n", call!("umax", "W", "%x", "%c")),
+    ),
+    any(
+        "v_min3_i32",
+        concat!("%x = call W @llvm.smin.W(W %a, W %b)\n", call!("smin", "W", "%x", "%c")),
+    ),
+    any(
+        "v_max3_i32",
+        concat!("%x = call W @llvm.smax.W(W %a, W %b)\n", call!("smax", "W", "%x", "%c")),
+    ),
     any("v_min_u32", call!("umin", "W", "%a", "%b")),
     any("v_max_u32", call!("umax", "W", "%a", "%b")),
     any("v_min_i32", call!("smin", "W", "%a", "%b")),
@@ -188,11 +252,44 @@ static TABLE: &[Lowering] = &[
     propagates("v_rndne_f32", call!("roundeven", "F", "%a")),
     numbers("v_min_f32", LESSER),
     numbers("v_max_f32", GREATER),
+    // Half precision.
+    half(propagates("v_add_f16", "%r = fadd F %a, %b")),
+    half(propagates("v_sub_f16", "%r = fsub F %a, %b")),
+    half(propagates("v_subrev_f16", "%r = fsub F %b, %a")),
+    half(propagates("v_mul_f16", "%r = fmul F %a, %b")),
+    low_half(propagates("v_fma_f16", FUSED_HALF)),
+    low_half(propagates("v_fmac_f16", FUSED_HALF)),
+    half(numbers("v_min_f16", LESSER)),
+    half(numbers("v_max_f16", GREATER)),
+    half(propagates("v_floor_f16", call!("floor", "F", "%a"))),
+    half(propagates("v_ceil_f16", call!("ceil", "F", "%a"))),
+    half(propagates("v_trunc_f16", call!("trunc", "F", "%a"))),
+    half(propagates("v_rndne_f16", call!("roundeven", "F", "%a"))),
+    half(propagates("v_cvt_f16_f32", "%x = bitcast F %a to W\n%r = bitcast W %x to F")),
+    propagates("v_cvt_f32_f16", "%x = bitcast F %a to W\n%r = bitcast W %x to F"),
     // Double precision.
     propagates("v_add_f64", "%r = fadd E %a, %b"),
     propagates("v_mul_f64", "%r = fmul E %a, %b"),
     propagates("v_fma_f64", call!("fma", "E", "%a", "%b", "%c")),
     propagates("v_fmac_f64", call!("fma", "E", "%a", "%b", "%c")),
+    propagates("v_floor_f64", call!("floor", "E", "%a")),
+    propagates("v_ceil_f64", call!("ceil", "E", "%a")),
+    propagates("v_trunc_f64", call!("trunc", "E", "%a")),
+    propagates("v_rndne_f64", call!("roundeven", "E", "%a")),
+    numbers(
+        "v_min_f64",
+        "%less = fcmp olt E %a, %b\n%not = fcmp ule E %a, %b\n%bits = bitcast E %a to D\n\
+         %negative = icmp slt D %bits, zeroinitializer\n%tie = and M %not, %negative\n\
+         %first = or M %less, %tie\n%r = select M %first, E %a, E %b",
+    ),
+    numbers(
+        "v_max_f64",
+        "%more = fcmp ogt E %a, %b\n%not = fcmp uge E %a, %b\n%bits = bitcast E %b to D\n\
+         %negative = icmp slt D %bits, zeroinitializer\n%tie = and M %not, %negative\n\
+         %first = or M %more, %tie\n%r = select M %first, E %a, E %b",
+    ),
+    propagates("v_cvt_f32_f64", "%r = fptrunc E %a to F"),
+    propagates("v_cvt_f64_f32", "%r = fpext F %a to E"),
     // Conversions.
     any("v_cvt_f32_i32", "%r = sitofp W %a to F"),
     any("v_cvt_f32_u32", "%r = uitofp W %a to F"),

@@ -31,16 +31,15 @@ impl Checker for SurveyCheck {
 
     #[inline(always)]
     fn allows(&mut self, _: &Wave, stretch: Stretch<'_>) -> bool {
-        if let Some(counter) = &mut self.counter {
-            counter.enter_stretch(stretch);
-        }
-        true
+        let Some(counter) = &mut self.counter else { return true };
+        counter.enter_stretch(stretch);
+        !stretch.has_own_lanes
     }
 
     #[inline(always)]
     fn executed(&mut self, wave: &Wave, stretch: Stretch<'_>, times: u64, exec: LaneMask) {
         if let Some(counter) = &mut self.counter {
-            counter.count_stretch(wave.id, stretch, times, exec);
+            counter.count_stretch(wave, stretch, times, exec);
         }
     }
 

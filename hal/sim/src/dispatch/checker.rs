@@ -20,12 +20,12 @@ pub trait Checker {
         true
     }
 
-    /// A wave, whose lanes are active that `exec` has, has executed a stretch so many times, but for the
-    /// instructions that are seen alone.
+    /// A wave has executed a stretch so many times, but for the instructions that are seen alone. `exec`
+    /// has the lanes that were active before, see [`Stretch::before_exec`]; the wave those after.
     #[inline(always)]
     fn executed(&mut self, _wave: &Wave, _stretch: Stretch<'_>, _times: u64, _exec: LaneMask) {}
 
-    /// The same of the first `count` instructions of a stretch, once.
+    /// The same of the first `count` instructions of a stretch, once, before EXEC has changed.
     #[inline(always)]
     fn executed_first(
         &mut self,

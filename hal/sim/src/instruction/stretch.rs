@@ -13,6 +13,10 @@ pub struct Stretch<'a> {
     pub ops: &'a [Op],
     /// Which of them are seen one by one when they are executed.
     pub seen_alone: &'a [bool],
+    /// How many are executed before EXEC changes, which it does once at most.
+    pub before_exec: usize,
+    /// Whether it writes to other lanes than those that are active.
+    pub has_own_lanes: bool,
 }
 
 impl<'a> Stretch<'a> {

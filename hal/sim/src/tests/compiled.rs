@@ -1,13 +1,13 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
 use crate::compile::testing::{
-    Block, Lowering, Plan, Source, VectorPlan, Workspace, lowerings, scalar_lowerings,
+    Block, LaneAccess, Lowering, Plan, ScalarLowering, Source, VectorPlan, Workspace, lowerings,
+    of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::Unchecked;
 use crate::execute::control::Step;
 use crate::execute::lane::{Kind, ResultKind};
-use crate::execute::operations::find;
-use crate::execute::scalar;
+use crate::execute::operations::{find, find_whole};
 use crate::execute::step::step_in_range;
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
@@ -18,7 +18,7 @@ use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
-use flipwave_isa::LaneMask;
+use flipwave_isa::{Generation, LaneMask, Register, RegisterRange};
 
 /// Vector registers that operations have.
 const ROWS: u16 = 10;
@@ -28,6 +28,8 @@ const ADDRESSES: u16 = 12;
 const SCALARS: u64 = 12;
 /// The pair that has the address of the buffer.
 const BASE: u8 = 20;
+/// A part of offsets in private memory.
+const OFFSET: u8 = 22;
 const BUFFER: u64 = 8192;
 const LDS: usize = 1024;
 
@@ -41,7 +43,8 @@ fn row(random: &mut Random) -> RowIndex {
 fn scalar_pair(random: &mut Random) -> ScalarIndex {
     match random.next() % 3 {
         0 => ScalarIndex::VCC,
-        _ => ScalarIndex((random.next() % (SCALARS / 2) * 2) as u8),
+        // The first four have the resource of private memory.
+        _ => ScalarIndex((4 + random.next() % (SCALARS / 2 - 2) * 2) as u8),
     }
 }
 
@@ -68,7 +71,7 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
                 [Word::Row(first), Word::Row(first.plus(1))]
             }
         };
-        if matches!(kind, Kind::F32 | Kind::F64) && random.next().is_multiple_of(8) {
+        if matches!(kind, Kind::F32 | Kind::F16 | Kind::F64) && random.next().is_multiple_of(8) {
             adapt.sources[index].negate = random.next() & 1 != 0;
             adapt.sources[index].absolute = random.next() & 1 != 0;
         }
@@ -83,11 +86,98 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
     (op, Plan::Vector(VectorPlan { row: row_of, lowering }))
 }
 
+/// An operation on pairs of words with random operands.
+fn pair(random: &mut Random) -> (Op, Plan) {
+    let names = [
+        "v_pk_add_f32",
+        "v_pk_mul_f32",
+        "v_pk_fma_f32",
+        "v_pk_mov_b32",
+        "v_pk_add_f16",
+        "v_pk_mul_f16",
+        "v_pk_fma_f16",
+        "v_pk_min_f16",
+        "v_pk_max_f16",
+    ];
+    let name = names[random.next() as usize % names.len()];
+    let row_of = find(name).expect("a row of the same name");
+    let single = of_pairs(name).expect("the operation on one word");
+    let lowering = lowerings().iter().find(|own| own.name == single).expect("its code");
+    let mut op = op(Run::Vector(row_of.function(Level::detect())));
+    op.destination = row(random);
+    let mut adapt = Adapt::default();
+    for index in 0..row_of.sources.len() {
+        op.sources[index].words = match random.next() % 6 {
+            0 => pair_words(scalar_pair(random)),
+            1 => [Word::Constant(random.choose(&edges(Kind::F32)) as u32), Word::Constant(0)],
+            _ => {
+                let first = row(random);
+                [Word::Row(first), Word::Row(first.plus(1))]
+            }
+        };
+        let bits = random.next();
+        let how = &mut adapt.sources[index];
+        (how.low_from_high, how.high_from_low) = (bits & 1 != 0, bits & 2 != 0);
+        if name != "v_pk_mov_b32" {
+            (how.negate_low, how.negate_high) = (bits & 4 != 0, bits & 8 != 0);
+        }
+    }
+    op.adapt = Some(Box::new(adapt));
+    op.per_lane = true;
+    (op, Plan::Pair(lowering))
+}
+
+/// A move between a lane and a scalar register.
+fn lane_access(random: &mut Random, machine: Machine) -> (Op, Plan) {
+    let (name, access) = [
+        ("v_readfirstlane_b32", LaneAccess::ReadFirst),
+        ("v_readlane_b32", LaneAccess::Read),
+        ("v_writelane_b32", LaneAccess::Write),
+    ][random.next() as usize % 3];
+    let mut op = op(Run::Whole(find_whole(name, machine).expect("a row").function));
+    op.destination = row(random);
+    let pair = scalar_pair(random);
+    op.scalar_destination = ScalarIndex(pair.0 + (random.next() & 1) as u8);
+    let scalar = Word::Scalar(scalar_pair(random));
+    op.sources[0].words = match access {
+        LaneAccess::Write => [scalar; 2],
+        _ if random.next().is_multiple_of(8) => [scalar; 2],
+        _ => [Word::Row(row(random)); 2],
+    };
+    op.sources[1].words = match random.next() % 3 {
+        0 => [Word::Scalar(scalar_pair(random)); 2],
+        _ => [Word::Constant(random.next() as u32 % 70); 2],
+    };
+    (op, Plan::Lane(access))
+}
+
+/// A scalar operation that writes EXEC.
+fn exec_operation(random: &mut Random, machine: Machine) -> (Op, Plan) {
+    let words = machine.lanes / 32;
+    let fits = |own: &&ScalarLowering| own.words == words;
+    let all: Vec<&ScalarLowering> = scalar_lowerings().iter().filter(fits).collect();
+    let lowering = all[random.next() as usize % all.len()];
+    let (mut op, plan) = scalar_operation_of(random, lowering);
+    if !lowering.saves_exec {
+        op.scalar_destination = ScalarIndex::EXEC;
+    }
+    op.inst.writes.push(RegisterRange::new(Register::ExecLo, words));
+    if random.next() & 1 == 0 {
+        op.sources[0].words = pair_words(ScalarIndex::EXEC);
+    }
+    (op, plan)
+}
+
 /// A scalar operation with random operands.
 fn scalar_operation(random: &mut Random) -> (Op, Plan) {
-    let all = scalar_lowerings();
-    let lowering = &all[random.next() as usize % all.len()];
-    let row = scalar::find(lowering.name).expect("a row of the same name");
+    let leaves_exec = |own: &&ScalarLowering| !own.saves_exec;
+    let all: Vec<&ScalarLowering> = scalar_lowerings().iter().filter(leaves_exec).collect();
+    let lowering = all[random.next() as usize % all.len()];
+    scalar_operation_of(random, lowering)
+}
+
+fn scalar_operation_of(random: &mut Random, lowering: &'static ScalarLowering) -> (Op, Plan) {
+    let row = crate::execute::scalar::find(lowering.name).expect("a row of the same name");
     let mut op = op(Run::Scalar(row.run));
     op.scalar_destination = scalar_pair(random);
     op.immediate = (random.next() & 0xffff) as i64;
@@ -169,6 +259,51 @@ fn access(random: &mut Random) -> (Op, Plan) {
     (op, plan)
 }
 
+/// An access to private memory.
+fn private_access(random: &mut Random, machine: Machine) -> (Op, Plan) {
+    let element = match random.next() % 4 {
+        0 => Element::Part {
+            bytes: 1 + (random.next() & 1) as u8,
+            signed: random.next() & 1 == 0,
+            half: [Half::Whole, Half::Low, Half::High][random.next() as usize % 3],
+        },
+        _ => Element::Words([1, 1, 1, 2, 3, 4][random.next() as usize % 6]),
+    };
+    let transfer = match random.next() & 1 {
+        0 => Transfer::Load(element),
+        _ => Transfer::Store(element),
+    };
+    let is_buffer = machine.generation < Generation::Gfx11 && random.next() & 1 == 0;
+    // Rows are those of words alone.
+    let has_row = matches!(element, Element::Part { .. }) || random.next() & 1 == 0;
+    let space = match (is_buffer, random.next().is_multiple_of(4)) {
+        (true, _) => Space::Buffer { offset: has_row, index: false },
+        (false, true) => Space::ScaledScratch { shift: 2 },
+        (false, false) => Space::Scratch,
+    };
+    let mut op = op(Run::VectorMemory(VectorAccess { space, transfer }));
+    op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
+    op.immediate = (random.next() % 12) as i64 * 4 - if is_buffer { 0 } else { 8 };
+    if has_row {
+        op.sources[0].words = [Word::Row(RowIndex(ADDRESSES + 4)); 2];
+    }
+    let offset = match random.next() & 1 {
+        0 => [Word::Constant(0); 2],
+        _ => [Word::Scalar(ScalarIndex(OFFSET)); 2],
+    };
+    op.sources[1].words = [Word::Row(row(random)); 2];
+    if is_buffer {
+        op.sources[2].words = pair_words(ScalarIndex(0));
+        op.sources[3].words = offset;
+    } else {
+        op.sources[2].words = offset;
+    }
+    op.per_lane = true;
+    let plan = Plan::of(&op, machine);
+    assert!(matches!(plan, Plan::Access(_)), "{:?}", op.run);
+    (op, plan)
+}
+
 /// Everything that instructions change.
 #[derive(Clone)]
 struct World {
@@ -196,7 +331,7 @@ impl World {
 
 /// Offsets of lanes: one after the other, all the same, or anywhere; a few of them wild.
 fn offsets(random: &mut Random, limit: u64) -> Row {
-    let (first, kind, wild) = (random.next() % (limit / 4), random.next() % 4, random.next() % 16);
+    let (first, kind, wild) = (random.next() % (limit / 4), random.next() % 4, random.next() % 8);
     let step = [1, 2, 4, 8, 12, 16][random.next() as usize % 6];
     // Often where a line of memory begins.
     let first = if random.next() & 1 == 0 { first & !63 } else { first };
@@ -250,6 +385,25 @@ fn world(random: &mut Random, machine: Machine) -> World {
     }
     wave.write_scalar_pair(ScalarIndex::VCC, random.next());
     wave.write_scalar_pair(ScalarIndex(BASE), buffer.0);
+    let private = buffer.0 + 512;
+    wave.write_scalar_pair(machine.flat_scratch, private);
+    // Swizzled, the thread added; sometimes none such, or one that ends before memory does.
+    let records = [u32::MAX, u32::MAX, 2048][random.next() as usize % 3];
+    let flags = if machine.lanes == 32 { 2 << 21 } else { 3 << 21 } | 1 << 23;
+    let flags = if random.next().is_multiple_of(8) { flags ^ 1 << 21 } else { flags };
+    let high = (private >> 32) as u32 | if random.next().is_multiple_of(8) { 0 } else { 1 << 31 };
+    for (index, word) in [private as u32, high, records, flags].into_iter().enumerate() {
+        wave.write_scalar(ScalarIndex(index as u8), word);
+    }
+    let offset = random.next() as u32 % 12 * 4;
+    let is_odd = random.next().is_multiple_of(16);
+    wave.write_scalar(ScalarIndex(OFFSET), if is_odd { random.next() as u32 } else { offset });
+    let (is_one, is_wild) = (random.next() & 1 == 0, random.next().is_multiple_of(8));
+    *wave.row_mut(RowIndex(ADDRESSES + 4)) = Row(std::array::from_fn(|_| match random.next() {
+        own if is_wild && own.is_multiple_of(32) => own as u32,
+        _ if is_one => offset,
+        own => own as u32 % 20 * 4,
+    }));
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -345,10 +499,12 @@ fn difference(
         let mut found = before.clone();
         let notes = world_number % 2 == 1;
         let mut touched = TouchedRegions::default();
-        // The first time windows are found, the second time they are there.
-        for _ in 0..2 {
+        // The first time windows are found, the second time they are there, and then they are those that
+        // other registers have led to.
+        let other = world(random, machine);
+        for before in [&before, &before, &other] {
             let mut expected = before.clone();
-            found.begin_again(&before);
+            found.begin_again(before);
             let [mut one, mut other] = [Footprint::default(), Footprint::default()];
             let World { wave, space, lds } = &mut expected;
             let wanted = if notes {
@@ -376,6 +532,8 @@ fn difference(
             let same_wave = WaveCopy::of(&expected.wave).is_state_of(&found.wave);
             let is_same = wanted == given
                 && same_wave
+                && expected.wave.exec_row() == found.wave.exec_row()
+                && expected.wave.active_lanes() == found.wave.active_lanes()
                 && expected.wave.executed == found.wave.executed
                 && expected.lds == found.lds
                 && expected.memory() == found.memory();
@@ -406,6 +564,8 @@ fn text(op: &Op, plan: &Plan) -> String {
     let name = match plan {
         Plan::Vector(own) => own.lowering.name,
         Plan::Scalar(_, lowering) => lowering.name,
+        Plan::Pair(lowering) => lowering.name,
+        Plan::Lane(_) => "lane",
         _ => "access",
     };
     let Op { run, destination, scalar_destination, mask_destination, sources, .. } = op;
@@ -434,16 +594,24 @@ fn each_operation_gives_the_bits_that_the_interpreter_gives() {
 /// Random operations, memory among them.
 fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan)> {
     let all = lowerings();
-    (0..1 + random.next() % length)
-        .map(|_| match random.next() % 8 {
-            0..2 => scalar_operation(random),
-            2..4 => access(random),
+    let mut operations: Vec<(Op, Plan)> = (0..1 + random.next() % length)
+        .map(|_| match random.next() % 20 {
+            0..5 => scalar_operation(random),
+            5..8 => access(random),
+            8 => private_access(random, machine),
+            9 => lane_access(random, machine),
+            10 => pair(random),
             _ => {
                 let lowering = &all[random.next() as usize % all.len()];
                 vector(random, lowering, machine)
             }
         })
-        .collect()
+        .collect();
+    if random.next().is_multiple_of(3) {
+        operations.push(exec_operation(random, machine));
+        operations.extend((0..random.next() % 3).map(|_| scalar_operation(random)));
+    }
+    operations
 }
 
 /// How many blocks are tried: more in long runs.
@@ -486,6 +654,26 @@ fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
 }
 
 #[test]
+fn blocks_of_private_accesses_do_what_the_interpreter_does() {
+    for seed in 0..blocks() {
+        let mut random = Random(seed);
+        let machine = machines()[seed as usize % 2];
+        let operations = (0..1 + random.next() % 12)
+            .map(|_| match random.next() % 4 {
+                0 => {
+                    let at = random.next() as usize % lowerings().len();
+                    vector(&mut random, &lowerings()[at], machine)
+                }
+                _ => private_access(&mut random, machine),
+            })
+            .collect();
+        if let Some(difference) = difference(&mut random, machine, operations, 8) {
+            panic!("seed {seed}: {difference}");
+        }
+    }
+}
+
+#[test]
 fn wrong_code_is_noticed() {
     let wrong = [
         (" add ", " sub "),
@@ -521,12 +709,37 @@ fn wrong_code_is_noticed() {
         let is_noticed = changed.any(|lowering| {
             let code: &'static str = lowering.code.replacen(right, wrong, 1).leak();
             let altered: &'static Lowering = Box::leak(Box::new(Lowering { code, ..*lowering }));
-            let operations = vec![vector(&mut random, altered, machine)];
-            difference(&mut random, machine, operations, 12).is_some()
+            // Nor with all operands.
+            (0..4).any(|_| {
+                let operations = vec![vector(&mut random, altered, machine)];
+                difference(&mut random, machine, operations, 8).is_some()
+            })
         });
         // A product and a sum that the host rounds once are the same as what is fused.
         assert!(is_noticed || wrong == ".fmuladd.", "{right} as {wrong}");
         noticed += usize::from(is_noticed);
     }
     assert!(noticed >= 20, "{noticed}");
+}
+
+/// 1046/1024 * 2005/4096 + 1024 is a little more than half way from 1024 to 1025.
+#[test]
+fn fused_products_of_halves_are_rounded_once() {
+    let row_of = find("v_fma_f16").expect("a row");
+    let right = lowerings().iter().find(|own| own.name == row_of.name).expect("its code");
+    let cut =
+        right.code.replace("%odd = or D %above, %last", "%odd = or D %above, zeroinitializer");
+    assert_ne!(cut, right.code);
+    let cut: &'static Lowering = Box::leak(Box::new(Lowering { code: cut.leak(), ..*right }));
+    let differs = |lowering| {
+        let mut op = op(Run::Vector(row_of.function(Level::detect())));
+        for (source, bits) in op.sources.iter_mut().zip([0x3c16, 0x37d5, 0x6400]) {
+            source.words = [Word::Constant(bits); 2];
+        }
+        op.per_lane = true;
+        let operations = vec![(op, Plan::Vector(VectorPlan { row: row_of, lowering }))];
+        difference(&mut Random(8), machines()[0], operations, 12)
+    };
+    assert_eq!(differs(right), None);
+    assert!(differs(cut).is_some());
 }

@@ -4,7 +4,7 @@ use super::Emitter;
 use crate::compile::block::VectorPlan;
 use crate::compile::template::expand;
 use crate::compile::value::Value;
-use crate::compile::vector::Nan;
+use crate::compile::vector::{Nan, Stored};
 use crate::execute::lane::{Kind, ResultKind};
 use crate::instruction::{Op, SourceAdapt, Word};
 use crate::wave::RowIndex;
@@ -69,6 +69,7 @@ impl Emitter<'_> {
         let words = op.sources[index].words;
         let adapt = op.adapt.as_ref().map_or(SourceAdapt::default(), |adapt| adapt.sources[index]);
         let keeps_nan = plan.lowering.nan == Nan::Propagates;
+        let sign = if kind == Kind::F16 { 0x8000u32 } else { 1 << 31 };
         let (w, d, f) = (self.shape.named("W"), self.shape.named("D"), self.shape.named("F"));
         match kind {
             Kind::Mask => self.mask(words),
@@ -84,14 +85,15 @@ impl Emitter<'_> {
                 if kind == Kind::F64 { self.as_double(value) } else { value }
             }
             _ => {
-                let mut value = self.lane_word(words[0], keeps_nan);
+                let mut value = self.lane_word(words[0], keeps_nan && kind == Kind::F32);
                 if adapt.absolute {
-                    value = self.lanes(format_args!("and {w} {value}, splat (i32 {})", i32::MAX));
+                    value = self.lanes(format_args!("and {w} {value}, {}", Value::Splat(!sign)));
                 }
                 if adapt.negate {
-                    value = self.lanes(format_args!("xor {w} {value}, splat (i32 {})", i32::MIN));
+                    value = self.lanes(format_args!("xor {w} {value}, {}", Value::Splat(sign)));
                 }
                 match kind {
+                    Kind::F16 => self.half_numbers(value),
                     Kind::F32 => self.lanes(format_args!("bitcast {w} {value} to {f}")),
                     _ => value,
                 }
@@ -127,11 +129,23 @@ impl Emitter<'_> {
             ResultKind::Rows(words) => (words, None),
             ResultKind::RowsAndMask(words) => (words, Some(Value::Second(number))),
         };
-        let is_float = plan.row.float;
+        let is_float = plan.row.float && plan.lowering.result == Stored::Whole;
         let may_be_nan = plan.lowering.nan == Nan::Propagates;
         let [w, d, f, e] = ["W", "D", "F", "E"].map(|name| self.shape.named(name));
         match words {
             0 => {}
+            1 if plan.lowering.result != Stored::Whole => {
+                if may_be_nan {
+                    self.look_at_value(result, f);
+                }
+                let mut value = self.half_bits(result);
+                if plan.lowering.result == Stored::LowHalf {
+                    let old = self.lane_word(Word::Row(to), false);
+                    let old = self.lanes(format_args!("and {w} {old}, {}", Value::Splat(!0xffff)));
+                    value = self.lanes(format_args!("or {w} {old}, {value}"));
+                }
+                self.write_row(to, value, false);
+            }
             1 => {
                 let value = match is_float {
                     true => self.lanes(format_args!("bitcast {f} {result} to {w}")),

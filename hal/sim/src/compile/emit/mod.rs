@@ -5,15 +5,18 @@
 //! stays in the host's registers. Scalar code between operations of a segment is put before its loop,
 //! unless it depends on a lane mask of the segment's own, which is whole only after the loop.
 //!
-//! EXEC does not change in a block. Inactive lanes are computed like others, and not written.
+//! Code over lanes has EXEC as it is where the block begins: after an instruction that writes EXEC there
+//! is none in the block. Inactive lanes are computed like others, and not written.
 
+mod halves;
 mod lanes;
 mod memory;
+mod pairs;
 mod scalars;
 mod segment;
 
-use super::access::Access;
-use super::block::{Plan, Segment, Site, Source};
+use super::access::{Access, Place};
+use super::block::{Plan, Segment, Site, Source, writes_exec};
 use super::frame::offset;
 use super::value::{Shape, Value};
 use crate::execute::lane::Kind;
@@ -111,6 +114,11 @@ struct Open {
     is_second_half: bool,
     /// What it accesses.
     accesses: Vec<Access>,
+    /// Bits of scalar code; where one is set, the loop is not begun, and all is left to the
+    /// interpreter.
+    guards: Vec<Value>,
+    /// What the rows of private memory that it accesses are counted from.
+    rows_of: Option<[Value; 3]>,
     /// What is known of its accesses.
     groups: Vec<Group>,
 }
@@ -229,6 +237,11 @@ impl<'a> Emitter<'a> {
                 let result = self.compute(op, plan);
                 self.commit(op, op.destination, plan, result);
             }
+            Plan::Pair(lowering) => {
+                self.open_for(index, &[(op, &WORDS)]);
+                self.pair(op, lowering);
+            }
+            Plan::Lane(access) => self.lane_access(op, access),
             Plan::Dual(first, second) => {
                 let Some(Inner::Dual(dual)) = op.inner.as_deref() else { return };
                 self.open_for(
@@ -241,10 +254,18 @@ impl<'a> Emitter<'a> {
                 self.commit(&dual.first, dual.destination, first, results[0]);
             }
             Plan::Access(access) => {
-                self.make_room(access);
+                // Scalar code first: what it reads may be a lane mask of the open segment.
+                let scalars = match access.place {
+                    Place::Private(private) => Some(self.private_scalars(op, private)),
+                    _ => None,
+                };
+                self.make_room(access, scalars);
                 self.open_for(index, &[(op, &WORDS)]);
                 self.note(access);
-                self.access(op, access);
+                match scalars {
+                    Some(scalars) if access.is_row() => self.private_rows(op, access, scalars),
+                    scalars => self.access(op, access, scalars),
+                }
             }
             Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(index, op, condition),
@@ -285,7 +306,8 @@ impl<'a> Emitter<'a> {
                 self.value(format_args!("icmp {} i64 {vcc}, 0", if zero { "eq" } else { "ne" }))
             }
             Condition::ExecZero(zero) => {
-                self.value(format_args!("icmp {} i64 %exec, 0", if zero { "eq" } else { "ne" }))
+                let exec = self.exec(2);
+                self.value(format_args!("icmp {} i64 {exec}, 0", if zero { "eq" } else { "ne" }))
             }
         };
         self.close();
@@ -304,7 +326,8 @@ impl<'a> Emitter<'a> {
             "  %before = load i64, ptr %executed.at\n  %executed = add i64 %before, {count}\n  \
              store i64 %executed, ptr %executed.at\n  store i64 %pc, ptr %pc.at\n"
         );
-        if target == 0 {
+        // Where EXEC is another one, the block is entered anew.
+        if target == 0 && !self.source.ops.iter().any(writes_exec) {
             let _ = write!(
                 self.text,
                 "  %again = add i64 %executed, {count}\n  %fits = icmp ule i64 %again, %until\n  \

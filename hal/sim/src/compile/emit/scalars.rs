@@ -1,13 +1,14 @@
-//! Scalar registers: what is read is read once, and what is written is stored before anything else
+//! Scalar registers, and words that move between them and lanes: what is read is read once, and what is written is stored before anything else
 //! looks at it.
 
-use super::{Emitter, Held};
+use super::{Emitter, Held, Open};
+use crate::compile::block::LaneAccess;
 use crate::compile::scalar::{Immediate, Lowering};
 use crate::compile::template::expand;
 use crate::compile::value::Value;
 use crate::execute::scalar::ScalarOperation;
 use crate::instruction::{Op, Word};
-use crate::wave::ScalarIndex;
+use crate::wave::{RowIndex, ScalarIndex};
 use std::fmt::Write;
 
 impl Emitter<'_> {
@@ -74,6 +75,24 @@ impl Emitter<'_> {
         self.scalars.insert(index, Held { value, is_stored: false });
     }
 
+    /// EXEC as one value of so many words.
+    pub(super) fn exec(&mut self, words: u8) -> Value {
+        match words {
+            1 => self.word(Word::Scalar(ScalarIndex::EXEC)),
+            _ => {
+                self.wide([0, 1].map(|word| Word::Scalar(ScalarIndex(ScalarIndex::EXEC.0 + word))))
+            }
+        }
+    }
+
+    fn write_words(&mut self, to: ScalarIndex, words: u8, value: Value) {
+        match words {
+            0 => {}
+            1 => self.write_scalar(to, value),
+            _ => self.write_wide([to, ScalarIndex(to.0 + 1)], value),
+        }
+    }
+
     pub(super) fn write_wide(&mut self, [low, high]: [ScalarIndex; 2], value: Value) {
         let word = self.value(format_args!("trunc i64 {value} to i32"));
         self.write_scalar(low, word);
@@ -121,6 +140,10 @@ impl Emitter<'_> {
                 Immediate::Unsigned => u32::from(op.immediate as u16),
             }));
         }
+        if lowering.saves_exec {
+            let exec = self.exec(lowering.words);
+            arguments.push(exec);
+        }
         if lowering.code.contains("%d") {
             arguments.resize(3, Value::Word(0));
             let scc = self.scc_bit();
@@ -133,13 +156,62 @@ impl Emitter<'_> {
         if (0..lowering.words).any(|word| self.is_own_mask(ScalarIndex(to.0 + word))) {
             self.close();
         }
-        match lowering.words {
-            0 => {}
-            1 => self.write_scalar(to, Value::Result(number)),
-            _ => self.write_wide([to, ScalarIndex(to.0 + 1)], Value::Result(number)),
+        if lowering.saves_exec {
+            self.write_words(ScalarIndex::EXEC, lowering.words, Value::Result(number));
+            self.write_words(to, lowering.words, arguments[1]);
+        } else {
+            self.write_words(to, lowering.words, Value::Result(number));
         }
         if lowering.writes_scc {
             self.scc = Some(Held { value: Value::Second(number), is_stored: false });
         }
+    }
+
+    /// Moves a word between a lane and a scalar register.
+    pub(super) fn lane_access(&mut self, op: &Op, access: LaneAccess) {
+        let lane = match access {
+            LaneAccess::ReadFirst => {
+                let exec = self.value(format_args!("call i64 @llvm.cttz.i64(i64 %exec, i1 false)"));
+                // Lane 0 where none is active.
+                self.value(format_args!("and i64 {exec}, 63"))
+            }
+            _ => {
+                let lane = self.word(op.sources[1].words[0]);
+                let last = self.machine.lanes - 1;
+                let lane = self.value(format_args!("and i32 {lane}, {last}"));
+                self.value(format_args!("zext i32 {lane} to i64"))
+            }
+        };
+        let place = |emitter: &mut Self, row: RowIndex| {
+            let start = usize::from(row.0) * 256;
+            let row = emitter.value(format_args!("getelementptr i8, ptr %rows, i64 {start}"));
+            emitter.value(format_args!("getelementptr i32, ptr {row}, i64 {lane}"))
+        };
+        if access == LaneAccess::Write {
+            // What is undone is done again, and so must find the row as it was.
+            self.close();
+            let value = self.word(op.sources[0].words[0]);
+            let place = place(self, op.destination);
+            let _ = writeln!(self.text, "  store i32 {value}, ptr {place}, align 4");
+            return;
+        }
+        let value = match op.sources[0].words[0] {
+            Word::Row(row) => {
+                let is_written =
+                    |open: &Open| open.rows.get(&row).is_some_and(|own| own.is_written);
+                if self.open.as_ref().is_some_and(is_written) {
+                    self.close();
+                }
+                // What is undone reads it again.
+                self.keep(row);
+                let place = place(self, row);
+                self.value(format_args!("load i32, ptr {place}, align 4"))
+            }
+            word => self.word(word),
+        };
+        if self.is_own_mask(op.scalar_destination) {
+            self.close();
+        }
+        self.write_scalar(op.scalar_destination, value);
     }
 }

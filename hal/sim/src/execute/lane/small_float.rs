@@ -124,15 +124,21 @@ impl SmallFloat {
         ((digits ^ sign) - sign, field.max(1) - self.bias)
     }
 
-    /// Whether these bits are a number that is not infinite.
+    /// What is no number or infinite, by bits without the sign and by all bits: magnitudes from the
+    /// first on, and the second.
     #[inline(always)]
-    pub fn is_finite(self, bits: u32) -> bool {
-        // What is not finite, without a branch for each number: magnitudes from here on, or one.
-        let (least, one) = match self.specials {
+    pub fn not_finite(self) -> (u32, u32) {
+        match self.specials {
             Specials::None => (u32::MAX, u32::MAX),
             Specials::Ieee | Specials::LastIsNan => (self.infinity(), u32::MAX),
             Specials::MinusZeroIsNan => (u32::MAX, self.sign()),
-        };
+        }
+    }
+
+    /// Whether these bits are a number that is not infinite.
+    #[inline(always)]
+    pub fn is_finite(self, bits: u32) -> bool {
+        let (least, one) = self.not_finite();
         (bits & (self.sign() - 1) < least) & (bits != one)
     }
 

@@ -4,6 +4,8 @@
 //! instructions"; AMD Matrix Instruction Calculator). EXEC does not matter. What is computed of
 //! the elements, and how it differs between generations, is in [`element`].
 
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
 mod element;
 mod fused;
 mod lines;
@@ -146,6 +148,14 @@ fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS:
     op: &Op,
 ) {
     let shape = Shape { size: SIZE, depth: DEPTH, blocks: BLOCKS };
+    #[cfg(target_arch = "x86_64")]
+    if let Some((elements, sum)) = E::VECTORS {
+        let elements = [elements; 2];
+        let product = avx512::Product { size: SIZE, depth: DEPTH, blocks: BLOCKS, elements, sum };
+        if avx512::multiply_add(wave, op, &product) {
+            return;
+        }
+    }
     #[cfg(target_arch = "x86_64")]
     if wave.level == Level::Plain {
         compute_any::<E>(wave, op, shape);

@@ -177,6 +177,10 @@ type Matrix = [[u32; MOST_DEPTH]; SIZE];
 
 fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
     let layout = Layout::of(wave, shape);
+    #[cfg(target_arch = "x86_64")]
+    if is_made_in_vectors(wave, op, shape, &layout) {
+        return;
+    }
     let a =
         if shape.sparse { sparse(wave, op, &layout, shape) } else { dense(wave, op, &layout, 0) };
     let b = dense(wave, op, &layout, 1);
@@ -213,6 +217,40 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
         row.0[..lanes].copy_from_slice(&words[..lanes]);
     }
     wave.written_lanes = Some(wave.machine.all_lanes());
+}
+
+/// Makes D in vectors; `false` where that is not done.
+#[cfg(target_arch = "x86_64")]
+fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) -> bool {
+    use super::matrix::avx512::{Elements, WaveProduct, multiply_wave};
+    let modifiers = &op.inst.modifiers;
+    let is_integer = shape.sum == Sum::I32;
+    let has_signs = !is_integer && (modifiers.neg_lo | modifiers.neg_hi) != 0;
+    let is_plain = is_integer || shape.sum == Sum::F32;
+    if shape.sparse || has_signs || !is_plain || modifiers.clamp && is_integer {
+        return false;
+    }
+    let elements = |side: u8, element: Element| {
+        let bits = element.bits() as u8;
+        match element {
+            Element::F32 => Elements::Single,
+            Element::F16 => Elements::Small(SmallFloat::F16),
+            Element::Bf16 => Elements::Small(SmallFloat::BF16),
+            Element::Fp8 => Elements::Small(SmallFloat::fp8(Float8::Ocp)),
+            Element::Bf8 => Elements::Small(SmallFloat::bf8(Float8::Ocp)),
+            _ if modifiers.neg_lo >> side & 1 != 0 => Elements::Signed(bits),
+            _ => Elements::Unsigned(bits),
+        }
+    };
+    let product = WaveProduct {
+        elements: [elements(0, shape.a), elements(1, shape.b)],
+        depth: shape.depth,
+        holders: layout.holders(1),
+        k: |lane, element| layout.k(lane, element),
+        results: (layout.lanes, layout.results()),
+        row: |lane, index| layout.row(lane, index),
+    };
+    multiply_wave(wave, op, &product)
 }
 
 /// A word of C, which a sparse operation has where its result goes.

@@ -1,6 +1,7 @@
 //! Matrix operations against plain matrix products, through where AMD's tables say elements lie.
 
 mod generations;
+mod levels;
 mod sums;
 pub mod wide;
 

@@ -6,6 +6,7 @@
 //! not, the segment is undone.
 
 mod load;
+mod private;
 mod store;
 mod touch;
 
@@ -18,6 +19,7 @@ use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
 use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
+use private::PrivateScalars;
 use std::fmt::Write;
 use touch::Touched;
 
@@ -58,17 +60,31 @@ struct Span {
     end: i64,
 }
 
-/// The values of a window: [`Group::bytes`], [`Group::length`], [`Group::add`], [`Group::missing`].
-type Window = (Value, Value, Value, Option<Value>);
+/// A window of memory, see [`Group`].
+struct Window {
+    bytes: Value,
+    length: Value,
+    add: Value,
+    missing: Option<Value>,
+    touched: Option<Touched>,
+}
 
 impl Emitter<'_> {
     /// Writes an access.
-    pub(super) fn access(&mut self, op: &Op, access: Access) {
+    pub(super) fn access(&mut self, op: &Op, access: Access, private: Option<PrivateScalars>) {
         let step = access.element.bytes() as u32;
         // Once, since the first element may replace the address.
-        let mut group = self.group(op, access, step);
+        let mut group = match private {
+            Some(scalars) => self.private_group(op, access, scalars),
+            None => self.group(op, access, step),
+        };
+        let is_private = private.is_some();
+        if is_private && access.direction == Direction::Store && access.elements > 1 {
+            // Nothing is stored where the last word cannot be.
+            self.each(group, access.offsets[usize::from(access.elements) - 1]);
+        }
         for (element, offset) in (0..access.elements).zip(access.offsets) {
-            if element > 0 && access.direction == Direction::Store {
+            if element > 0 && access.direction == Direction::Store && !is_private {
                 // All lanes' first elements are written before any lane's second one.
                 self.index += 1;
                 self.close();
@@ -87,8 +103,9 @@ impl Emitter<'_> {
                     self.load(group, offset, access.element, first);
                 }
                 Direction::Store => {
-                    if let Some(data) = op.sources[1 + usize::from(element)].row() {
-                        self.store(data, group, offset, access.element);
+                    let (source, word) = if is_private { (1, element) } else { (1 + element, 0) };
+                    if let Some(data) = op.sources[usize::from(source)].row() {
+                        self.store(data.plus(word.into()), group, offset, access.element);
                     }
                 }
             }
@@ -98,12 +115,20 @@ impl Emitter<'_> {
     /// Closes the open segment if an access cannot be part of it: what lanes store is seen by other
     /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
     /// access of any lane that faults.
-    pub(super) fn make_room(&mut self, access: Access) {
+    pub(super) fn make_room(&mut self, access: Access, private: Option<PrivateScalars>) {
+        let rows_of = self.open.as_ref().and_then(|open| open.rows_of);
+        let is_same_memory = private.map(|scalars| scalars.of) == rows_of;
+
         let stores = |own: &Access| own.direction == Direction::Store;
+        let is_device = |own: &Access| own.place != Place::Lds;
         let collides = |own: &Access| {
-            (stores(own) && stores(&access))
-                || (own.place == Place::Global && stores(&access))
-                || (own.place == access.place && (stores(own) || stores(&access)))
+            // Rows are looked at before the first is stored, and no lane stores where another does.
+            let are_rows = own.is_row() && access.is_row() && is_same_memory;
+            let both_store = stores(own) && stores(&access);
+            !(are_rows && both_store)
+                && (both_store
+                    || (is_device(own) && stores(&access))
+                    || (is_device(own) == is_device(&access) && (stores(own) || stores(&access))))
         };
         if self.open.as_ref().is_some_and(|open| open.accesses.iter().any(collides)) {
             self.close();
@@ -132,24 +157,45 @@ impl Emitter<'_> {
         if let Some(group) = known {
             return *group;
         }
-        let mut touched = None;
-        let (bytes, length, add, missing) = match access.place {
-            Place::Global => {
-                let base = base.map(|_| self.wide(op.sources[2].words));
-                let (window, found) = self.window(access, base);
-                touched = found;
-                window
-            }
+        let window = match access.place {
             Place::Lds => {
                 self.uses_lds = true;
                 let bytes = self.value(format_args!("load ptr, ptr %lds.at"));
                 let length = self.value(format_args!("load i64, ptr %lds.length.at"));
-                (bytes, length, Value::Wide(0), None)
+                Window { bytes, length, add: Value::Wide(0), missing: None, touched: None }
+            }
+            Place::Global | Place::Private(_) => {
+                let base = base.map(|_| self.wide(op.sources[2].words));
+                self.window(access, base)
             }
         };
+        let Window { bytes, length, add, missing, touched } = window;
+        let span = self.span(op, access);
+        let (place, direction) = (access.place, access.direction);
+        let group = Group {
+            place,
+            direction,
+            low,
+            high,
+            base,
+            step,
+            bytes,
+            length,
+            add,
+            missing,
+            touched,
+            start: add,
+            consecutive: Value::Bit(false),
+            equal: Value::Bit(false),
+        };
+        self.found(group, span)
+    }
+
+    /// A group whose addresses are looked at.
+    fn found(&mut self, group: Group, span: Span) -> Group {
+        let Group { low, high, step, length, add, missing, .. } = group;
         let (first, consecutive, equal) = self.pattern(low, high, step);
         let start = self.lanes(format_args!("add i64 {first}, {add}"));
-        let span = self.span(op, access);
         let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
         let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
         let reach = step * (self.shape.lanes() - 1);
@@ -168,23 +214,7 @@ impl Emitter<'_> {
             }
         };
         let (consecutive, equal) = (is_in(reach, consecutive), is_in(0, equal));
-        let (place, direction) = (access.place, access.direction);
-        let group = Group {
-            place,
-            direction,
-            low,
-            high,
-            base,
-            step,
-            bytes,
-            length,
-            add,
-            missing,
-            touched,
-            start,
-            consecutive,
-            equal,
-        };
+        let group = Group { start, consecutive, equal, ..group };
         if let Some(open) = &mut self.open {
             open.groups.push(group);
         }
@@ -196,7 +226,7 @@ impl Emitter<'_> {
     fn span(&self, op: &Op, access: Access) -> Span {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
-            let own = Access::of(next).filter(|own| {
+            let own = Access::of(next, self.machine).filter(|own| {
                 (own.place, own.direction, own.element.bytes())
                     == (access.place, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
@@ -225,7 +255,7 @@ impl Emitter<'_> {
 
     /// A window of device memory: the host's address of its first byte, how many bytes, what makes an
     /// address an offset, and whether it is missing; and where it is noted what is touched of it.
-    fn window(&mut self, access: Access, base: Option<Value>) -> (Window, Option<Touched>) {
+    fn window(&mut self, access: Access, base: Option<Value>) -> Window {
         let number = self.sites.len();
         let kind = match access.direction {
             Direction::Load => WindowAccess::Read,
@@ -251,7 +281,7 @@ impl Emitter<'_> {
             None => self.value(format_args!("sub i64 0, {first}")),
             Some(base) => self.value(format_args!("sub i64 {base}, {first}")),
         };
-        ((bytes, length, add, Some(missing)), touched)
+        Window { bytes, length, add, missing: Some(missing), touched }
     }
 
     /// The first lane's address, and whether lanes follow each other, or have all the same.
@@ -290,7 +320,6 @@ impl Emitter<'_> {
     /// active ones that may not.
     fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
         let [w, m, d] = self.types(["W", "M", "D"]);
-        let lanes = self.shape.lanes();
         let last = self.lanes(format_args!("sub i64 {}, {}", group.length, group.step));
         let (offsets, bad) = match group.missing {
             // Addresses in LDS are of 32 bits.
@@ -317,17 +346,23 @@ impl Emitter<'_> {
                 (offsets, self.lanes(format_args!("or {m} {beyond}, {gone}")))
             }
         };
+        self.doubt(bad);
+        let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
+        let safe = self.lanes(format_args!("and {m} {good}, %active"));
+        let offsets =
+            self.lanes(format_args!("select {m} {safe}, {d} {offsets}, {d} zeroinitializer"));
+        (safe, offsets)
+    }
+
+    /// Notes lanes whose accesses are left to the interpreter, if they are active.
+    fn doubt(&mut self, bad: Value) {
+        let (m, lanes) = (self.shape.named("M"), self.shape.lanes());
         let doubtful = self.lanes(format_args!("and {m} {bad}, %active"));
         let bits = self.lanes(format_args!("bitcast {m} {doubtful} to i{lanes}"));
         let bits = self.lanes(format_args!("zext i{lanes} {bits} to i64"));
         let known = self.lanes(format_args!("load i64, ptr %doubts.at"));
         let all = self.lanes(format_args!("or i64 {known}, {bits}"));
         self.body(format_args!("  store i64 {all}, ptr %doubts.at"));
-        let good = self.lanes(format_args!("xor {m} {bad}, splat (i1 true)"));
-        let safe = self.lanes(format_args!("and {m} {good}, %active"));
-        let offsets =
-            self.lanes(format_args!("select {m} {safe}, {d} {offsets}, {d} zeroinitializer"));
-        (safe, offsets)
     }
 
     fn splat_wide(&mut self, value: Value) -> Value {

@@ -25,6 +25,8 @@
 //! whether MODE's rounding reaches single and double precision (the measurements were made to
 //! nearest even).
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512::{Elements, Sum};
 use super::fused::{Factor, Rule, sum};
 use super::{LANES, Lanes, MOST_GROUP};
 use crate::execute::lane::binary16::to_f32;
@@ -52,6 +54,9 @@ pub(super) trait Element {
     const ROWS: usize;
     /// Products that are summed at a time.
     const GROUP: usize;
+    /// The same for sums in vectors, if they are made so.
+    #[cfg(target_arch = "x86_64")]
+    const VECTORS: Option<(Elements, Sum)> = None;
 
     /// The element of these bits.
     fn value(bits: u64) -> Self::Value;
@@ -85,6 +90,8 @@ impl Element for Single {
     const SUM_WORDS: usize = 1;
     const ROWS: usize = 4;
     const GROUP: usize = 1;
+    #[cfg(target_arch = "x86_64")]
+    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Single, Sum::Chain));
 
     #[inline(always)]
     fn value(bits: u64) -> f32 {
@@ -162,6 +169,8 @@ impl Element for Byte {
     const SUM_WORDS: usize = 1;
     const ROWS: usize = 4;
     const GROUP: usize = 4;
+    #[cfg(target_arch = "x86_64")]
+    const VECTORS: Option<(Elements, Sum)> = Some((Elements::Signed(8), Sum::Integers));
 
     #[inline(always)]
     fn value(bits: u64) -> i32 {
@@ -231,6 +240,9 @@ impl<T: Short, const GROUP: usize, const FLUSHED: bool> Element for Pairwise<T, 
     const SUM_WORDS: usize = 1;
     const ROWS: usize = 4;
     const GROUP: usize = GROUP;
+    #[cfg(target_arch = "x86_64")]
+    const VECTORS: Option<(Elements, Sum)> =
+        Some((Elements::Small(T::FORMAT), Sum::Pairwise(GROUP, FLUSHED)));
 
     #[inline(always)]
     fn value(bits: u64) -> f32 {
@@ -284,6 +296,9 @@ impl<T: Short> Element for Fused<T> {
     const SUM_WORDS: usize = 1;
     const ROWS: usize = 4;
     const GROUP: usize = 8;
+    #[cfg(target_arch = "x86_64")]
+    const VECTORS: Option<(Elements, Sum)> =
+        Some((Elements::Small(T::FORMAT), Sum::Fused(Rule::Together, 8)));
 
     #[inline(always)]
     fn value(bits: u64) -> Factor {

@@ -7,6 +7,8 @@
 //!
 //! How sums round was measured for dense operations of gfx942 alone; all others do the same here.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::fused::{Factor, Rule, sum};
 use super::lines::{Lines, words};
 use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, are_tame};
@@ -27,6 +29,28 @@ pub enum Format {
     Xf32,
     /// An 8-bit integer.
     Byte,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Shape {
+    fn product(&self) -> avx512::Product {
+        let elements = |format| match format {
+            Format::Small(format) => avx512::Elements::Small(format),
+            Format::Xf32 => avx512::Elements::Xf32,
+            Format::Byte => avx512::Elements::Signed(8),
+        };
+        let sum = match self.sum {
+            Sum::Integers => avx512::Sum::Integers,
+            Sum::Fused(rule, group) => avx512::Sum::Fused(rule, group),
+        };
+        avx512::Product {
+            size: self.size,
+            depth: self.depth,
+            blocks: 1,
+            elements: [elements(self.a), elements(self.b)],
+            sum,
+        }
+    }
 }
 
 impl Format {
@@ -103,9 +127,19 @@ pub(super) const MOST_WORDS: usize = 8;
 /// Rows of A or columns of B, one after the other.
 type Elements = [Factor; MOST_ELEMENTS];
 
+/// D = A * B + C.
+#[inline(always)]
+pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
+    #[cfg(target_arch = "x86_64")]
+    if avx512::multiply_add(wave, op, &shape.product()) {
+        return;
+    }
+    dense_of_level(wave, op, shape);
+}
+
 at_each_level! {
-    /// D = A * B + C.
-    pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) -> () = dense_at_level;
+    /// The same with what vectors of the host the compiler finds use for.
+    pub fn dense_of_level(wave: &mut Wave, op: &Op, shape: &Shape) -> () = dense_at_level;
 }
 
 at_each_level! {

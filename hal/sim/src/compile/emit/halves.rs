@@ -1,0 +1,24 @@
+//! Half precision: numbers of single precision as long as code computes with them.
+
+use super::Emitter;
+use crate::compile::value::Value;
+
+impl Emitter<'_> {
+    /// The numbers that the low halves of words have. NaNs become quiet.
+    pub(super) fn half_numbers(&mut self, words: Value) -> Value {
+        let ([w, f], lanes) = (self.types(["W", "F"]), self.shape.lanes());
+        let halves = self.lanes(format_args!("trunc {w} {words} to <{lanes} x i16>"));
+        let halves =
+            self.lanes(format_args!("bitcast <{lanes} x i16> {halves} to <{lanes} x half>"));
+        self.lanes(format_args!("fpext <{lanes} x half> {halves} to {f}"))
+    }
+
+    /// Numbers rounded to half precision, in the low halves of words whose high halves are zero.
+    pub(super) fn half_bits(&mut self, numbers: Value) -> Value {
+        let ([w, f], lanes) = (self.types(["W", "F"]), self.shape.lanes());
+        let halves = self.lanes(format_args!("fptrunc {f} {numbers} to <{lanes} x half>"));
+        let halves =
+            self.lanes(format_args!("bitcast <{lanes} x half> {halves} to <{lanes} x i16>"));
+        self.lanes(format_args!("zext <{lanes} x i16> {halves} to {w}"))
+    }
+}

@@ -1,0 +1,253 @@
+//! Products of matrices by AVX-512, 16 sums at a time: the same bits as everywhere else, or nothing
+//! where that would take more than vectors do well. Then the operation is left to what other hosts do.
+
+mod lines;
+mod sums;
+
+use super::fused::Rule;
+use super::{permuted_lane, row};
+use crate::execute::lane::small_float::SmallFloat;
+use crate::execute::operand::scalar_word;
+use crate::instruction::{Op, Word};
+use crate::wave::{LANES, Level, Row, Wave};
+use flipwave_isa::LaneMask;
+use lines::{Layout, Lines};
+use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512};
+use sums::{Place, Way};
+
+/// Sums that are made at a time.
+const WIDTH: usize = 16;
+
+/// What an element of A or B is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// Single precision.
+    Single,
+    /// Single precision of which 19 bits count.
+    Xf32,
+    /// An integer of so many bits, with a sign.
+    Signed(u8),
+    /// The same without.
+    Unsigned(u8),
+    /// A floating-point format of 16 bits or less.
+    Small(SmallFloat),
+}
+
+impl Elements {
+    fn bits(self) -> usize {
+        match self {
+            Elements::Single | Elements::Xf32 => 32,
+            Elements::Signed(bits) | Elements::Unsigned(bits) => bits.into(),
+            Elements::Small(format) => format.bits as usize,
+        }
+    }
+}
+
+/// How products become a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// Each fused with the sum so far, in the order of k.
+    Chain,
+    /// Groups of so many, pairwise, each sum rounded; denormals flushed or not.
+    Pairwise(usize, bool),
+    /// Groups of so many, each fused with the sum so far: see [`super::fused`].
+    Fused(Rule, usize),
+    /// Integers, which wrap around.
+    Integers,
+}
+
+/// So many products of `size` by `depth` with `depth` by `size` elements.
+#[derive(Clone, Copy)]
+pub struct Product {
+    pub size: usize,
+    pub depth: usize,
+    pub blocks: usize,
+    pub elements: [Elements; 2],
+    pub sum: Sum,
+}
+
+impl Product {
+    /// Lines of all blocks.
+    fn lines(&self) -> usize {
+        self.size * self.blocks
+    }
+
+    /// Where the elements of A or of B lie, whose lanes `blgp` rearranges.
+    fn layout(
+        &self,
+        side: usize,
+        blgp: u8,
+    ) -> Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize> {
+        let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
+        let (each, groups) = (self.depth * lines / LANES, LANES / lines);
+        // A lane holds 16 bytes of elements side by side, then 16 bytes from further on.
+        let run = each.min(128 / self.elements[side].bits());
+        Layout {
+            lines,
+            each,
+            chunks: CHUNKS,
+            from: move |lane| permuted_lane(blgp, lane),
+            place: move |item, group| item % run + run * (group + groups * (item / run)),
+        }
+    }
+}
+
+/// Registers whose elements are in consecutive rows.
+const QUAD: usize = 4;
+/// Vectors of a register.
+const CHUNKS: usize = LANES / WIDTH;
+/// Most registers of D of one block of 16 rows and columns.
+const MOST_RESULTS: usize = 8;
+/// Most registers of D.
+const MOST_REGISTERS: usize = 32;
+
+/// D = A * B + C. Gives `false` and does nothing where it is not made here.
+pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
+    if wave.level != Level::Avx512 || product.size < WIDTH {
+        return false;
+    }
+    // SAFETY: the host was found to have this level.
+    unsafe {
+        match product.lines() * product.depth {
+            ..=256 => multiply_lines::<256>(wave, op, product),
+            257..=512 => multiply_lines::<512>(wave, op, product),
+            _ => multiply_lines::<2048>(wave, op, product),
+        }
+    }
+}
+
+/// The same for lines with so many elements in all, or fewer.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
+fn multiply_lines<const ROOM: usize>(wave: &mut Wave, op: &Op, product: &Product) -> bool {
+    let blgp = op.inst.modifiers.blgp;
+    let flushes = matches!(product.sum, Sum::Pairwise(_, true));
+    let [left, right] = [0, 1].map(|side| {
+        let layout = product.layout(side, blgp);
+        Lines::<ROOM>::read(wave, op, side, product.elements[side], flushes, layout)
+    });
+    for way in Way::all(product, &left, &right).into_iter().flatten() {
+        if sums::make(wave, op, product, way, &left, &right) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A product of matrices with 16 rows and columns, of sums in the order of k or of integers.
+pub struct WaveProduct<K, R> {
+    pub elements: [Elements; 2],
+    /// Products of a sum.
+    pub depth: usize,
+    /// Lanes that hold A and B, and how many elements each.
+    pub holders: (usize, usize),
+    /// The k of an element of a lane.
+    pub k: K,
+    /// Lanes that hold D, and how many elements each.
+    pub results: (usize, usize),
+    /// The row of an element of D of a lane.
+    pub row: R,
+}
+
+/// D = A * B + C. Gives `false` and does nothing where it is not made here.
+pub fn multiply_wave<K, R>(wave: &mut Wave, op: &Op, product: &WaveProduct<K, R>) -> bool
+where
+    K: Fn(usize, usize) -> usize,
+    R: Fn(usize, usize) -> usize,
+{
+    if wave.level != Level::Avx512 {
+        return false;
+    }
+    // SAFETY: the host was found to have this level.
+    unsafe {
+        match product.depth * WIDTH {
+            ..=256 => multiply_wave_lines::<256, K, R>(wave, op, product),
+            257..=512 => multiply_wave_lines::<512, K, R>(wave, op, product),
+            _ => multiply_wave_lines::<2048, K, R>(wave, op, product),
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,bmi1,bmi2")]
+fn multiply_wave_lines<const ROOM: usize, K, R>(
+    wave: &mut Wave,
+    op: &Op,
+    product: &WaveProduct<K, R>,
+) -> bool
+where
+    K: Fn(usize, usize) -> usize,
+    R: Fn(usize, usize) -> usize,
+{
+    let (lanes, each) = product.holders;
+    let [left, right] = [0, 1].map(|side| {
+        let place = |item: usize, group: usize| (product.k)(group * WIDTH, item);
+        let layout = Layout { lines: WIDTH, each, chunks: lanes / WIDTH, from: |lane| lane, place };
+        Lines::<ROOM>::read(wave, op, side, product.elements[side], false, layout)
+    });
+    if !left.are_finite || !right.are_finite {
+        return false;
+    }
+    let is_integer = matches!(product.elements[0], Elements::Signed(_) | Elements::Unsigned(_));
+    let (lanes, count) = product.results;
+    let (mut result, mut doubts) = ([Row::ZERO; MOST_RESULTS], 0);
+    for first in (0..WIDTH).step_by(QUAD) {
+        // Each vector is a part of a register, by its number and the first lane.
+        let parts =
+            [0, 1, 2, 3].map(|part| ((first + part) % count, (first + part) / count * WIDTH));
+        let rows = parts.map(|(register, lane)| (product.row)(lane, register));
+        let place = Place { rows, column: 0 };
+        let before = parts.map(|(register, lane)| addend(wave, op, register, lane / WIDTH));
+        let (sums, bad) = match is_integer {
+            true => sums::integers(&left, &right, place, product.depth, before),
+            false => sums::chain(&left, &right, place, product.depth, before),
+        };
+        doubts |= bad;
+        for ((register, lane), sum) in parts.into_iter().zip(sums) {
+            store(&mut result[register].0, lane, sum);
+        }
+    }
+    if doubts != 0 {
+        return false;
+    }
+    for (register, words) in result[..count].iter().enumerate() {
+        let row = wave.row_mut(op.destination.plus(register as u16));
+        row.0[..lanes].copy_from_slice(&words.0[..lanes]);
+    }
+    wave.written_lanes = Some(wave.machine.all_lanes());
+    true
+}
+
+/// The vector of some lanes of a register of C.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn addend(wave: &Wave, op: &Op, register: usize, chunk: usize) -> __m512i {
+    match op.sources[2].words[0] {
+        Word::Row(first) => load(&wave.row(first.plus(register as u16)).0, WIDTH * chunk),
+        word => _mm512_set1_epi32(scalar_word(wave, word) as i32),
+    }
+}
+
+/// The words from one on.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load(words: &[u32], first: usize) -> __m512i {
+    let words = &words[first..][..WIDTH];
+    // SAFETY: the slice has as many words.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+/// Puts words from a place on.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn store(words: &mut [u32], first: usize, vector: __m512i) {
+    let words = &mut words[first..][..WIDTH];
+    // SAFETY: the slice has as many words.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
+}
+
+/// Writes D.
+fn write(wave: &mut Wave, op: &Op, result: &[Row]) {
+    for (register, row) in result.iter().enumerate() {
+        *wave.row_mut(op.destination.plus(register as u16)) = *row;
+    }
+    wave.written_lanes = Some(LaneMask::FULL);
+}

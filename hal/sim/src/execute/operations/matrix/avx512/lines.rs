@@ -1,0 +1,181 @@
+//! The rows of A and the columns of B as numbers of single precision.
+
+use super::{Elements, WIDTH, load};
+use crate::execute::lane::small_float::SmallFloat;
+use crate::instruction::Op;
+use crate::wave::Wave;
+use std::arch::x86_64::*;
+
+/// Where the elements of lines lie.
+pub struct Layout<From, Place> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// Elements of a lane.
+    pub each: usize,
+    /// How many times 16 lanes have elements.
+    pub chunks: usize,
+    /// The lane whose elements a lane has, for 16 lanes alike.
+    pub from: From,
+    /// For which product the lanes of a group have an element: groups have one of each line.
+    pub place: Place,
+}
+
+/// The rows of A or the columns of B, the lines: the elements of all lines for the first product, then
+/// those for the second.
+pub struct Lines<const ROOM: usize> {
+    /// How many lines there are.
+    pub count: usize,
+    values: [f32; ROOM],
+    /// Bits of the greatest magnitude.
+    pub greatest: u32,
+    /// Bits of the least magnitude that is not zero; all ones if there is none.
+    pub least: u32,
+    /// Whether all elements are numbers and not infinite; counts for formats of less than 16 bits,
+    /// whose values are wrong where it does not hold.
+    pub are_finite: bool,
+}
+
+impl<const ROOM: usize> Lines<ROOM> {
+    /// Those of a source.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    #[inline]
+    pub fn read(
+        wave: &Wave,
+        op: &Op,
+        source: usize,
+        elements: Elements,
+        flushes: bool,
+        layout: Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize>,
+    ) -> Lines<ROOM> {
+        let Layout { lines: count, each, chunks, from, place } = layout;
+        let bits = elements.bits();
+        let mut lines =
+            Lines { count, values: [0.0; ROOM], greatest: 0, least: 0, are_finite: true };
+        let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
+        let magnitude = _mm512_set1_epi32(i32::MAX);
+        let mut special = 0;
+        for item in 0..each {
+            let (word, shift) = (item * bits / 32, item * bits % 32);
+            let row = match op.sources[source].row() {
+                Some(first) => *wave.row(first.plus(word as u16)),
+                None => super::row(wave, op.sources[source].words[word.min(1)]),
+            };
+            for at in 0..chunks {
+                let (line, group) = (at * WIDTH % count, at * WIDTH / count);
+                let words = load(&row.0, from(at * WIDTH));
+                let own = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
+                let (value, bad) = decode(elements, flushes, own);
+                special |= bad;
+                let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
+                greatest = _mm512_max_epu32(greatest, size);
+                // Zeros are the greatest of all.
+                least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
+                let to = &mut lines.values[place(item, group) * count + line..][..WIDTH];
+                // SAFETY: the slice has as many numbers.
+                unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) };
+            }
+        }
+        lines.greatest = _mm512_reduce_max_epu32(greatest);
+        lines.least = _mm512_reduce_min_epu32(least).saturating_add(1);
+        lines.are_finite = special == 0;
+        lines
+    }
+
+    /// The elements of 16 lines for a product.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    pub fn vector(&self, product: usize, line: usize) -> __m512 {
+        let values = &self.values[product * self.count + line..][..WIDTH];
+        // SAFETY: the slice has as many numbers.
+        unsafe { _mm512_loadu_ps(values.as_ptr()) }
+    }
+
+    /// The element of a line for a product, in all lanes.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    pub fn splat(&self, product: usize, line: usize) -> __m512 {
+        _mm512_set1_ps(self.values[product * self.count + line])
+    }
+
+    /// The exponents that go with the values, see [`super::super::fused::Factor::exponent`].
+    #[target_feature(enable = "avx512f")]
+    pub fn exponents(&self, elements: Elements, depth: usize) -> [i32; ROOM] {
+        let mut exponents = [0; ROOM];
+        let (low, zero) = (least_exponent(elements), super::super::fused::ZERO_EXPONENT);
+        let values = self.values[..depth * self.count].as_chunks::<WIDTH>().0;
+        for (value, to) in values.iter().zip(exponents.as_chunks_mut::<WIDTH>().0) {
+            // SAFETY: both have as many numbers.
+            unsafe {
+                let size = _mm512_and_si512(
+                    _mm512_loadu_si512(value.as_ptr().cast()),
+                    _mm512_set1_epi32(i32::MAX),
+                );
+                let own = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
+                let own = _mm512_max_epi32(own, _mm512_set1_epi32(low));
+                let is_zero = _mm512_testn_epi32_mask(size, size);
+                let own = _mm512_mask_mov_epi32(own, is_zero, _mm512_set1_epi32(zero));
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), own);
+            }
+        }
+        exponents
+    }
+}
+
+/// The exponent of the least normal number.
+pub fn least_exponent(elements: Elements) -> i32 {
+    match elements {
+        Elements::Small(format) => format.least_exponent(),
+        _ => SmallFloat::BF16.least_exponent(),
+    }
+}
+
+/// The numbers in the lowest bits of words, and which of them are none or infinite, where the value is
+/// not that then.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn decode(elements: Elements, flushes: bool, words: __m512i) -> (__m512, __mmask16) {
+    let masked = |bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
+    // Denormals read as plus zero.
+    let flushed = |value: __m512, exponent: i32| match flushes {
+        true => {
+            let has = _mm512_test_epi32_mask(words, _mm512_set1_epi32(exponent));
+            _mm512_maskz_mov_ps(has, value)
+        }
+        false => value,
+    };
+    match elements {
+        Elements::Single => (_mm512_castsi512_ps(words), 0),
+        Elements::Xf32 => (_mm512_castsi512_ps(masked(!0x1fff)), 0),
+        Elements::Signed(bits) => {
+            let above = _mm512_set1_epi32(32 - bits as i32);
+            let number = _mm512_srav_epi32(_mm512_sllv_epi32(words, above), above);
+            (_mm512_cvtepi32_ps(number), 0)
+        }
+        Elements::Unsigned(bits) => (_mm512_cvtepi32_ps(masked((1 << bits) - 1)), 0),
+        Elements::Small(SmallFloat::F16) => {
+            let value = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
+            (flushed(value, 0x7c00), 0)
+        }
+        Elements::Small(SmallFloat::BF16) => {
+            let value = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
+            (flushed(value, 0x7f80), 0)
+        }
+        Elements::Small(format) => {
+            let sign = 1 << (format.bits - 1);
+            let magnitude = masked(sign - 1);
+            // As if the exponent's field began where that of single precision does.
+            let places = _mm512_set1_epi32(23 - format.mantissa as i32);
+            let digits = _mm512_castsi512_ps(_mm512_sllv_epi32(magnitude, places));
+            let scale = ((126 + format.least_exponent() + 127) as u32) << 23;
+            let value = _mm512_mul_ps(digits, _mm512_set1_ps(f32::from_bits(scale)));
+            let to_top = _mm512_set1_epi32(32 - format.bits as i32);
+            let sign =
+                _mm512_and_si512(_mm512_sllv_epi32(words, to_top), _mm512_set1_epi32(i32::MIN));
+            let (least, one) = format.not_finite();
+            let all = masked(2 * (1 << (format.bits - 1)) - 1);
+            let bad = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(least as i32))
+                | _mm512_cmpeq_epi32_mask(all, _mm512_set1_epi32(one as i32));
+            (_mm512_or_ps(value, _mm512_castsi512_ps(sign)), bad)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Matrix operations give the same bits whatever vectors the host has.
+
+use super::wide::{execute, wave};
+use super::{A, B, C, D, Random};
+use crate::execute::operations::whole_wave_operations;
+use crate::instruction::Op;
+use crate::wave::{Level, Machine, Row, RowIndex, Wave};
+
+/// Words of the registers of A or B: anything, or what formats have near one, near zero, or close
+/// together, with zeros among them.
+fn factors(random: &mut Random) -> impl Fn(&mut Random) -> u32 + use<> {
+    let (and, or) = [
+        (u32::MAX, 0),
+        (u32::MAX, 0x2000_0000),
+        (0xbfff_bfff, 0),
+        (0x87ff_87ff, 0x3000_3000),
+        (0xbfbf_bfbf, 0),
+        (0x8787_8787, 0x3030_3030),
+        (0x8f8f_8f8f, 0x2020_2020),
+        (0x80ff_80ff, 0x3f00_3f00),
+        (0x8fff_8fff, 0x1000_1000),
+        (0x807f_807f, 0),
+        // Halves that are small, and denormals of few digits.
+        (0x9fff_9fff, 0),
+        (0x8003_8003, 0),
+    ][random.next() as usize % 12];
+    let zeros = [0, 0, 2, 8][random.next() as usize % 4];
+    move |random| {
+        let word = random.next() as u32 & and | or;
+        match random.next() % 16 < zeros {
+            true => word & [0, 0xffff, 0xffff_0000, 0xff00_ff00][random.next() as usize % 4],
+            false => word,
+        }
+    }
+}
+
+/// Words of the registers of C.
+fn addends(random: &mut Random) -> impl Fn(&mut Random) -> u32 + use<> {
+    let kind = random.next() % 8;
+    move |random| {
+        let bits = random.next() as u32;
+        match kind {
+            0 => bits,
+            1 => 0,
+            2 => bits & 0x8000_0000,
+            3 => bits & 0x807f_ffff,
+            4 => bits & 0x8fff_ffff | 0x4000_0000,
+            5 => bits & 0x81ff_ffff | 0x1000_0000,
+            6 => bits & 0x81ff_ffff | 0x2800_0000,
+            _ => bits & 0x81ff_ffff | 0x3e00_0000,
+        }
+    }
+}
+
+fn fill(
+    wave: &mut Wave,
+    first: u16,
+    count: u16,
+    random: &mut Random,
+    word: impl Fn(&mut Random) -> u32,
+) {
+    for row in first..first + count {
+        *wave.row_mut(RowIndex(row)) = Row(std::array::from_fn(|_| word(random)));
+    }
+}
+
+/// A wave with matrices at A, B and C.
+fn random_wave(machine: Machine, random: &mut Random) -> Wave {
+    let mut wave = wave("gfx90a");
+    wave.machine = machine;
+    for first in [A, B] {
+        let word = factors(random);
+        fill(&mut wave, first, 16, random, word);
+    }
+    let word = addends(random);
+    fill(&mut wave, C, 32, random, word);
+    wave
+}
+
+/// Executes an operation at the least level and at the best, and compares what they give.
+fn compare(name: &str, before: &Wave, change: impl Fn(&mut Op)) {
+    let results = [Level::Plain, Level::detect()].map(|level| {
+        let mut after = before.clone();
+        after.level = level;
+        execute(name, &mut after, &change);
+        after
+    });
+    for row in D..D + 32 {
+        let [one, other] = [0, 1].map(|at| results[at].row(RowIndex(row)).0);
+        if let Some(lane) = (0..64).find(|lane| one[*lane] != other[*lane]) {
+            panic!(
+                "{:?} {name}: register {} lane {lane} is {:#x} and {:#x}, after {:#x}",
+                before.machine.generation,
+                row - D,
+                one[lane],
+                other[lane],
+                before.row(RowIndex(C + row - D)).0[lane]
+            );
+        }
+    }
+}
+
+#[test]
+fn matrices_are_the_same_at_each_level() {
+    let mut random = Random(5);
+    for processor in ["gfx908", "gfx90a", "gfx942", "gfx950"] {
+        let machine = wave(processor).machine;
+        let operations = whole_wave_operations(machine).map(|operation| operation.name);
+        for name in operations.filter(|name| name.starts_with("v_mfma")) {
+            let is_rearranged = !["f8f6f4", "f64", "ld_scale"].iter().any(|own| name.contains(own));
+            for round in 0..40 {
+                let before = random_wave(machine, &mut random);
+                let [blgp, cbsz, abid] = match is_rearranged && round % 4 == 0 {
+                    true => [8, 4, 8].map(|end| (random.next() % end) as u8),
+                    false => [0; 3],
+                };
+                compare(name, &before, |op| {
+                    let modifiers = &mut op.inst.modifiers;
+                    (modifiers.blgp, modifiers.cbsz, modifiers.abid) = (blgp, cbsz, abid);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn wave_matrices_are_the_same_at_each_level() {
+    let mut random = Random(6);
+    for (processor, lanes) in
+        [("gfx1100", 32), ("gfx1100", 64), ("gfx1201", 32), ("gfx1201", 64), ("gfx1250", 32)]
+    {
+        let machine = Machine::new(&processor.parse().expect("a target"), lanes);
+        let operations = whole_wave_operations(machine).map(|operation| operation.name);
+        // The others are gfx1250's.
+        let is_older = |name: &str| name.contains("16x16x16_") || name.ends_with("16x16x32_iu4");
+        let is_own = |name: &&str| {
+            name.starts_with("v_wmma")
+                && !name.contains("f8f6f4")
+                && !name.contains("x16x128_f4")
+                && (processor == "gfx1250" || is_older(name))
+        };
+        for name in operations.filter(is_own) {
+            for _ in 0..40 {
+                let before = random_wave(machine, &mut random);
+                let signs = (random.next() % 4) as u8;
+                compare(name, &before, |op| op.inst.modifiers.neg_lo = signs);
+            }
+        }
+    }
+}
