@@ -62,7 +62,7 @@ impl<const ROOM: usize> Lines<ROOM> {
             };
             for at in 0..chunks {
                 let (line, group) =
-                    (at * WIDTH & (count - 1), at * WIDTH >> count.trailing_zeros());
+                    ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
                 let words = load(&row.0, from(at * WIDTH));
                 let own = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
                 let (value, bad) = decode(elements, flushes, own);

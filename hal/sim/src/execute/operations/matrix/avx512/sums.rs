@@ -128,10 +128,10 @@ pub fn make<const ROOM: usize>(
         let of_a = ((block >> broadcast << broadcast) + chosen) % blocks;
         for chunk in 0..CHUNKS {
             let first_row =
-                of_a * size + QUAD * ((chunk * WIDTH >> size.trailing_zeros()) + groups * quad);
+                of_a * size + QUAD * (((chunk * WIDTH) >> size.trailing_zeros()) + groups * quad);
             let place = Place {
                 rows: [0, 1, 2, 3].map(|row| first_row + row),
-                column: block * size + (chunk * WIDTH & (size - 1)),
+                column: block * size + ((chunk * WIDTH) & (size - 1)),
             };
             let mut before = [0, 1, 2, 3].map(|register| addend(wave, op, first + register, chunk));
             if flushes {
