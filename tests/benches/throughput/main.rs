@@ -33,7 +33,7 @@ const RUNS: usize = 15;
 const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
 
 /// The kernels; whether other GPUs' compilers support what they are made of.
-const KERNELS: [(&str, bool); 8] = [
+const KERNELS: [(&str, bool); 15] = [
     ("matmul_naive", true),
     ("matmul_tiled", true),
     ("saxpy_loop", true),
@@ -42,6 +42,13 @@ const KERNELS: [(&str, bool); 8] = [
     ("gemm_f16_gfx942", false),
     ("gemm_fp8_gfx942", false),
     ("gemm_i8_gfx942", false),
+    ("gemm_f16_gfx1100", false),
+    ("matrix_f16_gfx90a", false),
+    ("matrix_bf16_gfx90a", false),
+    ("matrix_f16_gfx942", false),
+    ("matrix_fp8_gfx942", false),
+    ("matrix_i8_gfx942", false),
+    ("halves", false),
 ];
 
 /// The kernels that do little but access memory.
@@ -68,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!(
-        "{:<16} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "{:<18} {:>10} {:>9} {:>12} {:>14} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
         "kernel",
         "wave inst.",
         "time",
@@ -162,7 +169,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
     let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let native = (!native_times.is_empty()).then(|| median(native_times));
     println!(
-        "{name:<16} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
+        "{name:<18} {:>10} {:>9} {:>10.1} M {:>12.1} M {:>9} {:>7} {:>7.2} {:>7.2} {:>7.2} {:>8.2} {:>8.2}",
         statistics.wave_instructions,
         milliseconds(time),
         per_second(statistics.wave_instructions),

@@ -1,6 +1,7 @@
 //! Products of matrices by AVX-512, 16 sums at a time: the same bits as everywhere else, or nothing
 //! where that would take more than vectors do well. Then the operation is left to what other hosts do.
 
+mod aligned;
 mod lines;
 mod sums;
 
@@ -79,7 +80,9 @@ impl Product {
         blgp: u8,
     ) -> Layout<impl Fn(usize) -> usize, impl Fn(usize, usize) -> usize> {
         let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
-        let (each, groups) = (self.depth * lines / LANES, LANES / lines);
+        // All are powers of two.
+        let shift = lines.trailing_zeros();
+        let (each, groups) = (self.depth * lines / LANES, LANES >> shift);
         // A lane holds 16 bytes of elements side by side, then 16 bytes from further on.
         let run = each.min(128 / self.elements[side].bits());
         Layout {
@@ -87,7 +90,9 @@ impl Product {
             each,
             chunks: CHUNKS,
             from: move |lane| permuted_lane(blgp, lane),
-            place: move |item, group| item % run + run * (group + groups * (item / run)),
+            place: move |item, group| {
+                (item & (run - 1)) + run * (group + groups * (item >> run.trailing_zeros()))
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 /// Where the elements of lines lie.
 pub struct Layout<From, Place> {
-    /// How many lines there are.
+    /// How many lines there are, a power of two.
     pub lines: usize,
     /// Elements of a lane.
     pub each: usize,
@@ -61,7 +61,8 @@ impl<const ROOM: usize> Lines<ROOM> {
                 None => super::row(wave, op.sources[source].words[word.min(1)]),
             };
             for at in 0..chunks {
-                let (line, group) = (at * WIDTH % count, at * WIDTH / count);
+                let (line, group) =
+                    ((at * WIDTH) & (count - 1), (at * WIDTH) >> count.trailing_zeros());
                 let words = load(&row.0, from(at * WIDTH));
                 let own = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
                 let (value, bad) = decode(elements, flushes, own);
@@ -81,13 +82,17 @@ impl<const ROOM: usize> Lines<ROOM> {
         lines
     }
 
+    /// The elements of all lines for each product.
+    #[inline]
+    pub fn products(&self) -> std::slice::ChunksExact<'_, f32> {
+        self.values.chunks_exact(self.count)
+    }
+
     /// The elements of 16 lines for a product.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub fn vector(&self, product: usize, line: usize) -> __m512 {
-        let values = &self.values[product * self.count + line..][..WIDTH];
-        // SAFETY: the slice has as many numbers.
-        unsafe { _mm512_loadu_ps(values.as_ptr()) }
+        vector(&self.values[product * self.count..], line)
     }
 
     /// The element of a line for a product, in all lanes.
@@ -119,6 +124,15 @@ impl<const ROOM: usize> Lines<ROOM> {
         }
         exponents
     }
+}
+
+/// The elements of 16 lines, of those of all.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub fn vector(elements: &[f32], line: usize) -> __m512 {
+    let elements = &elements[line..][..WIDTH];
+    // SAFETY: the slice has as many numbers.
+    unsafe { _mm512_loadu_ps(elements.as_ptr()) }
 }
 
 /// The exponent of the least normal number.

@@ -1,12 +1,12 @@
 //! Sums of products, in vectors.
 
-use super::lines::{Lines, least_exponent};
-use super::{
-    CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, addend, store, write,
-};
+use super::aligned::aligned;
+use super::lines::{Lines, least_exponent, vector};
+use super::{CHUNKS, Elements, MOST_REGISTERS, Product, QUAD, Rule, Sum, WIDTH, addend, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// How sums are made: which of the forms that give the same bits.
 #[derive(Clone, Copy)]
@@ -119,19 +119,19 @@ pub fn make<const ROOM: usize>(
     let exponents = matches!(way, Way::Aligned(..))
         .then(|| [left.exponents(elements[0], depth), right.exponents(elements[1], depth)]);
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let mut result = [const { std::mem::MaybeUninit::<Row>::uninit() }; MOST_REGISTERS];
+    let mut result = [const { MaybeUninit::<Row>::uninit() }; MOST_REGISTERS];
     let mut doubts = 0;
     for (block, quad) in
         (0..blocks).flat_map(|block| (0..registers / QUAD).map(move |quad| (block, quad)))
     {
         let first = block * registers + quad * QUAD;
         let of_a = ((block >> broadcast << broadcast) + chosen) % blocks;
-        let mut rows = [Row::ZERO; QUAD];
         for chunk in 0..CHUNKS {
-            let first_row = of_a * size + QUAD * (chunk * WIDTH / size + groups * quad);
+            let first_row =
+                of_a * size + QUAD * (((chunk * WIDTH) >> size.trailing_zeros()) + groups * quad);
             let place = Place {
                 rows: [0, 1, 2, 3].map(|row| first_row + row),
-                column: block * size + chunk * WIDTH % size,
+                column: block * size + ((chunk * WIDTH) & (size - 1)),
             };
             let mut before = [0, 1, 2, 3].map(|register| addend(wave, op, first + register, chunk));
             if flushes {
@@ -158,28 +158,39 @@ pub fn make<const ROOM: usize>(
                 },
             };
             doubts |= bad;
-            for (row, sum) in rows.iter_mut().zip(sums) {
-                store(&mut row.0, chunk * WIDTH, sum);
+            for (register, sum) in sums.into_iter().enumerate() {
+                put(&mut result[first + register], chunk, sum);
             }
-        }
-        for (to, row) in result[first..].iter_mut().zip(rows) {
-            to.write(row);
         }
     }
     if doubts != 0 {
         return false;
     }
     let count = registers * blocks;
-    // SAFETY: as many were written.
+    // SAFETY: of as many all lanes were written.
     let result = unsafe { std::slice::from_raw_parts(result.as_ptr().cast::<Row>(), count) };
     write(wave, op, result);
     true
 }
 
+/// Writes a vector of a register.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn single(bits: Sums) -> [__m512; QUAD] {
+fn put(row: &mut MaybeUninit<Row>, chunk: usize, vector: __m512i) {
+    let words = row.as_mut_ptr().cast::<u32>();
+    // SAFETY: a row has as many vectors.
+    unsafe { _mm512_storeu_si512(words.add(chunk % CHUNKS * WIDTH).cast(), vector) };
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub fn single(bits: Sums) -> [__m512; QUAD] {
     bits.map(|own| _mm512_castsi512_ps(own))
+}
+
+/// The elements of all lines for two products.
+fn two<'a>(products: &mut impl Iterator<Item = &'a [f32]>) -> Option<[&'a [f32]; 2]> {
+    Some([products.next()?, products.next()?])
 }
 
 /// The bits of sums, and which of them are NaNs: which NaN depends on the order of the sources.
@@ -218,10 +229,10 @@ pub fn chain<const ROOM: usize>(
     before: Sums,
 ) -> (Sums, __mmask16) {
     let mut sums = single(before);
-    for k in 0..depth {
-        let b = right.vector(k, place.column);
-        for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *sum);
+    for (a, b) in left.products().zip(right.products()).take(depth) {
+        let b = vector(b, place.column);
+        for (row, sum) in place.rows.into_iter().zip(&mut sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *sum);
         }
     }
     unless_nan(sums)
@@ -237,10 +248,10 @@ pub fn integers<const ROOM: usize>(
     before: Sums,
 ) -> (Sums, __mmask16) {
     let mut sums = [_mm512_setzero_ps(); QUAD];
-    for k in 0..depth {
-        let b = right.vector(k, place.column);
-        for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *sum);
+    for (a, b) in left.products().zip(right.products()).take(depth) {
+        let b = vector(b, place.column);
+        for (row, sum) in place.rows.into_iter().zip(&mut sums) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *sum);
         }
     }
     let mut result = before;
@@ -262,21 +273,22 @@ fn exact<const ROOM: usize>(
     before: Sums,
 ) -> (Sums, __mmask16) {
     let mut sums = single(before);
-    for first in (0..depth).step_by(group) {
-        let pair = |first: usize, row: usize| {
-            let [a, b] = [first, first + 1].map(|k| left.splat(k, place.rows[row]));
-            let [c, d] = [first, first + 1].map(|k| right.vector(k, place.column));
-            _mm512_fmadd_ps(b, d, _mm512_mul_ps(a, c))
-        };
-        for (row, sum) in sums.iter_mut().enumerate() {
-            let mut all = pair(first, row);
-            if group == 4 {
-                all = _mm512_add_ps(all, pair(first + 2, row));
+    let zero = _mm512_setzero_ps();
+    let (mut a, mut b) = (left.products(), right.products());
+    for _ in 0..depth / group {
+        let mut parts = [zero; QUAD];
+        for pair in 0..group / 2 {
+            let (Some(a), Some(b)) = (two(&mut a), two(&mut b)) else { break };
+            let b = b.map(|own| vector(own, place.column));
+            for (row, part) in place.rows.into_iter().zip(&mut parts) {
+                let first = _mm512_mul_ps(_mm512_set1_ps(a[0][row]), b[0]);
+                let both = _mm512_fmadd_ps(_mm512_set1_ps(a[1][row]), b[1], first);
+                *part = if pair == 0 { both } else { _mm512_add_ps(*part, both) };
             }
-            if keeps {
-                all = _mm512_add_ps(all, _mm512_setzero_ps());
-            }
-            *sum = _mm512_add_ps(*sum, all);
+        }
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            let part = if keeps { _mm512_add_ps(part, zero) } else { part };
+            *sum = _mm512_add_ps(*sum, part);
         }
     }
     unless_nan(sums)
@@ -329,10 +341,11 @@ fn together<const ROOM: usize>(
     let mut bad = 0;
     for first in (0..depth).step_by(group) {
         let mut parts = [_mm512_setzero_ps(); QUAD];
-        for k in first..first + group {
-            let b = right.vector(k, place.column);
-            for (row, part) in parts.iter_mut().enumerate() {
-                *part = _mm512_fmadd_ps(left.splat(k, place.rows[row]), b, *part);
+        let products = left.products().zip(right.products());
+        for (a, b) in products.skip(first).take(group) {
+            let b = vector(b, place.column);
+            for (row, part) in place.rows.into_iter().zip(&mut parts) {
+                *part = _mm512_fmadd_ps(_mm512_set1_ps(a[row]), b, *part);
             }
         }
         for (sum, part) in sums.iter_mut().zip(parts) {
@@ -345,157 +358,4 @@ fn together<const ROOM: usize>(
         }
     }
     (sums.map(|own| _mm512_castps_si512(own)), bad)
-}
-
-/// Lines, and the exponents that go with their values.
-type Side<'a, const ROOM: usize> = (&'a Lines<ROOM>, &'a [i32; ROOM]);
-
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-#[inline]
-fn aligned<const ROOM: usize>(
-    sides: [Side<'_, ROOM>; 2],
-    place: Place,
-    depth: usize,
-    (rule, group): (Rule, usize),
-    before: Sums,
-) -> (Sums, __mmask16) {
-    let mut sums = single(before);
-    let mut bad = 0;
-    for first in (0..depth).step_by(group) {
-        for (row, sum) in sums.iter_mut().enumerate() {
-            let place = (place.rows[row], place.column);
-            let group = match (rule, group) {
-                (Rule::EvenAndOdd, _) => even_and_odd(sides, place, first, group),
-                (Rule::Together, 8) => part::<ROOM, 8>(sides, place, first, 1),
-                (Rule::Together, _) => part::<ROOM, 4>(sides, place, first, 1),
-            };
-            let near = if rule == Rule::EvenAndOdd { 25 } else { i32::MAX / 2 };
-            bad |= doubtful(*sum);
-            *sum = joined(group, *sum, near);
-        }
-    }
-    (sums.map(|own| _mm512_castps_si512(own)), bad)
-}
-
-/// Sums of products as whole numbers of 24 places after the point, and the exponent that goes with them.
-#[derive(Clone, Copy)]
-struct Part {
-    digits: __m512i,
-    exponent: __m512i,
-}
-
-/// Products from one on, each so many after the other, cut towards zero where the greatest exponent has
-/// 24 places.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn part<const ROOM: usize, const COUNT: usize>(
-    [(left, a), (right, b)]: [Side<'_, ROOM>; 2],
-    (row, column): (usize, usize),
-    first: usize,
-    step: usize,
-) -> Part {
-    // Products are zeros where all exponents are less.
-    let mut greatest = _mm512_set1_epi32(-90);
-    let mut products = [_mm512_setzero_ps(); COUNT];
-    for (at, product) in products.iter_mut().enumerate() {
-        let k = first + at * step;
-        *product = _mm512_mul_ps(left.splat(k, row), right.vector(k, column));
-        let a = _mm512_set1_epi32(a[k * left.count + row]);
-        let b = &b[k * right.count + column..][..WIDTH];
-        // SAFETY: the slice has as many numbers.
-        let b = unsafe { _mm512_loadu_si512(b.as_ptr().cast()) };
-        greatest = _mm512_max_epi32(greatest, _mm512_add_epi32(a, b));
-    }
-    let scale = power(24, greatest);
-    let mut digits = _mm512_setzero_si512();
-    for product in products {
-        digits = _mm512_add_epi32(digits, _mm512_cvttps_epi32(_mm512_mul_ps(product, scale)));
-    }
-    Part { digits, exponent: greatest }
-}
-
-/// Even products and odd ones, and their sum.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn even_and_odd<const ROOM: usize>(
-    sides: [Side<'_, ROOM>; 2],
-    (row, column): (usize, usize),
-    first: usize,
-    group: usize,
-) -> Part {
-    let parts = [0, 1].map(|side| match group {
-        16 => part::<ROOM, 8>(sides, (row, column), first + side, 2),
-        _ => part::<ROOM, 4>(sides, (row, column), first + side, 2),
-    });
-    let exponent = _mm512_max_epi32(parts[0].exponent, parts[1].exponent);
-    let down =
-        |part: Part| _mm512_srav_epi32(part.digits, _mm512_sub_epi32(exponent, part.exponent));
-    Part { digits: _mm512_add_epi32(down(parts[0]), down(parts[1])), exponent }
-}
-
-/// Two to the power of a number less another one.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn power(number: i32, less: __m512i) -> __m512 {
-    let field = _mm512_sub_epi32(_mm512_set1_epi32(127 + number), less);
-    _mm512_castsi512_ps(_mm512_slli_epi32::<23>(field))
-}
-
-/// Two to the power of a number and another one.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn power_plus(number: i32, more: __m512i) -> __m512 {
-    let field = _mm512_add_epi32(_mm512_set1_epi32(127 + number), more);
-    _mm512_castsi512_ps(_mm512_slli_epi32::<23>(field))
-}
-
-/// Which sums so far are no numbers, infinite, or so small that powers of two with which they are
-/// multiplied here are none of single precision.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn doubtful(sum: __m512) -> __mmask16 {
-    const LEAST: i32 = 37 << 23;
-    let magnitude = _mm512_and_si512(_mm512_castps_si512(sum), _mm512_set1_epi32(i32::MAX));
-    // Zero is no such.
-    let less_one = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
-    _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(0xff << 23))
-        | _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(LEAST - 1))
-}
-
-/// A group of products and the sum so far: that is cut to 24 places and left out where it is less by more
-/// than so many, the products are cut to 31, both downwards.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-#[inline]
-fn joined(part: Part, sum: __m512, near: i32) -> __m512 {
-    const DOWN: i32 = 9;
-    let field = _mm512_srli_epi32::<24>(_mm512_slli_epi32::<1>(_mm512_castps_si512(sum)));
-    let field = _mm512_max_epi32(field, _mm512_set1_epi32(1));
-    let exponent = _mm512_sub_epi32(field, _mm512_set1_epi32(127));
-    let top = _mm512_max_epi32(part.exponent, exponent);
-    let whole = _mm512_roundscale_ps::<DOWN>(_mm512_mul_ps(sum, power(24, top)));
-    let third = _mm512_mul_ps(whole, power_plus(-24, top));
-    let least = _mm512_sub_epi32(part.exponent, _mm512_set1_epi32(near));
-    let third = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(exponent, least), third);
-    let distance = _mm512_sub_epi32(top, part.exponent);
-    let is_cut = _mm512_cmpgt_epi32_mask(distance, _mm512_set1_epi32(7)) != 0;
-    let unit = power_plus(-24, part.exponent);
-    let halves =
-        |words: __m512i| [_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64::<1>(words)];
-    let halves_of = |values: __m512| {
-        [_mm512_castps512_ps256(values), _mm512_extractf32x8_ps::<1>(values)]
-            .map(|half| _mm512_cvtps_pd(half))
-    };
-    let digits = halves(part.digits).map(|half| _mm512_cvtepi32_pd(half));
-    let (units, thirds) = (halves_of(unit), halves_of(third));
-    let mut products = [0, 1].map(|half| _mm512_mul_pd(digits[half], units[half]));
-    if is_cut {
-        let (up, down) = (halves_of(power(31, top)), halves_of(power_plus(-31, top)));
-        products = [0, 1].map(|half| {
-            let whole = _mm512_roundscale_pd::<DOWN>(_mm512_mul_pd(products[half], up[half]));
-            _mm512_mul_pd(whole, down[half])
-        });
-    }
-    let [low, high] =
-        [0, 1].map(|half| _mm512_cvtpd_ps(_mm512_add_pd(products[half], thirds[half])));
-    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
 }
