@@ -33,6 +33,8 @@ pub struct Campaign {
     pub allow: Vec<Suspicion>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
+    /// SHA-256 of what the file says but for comments, name, seed and the number of faults.
+    pub content: String,
     /// Who looks after its runs; nobody as it comes from the file.
     pub attendance: Attendance,
 }

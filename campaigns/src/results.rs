@@ -60,9 +60,7 @@ impl<'a> ResultsFile<'a> {
         &mut self,
         line: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
     ) -> Result<(), FolderError> {
-        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-        line(&mut csv).map_err(|error| failed(&self.path, error.into()))?;
-        let bytes = csv.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
+        let bytes = self::line(line).map_err(|reason| failed(&self.path, reason))?;
         if let Err(reason) = self.file.write_all(&bytes) {
             // What there was room for. Where it cannot be taken away, it is left out by `--resume`.
             let _ = self.file.set_len(self.length);
@@ -71,6 +69,15 @@ impl<'a> ResultsFile<'a> {
         self.length += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// A line of a table as it is in the file.
+pub(crate) fn line(
+    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+) -> std::io::Result<Vec<u8>> {
+    let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    write(&mut csv)?;
+    csv.into_inner().map_err(|error| error.into_error())
 }
 
 /// Writes `summary.csv` and `rates.svg`.

@@ -1,0 +1,254 @@
+//! Shards become the table that one worker would have written.
+
+use super::ShardError;
+use super::file::{Of, ShardReader, finished};
+use super::layout::SharedFolder;
+use super::part::gaps;
+use super::plan::ShardPlan;
+use super::status::missing_text;
+use crate::error::CampaignError;
+use crate::folder::{self, FolderError, RESULTS};
+use crate::lock::FolderLock;
+use crate::record::{Counts, Host, Record, Status, Timings};
+use crate::results::{line, write_summary};
+use flipwave_analysis::{Confidence, Row, Summary, Tallies};
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How shards are merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeOptions {
+    /// The folders with the shards. Of more than one, rows of the same seed are of one campaign, and
+    /// those of other seeds come after them.
+    pub folders: Vec<PathBuf>,
+    /// Where the table goes.
+    pub out: PathBuf,
+    /// How long is waited for shards that are not there, or not yet seen from here.
+    pub wait: Duration,
+}
+
+/// What a merge came to.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// How it went, as in `run.json`.
+    pub record: Record,
+    /// Rates, as in `summary.csv`.
+    pub summary: Summary,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
+
+/// How long is waited between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Merges shards into `results.csv`, with `summary.csv`, `rates.svg` and `run.json`: byte by byte what one
+/// worker writes, but for `run.json`. The table is there whole or not at all.
+///
+/// # Errors
+/// [`ShardError`], in particular [`ShardError::Missing`] of a campaign that is not done;
+/// [`FolderError`].
+pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
+    let clock = Instant::now();
+    let campaigns = loop {
+        match campaigns(&options.folders) {
+            Err(ShardError::Missing { .. } | ShardError::NoPlan { .. })
+                if clock.elapsed() < options.wait =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            found => break found?,
+        }
+    };
+    let lock = FolderLock::take(&options.out, false).map_err(FolderError::from)?;
+    folder::check_files(&options.out)?;
+    let first = &campaigns[0].plan;
+    if !options.folders.contains(&options.out) {
+        folder::check(&options.out, &first.campaign.content, first.campaign.seed)?;
+        folder::check_no_results(&options.out)?;
+    }
+    let confidence = Confidence::new(first.confidence)?;
+    let mut tallies = Tallies::new(confidence);
+    let mut done = Counts::default();
+    write_table(&lock, &campaigns, |row| {
+        tallies.add(row);
+        done.add(row.outcome);
+    })?;
+    let summary = tallies.summary();
+    write_summary(&lock, &first.campaign.name, &summary)?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let record = Record {
+        status: Status::Complete,
+        error: None,
+        campaign: first.campaign.clone(),
+        versions: first.versions.clone(),
+        host: Host::this(),
+        workers: 1,
+        population: first.population.clone(),
+        counted: first.counted.clone(),
+        fidelity: first.fidelity.clone(),
+        golden_wave_instructions: first.golden_wave_instructions.clone(),
+        instruction_limits: first.instruction_limits.clone(),
+        planned: campaigns.iter().map(|own| own.plan.count).sum(),
+        confidence: first.confidence,
+        done,
+        timings: Timings::default(),
+        injections_per_second: 0.0,
+    };
+    record.write(&lock)?;
+    Ok(Merged { record, summary, seconds })
+}
+
+/// The shards of one seed.
+struct Shards {
+    plan: ShardPlan,
+    /// Files of rows, by where they begin.
+    files: Vec<(SharedFolder, Range<u64>)>,
+}
+
+/// The campaigns in some folders, one for each seed, if all of their rows are there.
+fn campaigns(folders: &[PathBuf]) -> Result<Vec<Shards>, ShardError> {
+    let mut campaigns: Vec<Shards> = Vec::new();
+    for path in folders {
+        let folder = SharedFolder::new(path);
+        let plan = ShardPlan::latest(&folder)?;
+        let plan = plan.ok_or_else(|| ShardError::NoPlan { path: path.clone() })?;
+        if let Some(first) = campaigns.first()
+            && let Some(difference) = first.plan.difference_of_space(&plan)
+        {
+            return Err(ShardError::Other { path: path.clone(), difference });
+        }
+        let files = finished(&folder)?.into_iter().map(|range| (folder.clone(), range));
+        let seed = plan.campaign.seed;
+        match campaigns.iter_mut().find(|own| own.plan.campaign.seed == seed) {
+            Some(own) => {
+                own.files.extend(files);
+                if own.plan.count < plan.count {
+                    own.plan = plan;
+                }
+            }
+            None => campaigns.push(Shards { plan, files: files.collect() }),
+        }
+    }
+    for own in &mut campaigns {
+        own.files.sort_by_key(|(_, range)| (range.start, range.end));
+        let ranges = own.files.iter().map(|(_, range)| range.clone());
+        let missing = gaps(0..own.plan.count, ranges);
+        if !missing.is_empty() {
+            let path = folders[0].clone();
+            let missing = missing_text(&missing);
+            return Err(ShardError::Missing { path, missing });
+        }
+    }
+    Ok(campaigns)
+}
+
+/// Writes `results.csv`, whole: `count` gets each row.
+fn write_table(
+    lock: &FolderLock,
+    campaigns: &[Shards],
+    mut count: impl FnMut(&Row),
+) -> Result<(), CampaignError> {
+    let folder = lock.folder().map_err(FolderError::from)?;
+    let path = folder.join(RESULTS);
+    let failed = |reason| FolderError::Access { path: path.clone(), reason };
+    let unfinished = flipwave_output::unfinished(folder).map_err(failed)?;
+    let mut table = BufWriter::with_capacity(1 << 20, unfinished);
+    let header = line(|csv| csv.write_record(Row::COLUMNS)).map_err(failed)?;
+    table.write_all(&header).map_err(failed)?;
+    let mut offset = 0;
+    for own in campaigns {
+        let mut rows = Rows::new(own);
+        while let Some((file, bytes)) = rows.next()? {
+            let row = parse(bytes).map_err(|what| ShardError::Damaged { path: file, what })?;
+            if offset == 0 {
+                count(&row);
+                table.write_all(bytes).map_err(failed)?;
+            } else {
+                // Rows of another seed come after those before, with numbers of their own.
+                let row = Row { index: offset + row.index, ..row };
+                count(&row);
+                let bytes = line(|csv| csv.serialize(&row)).map_err(failed)?;
+                table.write_all(&bytes).map_err(failed)?;
+            }
+        }
+        offset += own.plan.count;
+    }
+    let unfinished = table.into_inner().map_err(|error| failed(error.into_error()))?;
+    lock.folder().map_err(FolderError::from)?;
+    flipwave_output::finish(unfinished, &path).map_err(failed)?;
+    Ok(())
+}
+
+fn parse(bytes: &[u8]) -> Result<Row, String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
+    let row = reader
+        .deserialize()
+        .next()
+        .unwrap_or_else(|| Err(csv::Error::from(std::io::Error::other("an empty line"))));
+    row.map_err(|error| error.to_string())
+}
+
+/// The rows of a campaign, one after another. Where several files have a row, it must be the same in
+/// all of them.
+struct Rows<'a> {
+    shards: &'a Shards,
+    /// Files that have not been come to.
+    waiting: std::slice::Iter<'a, (SharedFolder, Range<u64>)>,
+    open: Vec<(PathBuf, ShardReader)>,
+    next: u64,
+    row: Vec<u8>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(shards: &'a Shards) -> Rows<'a> {
+        let waiting = shards.files.iter();
+        Rows { shards, waiting, open: Vec::new(), next: 0, row: Vec::new() }
+    }
+
+    /// The next row, and a file that has it.
+    fn next(&mut self) -> Result<Option<(PathBuf, &[u8])>, ShardError> {
+        let plan = &self.shards.plan;
+        if self.next >= plan.count {
+            // What is beyond is of a plan that was not seen; the checksum is of that, too.
+            self.open.drain(..).try_for_each(|(_, reader)| reader.check())?;
+            return Ok(None);
+        }
+        let of = Of { space: &plan.space, seed: plan.campaign.seed };
+        while let Some((folder, range)) = self.waiting.as_slice().first()
+            && range.start <= self.next
+        {
+            self.waiting.next();
+            self.open.push((folder.rows(range), ShardReader::open(folder, of, range)?));
+        }
+        self.row.clear();
+        let mut found: Option<PathBuf> = None;
+        let mut ended = Vec::new();
+        for (number, (path, reader)) in self.open.iter_mut().enumerate() {
+            match (reader.next()?, &found) {
+                (None, _) => ended.push(number),
+                (Some(row), None) => {
+                    self.row.extend_from_slice(row);
+                    found = Some(path.clone());
+                }
+                (Some(row), Some(_)) if row == self.row => {}
+                (Some(_), Some(first)) => {
+                    let (one, other) = (first.clone(), path.clone());
+                    return Err(ShardError::Contradiction { index: self.next, one, other });
+                }
+            }
+        }
+        ended.into_iter().rev().for_each(|number| drop(self.open.remove(number)));
+        match found {
+            Some(path) => {
+                self.next += 1;
+                Ok(Some((path, &self.row)))
+            }
+            None => {
+                let path = self.shards.files[0].0.path().to_owned();
+                Err(ShardError::Missing { path, missing: missing_text(&[self.next..plan.count]) })
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! HyperQueue: a job file with a task for each shard, and one that merges when they have ended.
+
+use super::command::output;
+use super::script::Scripts;
+use super::{SubmitError, SubmitOptions, Submitted};
+use std::fmt::Write;
+use std::path::Path;
+
+const HINT: &str = "put HyperQueue's program `hq` in PATH";
+
+/// Hands the shards to a HyperQueue server, which must run.
+pub(super) fn submit(
+    scripts: &mut Scripts,
+    options: &SubmitOptions,
+    submitted: &mut Submitted,
+) -> Result<(), SubmitError> {
+    if options.at_once.is_some() {
+        let only = "the other engines: HyperQueue's workers say how much runs at once";
+        return Err(SubmitError::Unsupported { what: "--at-once", only });
+    }
+    scripts.add("hyperqueue.toml", &text(scripts, options))?;
+    if options.dry {
+        return Ok(());
+    }
+    let file = scripts.path("hyperqueue.toml").display().to_string();
+    let mut arguments = options.options.clone();
+    arguments.extend(["--output-mode=quiet", "job", "submit-file"].map(str::to_owned));
+    arguments.push(file);
+    let job = output("hq", &arguments, HINT)?.trim().to_owned();
+    let before: String = options.options.iter().map(|own| format!("{own} ")).collect();
+    submitted.watch.push(format!("hq {before}job progress {job}"));
+    submitted.jobs.push(job);
+    Ok(())
+}
+
+/// The job file. A task whose worker is lost is started again, however often.
+fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
+    let shards = options.shards.get();
+    let task = |id: u64, command: &[&str], log: &Path, workers: usize| {
+        let words: Vec<String> = command.iter().map(|own| string(own)).collect();
+        let log = string(&log.display().to_string());
+        format!(
+            "\n[[task]]\nid = {id}\ncommand = [{}]\nstdout = {{ path = {log}, mode = \"append\" }}\n\
+             stderr = {{ path = {log}, mode = \"append\" }}\ncrash_limit = \"unlimited\"\n\
+             [[task.request]]\nresources = {{ \"cpus\" = {workers} }}\n",
+            words.join(", ")
+        )
+    };
+    let mut text = format!(
+        "# The shards of the campaign {name}, and their merge. Written by `flipwave submit`.\n\
+         name = {}\n",
+        string(&scripts.name),
+        name = scripts.name,
+    );
+    let shard = scripts.path("shard.sh").display().to_string();
+    for number in 1..=shards {
+        let log = scripts.log(&format!("{number}.txt"));
+        let command = [shard.as_str(), &number.to_string()];
+        text += &task(number, &command, &log, options.workers.get());
+    }
+    let merge = scripts.path("merge.sh").display().to_string();
+    let deps: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
+    let own = task(shards + 1, &[&merge], &scripts.log("merge.txt"), 1);
+    let deps = format!("crash_limit = \"unlimited\"\ndeps = [{}]\n", deps.join(", "));
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{}", own.replace("crash_limit = \"unlimited\"\n", &deps));
+    text
+}
+
+/// A text as TOML has it.
+fn string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
