@@ -87,6 +87,7 @@ pub(crate) fn check(
         workload,
         faults,
         allow: file.allow,
+        format: file.format,
         digest,
         content,
         attendance: Attendance::default(),

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The files of a results folder.
 pub(crate) const RESULTS: &str = "results.csv";
+pub(crate) const PARQUET: &str = "results.parquet";
 pub(crate) const SUMMARY: &str = "summary.csv";
 pub(crate) const RATES: &str = "rates.svg";
 pub(crate) const RECORD: &str = "run.json";
-const FILES: [&str; 4] = [RESULTS, SUMMARY, RATES, RECORD];
+const FILES: [&str; 5] = [RESULTS, PARQUET, SUMMARY, RATES, RECORD];
 
 /// A folder that results cannot go to.
 #[derive(Debug, thiserror::Error)]

@@ -92,6 +92,7 @@ pub use replay::{Replay, replay};
 pub use resume::ResumeError;
 pub use run::{Report, RunOptions, run};
 pub use runners::InjectionPath;
+pub use schema::ResultsFormat;
 pub use self_test::SelfTest;
 pub use shards::{
     AttemptState, MergeOptions, Merged, Part, PartState, PartStatus, ShardError, ShardOptions,

@@ -56,11 +56,11 @@ impl Campaign {
 }
 
 /// Digest of what a campaign file says, but for what may change while its rows stay: comments, the
-/// name, how many faults there are and how sure their rates. The seed is known besides.
+/// name, the form of tables, how many faults there are and how sure their rates. The seed is known besides.
 fn content(text: &str) -> String {
     let said = yaml::parse::<Value>(text).map(|mut said| {
         if let Some(said) = said.as_object_mut() {
-            said.retain(|key, _| !["name", "seed"].contains(&key.as_str()));
+            said.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
         }
         if let Some(faults) = said.get_mut("faults").and_then(Value::as_object_mut) {
             faults.retain(|key, _| !["count", "margin", "confidence"].contains(&key.as_str()));
@@ -298,6 +298,7 @@ compare: {sum: {relative: 1.0e-5}}
             ("seed: 7", "seed: 8"),
             ("name: add", "# of two vectors\nname: sum"),
             ("count: 100", "count: 200, confidence: 0.99"),
+            ("name: add", "name: add\nformat: parquet"),
             ("1.0e-5", "0.00001"),
         ] {
             assert_eq!(content(from, to), own, "{to}");

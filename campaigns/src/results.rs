@@ -1,10 +1,11 @@
 //! Writing the files of a results folder.
 
-use crate::folder::{FolderError, RATES, RESULTS, SUMMARY};
+use crate::folder::{FolderError, PARQUET, RATES, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
-use flipwave_analysis::{ResultsError, Row, Summary, rates_svg};
+use crate::schema::ResultsFormat;
+use flipwave_analysis::{ParquetWriter, ResultsError, Row, Summary, rates_svg};
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,28 @@ impl<'a> ResultsFile<'a> {
         self.length += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Writes `results.parquet` from `results.csv`, row by row, where that is wanted, whole or not at all.
+pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<(), FolderError> {
+    if format == ResultsFormat::Csv {
+        return Ok(());
+    }
+    let folder = lock.folder()?;
+    let (from, to) = (folder.join(RESULTS), folder.join(PARQUET));
+    let write = || -> std::io::Result<()> {
+        let unfinished = flipwave_output::unfinished(folder)?;
+        let mut table = ParquetWriter::new(unfinished.as_file()).map_err(std::io::Error::other)?;
+        let rows = flipwave_analysis::rows(BufReader::new(File::open(&from)?));
+        for row in rows.map_err(std::io::Error::other)? {
+            let row = row.map_err(std::io::Error::other)?;
+            table.write(&row).map_err(std::io::Error::other)?;
+        }
+        table.finish().map_err(std::io::Error::other)?;
+        lock.folder().map_err(std::io::Error::other)?;
+        flipwave_output::finish(unfinished, &to)
+    };
+    write().map_err(|reason| failed(&to, reason))
 }
 
 /// A line of a table as it is in the file.

@@ -11,7 +11,7 @@ use crate::lock::FolderLock;
 use crate::prepare::Origin;
 use crate::progress::{Phase, Progress};
 use crate::record::{CampaignIdentity, Counts, Host, Record, Status, Timings, Versions};
-use crate::results::{ResultsFile, write_summary};
+use crate::results::{ResultsFile, write_columns, write_summary};
 use crate::resume::rows_left;
 use crate::runners::{InjectionPath, Runner, runner};
 use crate::self_test::{self, SelfTest};
@@ -219,11 +219,16 @@ impl Run<'_> {
         record.error = injected.as_ref().err().map(CampaignError::to_string);
         let summary = tallies.summary();
         let summarised = write_summary(lock, &campaign.name, &summary);
+        let columns = match record.status {
+            Status::Complete => write_columns(lock, campaign.format),
+            _ => Ok(()),
+        };
         let recorded = record.write(lock);
-        // A full disk, or a folder that was taken over, stops all three: the first is what stopped the
+        // A full disk, or a folder that was taken over, stops all four: the first is what stopped the
         // campaign.
         injected?;
         summarised?;
+        columns?;
         recorded?;
         Ok(Report { record, summary, self_test })
     }

@@ -10,7 +10,7 @@ use crate::error::CampaignError;
 use crate::folder::{self, FolderError, RESULTS};
 use crate::lock::FolderLock;
 use crate::record::{Counts, Host, Record, Status, Timings};
-use crate::results::{line, write_summary};
+use crate::results::{line, write_columns, write_summary};
 use flipwave_analysis::{Confidence, Row, Summary, Tallies};
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -77,6 +77,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
     })?;
     let summary = tallies.summary();
     write_summary(&lock, &first.campaign.name, &summary)?;
+    write_columns(&lock, first.results)?;
     let seconds = clock.elapsed().as_secs_f64();
     let record = Record {
         status: Status::Complete,

@@ -5,6 +5,7 @@ use super::ShardError;
 use super::layout::SharedFolder;
 use crate::folder::FolderError;
 use crate::record::{CampaignIdentity, Versions};
+use crate::schema::ResultsFormat;
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -21,6 +22,8 @@ pub struct ShardPlan {
     pub space: String,
     /// Injections planned.
     pub count: u64,
+    /// In what form rows are merged.
+    pub results: ResultsFormat,
     /// With what the first shard was run.
     pub versions: Versions,
     /// What faults are drawn from.

@@ -167,6 +167,7 @@ impl<'a> Ready<'a> {
             campaign: CampaignIdentity::of(self.campaign, faults),
             space: self.space.sites.clone(),
             count: plan.count(),
+            results: self.campaign.format,
             versions: self.versions.clone(),
             population: profile.population.clone(),
             counted: profile.counted(),

@@ -3,8 +3,6 @@
 use super::command::output;
 use super::script::Scripts;
 use super::{SubmitError, SubmitOptions, Submitted};
-use std::fmt::Write;
-use std::path::Path;
 
 const HINT: &str = "put HyperQueue's program `hq` in PATH";
 
@@ -35,36 +33,30 @@ pub(super) fn submit(
 
 /// The job file. A task whose worker is lost is started again, however often.
 fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
-    let shards = options.shards.get();
-    let task = |id: u64, command: &[&str], log: &Path, workers: usize| {
+    let task = |id: u64, command: &[String], log: &str, (cpus, before): (usize, &[String])| {
         let words: Vec<String> = command.iter().map(|own| string(own)).collect();
-        let log = string(&log.display().to_string());
+        let log = string(&scripts.log(log).display().to_string());
+        let (words, before) = (words.join(", "), before.join(", "));
         format!(
-            "\n[[task]]\nid = {id}\ncommand = [{}]\nstdout = {{ path = {log}, mode = \"append\" }}\n\
-             stderr = {{ path = {log}, mode = \"append\" }}\ncrash_limit = \"unlimited\"\n\
-             [[task.request]]\nresources = {{ \"cpus\" = {workers} }}\n",
-            words.join(", ")
+            "\n[[task]]\nid = {id}\ncommand = [{words}]\nstdout = \"none\"\nstderr = {log}\n\
+             crash_limit = \"unlimited\"\ndeps = [{before}]\n\
+             [[task.request]]\nresources = {{ \"cpus\" = {cpus} }}\n"
         )
     };
+    let (name, shards) = (&scripts.name, options.shards.get());
     let mut text = format!(
         "# The shards of the campaign {name}, and their merge. Written by `flipwave submit`.\n\
          name = {}\n",
-        string(&scripts.name),
-        name = scripts.name,
+        string(name),
     );
     let shard = scripts.path("shard.sh").display().to_string();
     for number in 1..=shards {
-        let log = scripts.log(&format!("{number}.txt"));
-        let command = [shard.as_str(), &number.to_string()];
-        text += &task(number, &command, &log, options.workers.get());
+        let (command, log) = ([shard.clone(), number.to_string()], format!("{number}.txt"));
+        text += &task(number, &command, &log, (options.workers.get(), &[]));
     }
-    let merge = scripts.path("merge.sh").display().to_string();
-    let deps: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
-    let own = task(shards + 1, &[&merge], &scripts.log("merge.txt"), 1);
-    let deps = format!("crash_limit = \"unlimited\"\ndeps = [{}]\n", deps.join(", "));
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{}", own.replace("crash_limit = \"unlimited\"\n", &deps));
-    text
+    let merge = [scripts.path("merge.sh").display().to_string()];
+    let all: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
+    text + &task(shards + 1, &merge, "merge.txt", (1, &all))
 }
 
 /// A text as TOML has it.

@@ -57,8 +57,8 @@ pub(super) fn run(
 
 /// Runs a shard to its end; it is asked to stop when the campaign is.
 fn shard(campaign: &Campaign, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
-    let log = File::options();
-    let log = log.clone().append(true).create(true).open(scripts.log(&format!("{number}.txt")))?;
+    let log = scripts.log(&format!("{number}.txt"));
+    let log = File::options().append(true).create(true).open(log)?;
     let mut child = Command::new(scripts.path("shard.sh"))
         .arg(number.to_string())
         .stdin(Stdio::null())
