@@ -10,8 +10,8 @@ use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
-use crate::shards::ShardError;
-use crate::submit::SubmitError;
+use crate::shards::error::ShardError;
+use crate::submit::error::SubmitError;
 use crate::suspicion::SuspicionError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
@@ -137,6 +137,12 @@ pub enum CampaignError {
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+}
+
+impl From<ShardError> for CampaignError {
+    fn from(error: ShardError) -> CampaignError {
+        CampaignError::Shard(Box::new(error))
+    }
 }
 
 impl From<PlanError> for CampaignError {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A Slurm of its own on this machine: munge, a controller and four nodes, in a folder that goes when the
 # script ends. It runs a campaign of 200 shards; meanwhile a node is killed, a job is queued again, one
-# gets SIGTERM, and the controller is killed and started again. The results must be those of one worker.
+# gets SIGTERM, and the controller is ended and started again. The results must be those of one worker.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -17,7 +17,8 @@ ClusterName=flipwave
 SlurmctldHost=$host(127.0.0.1)
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$slurm/munge.socket
+# A job that is queued again waits until what let it run before has expired: 120 s by default.
+AuthInfo=socket=$slurm/munge.socket,cred_expire=5
 CryptoType=crypto/munge
 SlurmctldPort=$((base_port))
 SlurmctldPidFile=$slurm/slurmctld.pid
@@ -119,8 +120,10 @@ interrupted() {
   caught || return 1
   # It waits for an answer, which may take until the job is over.
   scancel --batch --signal=TERM "$(variable "$shard" SLURM_JOB_ID)" &
+  local asking=$!
   # It has come where it is among those that wait for the shard: number 15.
   until_true 5 grep -q '^ShdPnd:.*[4-7c-f]...$' "/proc/$shard/status"
+  kill "$asking" 2>/dev/null || :
   kill -CONT "$shard"
   sleep 0.5
   grep -l '"state": "interrupted"' "$results"/attempts/*.json | xargs -r grep -q '"done": [1-9]'
@@ -135,8 +138,11 @@ say "node2 is killed in the middle of a shard"
 kill_node node2
 
 until_true 60 more_than 80
-say "the controller is killed, and started again after 3 s"
-kill -9 "$controller"
+say "the controller is ended, and started again after 3 s"
+# By SIGTERM, as systemd restarts it: killed at once, it forgets what it has begun, and drains nodes on
+# which jobs run that it does not have.
+kill "$controller"
+wait "$controller" || :
 sleep 3
 start_controller
 

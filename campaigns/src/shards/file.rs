@@ -1,7 +1,7 @@
 //! Files of rows. The first line says of what the rows are, the last how many there are and a checksum
 //! of all before: a file that is torn or damaged shows it, and two files of the same rows are the same.
 
-use super::ShardError;
+use super::error::ShardError;
 use super::layout::SharedFolder;
 use crate::digest::hexadecimal;
 use crate::folder::FolderError;

@@ -1,6 +1,6 @@
 //! Shards become the table that one worker would have written.
 
-use super::ShardError;
+use super::error::ShardError;
 use super::file::{Of, ShardReader, finished};
 use super::layout::SharedFolder;
 use super::part::gaps;

@@ -1,7 +1,7 @@
 //! The plan of a campaign that shards carry out: what all of them have in common. It is written once
 //! and never changed; a campaign with more injections gets a plan beside it.
 
-use super::ShardError;
+use super::error::ShardError;
 use super::layout::SharedFolder;
 use crate::folder::FolderError;
 use crate::record::{CampaignIdentity, Versions};

@@ -1,7 +1,7 @@
 //! One shard, from the campaign's file to its rows in the shared folder.
 
-use super::ShardError;
 use super::attempt::{AttemptState, OwnAttempt};
+use super::code::{Compiled, compiled};
 use super::file::{Of, ShardWriter, checked};
 use super::layout::SharedFolder;
 use super::part::{Part, gaps};
@@ -115,8 +115,9 @@ pub(crate) fn plan_shards(
     folder.make()?;
     let path = injection_path(campaign, path)?;
     progress.phase(Phase::Preparing);
-    let runner = runner(campaign, path)?;
-    let ready = Ready::new(campaign, Accelerations::ALL, (&folder, path), &*runner, progress)?;
+    let compiled = compiled(&folder, campaign)?;
+    let runner = runner(&compiled.campaign, path)?;
+    let ready = Ready::new(&compiled, Accelerations::ALL, (&folder, path), &*runner, progress)?;
     let plan = ready.experiment.plan()?;
     let planned = ready.shard_plan(&plan, None);
     if !planned.is_there(&folder)? {
@@ -141,7 +142,7 @@ struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     fn new(
-        campaign: &'a Campaign,
+        Compiled { campaign, compiler }: &'a Compiled,
         accelerations: Accelerations,
         (folder, path): (&SharedFolder, InjectionPath),
         runner: &'a dyn Runner,
@@ -156,7 +157,7 @@ impl<'a> Ready<'a> {
         let Surveyed { reference, profile, touched, is_new } =
             survey(folder, &key, campaign, prepared, touches)?;
         let experiment = Experiment::new(campaign, runner, reference, profile)?;
-        let versions = Versions::of(prepared);
+        let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
         Ok(Ready { campaign, space, versions, experiment, touched, made_golden: is_new })
     }
 
@@ -189,9 +190,10 @@ fn run(
     let clock = Instant::now();
     let path = injection_path(campaign, options.path)?;
     progress.phase(Phase::Preparing);
-    let runner = runner(campaign, path)?;
+    let compiled = compiled(folder, campaign)?;
+    let runner = runner(&compiled.campaign, path)?;
     let mut ready =
-        Ready::new(campaign, options.accelerations, (folder, path), &*runner, progress)?;
+        Ready::new(&compiled, options.accelerations, (folder, path), &*runner, progress)?;
     let touched = ready.touched.take();
     progress.phase(Phase::Planning);
     let plan = ready.experiment.plan()?;
@@ -248,10 +250,4 @@ fn run(
         }
     }
     Ok(report)
-}
-
-impl From<ShardError> for CampaignError {
-    fn from(error: ShardError) -> CampaignError {
-        CampaignError::Shard(Box::new(error))
-    }
 }

@@ -59,12 +59,15 @@ impl Space {
     }
 }
 
-/// Digest of texts, of which no two lists have the same.
+/// Digest of texts.
 fn words(words: &[&str]) -> String {
+    digest(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>())
+}
+
+/// Digest of words, of which no two lists have the same.
+pub(super) fn digest(words: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
-    for word in words {
-        add(&mut digest, word.as_bytes());
-    }
+    words.iter().for_each(|word| add(&mut digest, word));
     hexadecimal(&digest.finalize())
 }
 

@@ -1,7 +1,7 @@
 //! What of a campaign is done, by whom, and what is missing: from files alone, at any time.
 
-use super::ShardError;
 use super::attempt::{Attempt, AttemptState};
+use super::error::ShardError;
 use super::file::finished;
 use super::layout::SharedFolder;
 use super::part::{Part, gaps};

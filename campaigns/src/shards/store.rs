@@ -101,3 +101,44 @@ fn open(bytes: &[u8]) -> Option<Kept> {
     let (digest, bytes) = bytes.split_at_checked(DIGEST)?;
     (Sha256::digest(bytes).as_slice() == digest).then(|| postcard::from_bytes(bytes).ok()).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prepare::prepare;
+    use std::path::Path;
+
+    #[test]
+    fn the_fault_free_run_is_made_once_and_what_is_damaged_again() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        let own = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(own.path());
+        folder.make().expect("a folder");
+        for name in ["matmul", "reduction"] {
+            let campaign = Campaign::read(&examples.join(name).with_extension("yaml"));
+            let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
+            let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+            let survey = || {
+                let survey = survey(&folder, name, &campaign, &prepared, true);
+                survey.unwrap_or_else(|error| panic!("{error}"))
+            };
+            let touched = |own: &Surveyed| own.touched.as_ref().map(StoredTouched::of);
+            let (first, second) = (survey(), survey());
+            assert!(first.is_new && !second.is_new, "{name}");
+            assert_eq!(first.reference, second.reference, "{name}");
+            assert_eq!(first.profile, second.profile, "{name}");
+            assert!(touched(&first).is_some());
+            assert_eq!(touched(&first), touched(&second), "{name}");
+
+            let path = folder.golden(name);
+            let good = fs::read(&path).expect("it is kept");
+            for at in [0, DIGEST, good.len() / 2, good.len() - 1] {
+                let mut bad = good.clone();
+                bad[at] ^= 1;
+                fs::write(&path, bad).expect("written");
+                assert!(survey().is_new, "{name}: byte {at}");
+                assert_eq!(fs::read(&path).expect("it is kept"), good, "{name}");
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Engines' own programs.
 
-use super::SubmitError;
+use super::error::SubmitError;
 use std::process::Command;
 
 /// Runs a program to its successful end, and gives what it printed. `hint` says what to do where there

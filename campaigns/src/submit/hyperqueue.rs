@@ -1,8 +1,9 @@
 //! HyperQueue: a job file with a task for each shard, and one that merges when they have ended.
 
 use super::command::output;
+use super::error::SubmitError;
+use super::options::{SubmitOptions, Submitted};
 use super::script::Scripts;
-use super::{SubmitError, SubmitOptions, Submitted};
 
 const HINT: &str = "put HyperQueue's program `hq` in PATH";
 

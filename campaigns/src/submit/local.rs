@@ -1,7 +1,8 @@
 //! Processes of this machine.
 
+use super::error::SubmitError;
+use super::options::{MERGE_WAIT, SubmitOptions};
 use super::script::Scripts;
-use super::{MERGE_WAIT, SubmitError, SubmitOptions};
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::shards::{MergeOptions, Merged, merge};

@@ -1,6 +1,7 @@
 //! Scripts that do a shard and merge all of them, whoever starts them.
 
-use super::{ATTEMPTS, MERGE_WAIT, SubmitError, SubmitOptions};
+use super::error::{ATTEMPTS, SubmitError};
+use super::options::{MERGE_WAIT, SubmitOptions};
 use crate::campaign::Campaign;
 use crate::runners::InjectionPath;
 use std::fs::{self, Permissions};

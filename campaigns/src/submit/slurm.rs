@@ -1,8 +1,9 @@
 //! Slurm: job arrays, and a merge that depends on them.
 
 use super::command::output;
+use super::error::SubmitError;
+use super::options::{SubmitOptions, Submitted};
 use super::script::{Scripts, quoted};
-use super::{SubmitError, SubmitOptions, Submitted};
 
 const HINT: &str = "submit from a machine of the cluster, where Slurm's commands are in PATH";
 
