@@ -11,8 +11,10 @@ use crate::folder::{self, FolderError, RESULTS};
 use crate::lock::FolderLock;
 use crate::record::{Counts, Host, Record, Status, Timings};
 use crate::results::{line, write_columns, write_summary};
+use csv::StringRecord;
 use flipwave_analysis::{Confidence, Row, Summary, Tallies};
-use std::io::{BufWriter, Write};
+use std::collections::VecDeque;
+use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -160,9 +162,10 @@ fn write_table(
     table.write_all(&header).map_err(failed)?;
     let mut offset = 0;
     for own in campaigns {
-        let mut rows = Rows::new(own);
+        let (mut rows, mut parser) = (Rows::new(own), RowParser::new());
         while let Some((file, bytes)) = rows.next()? {
-            let row = parse(bytes).map_err(|what| ShardError::Damaged { path: file, what })?;
+            let row =
+                parser.parse(bytes).map_err(|what| ShardError::Damaged { path: file, what })?;
             if offset == 0 {
                 count(&row);
                 table.write_all(bytes).map_err(failed)?;
@@ -182,13 +185,38 @@ fn write_table(
     Ok(())
 }
 
-fn parse(bytes: &[u8]) -> Result<Row, String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
-    let row = reader
-        .deserialize()
-        .next()
-        .unwrap_or_else(|| Err(csv::Error::from(std::io::Error::other("an empty line"))));
-    row.map_err(|error| error.to_string())
+/// Reads rows from lines; one for all lines, as it takes longer to make than to use.
+struct RowParser {
+    reader: csv::Reader<Line>,
+    record: StringRecord,
+}
+
+/// A line, as far as it has not been read.
+#[derive(Default)]
+struct Line(VecDeque<u8>);
+
+impl Read for Line {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl RowParser {
+    fn new() -> RowParser {
+        let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(Line::default());
+        RowParser { reader, record: StringRecord::new() }
+    }
+
+    /// The row of a line, with its end.
+    fn parse(&mut self, line: &[u8]) -> Result<Row, String> {
+        self.reader.get_mut().0.extend(line);
+        let row = match self.reader.read_record(&mut self.record) {
+            Ok(true) => self.record.deserialize(None),
+            Ok(false) => return Err("an empty line".to_owned()),
+            Err(error) => Err(error),
+        };
+        row.map_err(|error| error.to_string())
+    }
 }
 
 /// The rows of a campaign, one after another. Where several files have a row, it must be the same in
@@ -248,8 +276,30 @@ impl<'a> Rows<'a> {
             }
             None => {
                 let path = self.shards.files[0].0.path().to_owned();
-                Err(ShardError::Missing { path, missing: missing_text(&[self.next..plan.count]) })
+                let missing = missing_text(std::slice::from_ref(&(self.next..plan.count)));
+                Err(ShardError::Missing { path, missing })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_parser_reads_row_after_row() {
+        let text = |index: u64| {
+            format!(
+                "{index},\"dispatch=0 lane=1\",,,\"3,1,0\",,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,\
+                 0x00000001,1,,1.0,masked,logical,,,,,\n"
+            )
+        };
+        let mut parser = RowParser::new();
+        for index in 0..5 {
+            let row = parser.parse(text(index).as_bytes()).expect("a row");
+            assert_eq!((row.index, row.site.as_str()), (index, "dispatch=0 lane=1"));
+        }
+        assert!(parser.parse(b"5,x,y\n").is_err());
     }
 }

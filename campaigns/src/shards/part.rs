@@ -138,10 +138,14 @@ mod tests {
 
     #[test]
     fn gaps_are_what_nothing_covers() {
-        assert_eq!(gaps(0..10, []), [0..10]);
-        assert_eq!(gaps(0..10, [0..10]), []);
-        assert_eq!(gaps(2..10, [8..20, 0..3, 4..6, 5..7]), [3..4, 7..8]);
-        assert_eq!(gaps(2..10, [20..30]), [2..10]);
-        assert_eq!(gaps(5..5, []), []);
+        let found = |(start, end), ranges: &[(u64, u64)]| -> Vec<(u64, u64)> {
+            let ranges = ranges.iter().map(|(start, end)| *start..*end);
+            gaps(start..end, ranges).into_iter().map(|gap| (gap.start, gap.end)).collect()
+        };
+        assert_eq!(found((0, 10), &[]), [(0, 10)]);
+        assert_eq!(found((0, 10), &[(0, 10)]), []);
+        assert_eq!(found((2, 10), &[(8, 20), (0, 3), (4, 6), (5, 7)]), [(3, 4), (7, 8)]);
+        assert_eq!(found((2, 10), &[(20, 30)]), [(2, 10)]);
+        assert_eq!(found((5, 5), &[]), []);
     }
 }
