@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # What is fuzzed; each is a target of its own, too.
 FUZZED := site campaign code_object metadata capture rewriter queues
 
-.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart dependencies test-dependencies bench-dependencies build test test-long test-cluster lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run campaigns/examples/quickstart.yaml --out target/quickstart --force
@@ -43,6 +43,12 @@ lint: test-dependencies
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# Campaigns in shards on a real Slurm and a real HyperQueue, started here for it, with nodes, workers, jobs
+# and servers killed. What is not installed and cannot be is said and left out. Some minutes.
+test-cluster: build
+	./dependencies.sh cluster || echo "not all of the engines can be installed here"
+	tests/clusters/run.sh
 
 bench-dependencies:
 	./dependencies.sh bench

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what Flipwave needs and this machine lacks, with apt. Without apt, or without the
 # right to use it, says what to install. `dependencies.sh test` adds what only the tests need,
-# `dependencies.sh bench` what benchmarks compare with.
+# `dependencies.sh bench` what benchmarks compare with, `dependencies.sh cluster` the engines of clusters
+# that tests use.
 set -eu
 
 # command or file that shows a package is there, and the package
@@ -25,9 +26,14 @@ wanted_by_benchmarks='
 libOpenCL.so.1 ocl-icd-libopencl1
 libpocl.so.2 pocl-opencl-icd
 '
+wanted_by_clusters='
+slurmctld slurm-wlm
+munged munge
+'
 case "${1:-}" in
 test) wanted="$wanted$wanted_by_tests" ;;
 bench) wanted="$wanted$wanted_by_benchmarks" ;;
+cluster) wanted="$wanted$wanted_by_clusters" ;;
 esac
 
 present() {

@@ -3,6 +3,7 @@
 mod hexadecimal;
 mod interval;
 mod outcome;
+mod parquet;
 mod plot;
 mod propagation;
 mod row;
@@ -12,6 +13,7 @@ mod table;
 
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
 pub use outcome::{Outcome, UnknownOutcome};
+pub use parquet::ParquetWriter;
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};

@@ -6,6 +6,7 @@ use crate::compare::Tolerance;
 use crate::device::CampaignDevice;
 use crate::element::ElementType;
 use crate::faults::Faults;
+use crate::schema::ResultsFormat;
 use crate::suspicion::Suspicion;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
@@ -31,8 +32,12 @@ pub struct Campaign {
     pub faults: Option<Faults>,
     /// What the fault-free run may do though it is suspicious.
     pub allow: Vec<Suspicion>,
+    /// In what form rows are written.
+    pub format: ResultsFormat,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
+    /// SHA-256 of what the file says but for comments, name, seed and the number of faults.
+    pub content: String,
     /// Who looks after its runs; nobody as it comes from the file.
     pub attendance: Attendance,
 }

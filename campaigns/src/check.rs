@@ -14,11 +14,15 @@ use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Checks what the campaign file at `path` says; `digest` is the file's.
+/// Checks what the campaign file at `path` says; `digest` is the file's, `content` that of what it says.
 ///
 /// # Errors
 /// The first field whose value cannot be.
-pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<Campaign, Wrong> {
+pub(crate) fn check(
+    file: schema::File,
+    path: &Path,
+    (digest, content): (String, String),
+) -> Result<Campaign, Wrong> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let root = Field::root();
     let name_is_plain =
@@ -83,7 +87,9 @@ pub(crate) fn check(file: schema::File, path: &Path, digest: String) -> Result<C
         workload,
         faults,
         allow: file.allow,
+        format: file.format,
         digest,
+        content,
         attendance: Attendance::default(),
     })
 }

@@ -10,6 +10,8 @@ use crate::launch::LaunchError;
 use crate::location::FileError;
 use crate::prepare::PrepareError;
 use crate::resume::ResumeError;
+use crate::shards::error::ShardError;
+use crate::submit::error::SubmitError;
 use crate::suspicion::SuspicionError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
@@ -59,6 +61,12 @@ pub enum CampaignError {
     /// The fault-free run is such that outcomes would mean nothing.
     #[error(transparent)]
     Suspicion(#[from] SuspicionError),
+    /// Parts of a campaign cannot be put together.
+    #[error(transparent)]
+    Shard(Box<ShardError>),
+    /// A campaign cannot be handed to those who run its parts.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
     /// An earlier run cannot be gone on with.
     #[error(transparent)]
     Resume(#[from] ResumeError),
@@ -129,6 +137,12 @@ pub enum CampaignError {
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+}
+
+impl From<ShardError> for CampaignError {
+    fn from(error: ShardError) -> CampaignError {
+        CampaignError::Shard(Box::new(error))
+    }
 }
 
 impl From<PlanError> for CampaignError {

@@ -194,6 +194,22 @@ pub struct Faults {
     pub timing_threshold: f64,
 }
 
+impl Faults {
+    /// How sites are drawn from a population, as far as that of an index depends on it. Without strata
+    /// a longer plan begins with the shorter one; with them, how many each gets depends on all.
+    pub(crate) fn draws(&self) -> String {
+        let Faults { allocation, size, confidence, .. } = self;
+        match (size, self.stratification) {
+            (SampleSize::Exhaustive, _) => "exhaustive".to_owned(),
+            (_, Stratification::None) => "random".to_owned(),
+            (SampleSize::Count(count), _) => format!("{count} {allocation:?}"),
+            (SampleSize::Precision { margin }, _) => {
+                format!("margin {margin} {}", confidence.probability())
+            }
+        }
+    }
+}
+
 /// How many faults a campaign injects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SampleSize {

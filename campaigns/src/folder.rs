@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The files of a results folder.
 pub(crate) const RESULTS: &str = "results.csv";
+pub(crate) const PARQUET: &str = "results.parquet";
 pub(crate) const SUMMARY: &str = "summary.csv";
 pub(crate) const RATES: &str = "rates.svg";
 pub(crate) const RECORD: &str = "run.json";
-const FILES: [&str; 4] = [RESULTS, SUMMARY, RATES, RECORD];
+const FILES: [&str; 5] = [RESULTS, PARQUET, SUMMARY, RATES, RECORD];
 
 /// A folder that results cannot go to.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +43,17 @@ pub enum FolderError {
     /// Another process writes to it, or may.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It cannot be read or written.
+    /// It cannot be written.
     #[error("cannot write results to {}: {reason}", path.display())]
     Access {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unread {
         /// The file or folder.
         path: PathBuf,
         /// Why not.
@@ -53,7 +62,7 @@ pub enum FolderError {
 }
 
 /// Whether a file comes and goes while results are written.
-fn is_passing(name: &str) -> bool {
+pub(crate) fn is_passing(name: &str) -> bool {
     name == LOCK || name.starts_with(BESIDE) || name.starts_with(UNFINISHED)
 }
 
@@ -113,11 +122,11 @@ fn line_ends(mut text: impl BufRead) -> std::io::Result<u64> {
 }
 
 /// Checks that results may go to `path`: it is new or empty, or holds those of a run of the same
-/// campaign file and seed. Nothing is changed.
+/// campaign and seed. Nothing is changed.
 ///
 /// # Errors
 /// [`FolderError`].
-pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderError> {
+pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderError> {
     let occupied =
         |found: &str| Err(FolderError::Occupied { path: path.to_owned(), found: found.to_owned() });
     let failed = |reason| FolderError::Access { path: path.to_owned(), reason };
@@ -137,7 +146,7 @@ pub(crate) fn check(path: &Path, digest: &str, seed: u64) -> Result<(), FolderEr
         return occupied("holds files that are no results of Flipwave");
     };
     let record: Value = serde_json::from_str(&text).unwrap_or_default();
-    if record["campaign"]["sha256"] == digest && record["campaign"]["seed"] == seed {
+    if record["campaign"]["content"] == content && record["campaign"]["seed"] == seed {
         Ok(())
     } else {
         occupied("holds the results of another campaign or of another version of this one")
@@ -207,7 +216,7 @@ mod tests {
     #[test]
     fn only_results_that_come_again_are_replaced() {
         let folder = folder();
-        record(folder.path(), r#"{"campaign": {"sha256": "d", "seed": 1}}"#);
+        record(folder.path(), r#"{"campaign": {"content": "d", "seed": 1}}"#);
         assert!(check(folder.path(), "d", 1).is_ok());
         for (digest, seed) in [("e", 1), ("d", 2)] {
             let error = check(folder.path(), digest, seed).expect_err("another campaign");

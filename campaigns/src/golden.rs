@@ -7,8 +7,10 @@ use crate::error::CampaignError;
 use crate::faults::Faults;
 use crate::prepare::Prepared;
 use crate::suspicion::{Suspicion, SuspicionError};
-use flipwave_injector::{Golden, Inquiry, Survey, Workload, survey};
+use flipwave_device::Statistics;
+use flipwave_injector::{Golden, Inquiry, Survey, Workload, instruction_limit, survey};
 use flipwave_sim::strict::Violation;
+use sha2::{Digest, Sha256};
 
 /// Runs a workload of a campaign without a fault; `formats` are its outputs'.
 ///
@@ -62,15 +64,43 @@ pub(crate) fn surveyed(
     Ok(survey)
 }
 
+/// A fault-free run, as others are compared with it: of its outputs digests are enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// What each dispatch executed.
+    pub statistics: Vec<Statistics>,
+    /// SHA-256 of each output afterwards.
+    pub outputs: Vec<[u8; 32]>,
+}
+
+impl Reference {
+    pub fn of(golden: &Golden) -> Reference {
+        let digest = |output: &Vec<u8>| Sha256::digest(output).into();
+        let outputs = golden.outputs.iter().map(digest).collect();
+        Reference { statistics: golden.statistics.clone(), outputs }
+    }
+
+    /// What the run executed, per dispatch.
+    pub fn wave_instructions(&self) -> Vec<u64> {
+        self.statistics.iter().map(|executed| executed.wave_instructions).collect()
+    }
+
+    /// The watchdog of each dispatch in faulty runs, in wave instructions.
+    pub fn instruction_limits(&self) -> Vec<u64> {
+        self.wave_instructions().into_iter().map(instruction_limit).collect()
+    }
+}
+
 /// Checks that a second fault-free run is the same as the first.
 ///
 /// # Errors
 /// [`CampaignError::NotDeterministic`].
 pub(crate) fn check_same(
     workload: &Workload,
-    first: &Golden,
+    first: &Reference,
     second: &Golden,
 ) -> Result<(), CampaignError> {
+    let second = Reference::of(second);
     let outputs = first.outputs.iter().zip(&second.outputs).zip(&workload.program.outputs);
     for ((first, second), output) in outputs {
         if first != second {
@@ -78,7 +108,7 @@ pub(crate) fn check_same(
             return Err(CampaignError::NotDeterministic { difference });
         }
     }
-    if first != second {
+    if *first != second {
         let difference = "the instructions executed".to_owned();
         return Err(CampaignError::NotDeterministic { difference });
     }
@@ -174,7 +204,7 @@ mod tests {
         let survey = surveyed(&campaign, &prepared, false);
         let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
         let check = |other: &Golden| {
-            let same = check_same(&prepared.workload, &golden, other);
+            let same = check_same(&prepared.workload, &Reference::of(&golden), other);
             same.map_err(|error| error.to_string())
         };
         assert_eq!(check(&golden), Ok(()));

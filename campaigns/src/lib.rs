@@ -22,6 +22,7 @@ mod digest;
 mod element;
 mod emulate;
 mod error;
+mod experiment;
 mod faults;
 mod fidelity;
 mod folder;
@@ -43,11 +44,14 @@ mod reorder;
 mod replay;
 mod results;
 mod resume;
+mod row;
 mod run;
 mod runners;
 mod schema;
 mod self_test;
+mod shards;
 mod strict;
+mod submit;
 mod suspicion;
 mod tool;
 mod trace;
@@ -88,8 +92,14 @@ pub use replay::{Replay, replay};
 pub use resume::ResumeError;
 pub use run::{Report, RunOptions, run};
 pub use runners::InjectionPath;
+pub use schema::ResultsFormat;
 pub use self_test::SelfTest;
+pub use shards::{
+    AttemptState, MergeOptions, Merged, Part, PartState, PartStatus, ShardError, ShardOptions,
+    ShardPlan, ShardReport, ShardsStatus, merge, run_shard, shards_status,
+};
 pub use strict::strict;
+pub use submit::{Engine, SubmitError, SubmitOptions, Submitted, submit};
 pub use suspicion::{Suspicion, SuspicionError};
 pub use tool::measure;
 pub use trace::{Traced, trace};

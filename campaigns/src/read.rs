@@ -5,6 +5,7 @@ use crate::check::check;
 use crate::location::FileError;
 use crate::schema;
 use crate::yaml;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::Path;
@@ -46,12 +47,29 @@ impl Campaign {
             message: error.message,
         })?;
         let digest = crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()));
-        check(file, path, digest).map_err(|wrong| FileError {
+        check(file, path, (digest, content(text))).map_err(|wrong| FileError {
             path: path.to_owned(),
             position: wrong.field.locate(text),
             message: format!("{}: {}", wrong.field, wrong.message),
         })
     }
+}
+
+/// Digest of what a campaign file says, but for what may change while its rows stay: comments, the
+/// name, the form of tables, how many faults there are and how sure their rates. The seed is known besides.
+fn content(text: &str) -> String {
+    let said = yaml::parse::<Value>(text).map(|mut said| {
+        if let Some(said) = said.as_object_mut() {
+            said.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
+        }
+        if let Some(faults) = said.get_mut("faults").and_then(Value::as_object_mut) {
+            faults.retain(|key, _| !["count", "margin", "confidence"].contains(&key.as_str()));
+        }
+        // Keys are in the order of their names.
+        said.to_string()
+    });
+    let said = said.unwrap_or_else(|_| text.to_owned());
+    crate::digest::hexadecimal(&Sha256::digest(said.as_bytes()))
 }
 
 #[cfg(test)]
@@ -267,6 +285,33 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(target, "allocation: equal", "equal", &["stratify"]);
         assert_error(target, "exhaustive: true", "{model", &["count", "exhaustive"]);
         assert_error(target, "timing_threshold: -2", "-2", &["0.01"]);
+    }
+
+    #[test]
+    fn comments_name_seed_and_count_are_no_part_of_what_a_campaign_is() {
+        let content = |from: &str, to: &str| {
+            assert!(GOOD.contains(from), "{from}");
+            parse(&GOOD.replacen(from, to, 1)).expect(to).content
+        };
+        let own = content("seed: 7", "seed: 7");
+        for (from, to) in [
+            ("seed: 7", "seed: 8"),
+            ("name: add", "# of two vectors\nname: sum"),
+            ("count: 100", "count: 200, confidence: 0.99"),
+            ("name: add", "name: add\nformat: parquet"),
+            ("1.0e-5", "0.00001"),
+        ] {
+            assert_eq!(content(from, to), own, "{to}");
+        }
+        for (from, to) in [
+            ("uniform: [-1.0, 1.0]", "uniform: [-1.0, 2.0]"),
+            ("[valu, vmem]", "[valu]"),
+            ("count: 100", "exhaustive: true"),
+            ("relative: 1.0e-5", "relative: 1.0e-6"),
+            ("seed: 7", "seed: 7\ntarget: gfx942"),
+        ] {
+            assert_ne!(content(from, to), own, "{to}");
+        }
     }
 
     #[test]

@@ -5,9 +5,10 @@ use crate::campaign::Campaign;
 use crate::faults::Faults;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
+use crate::prepare::{Origin, Prepared};
 use flipwave_analysis::Outcome;
-use flipwave_injector::{FidelityRecord, Golden, Population};
-use serde::Serialize;
+use flipwave_injector::{FidelityRecord, Population};
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
 /// How a run went.
@@ -62,7 +63,7 @@ pub enum Status {
 }
 
 /// What was run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CampaignIdentity {
     /// Its name.
     pub name: String,
@@ -76,6 +77,9 @@ pub struct CampaignIdentity {
     pub selection: String,
     /// SHA-256 of the campaign file.
     pub sha256: String,
+    /// SHA-256 of what it says but for comments, name, seed and the number of faults: the campaign can
+    /// be gone on with as long as that is the same.
+    pub content: String,
 }
 
 impl CampaignIdentity {
@@ -87,17 +91,31 @@ impl CampaignIdentity {
             fault: faults.fault.to_string(),
             selection: faults.selection.to_string(),
             sha256: campaign.digest.clone(),
+            content: campaign.content.clone(),
         }
     }
 }
 
 /// With what a campaign was run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
     /// Flipwave's.
-    pub flipwave: &'static str,
+    pub flipwave: String,
     /// The compiler's own words; nothing where none was needed.
     pub compiler: Option<String>,
+}
+
+impl Versions {
+    /// With what a program was put together.
+    pub(crate) fn of(prepared: &Prepared) -> Versions {
+        Versions {
+            flipwave: env!("CARGO_PKG_VERSION").to_owned(),
+            compiler: match &prepared.origin {
+                Origin::Kernels { compiler } => compiler.clone(),
+                Origin::Recording { .. } => None,
+            },
+        }
+    }
 }
 
 /// Where a campaign was run.
@@ -182,9 +200,4 @@ impl Record {
         text.push('\n');
         flipwave_output::replace(&path, text.as_bytes()).map_err(failed)
     }
-}
-
-/// What the fault-free run executed, per dispatch.
-pub(crate) fn wave_instructions(golden: &Golden) -> Vec<u64> {
-    golden.statistics.iter().map(|executed| executed.wave_instructions).collect()
 }

@@ -1,10 +1,11 @@
 //! Writing the files of a results folder.
 
-use crate::folder::{FolderError, RATES, RESULTS, SUMMARY};
+use crate::folder::{FolderError, PARQUET, RATES, RESULTS, SUMMARY};
 use crate::lock::FolderLock;
-use flipwave_analysis::{ResultsError, Row, Summary, rates_svg};
+use crate::schema::ResultsFormat;
+use flipwave_analysis::{ParquetWriter, ResultsError, Row, Summary, rates_svg};
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -60,9 +61,7 @@ impl<'a> ResultsFile<'a> {
         &mut self,
         line: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
     ) -> Result<(), FolderError> {
-        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-        line(&mut csv).map_err(|error| failed(&self.path, error.into()))?;
-        let bytes = csv.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
+        let bytes = self::line(line).map_err(|reason| failed(&self.path, reason))?;
         if let Err(reason) = self.file.write_all(&bytes) {
             // What there was room for. Where it cannot be taken away, it is left out by `--resume`.
             let _ = self.file.set_len(self.length);
@@ -71,6 +70,37 @@ impl<'a> ResultsFile<'a> {
         self.length += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Writes `results.parquet` from `results.csv`, row by row, where that is wanted, whole or not at all.
+pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<(), FolderError> {
+    if format == ResultsFormat::Csv {
+        return Ok(());
+    }
+    let folder = lock.folder()?;
+    let (from, to) = (folder.join(RESULTS), folder.join(PARQUET));
+    let write = || -> std::io::Result<()> {
+        let unfinished = flipwave_output::unfinished(folder)?;
+        let mut table = ParquetWriter::new(unfinished.as_file()).map_err(std::io::Error::other)?;
+        let rows = flipwave_analysis::rows(BufReader::new(File::open(&from)?));
+        for row in rows.map_err(std::io::Error::other)? {
+            let row = row.map_err(std::io::Error::other)?;
+            table.write(&row).map_err(std::io::Error::other)?;
+        }
+        table.finish().map_err(std::io::Error::other)?;
+        lock.folder().map_err(std::io::Error::other)?;
+        flipwave_output::finish(unfinished, &to)
+    };
+    write().map_err(|reason| failed(&to, reason))
+}
+
+/// A line of a table as it is in the file.
+pub(crate) fn line(
+    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+) -> std::io::Result<Vec<u8>> {
+    let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    write(&mut csv)?;
+    csv.into_inner().map_err(|error| error.into_error())
 }
 
 /// Writes `summary.csv` and `rates.svg`.

@@ -3,31 +3,22 @@
 use crate::campaign::Campaign;
 use crate::device::CampaignDevice;
 use crate::error::CampaignError;
-use crate::faults::{Faults, SampleSize};
+use crate::experiment::{Experiment, Injecting, Rehearsed};
+use crate::faults::Faults;
 use crate::folder::{self, FolderError};
-use crate::golden::{check_same, surveyed};
+use crate::golden::{Reference, surveyed};
 use crate::lock::FolderLock;
-use crate::outcome::{Classifier, Verdict};
 use crate::prepare::Origin;
 use crate::progress::{Phase, Progress};
-use crate::record::{
-    CampaignIdentity, Counts, Host, Record, Status, Timings, Versions, wave_instructions,
-};
-use crate::results::{ResultsFile, write_summary};
+use crate::record::{CampaignIdentity, Counts, Host, Record, Status, Timings, Versions};
+use crate::results::{ResultsFile, write_columns, write_summary};
 use crate::resume::rows_left;
-use crate::runners::{Inject, InjectionPath, Runner, runner};
+use crate::runners::{InjectionPath, Runner, runner};
 use crate::self_test::{self, SelfTest};
-use crate::windows::{WINDOW, Windows};
-use crate::workers::in_order;
-use flipwave_analysis::{Outcome, Row, Summary, Tallies, Workgroup};
-use flipwave_injector::{
-    Accelerations, Allocation, FidelityRecord, Golden, Lanes, Place, Plan, PlanError, Planned,
-    Profile, Rehearsal, Sampling, SavedStates, Struck, Survey, Touched,
-};
-use std::any::Any;
-use std::borrow::Cow;
+use crate::windows::Windows;
+use flipwave_analysis::{Outcome, Summary, Tallies};
+use flipwave_injector::{Accelerations, Plan, Survey, Touched};
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
@@ -98,21 +89,15 @@ pub fn run(
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
     folder::check_files(&options.folder)?;
     if !options.force || options.resume {
-        folder::check(&options.folder, &campaign.digest, campaign.seed)?;
+        folder::check(&options.folder, &campaign.content, campaign.seed)?;
     }
     if !options.force && !options.resume {
         folder::check_no_results(&options.folder)?;
     }
-    let path = match (campaign.device(), options.path) {
-        (CampaignDevice::Embedded, path) => path.unwrap_or_default(),
-        (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
-            return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
-        }
-        (CampaignDevice::Rocr, _) if options.self_test => {
-            return Err(CampaignError::OnlyEmbedded("the self-test"));
-        }
-        (CampaignDevice::Rocr, _) => InjectionPath::Hook,
-    };
+    let path = injection_path(campaign, options.path)?;
+    if options.self_test && campaign.device() == CampaignDevice::Rocr {
+        return Err(CampaignError::OnlyEmbedded("the self-test"));
+    }
     let mut timings = Timings::default();
     progress.phase(Phase::Preparing);
     let runner = timed(&mut timings.prepare, || runner(campaign, path))?;
@@ -123,88 +108,71 @@ pub fn run(
     let takes_states = options.accelerations.saved_states && runner.takes_states();
     let Survey { golden, profile, touched } =
         timed(&mut timings.golden, || surveyed(campaign, runner.prepared(), takes_states))?;
-    let experiment = Experiment::new(campaign, faults, &*runner, golden, profile)?;
+    let experiment = Experiment::new(campaign, &*runner, Reference::of(&golden), profile)?;
+    drop(golden);
     progress.phase(Phase::Planning);
     let plan = experiment.plan()?;
-    let record = Record { timings, ..experiment.record(options, plan.count()) };
-    thread::scope(|scope| {
-        let windows = Windows::new(&plan, scope);
-        experiment.inject_all(options, (&windows, &lock), touched, record, progress)
-    })
+    let run =
+        Run { campaign, faults, options, runner: &*runner, experiment: &experiment, plan: &plan };
+    let record = Record { timings, ..run.record() };
+    run.inject_all(&lock, touched, record, progress)
 }
 
-/// Everything that injections need.
-struct Experiment<'a> {
-    campaign: &'a Campaign,
-    runner: &'a dyn Runner,
-    /// The first run without a fault.
-    golden: Golden,
-    profile: Profile,
-    sampling: Sampling,
-    strata: Vec<String>,
-    faults: &'a Faults,
-}
-
-impl<'a> Experiment<'a> {
-    fn new(
-        campaign: &'a Campaign,
-        faults: &'a Faults,
-        runner: &'a dyn Runner,
-        golden: Golden,
-        profile: Profile,
-    ) -> Result<Experiment<'a>, CampaignError> {
-        Ok(Experiment {
-            campaign,
-            runner,
-            golden,
-            strata: profile.strata().map(|stratum| stratum.name).collect(),
-            sampling: sampling(faults, &profile)?,
-            profile,
-            faults,
-        })
+/// The way of injecting on a campaign's device, `path` if that is said.
+///
+/// # Errors
+/// [`CampaignError::OnlyEmbedded`].
+pub(crate) fn injection_path(
+    campaign: &Campaign,
+    path: Option<InjectionPath>,
+) -> Result<InjectionPath, CampaignError> {
+    match (campaign.device(), path) {
+        (CampaignDevice::Embedded, path) => Ok(path.unwrap_or_default()),
+        (CampaignDevice::Rocr, Some(InjectionPath::Embedded)) => {
+            Err(CampaignError::OnlyEmbedded("injections inside of the GPU"))
+        }
+        (CampaignDevice::Rocr, _) => Ok(InjectionPath::Hook),
     }
+}
 
+/// A run of a whole campaign.
+struct Run<'a> {
+    campaign: &'a Campaign,
+    faults: &'a Faults,
+    options: &'a RunOptions,
+    runner: &'a dyn Runner,
+    experiment: &'a Experiment<'a>,
+    plan: &'a Plan<'a>,
+}
+
+impl Run<'_> {
     /// Injects what the folder has no rows of yet.
     fn inject_all(
         &self,
-        options: &RunOptions,
-        (windows, lock): (&Windows<'_, '_>, &FolderLock),
+        lock: &FolderLock,
         touched: Option<Touched>,
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
-        let campaign = self.campaign;
-        let mut tallies = Tallies::new(self.faults.confidence);
+        let Run { campaign, faults, options, runner, experiment, plan } = *self;
+        let mut tallies = Tallies::new(faults.confidence);
         let done_before = match options.resume {
-            true => rows_left(lock, windows.plan, |row| {
+            true => rows_left(lock, plan, |row| {
                 tallies.add(row);
                 record.done.add(row.outcome);
             })?,
             false => 0,
         };
-        let indices = windows.around(done_before);
-        let Rehearsal { golden: again, fidelity, faults, states } =
-            timed(&mut record.timings.rehearsal, || {
-                windows.plan.rehearse(indices, &self.golden, touched, SavedStates::MOST_BYTES)
-            })?;
-        let prepared = self.runner.prepared();
-        check_same(&prepared.workload, &self.golden, &again)?;
-        windows.put(done_before, faults);
-        let golden = match self.runner.outputs()? {
-            Some(outputs) => Cow::Owned(Golden { outputs, ..again }),
-            None => {
-                record.fidelity = Some(FidelityRecord::of(&fidelity));
-                drop(again);
-                Cow::Borrowed(&self.golden)
-            }
-        };
-        let injector = self.runner.injector(&golden, states, options.accelerations)?;
-        let threshold = self.faults.timing_threshold;
-        let classifier = Classifier { golden: &golden, timing_threshold: threshold };
+        let part = done_before..plan.count();
+        let Rehearsed { golden, fidelity, states, faults } =
+            timed(&mut record.timings.rehearsal, || experiment.rehearse(plan, &part, touched))?;
+        record.fidelity = fidelity;
+        let injector = runner.injector(&golden, states, options.accelerations)?;
+        let classifier = experiment.classifier(&golden);
         let mut self_test = None;
         if options.self_test {
             progress.phase(Phase::SelfTest);
-            let tested = self_test::self_test(prepared, windows.plan, &*injector, classifier);
+            let tested = self_test::self_test(runner.prepared(), plan, &*injector, classifier);
             // What was stopped came out in no way.
             self_test = Some(campaign.unless_stopped(tested)?);
         }
@@ -223,28 +191,18 @@ impl<'a> Experiment<'a> {
         for outcome in Outcome::ALL {
             (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
         }
-        let injected = in_order(
-            record.planned - done_before,
-            (options.workers, WINDOW),
-            campaign.attendance.stopped(),
-            |index| {
-                let index = done_before + index;
-                let row = windows
-                    .fault(index)
-                    .map_err(CampaignError::from)
-                    .and_then(|planned| self.inject(&*injector, classifier, (index, &planned)));
-                // What was stopped has no outcome, whatever it looks like.
-                campaign.unless_stopped(row)
-            },
-            |row: Result<Row, CampaignError>| {
-                let row = row?;
+        let injecting = Injecting { injector: &*injector, classifier, workers: options.workers };
+        let injected = thread::scope(|scope| {
+            let windows = Windows::new(plan, part, scope);
+            windows.put_first(faults);
+            experiment.inject(&windows, injecting, |row| {
                 file.write(&row)?;
                 progress.injected(row.outcome);
                 tallies.add(&row);
                 record.done.add(row.outcome);
                 Ok(())
-            },
-        );
+            })
+        });
 
         let done = record.done.total();
         record.timings.inject = clock.elapsed().as_secs_f64();
@@ -261,64 +219,35 @@ impl<'a> Experiment<'a> {
         record.error = injected.as_ref().err().map(CampaignError::to_string);
         let summary = tallies.summary();
         let summarised = write_summary(lock, &campaign.name, &summary);
+        let columns = match record.status {
+            Status::Complete => write_columns(lock, campaign.format),
+            _ => Ok(()),
+        };
         let recorded = record.write(lock);
-        // A full disk, or a folder that was taken over, stops all three: the first is what stopped the
+        // A full disk, or a folder that was taken over, stops all four: the first is what stopped the
         // campaign.
         injected?;
         summarised?;
+        columns?;
         recorded?;
         Ok(Report { record, summary, self_test })
     }
-
-    /// The faults.
-    fn plan(&self) -> Result<Plan<'_>, PlanError> {
-        let workload = &self.runner.prepared().workload;
-        Plan::new(workload, &self.profile, self.campaign.seed, self.sampling)
-    }
-
-    /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
-    /// becomes an error that names the site.
-    fn inject(
-        &self,
-        injector: &dyn Inject,
-        classifier: Classifier<'_>,
-        (index, planned): (u64, &Planned),
-    ) -> Result<Row, CampaignError> {
-        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
-        let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
-            Ok(Ok(injected)) => injected,
-            Ok(Err(reason)) => {
-                return Err(CampaignError::Injection { index, reason: Box::new(reason) });
-            }
-            Err(panic) => {
-                let site = planned.site.to_string();
-                return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
-            }
-        };
-        let verdict = classifier.verdict(&injected, planned.fate());
-        Ok(row(index, planned, stratum, &injected.struck, &verdict))
-    }
-
-    fn record(&self, options: &RunOptions, planned: u64) -> Record {
+    /// What is known before it injects.
+    fn record(&self) -> Record {
+        let Experiment { reference, profile, .. } = self.experiment;
         Record {
             status: Status::Running,
             error: None,
             campaign: CampaignIdentity::of(self.campaign, self.faults),
-            versions: Versions {
-                flipwave: env!("CARGO_PKG_VERSION"),
-                compiler: match &self.runner.prepared().origin {
-                    Origin::Kernels { compiler } => compiler.clone(),
-                    Origin::Recording { .. } => None,
-                },
-            },
+            versions: Versions::of(self.runner.prepared()),
             host: Host::this(),
-            workers: options.workers.get(),
-            population: self.profile.population.clone(),
-            counted: self.profile.counted(),
+            workers: self.options.workers.get(),
+            population: profile.population.clone(),
+            counted: profile.counted(),
             fidelity: None,
-            golden_wave_instructions: wave_instructions(&self.golden),
-            instruction_limits: self.golden.instruction_limits(),
-            planned,
+            golden_wave_instructions: reference.wave_instructions(),
+            instruction_limits: reference.instruction_limits(),
+            planned: self.plan.count(),
             confidence: self.faults.confidence.probability(),
             done: Counts::default(),
             timings: Timings::default(),
@@ -333,133 +262,4 @@ fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
     let result = step();
     *seconds = clock.elapsed().as_secs_f64();
     result
-}
-
-/// How the faults are drawn from a population. A margin holds for the rate of every stratum: each
-/// gets as many faults as the one that takes most. The rate of all, weighted, has a narrower
-/// interval then.
-fn sampling(faults: &Faults, profile: &Profile) -> Result<Sampling, CampaignError> {
-    Ok(match faults.size {
-        SampleSize::Exhaustive => Sampling::Exhaustive,
-        SampleSize::Count(count) => Sampling::Random { count, allocation: faults.allocation },
-        SampleSize::Precision { margin } => {
-            let strata: Vec<u64> =
-                profile.strata().map(|own| own.places).filter(|places| *places > 0).collect();
-            let most = strata.iter().max().map_or(0, |most| *most);
-            let each = flipwave_analysis::sample_size(most, margin, faults.confidence, 0.5)?;
-            let count = each.saturating_mul(strata.len() as u64);
-            Sampling::Random { count, allocation: Allocation::Equal }
-        }
-    })
-}
-
-/// The line of `results.csv` for an injection.
-fn row(index: u64, planned: &Planned, stratum: &str, struck: &Struck, verdict: &Verdict) -> Row {
-    let site = &planned.site;
-    let event = site.event();
-    let run = verdict.run();
-    let is_masked = verdict.outcome() == Outcome::Masked;
-    Row {
-        index,
-        site: site.to_string(),
-        kernel: planned.kernel.clone(),
-        dispatch: event.map(|event| event.dispatch),
-        workgroup: event.map(|event| Workgroup(event.workgroup)),
-        wave: event.and_then(|event| event.wave),
-        lane: match site.lanes {
-            Some(Lanes::One(lane)) => Some(lane.0),
-            _ => None,
-        },
-        pc: event.map(|event| event.pc.0),
-        opcode: planned.opcode.to_owned(),
-        group: planned.group.to_string(),
-        line: planned.line.clone(),
-        occurrence: event.map(|event| event.occurrence),
-        place: match site.place {
-            Place::Register(register) | Place::Source(register) => register.to_string(),
-            place => place.to_string(),
-        },
-        mask: struck.mask(),
-        before: struck.before,
-        after: struck.after,
-        words: struck.words,
-        stratum: (!stratum.is_empty()).then(|| stratum.to_owned()),
-        weight: planned.weight,
-        outcome: verdict.outcome(),
-        cause: verdict.cause().map(str::to_owned),
-        elements_wrong: run.map(|run| run.difference.elements_wrong),
-        max_abs_error: run.map(|run| run.difference.max_abs_error),
-        max_rel_error: run.map(|run| run.difference.max_rel_error),
-        instructions: run.and_then(|run| run.instructions),
-        timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
-    }
-}
-
-/// What a panic said.
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::Difference;
-    use crate::outcome::{CompletedRun, MaskedCause};
-    use flipwave_injector::Group;
-
-    fn planned() -> Planned {
-        let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
-                    register=v4 flip=0x00000400";
-        Planned {
-            site: site.parse().expect("a site"),
-            kernel: Some("matmul".to_owned()),
-            opcode: "v_fma_f32",
-            group: Group::Valu,
-            line: None,
-            stratum: 0,
-            weight: 1.0,
-            foresight: None,
-        }
-    }
-
-    fn row_of(verdict: &Verdict) -> Row {
-        let struck = Struck { before: 0x400, after: 0, words: 1 };
-        row(7, &planned(), "", &struck, verdict)
-    }
-
-    #[test]
-    fn a_row_repeats_the_site_and_states_the_verdict() {
-        let difference =
-            Difference { elements_wrong: 3, max_abs_error: 0.5, max_rel_error: f64::INFINITY };
-        let run = CompletedRun { difference, instructions: Some(5), timing_changed: Some(true) };
-        let row = row_of(&Verdict::Sdc(run));
-        assert_eq!(row.site, planned().site.to_string());
-        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
-        assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
-        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
-        assert_eq!(row.elements_wrong, Some(3));
-        assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "no right outputs");
-        assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
-    }
-
-    #[test]
-    fn a_stopped_run_has_a_cause_and_no_errors() {
-        let row = row_of(&Verdict::Due { cause: "watchdog" });
-        assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
-        assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
-        assert_eq!((row.instructions, row.timing_changed), (None, None));
-        let cause = MaskedCause::Dead;
-        let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
-        assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
-    }
-
-    #[test]
-    fn what_a_panic_says_is_kept() {
-        let said = |panic: Box<dyn Any + Send>| panic_message(&*panic);
-        assert_eq!(said(Box::new("literal")), "literal");
-        assert_eq!(said(Box::new("formatted".to_owned())), "formatted");
-        assert!(said(Box::new(7)).contains("panic"));
-    }
 }

@@ -48,6 +48,20 @@ pub(crate) struct File {
     pub software: Option<Workload>,
     /// How outputs are compared; exactly, where nothing is said of one.
     pub compare: Option<Compare>,
+    /// In what form rows are written besides `results.csv`.
+    #[serde(default)]
+    pub format: ResultsFormat,
+}
+
+/// The form of a campaign's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultsFormat {
+    /// Text alone, `results.csv`.
+    #[default]
+    Csv,
+    /// `results.parquet` besides: the same columns with their types, compressed.
+    Parquet,
 }
 
 /// How outputs are compared: buffers by their names, or a list for an application.

@@ -1,4 +1,4 @@
-//! The faults of a plan, found window by window as workers come to them: a campaign of any length
+//! The faults of a part of a plan, found window by window as workers come to them: a part of any length
 //! begins as soon as its first window is found, and has no more than a few in memory.
 
 use flipwave_injector::{Plan, PlanError, Planned};
@@ -14,9 +14,11 @@ const FIRST: u64 = 1 << 12;
 /// injections outweigh, and their memory is some megabytes.
 pub(crate) const WINDOW: u64 = 1 << 16;
 
-/// The windows of a plan that are in use.
+/// The windows of a part of a plan that are in use.
 pub(crate) struct Windows<'scope, 'plan> {
-    pub plan: &'plan Plan<'plan>,
+    plan: &'plan Plan<'plan>,
+    /// The indices of the part.
+    part: Range<u64>,
     /// Where windows are found before anybody comes to them.
     scope: &'scope Scope<'scope, 'plan>,
     open: Mutex<BTreeMap<u64, Window>>,
@@ -26,23 +28,28 @@ pub(crate) struct Windows<'scope, 'plan> {
 type Window = Arc<OnceLock<Result<Box<[Planned]>, Arc<PlanError>>>>;
 
 impl<'scope, 'plan> Windows<'scope, 'plan> {
-    /// None in use yet.
+    /// Those of the faults with indices in `part`; none in use yet.
     pub fn new(
         plan: &'plan Plan<'plan>,
+        part: Range<u64>,
         scope: &'scope Scope<'scope, 'plan>,
     ) -> Windows<'scope, 'plan> {
-        Windows { plan, scope, open: Mutex::default() }
+        Windows { plan, part, scope, open: Mutex::default() }
     }
 
-    /// The indices of the window of an index.
-    pub fn around(&self, index: u64) -> Range<u64> {
-        let Range { start, end } = range(number(index));
-        start..end.min(self.plan.count())
+    /// The indices of the first window of a part.
+    pub fn first(part: &Range<u64>) -> Range<u64> {
+        window(part, 0)
     }
 
-    /// Has the faults of the window of an index, which were found elsewhere.
-    pub fn put(&self, index: u64, faults: Vec<Planned>) {
-        let (window, _) = self.open(number(index));
+    /// The indices of the part.
+    pub fn part(&self) -> Range<u64> {
+        self.part.clone()
+    }
+
+    /// Has the faults of the first window, which were found elsewhere.
+    pub fn put_first(&self, faults: Vec<Planned>) {
+        let (window, _) = self.open(0);
         // Whoever found them before found the same.
         let _ = window.set(Ok(faults.into()));
     }
@@ -51,27 +58,26 @@ impl<'scope, 'plan> Windows<'scope, 'plan> {
     /// are asked for as they ascend.
     ///
     /// # Errors
-    /// [`PlanError`] as of [`Plan::faults`].
+    /// [`PlanError`] as of [`Plan::faults`], and of indices outside of the part.
     pub fn fault(&self, index: u64) -> Result<Planned, Arc<PlanError>> {
-        let number = number(index);
-        let Range { start, end } = range(number);
+        let unresolved = || Arc::new(PlanError::Unresolved { index });
+        let number = number(index.checked_sub(self.part.start).ok_or_else(unresolved)?);
+        let Range { start, end } = window(&self.part, number);
         let (window, _) = self.open(number);
-        let found = window.get_or_init(|| find(self.plan, number)).as_ref().map_err(Arc::clone)?;
-        if index >= start + (end - start) / 2 && end < self.plan.count() {
+        let found = window.get_or_init(|| find(self.plan, start..end));
+        let found = found.as_ref().map_err(Arc::clone)?;
+        if index >= start + (end - start) / 2 && end < self.part.end {
             self.look_ahead(number + 1);
         }
-        found
-            .get((index - start) as usize)
-            .cloned()
-            .ok_or_else(|| Arc::new(PlanError::Unresolved { index }))
+        found.get((index - start) as usize).cloned().ok_or_else(unresolved)
     }
 
     /// Has a window found while the workers still have faults of the one before it.
     fn look_ahead(&self, number: u64) {
         if let (window, true) = self.open(number) {
-            let plan = self.plan;
+            let (plan, indices) = (self.plan, self::window(&self.part, number));
             let job = move || {
-                window.get_or_init(|| find(plan, number));
+                window.get_or_init(|| find(plan, indices));
             };
             // Where the system has no more threads for this process, the first worker there finds it.
             let _ = thread::Builder::new().spawn_scoped(self.scope, job);
@@ -90,17 +96,23 @@ impl<'scope, 'plan> Windows<'scope, 'plan> {
 }
 
 /// Finds the faults of a window.
-fn find(plan: &Plan<'_>, number: u64) -> Result<Box<[Planned]>, Arc<PlanError>> {
-    let Range { start, end } = range(number);
-    Ok(plan.faults(start..end.min(plan.count()))?.into())
+fn find(plan: &Plan<'_>, indices: Range<u64>) -> Result<Box<[Planned]>, Arc<PlanError>> {
+    Ok(plan.faults(indices)?.into())
 }
 
-/// The window of an index.
+/// The indices of a window of a part.
+fn window(part: &Range<u64>, number: u64) -> Range<u64> {
+    let Range { start, end } = range(number);
+    let within = |offset| part.start.saturating_add(offset).min(part.end);
+    within(start)..within(end)
+}
+
+/// The window of the fault that is this many after the first of a part.
 fn number(index: u64) -> u64 {
     index.checked_sub(FIRST).map_or(0, |rest| 1 + rest / WINDOW)
 }
 
-/// The indices of a window.
+/// The faults of a window, counted from the first of a part.
 fn range(number: u64) -> Range<u64> {
     match number.checked_sub(1) {
         None => 0..FIRST,
@@ -136,7 +148,7 @@ mod tests {
             .unwrap_or_else(|error| panic!("{error}"));
         let one = |index| plan.faults([index]).unwrap_or_else(|error| panic!("{error}")).remove(0);
         thread::scope(|scope| {
-            let windows = Windows::new(&plan, scope);
+            let windows = Windows::new(&plan, 0..count, scope);
             let fault = |index| windows.fault(index).unwrap_or_else(|error| panic!("{error}"));
             for index in [0, count - 10, count - 1, FIRST - 1, 1] {
                 assert_eq!(fault(index), one(index), "{index}");
@@ -144,6 +156,14 @@ mod tests {
                 assert!(open.len() <= 3, "{index}");
             }
             assert!(windows.fault(count).is_err(), "there is none");
+            let part = count / 3..count / 3 + 20;
+            let windows = Windows::new(&plan, part.clone(), scope);
+            for index in [part.end - 1, part.start] {
+                assert_eq!(windows.fault(index).ok(), Some(one(index)), "{index}");
+            }
+            for outside in [part.start - 1, part.end] {
+                assert!(windows.fault(outside).is_err(), "{outside}");
+            }
         });
     }
 

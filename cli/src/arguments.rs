@@ -1,8 +1,9 @@
 //! The command line.
 
+use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use flipwave_campaigns::InjectionPath;
+use flipwave_campaigns::{InjectionPath, Part};
 use flipwave_injector::{Accelerations, Site};
 use flipwave_isa::Target;
 use flipwave_tools::Options;
@@ -33,6 +34,12 @@ software; 2 not done, with the reason on standard error.";
 pub enum Command {
     /// Run a campaign: inject its faults, write and sum up their outcomes
     Run(RunArguments),
+    /// Put the shards of a campaign together
+    Merge(MergeArguments),
+    /// Print how far a campaign in shards is
+    Status(StatusArguments),
+    /// Hand a campaign in shards to Slurm, to HyperQueue, or to processes of this machine
+    Submit(SubmitArguments),
     /// Run a campaign's kernels once on this machine's GPU, through AMD's runtime
     Launch(LaunchArguments),
     /// Repeat one injection and print what it did
@@ -169,6 +176,13 @@ pub struct RunArguments {
     /// First inject faults whose outcomes are known; go on only if all come out as they must
     #[arg(long)]
     pub self_test: bool,
+    /// Run a part of the campaign, whose folder many may write to at once: the third of 200 shards,
+    /// 3/200, or injections 1000..2000 without the last. `flipwave merge` puts the parts together
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["resume", "force", "take_over", "self_test"])]
+    pub shard: Option<Part>,
+    /// Folder of this machine where the rows of a shard are until it is done [default: TMPDIR, or /tmp]
+    #[arg(long, value_name = "DIR", requires = "shard")]
+    pub scratch: Option<PathBuf>,
     #[command(flatten)]
     pub strict: StrictArgument,
 }
@@ -176,7 +190,7 @@ pub struct RunArguments {
 /// The worker threads that a run can have at most: more than any host has processors.
 const MOST_WORKERS: usize = 1024;
 
-fn workers(text: &str) -> Result<NonZeroUsize, String> {
+pub fn workers(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|own: &NonZeroUsize| own.get() <= MOST_WORKERS);
     number.ok_or_else(|| format!("expected a number of threads, 1 to {MOST_WORKERS}"))
 }

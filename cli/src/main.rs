@@ -3,6 +3,7 @@
 mod arguments;
 mod campaign;
 mod capture;
+mod cluster_arguments;
 mod compiling;
 mod display;
 mod emulate;
@@ -16,6 +17,7 @@ mod profile;
 mod replay;
 mod run;
 mod schema;
+mod shards;
 mod signals;
 mod strict;
 mod table;
@@ -39,6 +41,9 @@ fn main() -> ExitCode {
     let _service = compiling::start();
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Merge(arguments) => shards::merge(&arguments),
+        Command::Status(arguments) => shards::status(&arguments),
+        Command::Submit(arguments) => shards::submit(&arguments),
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
@@ -93,6 +98,15 @@ enum Failure {
          with them"
     )]
     Interrupted { done: u64, planned: u64, folder: String },
+    /// A part of a campaign that was asked to stop.
+    #[error(
+        "{done} of {planned} injections of shard {part} are done, and their rows in {folder}; run it \
+         again, and it goes on with them"
+    )]
+    ShardInterrupted { part: String, done: u64, planned: u64, folder: String },
+    /// Parts of a campaign that cannot be looked at.
+    #[error("{0}")]
+    Shard(#[from] flipwave_campaigns::ShardError),
     /// Signals cannot be caught.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signal(nix::errno::Errno),

@@ -2,17 +2,20 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
-use crate::{Failure, campaign, output, strict};
-use flipwave_campaigns::{RunOptions, SelfTest, Status};
+use crate::{Failure, campaign, output, shards, strict};
+use flipwave_campaigns::{Campaign, RunOptions, SelfTest, Status};
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
+    if let Some(part) = &arguments.shard {
+        return shards::shard(arguments, part);
+    }
     let campaign = campaign::read(&arguments.file, arguments.seed)?;
     strict::check(&arguments.strict, &campaign)?;
-    let folder = arguments.out.clone();
     let options = RunOptions {
-        folder: folder.unwrap_or_else(|| format!("{}.results", campaign.name).into()),
+        folder: folder(arguments.out.as_ref(), &campaign),
         workers: arguments.workers.unwrap_or_else(all_processors),
         resume: arguments.resume,
         force: arguments.force,
@@ -51,6 +54,11 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn all_processors() -> NonZeroUsize {
+/// Where results go, `out` if that is said.
+pub fn folder(out: Option<&PathBuf>, campaign: &Campaign) -> PathBuf {
+    out.cloned().unwrap_or_else(|| format!("{}.results", campaign.name).into())
+}
+
+pub fn all_processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

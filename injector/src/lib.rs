@@ -24,6 +24,7 @@ mod rehearsal;
 mod restart;
 mod run;
 mod site;
+mod stored;
 mod stream;
 mod survey;
 #[cfg(test)]
@@ -62,6 +63,7 @@ pub use rehearsal::Rehearsal;
 pub use restart::SavedStates;
 pub use run::inject;
 pub use site::{Event, Lanes, Place, Site, SiteError, Unit, When};
+pub use stored::{StoredProfile, StoredTouched};
 pub use survey::{Inquiry, Survey, Touched, survey};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,

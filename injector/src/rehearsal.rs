@@ -5,6 +5,7 @@ use crate::population::{Plan, PlanError, Planned};
 use crate::restart::{Recorder, SavedStates};
 use crate::survey::Touched;
 use crate::{Golden, GoldenError};
+use flipwave_device::Statistics;
 use flipwave_sim::{Fidelity, FidelityCheck};
 
 /// What the second fault-free run has shown.
@@ -21,8 +22,8 @@ pub struct Rehearsal {
 }
 
 impl Plan<'_> {
-    /// Runs the workload, whose fault-free run is `golden`, without a fault once more, and finds the
-    /// faults of these indices. Where it is known what workgroups touch, states are saved, in at most
+    /// Runs the workload, whose dispatches execute `statistics` without a fault, once more, and finds
+    /// the faults of these indices. Where it is known what workgroups touch, states are saved, in at most
     /// so many bytes.
     ///
     /// # Errors
@@ -30,7 +31,7 @@ impl Plan<'_> {
     pub fn rehearse(
         &self,
         indices: impl IntoIterator<Item = u64>,
-        golden: &Golden,
+        statistics: &[Statistics],
         touched: Option<Touched>,
         state_bytes: u64,
     ) -> Result<Rehearsal, PlanError> {
@@ -39,7 +40,7 @@ impl Plan<'_> {
         let mut search = self.search(&wanted)?;
         let mut check = FidelityCheck::new();
         let struck = self.struck_workgroups();
-        let mut recorder = Recorder::new(workload, golden, struck, touched, state_bytes);
+        let mut recorder = Recorder::new(workload, statistics, struck, touched, state_bytes);
         // Saved states go on as faulty runs do: their policy is the device's own.
         let device = workload.start().map_err(GoldenError::from)?;
         let golden = workload.run_on(device, |index, device, dispatch| {

@@ -6,9 +6,10 @@
 
 use rustix::fs::OFlags;
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// How the names of files begin that are not finished. One that was left by a process that was
 /// killed can be removed.
@@ -89,6 +90,53 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .tempfile_in(folder(&target))?;
     unfinished.write_all(content)?;
     unfinished.persist(&target)?;
+    Ok(())
+}
+
+/// Puts a whole file among others that many processes on many machines share, in the place of one of
+/// its name that is there: it is copied under another name, on disk before it gets its own, and nobody
+/// sees a part of it. A process that is killed meanwhile leaves a file whose name begins with
+/// [`UNFINISHED`]. How many bytes were written.
+///
+/// # Errors
+/// If it cannot be read or written.
+pub fn publish(path: &Path, mut content: impl Read) -> io::Result<u64> {
+    let mut unfinished = unfinished(&folder(path))?;
+    let bytes = io::copy(&mut content, &mut unfinished)?;
+    finish(unfinished, path)?;
+    Ok(bytes)
+}
+
+/// An empty file in a folder, for [`finish`]. It is removed where it is not finished.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
+    let mode = Permissions::from_mode(NEW_FILE);
+    tempfile::Builder::new().prefix(UNFINISHED).permissions(mode).tempfile_in(folder)
+}
+
+/// Gives a file of [`unfinished`] its name, when it is on disk, in the place of the one that is there.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn finish(unfinished: NamedTempFile, path: &Path) -> io::Result<()> {
+    unfinished.as_file().sync_all()?;
+    let bytes = unfinished.as_file().metadata()?.len();
+    let unfinished = unfinished.into_temp_path();
+    match fs::rename(&unfinished, path) {
+        Ok(()) => {}
+        // A file server has done it, its answer got lost, and it was asked again.
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && !unfinished.exists()
+                && fs::metadata(path).is_ok_and(|own| own.len() == bytes) => {}
+        Err(error) => return Err(error),
+    }
+    // The name is gone; there is nothing to remove.
+    let _ = unfinished.keep();
+    // Some file systems do not take it of folders, and have the name on disk by then.
+    let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
     Ok(())
 }
 

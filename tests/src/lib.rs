@@ -17,6 +17,7 @@ mod random;
 mod running;
 mod scribble;
 mod side_by_side;
+mod slow_folder;
 mod straggler;
 
 pub use application::{
@@ -45,4 +46,5 @@ pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};
 pub use side_by_side::{Twins, keep_step};
+pub use slow_folder::slow_folder;
 pub use straggler::Straggler;

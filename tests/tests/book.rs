@@ -108,6 +108,7 @@ fn every_link_of_the_book_leads_somewhere() {
     let pages = [
         "applications",
         "campaigns",
+        "clusters",
         "embedded-gpu",
         "emulated-examples",
         "emulator",

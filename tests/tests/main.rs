@@ -50,6 +50,8 @@ mod retargeted;
 mod rocr;
 mod round_trip;
 mod schedule;
+mod shards;
+mod shards_killed;
 mod state;
 mod statistics;
 mod strict;

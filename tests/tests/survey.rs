@@ -113,7 +113,7 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let expected: Vec<_> = faults.iter().map(|own| ending(slow.inject(own))).collect();
         for most_bytes in [SavedStates::MOST_BYTES, 100_000, 0] {
             let touched = case.surveyed(&workload).touched;
-            let again = plan.rehearse(0..60, &golden, touched, most_bytes);
+            let again = plan.rehearse(0..60, &golden.statistics, touched, most_bytes);
             let Rehearsal { golden: second, faults: found, states, .. } =
                 again.unwrap_or_else(|error| panic!("{error}"));
             assert!(second == golden && found == faults, "{}", file.display());

@@ -18,7 +18,7 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
-use owner::{FileLock, Life, Owner};
+pub(crate) use owner::{FileLock, Life, Owner};
 use rustix::fs::{FlockOperation, flock, link};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};

@@ -2,12 +2,13 @@
 
 use super::destination_registers;
 use flipwave_isa::{Class, DataType, Family, Inst, MemoryKind, Register};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A set of instructions, named by what they are or by what they write. Groups overlap: a
 /// double-precision MFMA is in `matrix`, `fp64` and `vector_register`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
     /// Every instruction. NVBitFI: `gppr`, the writers of any register, as instructions

@@ -2,7 +2,7 @@
 
 use super::Group;
 use flipwave_isa::Pc;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 /// instructions, where the words are those of the fault's target, the lanes those of its scope,
 /// and "bit" stands for the positions at which the fault model can strike a word. All 32 bits of a
 /// register count, also where an instruction changes only a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Population {
     /// Places: the number of faults a plan chooses from, each with the same probability.
     pub places: u64,
@@ -24,7 +24,7 @@ pub struct Population {
 }
 
 /// What one group adds to a [`Population`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupPopulation {
     /// The primary group, as results are filed.
     pub group: Group,

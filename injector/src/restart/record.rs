@@ -54,8 +54,13 @@ impl SavedStates {
             let footprints = struck.has(index).then(|| touched.0.entry(index).or_default());
             workload.run(device, dispatch, &mut Unobserved, footprints)
         })?;
-        let mut recorder =
-            Recorder::new(workload, golden, struck, Some(touched), SavedStates::MOST_BYTES);
+        let mut recorder = Recorder::new(
+            workload,
+            &golden.statistics,
+            struck,
+            Some(touched),
+            SavedStates::MOST_BYTES,
+        );
         let (statistics, start) = (Vec::new(), workload.start()?);
         run_from(workload, &limits, 0, start, statistics, |index, device, dispatch| {
             let mut execution = recorder.begin((index, dispatch), device)?;
@@ -118,12 +123,12 @@ struct UnderWay {
 }
 
 impl Recorder {
-    /// Saves states for faults in `struck` of a workload whose fault-free run is `golden`, and whose
-    /// workgroups touch what `touched` says; the states take at most so many bytes. It saves nothing
+    /// Saves states for faults in `struck` of a workload whose dispatches execute `statistics` without a
+    /// fault, and whose workgroups touch what `touched` says; the states take at most so many bytes. It saves nothing
     /// where that is not known, or memory would need too many besides.
     pub fn new(
         workload: &Workload,
-        golden: &Golden,
+        statistics: &[Statistics],
         struck: StruckWorkgroups,
         touched: Option<Touched>,
         most_bytes: u64,
@@ -132,7 +137,7 @@ impl Recorder {
         let memory = struck.dispatches().filter_map(|index| memory.get(index as usize));
         let memory = memory.fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
         let touched = touched.filter(|_| memory <= MOST_BYTES);
-        let statistics = golden.statistics.clone();
+        let statistics = statistics.to_vec();
         let total: u64 = statistics.iter().map(|own| own.wave_instructions).sum();
         Recorder {
             statistics,

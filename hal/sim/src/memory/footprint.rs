@@ -93,6 +93,12 @@ impl Footprints {
     }
 }
 
+impl FromIterator<(Dim3, Footprint)> for Footprints {
+    fn from_iter<I: IntoIterator<Item = (Dim3, Footprint)>>(all: I) -> Footprints {
+        Footprints { workgroups: all.into_iter().collect() }
+    }
+}
+
 /// What the workgroups of a dispatch touch, taken together.
 #[derive(Clone, Debug, Default)]
 pub struct FootprintUnion {

@@ -1,0 +1,196 @@
+//! A campaign ready to inject: what its faults are drawn from, its fault-free run, and its injections,
+//! whichever part of them is made here.
+
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::faults::{Faults, SampleSize};
+use crate::golden::{Reference, check_same};
+use crate::outcome::Classifier;
+use crate::row::row;
+use crate::runners::{Inject, Runner};
+use crate::windows::{WINDOW, Windows};
+use crate::workers::in_order;
+use flipwave_analysis::Row;
+use flipwave_injector::{
+    Allocation, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Rehearsal, Sampling,
+    SavedStates, Touched,
+};
+use std::any::Any;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Everything that injections need, whichever they are.
+pub(crate) struct Experiment<'a> {
+    campaign: &'a Campaign,
+    pub faults: &'a Faults,
+    runner: &'a dyn Runner,
+    /// The first run without a fault.
+    pub reference: Reference,
+    pub profile: Profile,
+    sampling: Sampling,
+    strata: Vec<String>,
+}
+
+/// What the second fault-free run has shown, which found the first faults.
+pub(crate) struct Rehearsed {
+    /// What faulty runs are compared with.
+    pub golden: Golden,
+    /// Nothing where another device than the embedded GPU made the run.
+    pub fidelity: Option<FidelityRecord>,
+    pub states: Option<SavedStates>,
+    /// The faults of the first window.
+    pub faults: Vec<Planned>,
+}
+
+/// What injects, and what forms the verdict.
+#[derive(Clone, Copy)]
+pub(crate) struct Injecting<'a> {
+    pub injector: &'a dyn Inject,
+    pub classifier: Classifier<'a>,
+    pub workers: NonZeroUsize,
+}
+
+impl<'a> Experiment<'a> {
+    /// # Errors
+    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`].
+    pub fn new(
+        campaign: &'a Campaign,
+        runner: &'a dyn Runner,
+        reference: Reference,
+        profile: Profile,
+    ) -> Result<Experiment<'a>, CampaignError> {
+        let faults = campaign.faults()?;
+        Ok(Experiment {
+            campaign,
+            faults,
+            runner,
+            reference,
+            strata: profile.strata().map(|stratum| stratum.name).collect(),
+            sampling: sampling(faults, &profile)?,
+            profile,
+        })
+    }
+
+    /// The faults.
+    ///
+    /// # Errors
+    /// [`PlanError::EmptyPopulation`].
+    pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
+        let workload = &self.runner.prepared().workload;
+        Plan::new(workload, &self.profile, self.campaign.seed, self.sampling)
+    }
+
+    /// Runs without a fault once more, and checks that it is the same as the first time. Finds the
+    /// first faults of a part of the plan.
+    ///
+    /// # Errors
+    /// [`CampaignError::NotDeterministic`], [`CampaignError::Plan`]; where there are no outputs.
+    pub fn rehearse(
+        &self,
+        plan: &Plan<'_>,
+        part: &Range<u64>,
+        touched: Option<Touched>,
+    ) -> Result<Rehearsed, CampaignError> {
+        let (statistics, most) = (&self.reference.statistics, SavedStates::MOST_BYTES);
+        let rehearsal = plan.rehearse(Windows::first(part), statistics, touched, most)?;
+        let Rehearsal { golden, fidelity, faults, states } = rehearsal;
+        check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
+        let (golden, fidelity) = match self.runner.outputs()? {
+            Some(outputs) => (Golden { outputs, ..golden }, None),
+            None => (golden, Some(FidelityRecord::of(&fidelity))),
+        };
+        Ok(Rehearsed { golden, fidelity, states, faults })
+    }
+
+    /// What forms the verdicts beside a fault-free run.
+    pub fn classifier<'g>(&self, golden: &'g Golden) -> Classifier<'g> {
+        Classifier { golden, timing_threshold: self.faults.timing_threshold }
+    }
+
+    /// Injects the faults of `windows`. `take` gets their rows on this thread, in order.
+    ///
+    /// # Errors
+    /// What an injection failed with, or `take`; [`CampaignError::Interrupted`] where runs were
+    /// stopped. All rows before were taken.
+    pub fn inject(
+        &self,
+        windows: &Windows<'_, '_>,
+        Injecting { injector, classifier, workers }: Injecting<'_>,
+        mut take: impl FnMut(Row) -> Result<(), CampaignError>,
+    ) -> Result<(), CampaignError> {
+        let Range { start, end } = windows.part();
+        let stopped = self.campaign.attendance.stopped();
+        let work = |offset| {
+            let index = start + offset;
+            let row = windows
+                .fault(index)
+                .map_err(CampaignError::from)
+                .and_then(|planned| self.inject_one(injector, classifier, (index, &planned)));
+            // What was stopped has no outcome, whatever it looks like.
+            self.campaign.unless_stopped(row)
+        };
+        in_order(end - start, (workers, WINDOW), stopped, work, |row| take(row?))
+    }
+
+    /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
+    /// becomes an error that names the site.
+    fn inject_one(
+        &self,
+        injector: &dyn Inject,
+        classifier: Classifier<'_>,
+        (index, planned): (u64, &Planned),
+    ) -> Result<Row, CampaignError> {
+        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
+        let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
+            Ok(Ok(injected)) => injected,
+            Ok(Err(reason)) => {
+                return Err(CampaignError::Injection { index, reason: Box::new(reason) });
+            }
+            Err(panic) => {
+                let site = planned.site.to_string();
+                return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
+            }
+        };
+        let verdict = classifier.verdict(&injected, planned.fate());
+        Ok(row(index, planned, stratum, &injected.struck, &verdict))
+    }
+}
+
+/// How the faults are drawn from a population. A margin holds for the rate of every stratum: each
+/// gets as many faults as the one that takes most. The rate of all, weighted, has a narrower
+/// interval then.
+fn sampling(faults: &Faults, profile: &Profile) -> Result<Sampling, CampaignError> {
+    Ok(match faults.size {
+        SampleSize::Exhaustive => Sampling::Exhaustive,
+        SampleSize::Count(count) => Sampling::Random { count, allocation: faults.allocation },
+        SampleSize::Precision { margin } => {
+            let strata: Vec<u64> =
+                profile.strata().map(|own| own.places).filter(|places| *places > 0).collect();
+            let most = strata.iter().max().map_or(0, |most| *most);
+            let each = flipwave_analysis::sample_size(most, margin, faults.confidence, 0.5)?;
+            let count = each.saturating_mul(strata.len() as u64);
+            Sampling::Random { count, allocation: Allocation::Equal }
+        }
+    })
+}
+
+/// What a panic said.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_panic_says_is_kept() {
+        let said = |panic: Box<dyn Any + Send>| panic_message(&*panic);
+        assert_eq!(said(Box::new("literal")), "literal");
+        assert_eq!(said(Box::new("formatted".to_owned())), "formatted");
+        assert!(said(Box::new(7)).contains("panic"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Who tried to do which part, and what came of it: for people, and for `flipwave status`. What is done
+//! is decided by the rows alone.
+
+use super::layout::SharedFolder;
+use super::part::Part;
+use crate::folder::FolderError;
+use crate::lock::{FileLock, Life, Owner};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often an attempt that runs says how far it is.
+const PERIOD: Duration = Duration::from_secs(20);
+
+/// Periods after which an attempt that says nothing is taken to have ended.
+const SILENT_PERIODS: u32 = 9;
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptState {
+    /// It is under way, or was killed.
+    Running,
+    /// All of the part is there.
+    Done,
+    /// It was asked to stop; what it had done is there.
+    Interrupted,
+    /// It failed.
+    Failed,
+}
+
+/// One process that did a part, or tried to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    /// The part, as it was asked for.
+    pub part: String,
+    pub owner: Owner,
+    pub state: AttemptState,
+    /// Rows that it has made.
+    pub done: u64,
+    /// Seconds before the first injection.
+    pub start_seconds: f64,
+    /// Seconds that injections took so far.
+    pub seconds: f64,
+    /// When it began, in seconds since 1970.
+    pub began: u64,
+    /// When it said this, in seconds since 1970.
+    pub seen: u64,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// The attempt of this process.
+pub(super) struct OwnAttempt {
+    path: PathBuf,
+    pub record: Attempt,
+    next: Instant,
+}
+
+impl OwnAttempt {
+    /// Says that this process begins.
+    pub fn begin(folder: &SharedFolder, part: &Part) -> Result<OwnAttempt, FolderError> {
+        let failed = |reason| FolderError::Access { path: folder.path().to_owned(), reason };
+        let owner = Owner::this().map_err(failed)?;
+        let path = folder.attempt(part, &owner.token);
+        let record = Attempt {
+            part: part.to_string(),
+            owner,
+            state: AttemptState::Running,
+            done: 0,
+            start_seconds: 0.0,
+            seconds: 0.0,
+            began: now(),
+            seen: 0,
+            error: None,
+        };
+        let mut own = OwnAttempt { path, record, next: Instant::now() };
+        own.write()?;
+        Ok(own)
+    }
+
+    /// Says how far it is, if it has not said so for some time.
+    pub fn progress(&mut self, done: u64, seconds: f64) -> Result<(), FolderError> {
+        if Instant::now() < self.next {
+            return Ok(());
+        }
+        (self.record.done, self.record.seconds) = (done, seconds);
+        self.write()
+    }
+
+    /// Writes what it says.
+    pub fn write(&mut self) -> Result<(), FolderError> {
+        self.next = Instant::now() + PERIOD;
+        self.record.seen = now();
+        let write = || -> io::Result<()> {
+            let mut text = serde_json::to_vec_pretty(&self.record)?;
+            text.push(b'\n');
+            flipwave_output::replace(&self.path, &text)
+        };
+        write().map_err(|reason| FolderError::Access { path: self.path.clone(), reason })
+    }
+}
+
+impl Attempt {
+    /// The attempts in a folder, those that can be read, by when they began.
+    pub fn all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
+        let read = |path: PathBuf| serde_json::from_slice(&std::fs::read(path).ok()?).ok();
+        let mut all: Vec<Attempt> = folder.attempts()?.into_iter().filter_map(read).collect();
+        all.sort_by(|one, other| one.owner.since.cmp(&other.owner.since));
+        Ok(all)
+    }
+
+    /// Whether it runs, as far as can be seen by `own` process: it has not said that it has ended, and
+    /// is there, or on another machine and not silent for long.
+    pub fn is_running(&self, own: &Owner) -> bool {
+        let silence = Duration::from_secs(now().saturating_sub(self.seen));
+        self.state == AttemptState::Running
+            && match self.owner.life(own, FileLock::Unknown) {
+                Life::Alive => true,
+                Life::Ended => false,
+                Life::Unseen => silence < PERIOD * SILENT_PERIODS,
+            }
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

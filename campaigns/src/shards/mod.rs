@@ -1,0 +1,38 @@
+//! Campaigns in parts, on any number of machines that share a folder.
+//!
+//! Nobody locks anything there, and nobody changes what another has written. What is in a file depends
+//! on its name alone, every file comes whole, and says itself whether it is right:
+//!
+//! ```text
+//! plans/000000100000.json               what all parts have in common (plan.rs)
+//! golden/SHA-256                        the fault-free run and what was counted in it (store.rs),
+//!                                       and compiled kernels (code.rs)
+//! shards/000000001000-000000002000.rows rows, with a checksum (file.rs)
+//! attempts/3-of-200.TOKEN.json          who did what, for people (attempt.rs)
+//! ```
+//!
+//! A part that is done twice has the same bytes twice; what is torn, or not yet seen from another
+//! machine, is done again. A merge is the only thing with a lock: it writes the table that one worker
+//! would have written, into a folder that may be the same.
+
+mod attempt;
+mod code;
+pub(crate) mod error;
+mod file;
+mod layout;
+mod merge;
+mod part;
+mod plan;
+mod run;
+mod space;
+mod status;
+mod store;
+
+pub use attempt::AttemptState;
+pub use error::ShardError;
+pub use merge::{MergeOptions, Merged, merge};
+pub use part::Part;
+pub use plan::ShardPlan;
+pub(crate) use run::plan_shards;
+pub use run::{ShardOptions, ShardReport, run_shard};
+pub use status::{PartState, PartStatus, ShardsStatus, shards_status};

@@ -1,0 +1,141 @@
+//! The plan of a campaign that shards carry out: what all of them have in common. It is written once
+//! and never changed; a campaign with more injections gets a plan beside it.
+
+use super::error::ShardError;
+use super::layout::SharedFolder;
+use crate::folder::FolderError;
+use crate::record::{CampaignIdentity, Versions};
+use crate::schema::ResultsFormat;
+use flipwave_injector::{FidelityRecord, Population};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+
+/// What all shards of a campaign have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardPlan {
+    /// The form of the folder, [`ShardPlan::FORMAT`].
+    pub format: u32,
+    /// What is run. Its comments and its name may change from plan to plan.
+    pub campaign: CampaignIdentity,
+    /// SHA-256 of all that determines rows but the seed: campaigns with the same can be pooled.
+    pub space: String,
+    /// Injections planned.
+    pub count: u64,
+    /// In what form rows are merged.
+    pub results: ResultsFormat,
+    /// With what the first shard was run.
+    pub versions: Versions,
+    /// What faults are drawn from.
+    pub population: Population,
+    /// How it was counted, in words.
+    pub counted: String,
+    /// That of the intervals in `summary.csv`.
+    pub confidence: f64,
+    /// Wave instructions that the fault-free run executed, per dispatch.
+    pub golden_wave_instructions: Vec<u64>,
+    /// The watchdog of faulty runs in wave instructions, per dispatch.
+    pub instruction_limits: Vec<u64>,
+    /// How exact the fault-free run is; none where another device than the embedded GPU made it.
+    pub fidelity: Option<FidelityRecord>,
+}
+
+impl ShardPlan {
+    /// Another where older programs would misread what is in the folder.
+    pub const FORMAT: u32 = 1;
+
+    /// The plan with most injections; nothing where there is none.
+    ///
+    /// # Errors
+    /// [`ShardError::Plan`] for a file that is none, [`ShardError::Folder`].
+    pub(super) fn latest(folder: &SharedFolder) -> Result<Option<ShardPlan>, ShardError> {
+        match folder.plans()?.last() {
+            Some(count) => ShardPlan::read(folder, *count),
+            None => Ok(None),
+        }
+    }
+
+    /// The plan of this many injections; nothing where there is none.
+    fn read(folder: &SharedFolder, count: u64) -> Result<Option<ShardPlan>, ShardError> {
+        let path = folder.plan(count);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?,
+        };
+        let wrong = |what: String| ShardError::Plan { path: path.clone(), what };
+        let plan: ShardPlan =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        match plan.format {
+            ShardPlan::FORMAT => Ok(Some(plan)),
+            other => Err(wrong(format!(
+                "its format is {other}, and this program writes {}",
+                ShardPlan::FORMAT
+            ))),
+        }
+    }
+
+    /// Checks that a folder's other plans are of the same campaign, and puts this one there unless it
+    /// has one of as many injections. Whoever does the same at the same time writes the same.
+    ///
+    /// # Errors
+    /// [`ShardError::Other`], [`ShardError::Folder`].
+    pub(super) fn publish(&self, folder: &SharedFolder) -> Result<(), ShardError> {
+        if self.is_there(folder)? {
+            return Ok(());
+        }
+        let path = folder.plan(self.count);
+        let failed = |reason| FolderError::Access { path: path.clone(), reason };
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+        flipwave_output::publish(&path, text.as_slice()).map_err(failed)?;
+        // Another campaign may have come meanwhile.
+        self.is_there(folder).map(|_| ())
+    }
+
+    /// Whether a folder has a plan of as many injections; checks that all of its plans are of this
+    /// campaign.
+    pub(super) fn is_there(&self, folder: &SharedFolder) -> Result<bool, ShardError> {
+        let mut is_there = false;
+        for count in folder.plans()? {
+            let Some(other) = ShardPlan::read(folder, count)? else { continue };
+            if let Some(difference) = self.difference(&other) {
+                return Err(ShardError::Other { path: folder.path().to_owned(), difference });
+            }
+            is_there |= count == self.count;
+        }
+        Ok(is_there)
+    }
+
+    /// Why rows of the two do not belong into one table, if so.
+    pub(super) fn difference(&self, other: &ShardPlan) -> Option<String> {
+        let (own, theirs) = (&self.campaign, &other.campaign);
+        if own.seed != theirs.seed {
+            return Some(format!("its seed is {}, and here it is {}", theirs.seed, own.seed));
+        }
+        self.difference_of_space(other)
+    }
+
+    /// Why rows of the two are not of the same site space, if so.
+    pub(super) fn difference_of_space(&self, other: &ShardPlan) -> Option<String> {
+        if self.versions.flipwave != other.versions.flipwave {
+            let (own, theirs) = (&self.versions.flipwave, &other.versions.flipwave);
+            return Some(format!("Flipwave {theirs} runs it, and this is {own}"));
+        }
+        if self.space == other.space {
+            return None;
+        }
+        if self.campaign.content != other.campaign.content {
+            return Some("the campaign file says something else".to_owned());
+        }
+        let compilers = (&self.versions.compiler, &other.versions.compiler);
+        Some(match compilers {
+            (Some(own), Some(theirs)) if own != theirs => {
+                format!("`{theirs}` compiled its kernels, and here `{own}`")
+            }
+            _ if self.population != other.population => {
+                "its program, which executes something else".to_owned()
+            }
+            _ => "its program or its inputs, or how faults are drawn or injected".to_owned(),
+        })
+    }
+}

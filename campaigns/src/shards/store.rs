@@ -1,0 +1,144 @@
+//! The fault-free run and what was counted in it, kept for all who run the same program: the first
+//! shard makes it, whoever that is, and the others read it.
+
+use super::layout::SharedFolder;
+use crate::campaign::{Campaign, CampaignWorkload};
+use crate::error::CampaignError;
+use crate::faults::Faults;
+use crate::folder::FolderError;
+use crate::golden::{Reference, surveyed};
+use crate::prepare::Prepared;
+use flipwave_device::Statistics;
+use flipwave_injector::{Profile, StoredProfile, StoredTouched, Survey, Touched};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+
+/// What is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Wave instructions, lane operations and waves of each dispatch.
+    statistics: Vec<[u64; 3]>,
+    /// SHA-256 of each output.
+    outputs: Vec<[u8; 32]>,
+    profile: StoredProfile,
+    touched: Option<StoredTouched>,
+}
+
+/// The fault-free run, as injections need it.
+pub(super) struct Surveyed {
+    pub reference: Reference,
+    pub profile: Profile,
+    pub touched: Option<Touched>,
+    /// Whether it was made here.
+    pub is_new: bool,
+}
+
+/// Bytes of a digest.
+const DIGEST: usize = 32;
+
+/// The fault-free run that is kept under `key`, or a new one, which is kept then. `touches` says whether
+/// what workgroups touch is to be known.
+///
+/// # Errors
+/// [`CampaignError`] as of a fault-free run; [`FolderError::Access`].
+pub(super) fn survey(
+    folder: &SharedFolder,
+    key: &str,
+    campaign: &Campaign,
+    prepared: &Prepared,
+    touches: bool,
+) -> Result<Surveyed, CampaignError> {
+    // Records of an application need not be the same on all machines.
+    let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_));
+    let path = folder.golden(key);
+    if let Some(kept) = is_kept.then(|| fs::read(&path).ok()).flatten().and_then(|own| open(&own)) {
+        return Ok(kept.surveyed(campaign.faults()?));
+    }
+    let Survey { golden, profile, touched } = surveyed(campaign, prepared, touches)?;
+    let reference = Reference::of(&golden);
+    if is_kept && let Some(profile) = StoredProfile::of(&profile) {
+        let statistics = reference.statistics.iter();
+        let kept = Kept {
+            statistics: statistics
+                .map(|own| [own.wave_instructions, own.lane_operations, own.waves])
+                .collect(),
+            outputs: reference.outputs.clone(),
+            profile,
+            touched: touched.as_ref().map(StoredTouched::of),
+        };
+        let failed = |reason| FolderError::Access { path: path.clone(), reason };
+        let bytes = seal(&kept).map_err(|error| failed(std::io::Error::other(error)))?;
+        flipwave_output::publish(&path, bytes.as_slice()).map_err(failed)?;
+    }
+    Ok(Surveyed { reference, profile, touched, is_new: true })
+}
+
+impl Kept {
+    fn surveyed(self, faults: &Faults) -> Surveyed {
+        let statistics = self.statistics.into_iter().map(|own| {
+            let [wave_instructions, lane_operations, waves] = own;
+            Statistics { wave_instructions, lane_operations, waves }
+        });
+        let Faults { fault, selection, stratification, .. } = faults;
+        Surveyed {
+            reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
+            profile: self.profile.profile(fault, selection, *stratification),
+            touched: self.touched.map(StoredTouched::touched),
+            is_new: false,
+        }
+    }
+}
+
+/// What is kept as bytes, after a digest of them.
+fn seal(kept: &Kept) -> postcard::Result<Vec<u8>> {
+    let bytes = postcard::to_stdvec(kept)?;
+    Ok([Sha256::digest(&bytes).as_slice(), &bytes].concat())
+}
+
+/// What bytes keep; nothing if they are not as they were written.
+fn open(bytes: &[u8]) -> Option<Kept> {
+    let (digest, bytes) = bytes.split_at_checked(DIGEST)?;
+    (Sha256::digest(bytes).as_slice() == digest).then(|| postcard::from_bytes(bytes).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prepare::prepare;
+    use std::path::Path;
+
+    #[test]
+    fn the_fault_free_run_is_made_once_and_what_is_damaged_again() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        let own = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(own.path());
+        folder.make().expect("a folder");
+        for name in ["matmul", "reduction"] {
+            let campaign = Campaign::read(&examples.join(name).with_extension("yaml"));
+            let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
+            let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
+            let survey = || {
+                let survey = survey(&folder, name, &campaign, &prepared, true);
+                survey.unwrap_or_else(|error| panic!("{error}"))
+            };
+            let touched = |own: &Surveyed| own.touched.as_ref().map(StoredTouched::of);
+            let (first, second) = (survey(), survey());
+            assert!(first.is_new && !second.is_new, "{name}");
+            assert_eq!(first.reference, second.reference, "{name}");
+            assert_eq!(first.profile, second.profile, "{name}");
+            assert!(touched(&first).is_some());
+            assert_eq!(touched(&first), touched(&second), "{name}");
+
+            let path = folder.golden(name);
+            let good = fs::read(&path).expect("it is kept");
+            for at in [0, DIGEST, good.len() / 2, good.len() - 1] {
+                let mut bad = good.clone();
+                bad[at] ^= 1;
+                fs::write(&path, bad).expect("written");
+                assert!(survey().is_new, "{name}: byte {at}");
+                assert_eq!(fs::read(&path).expect("it is kept"), good, "{name}");
+            }
+        }
+    }
+}

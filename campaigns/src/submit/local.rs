@@ -1,0 +1,87 @@
+//! Processes of this machine.
+
+use super::error::SubmitError;
+use super::options::{MERGE_WAIT, SubmitOptions};
+use super::script::Scripts;
+use crate::campaign::Campaign;
+use crate::error::CampaignError;
+use crate::shards::{MergeOptions, Merged, merge};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often is looked whether a shard has ended.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Runs all shards, some at once, and merges them.
+pub(super) fn run(
+    campaign: &Campaign,
+    scripts: &Scripts,
+    options: &SubmitOptions,
+) -> Result<Merged, CampaignError> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = (processors / options.workers.get()).max(1) as u64;
+    let at_once = options.at_once.map_or(at_once, u64::from).min(options.shards.get());
+    let next = AtomicU64::new(1);
+    let given_up = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while !campaign.attendance.is_stopped() {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number > options.shards.get() {
+                        break;
+                    }
+                    let ended = shard(campaign, scripts, number);
+                    let is_done = ended.is_ok_and(|status| status.success());
+                    if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
+                        given_up.push(number);
+                    }
+                }
+            });
+        }
+    });
+    campaign.unless_stopped(Ok(()))?;
+    let mut shards = given_up.into_inner().unwrap_or_default();
+    if !shards.is_empty() {
+        shards.sort_unstable();
+        return Err(SubmitError::GivenUp { shards }.into());
+    }
+    let folder = scripts.folder.clone();
+    let wait = Duration::from_secs(MERGE_WAIT);
+    merge(&MergeOptions { folders: vec![folder.clone()], out: folder, wait })
+}
+
+/// Runs a shard to its end; it is asked to stop when the campaign is.
+fn shard(campaign: &Campaign, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
+    let log = scripts.log(&format!("{number}.txt"));
+    let log = File::options().append(true).create(true).open(log)?;
+    let mut child = Command::new(scripts.path("shard.sh"))
+        .arg(number.to_string())
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
+    let mut is_asked = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if campaign.attendance.is_stopped() && !is_asked {
+            is_asked = true;
+            ask_to_stop(&child);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn ask_to_stop(child: &Child) {
+    if let Some(process) = Pid::from_raw(child.id().cast_signed()) {
+        // One that has ended is waited for all the same.
+        let _ = kill_process(process, Signal::TERM);
+    }
+}

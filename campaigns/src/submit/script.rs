@@ -1,0 +1,169 @@
+//! Scripts that do a shard and merge all of them, whoever starts them.
+
+use super::error::{ATTEMPTS, SubmitError};
+use super::options::{MERGE_WAIT, SubmitOptions};
+use crate::campaign::Campaign;
+use crate::runners::InjectionPath;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The scripts of a campaign, in its results folder.
+pub(super) struct Scripts {
+    /// The results folder, an absolute path.
+    pub folder: PathBuf,
+    /// The campaign's name.
+    pub name: String,
+    others: Vec<PathBuf>,
+}
+
+impl Scripts {
+    /// Writes what does a shard and what merges them.
+    pub fn write(campaign: &Campaign, options: &SubmitOptions) -> Result<Scripts, SubmitError> {
+        let absolute = |path: &Path| {
+            fs::canonicalize(path)
+                .map_err(|reason| SubmitError::Script { path: path.to_owned(), reason })
+        };
+        let folder = absolute(&options.folder)?;
+        let mut scripts = Scripts { folder, name: campaign.name.clone(), others: Vec::new() };
+        for name in ["submit", "logs"] {
+            let path = scripts.folder.join(name);
+            fs::create_dir_all(&path).map_err(|reason| SubmitError::Script { path, reason })?;
+        }
+        let program = scripts.program(options, &absolute(&campaign.file)?);
+        let shard = scripts.shard(campaign, options, &program, &absolute(&campaign.file)?);
+        scripts.add("shard.sh", &shard)?;
+        let merge = scripts.merge(&program);
+        scripts.add("merge.sh", &merge)?;
+        Ok(scripts)
+    }
+
+    /// All of them.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.others.clone()
+    }
+
+    /// Where a script of this name is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join("submit").join(name)
+    }
+
+    /// Where what a job prints goes.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.folder.join("logs").join(name)
+    }
+
+    /// Writes a script.
+    pub fn add(&mut self, name: &str, text: &str) -> Result<(), SubmitError> {
+        let path = self.path(name);
+        let write = || {
+            flipwave_output::publish(&path, text.as_bytes())?;
+            fs::set_permissions(&path, Permissions::from_mode(0o755))
+        };
+        write().map_err(|reason| SubmitError::Script { path: path.clone(), reason })?;
+        self.others.push(path);
+        Ok(())
+    }
+
+    /// The program, as the machines start it.
+    fn program(&self, options: &SubmitOptions, file: &Path) -> String {
+        let Some(image) = &options.container else { return quoted(&options.program) };
+        let sources = file.parent().unwrap_or(Path::new("/"));
+        let folders = format!("{},{}", self.folder.display(), sources.display());
+        format!("apptainer exec --bind {} {} flipwave", quoted(Path::new(&folders)), quoted(image))
+    }
+
+    fn shard(
+        &self,
+        campaign: &Campaign,
+        options: &SubmitOptions,
+        program: &str,
+        file: &Path,
+    ) -> String {
+        let by = match options.path {
+            None => "",
+            Some(InjectionPath::Embedded) => " --by embedded",
+            Some(InjectionPath::Hook) => " --by hook",
+        };
+        format!(
+            "#!/bin/sh\n\
+             # One shard of the campaign {name}: shard.sh NUMBER. Written by `flipwave submit`.\n\
+             # On SIGTERM the shard writes what it has done, and goes on from there the next time.\n\
+             number=$1\n\
+             child=\n\
+             stopping=\n\
+             stop() {{\n\
+             \x20 stopping=yes\n\
+             \x20 [ -z \"$child\" ] || kill -TERM \"$child\" 2>/dev/null\n\
+             }}\n\
+             trap stop TERM INT\n\
+             \n\
+             attempt=1\n\
+             while :; do\n\
+             \x20 {program} run {file} --seed {seed} --out {folder} \\\n\
+             \x20   --shard \"$number/{shards}\" --workers {workers}{by} &\n\
+             \x20 child=$!\n\
+             \x20 wait \"$child\"\n\
+             \x20 code=$?\n\
+             \x20 # A signal ends the wait, and not yet the shard.\n\
+             \x20 while kill -0 \"$child\" 2>/dev/null; do\n\
+             \x20   wait \"$child\"\n\
+             \x20   code=$?\n\
+             \x20 done\n\
+             \x20 [ \"$code\" != 0 ] || exit 0\n\
+             \x20 [ -z \"$stopping\" ] || break\n\
+             \x20 echo \"shard $number: attempt $attempt of {ATTEMPTS} ended with code $code\" >&2\n\
+             \x20 if [ \"$attempt\" -ge {ATTEMPTS} ]; then\n\
+             \x20   # The error is in the folder. HyperQueue would not merge after a task that failed.\n\
+             \x20   [ -z \"${{HQ_TASK_ID:-}}\" ] || exit 0\n\
+             \x20   exit \"$code\"\n\
+             \x20 fi\n\
+             \x20 attempt=$((attempt + 1))\n\
+             done\n\
+             # Slurm is asked for another go; a preempted job is queued again anyway.\n\
+             [ -z \"${{SLURM_JOB_ID:-}}\" ] || scontrol requeue \"$SLURM_JOB_ID\" || :\n\
+             exit 143\n",
+            name = campaign.name,
+            file = quoted(file),
+            seed = campaign.seed,
+            folder = quoted(&self.folder),
+            shards = options.shards,
+            workers = options.workers,
+        )
+    }
+
+    fn merge(&self, program: &str) -> String {
+        format!(
+            "#!/bin/sh\n\
+             # Merges the shards of the campaign {}. Written by `flipwave submit`.\n\
+             exec {program} merge {} --wait {MERGE_WAIT}\n",
+            self.name,
+            quoted(&self.folder),
+        )
+    }
+}
+
+/// A path as a word of a shell's command.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |own: char| own.is_ascii_alphanumeric() || "/._-,+=:@%".contains(own);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_reads_quoted_paths_as_they_are() {
+        for path in ["plain/a-b_c.yaml", "two words", "it's $HOME; rm *", "\"\\", ""] {
+            let line = format!("printf %s {}", quoted(Path::new(path)));
+            let output = Command::new("sh").args(["-c", &line]).output().expect("a shell");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), path);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+#!/bin/bash
+# A Slurm of its own on this machine: munge, a controller and four nodes, in a folder that goes when the
+# script ends. It runs a campaign of 200 shards; meanwhile a node is killed, a job is queued again, one
+# gets SIGTERM, and the controller is ended and started again. The results must be those of one worker.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+nodes=4
+slurm=$work/slurm
+mkdir -p "$slurm"/{state,spool,log}
+host=$(hostname)
+
+dd if=/dev/urandom of="$slurm/munge.key" bs=1024 count=1 status=none
+chmod 400 "$slurm/munge.key"
+cat >"$slurm/slurm.conf" <<CONF
+ClusterName=flipwave
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+# A job that is queued again waits until what let it run before has expired: 120 s by default.
+AuthInfo=socket=$slurm/munge.socket,cred_expire=5
+CryptoType=crypto/munge
+SlurmctldPort=$((base_port))
+SlurmctldPidFile=$slurm/slurmctld.pid
+SlurmctldLogFile=$slurm/log/slurmctld
+SlurmdPidFile=$slurm/slurmd-%n.pid
+SlurmdLogFile=$slurm/log/slurmd-%n
+SlurmdSpoolDir=$slurm/spool/%n
+StateSaveLocation=$slurm/state
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_min_interval=200000,batch_sched_delay=0
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+ReturnToService=2
+SlurmdTimeout=6
+SlurmctldTimeout=30
+KillWait=5
+MinJobAge=300
+MaxArraySize=151
+NodeName=node[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base_port + 1))-$((base_port + nodes))] CPUs=1 RealMemory=256 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+CONF
+export SLURM_CONF=$slurm/slurm.conf
+
+# The value of a variable of a process of this Slurm; nothing of others.
+variable() {
+  local environment
+  environment=$({ tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null) || return 0
+  grep -qx "SLURM_CONF=$SLURM_CONF" <<<"$environment" || return 0
+  sed -n "s/^$2=//p" <<<"$environment"
+}
+
+# Kills a node as if its power failed: its daemon first, then what looks after jobs, then the jobs.
+kill_node() {
+  local jobs=() steps=()
+  for process in $(pgrep -x 'shard.sh|flipwave'); do
+    [ "$(variable "$process" SLURMD_NODENAME)" = "$1" ] || continue
+    jobs+=("$process")
+    parent=$(ps -o ppid= -p "$process" | tr -d ' ')
+    [ "$(ps -o comm= -p "$parent")" != slurmstepd ] || steps+=("$parent")
+  done
+  kill -9 "$(cat "$slurm/slurmd-$1.pid")" "${steps[@]}" "${jobs[@]}"
+}
+
+# Stops a shard where it is, on the node $1 if one is named: its process.
+caught() {
+  for process in $(pgrep -x flipwave); do
+    node=$(variable "$process" SLURMD_NODENAME)
+    if [ -n "$node" ] && [ "${1:-$node}" = "$node" ] && kill -STOP "$process" 2>/dev/null; then
+      [ -n "$(variable "$process" SLURM_JOB_ID)" ] || continue
+      shard=$process
+      return 0
+    fi
+  done
+  return 1
+}
+
+start_controller() {
+  slurmctld -f "$SLURM_CONF" -D >"$slurm/log/slurmctld.out" 2>&1 &
+  controller=$!
+  started+=("$controller")
+}
+
+munged --foreground --force --key-file="$slurm/munge.key" --socket="$slurm/munge.socket" \
+  --pid-file="$slurm/munge.pid" --log-file="$slurm/log/munged" --seed-file="$slurm/munge.seed" \
+  >"$slurm/log/munged.out" 2>&1 &
+started+=("$!")
+until_true 20 test -S "$slurm/munge.socket"
+start_controller
+for number in $(seq $nodes); do
+  slurmd -D -f "$SLURM_CONF" -N "node$number" >"$slurm/log/slurmd-$number.out" 2>&1 &
+  started+=("$!")
+done
+all_idle() { [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c '^idle$')" = $nodes ]; }
+until_true 60 all_idle
+
+say "Slurm $(slurmctld -V | cut -d' ' -f2) with $nodes nodes runs 200 shards"
+begun=$SECONDS
+"$flipwave" submit "$campaign" --engine slurm --shards 200 --grace 5 --out "$results" \
+  >"$work/submitted" 2>"$work/submit.err" ||
+  { cat "$work/submit.err"; exit 1; }
+cat "$work/submitted"
+jobs=$(sed -n 's/^job: //p' "$work/submitted")
+merge=$(echo "$jobs" | tail -1)
+
+until_true 60 more_than 20
+until_true 20 caught
+task=$(variable "$shard" SLURM_JOB_ID)
+say "job $task is queued again"
+scontrol requeue "$task"
+kill -CONT "$shard" 2>/dev/null || :
+
+# One that has injected something by then: another may be too early, or at its end.
+interrupted() {
+  caught || return 1
+  # It waits for an answer, which may take until the job is over.
+  scancel --batch --signal=TERM "$(variable "$shard" SLURM_JOB_ID)" &
+  local asking=$!
+  # It has come where it is among those that wait for the shard: number 15.
+  until_true 5 grep -q '^ShdPnd:.*[4-7c-f]...$' "/proc/$shard/status"
+  kill "$asking" 2>/dev/null || :
+  kill -CONT "$shard"
+  sleep 0.5
+  grep -l '"state": "interrupted"' "$results"/attempts/*.json | xargs -r grep -q '"done": [1-9]'
+}
+until_true 60 more_than 35
+say "jobs get SIGTERM, until one has written a part of its rows"
+until_true 60 interrupted
+
+until_true 60 more_than 60
+until_true 20 caught node2
+say "node2 is killed in the middle of a shard"
+kill_node node2
+
+until_true 60 more_than 80
+say "the controller is ended, and started again after 3 s"
+# By SIGTERM, as systemd restarts it: killed at once, it forgets what it has begun, and drains nodes on
+# which jobs run that it does not have.
+kill "$controller"
+wait "$controller" || :
+sleep 3
+start_controller
+
+ended() { [ -z "$(squeue -h -j "$merge" 2>/dev/null)" ]; }
+until_true 240 ended
+node_is_down() { sinfo -h -N -n node2 -o %T | grep -q down; }
+node_is_down || { say "node2 is not down"; exit 1; }
+same_as_one_worker
+"$flipwave" status "$results" --json >"$work/status.json"
+for sign in '"lost": [1-9]' '"merged": true'; do
+  grep -q "$sign" "$work/status.json" || { say "no $sign in the status"; exit 1; }
+done
+say "Slurm: same bytes as of one worker after $((SECONDS - begun)) s"
