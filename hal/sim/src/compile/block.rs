@@ -191,7 +191,12 @@ impl Plan {
                 }
                 _ => Plan::Call,
             },
-            _ => Access::of(op, machine).map_or(Plan::Call, Plan::Access),
+            // Private memory is one more chunk of memory for each wave, but an access has one window
+            // for all: waves in turn would undo each other's, which costs more than calls.
+            _ => match Access::of(op, machine) {
+                Some(access) if !matches!(access.place, Place::Private(_)) => Plan::Access(access),
+                _ => Plan::Call,
+            },
         }
     }
 }
