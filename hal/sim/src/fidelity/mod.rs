@@ -104,9 +104,8 @@ impl Checker for FidelityCheck {
         let FidelityCheck { memory, dispatch: Some(dispatch), .. } = self else { return true };
         let facts = dispatch.executions.stretch(stretch, dispatch.machine);
         let may_load = !memory.is_empty() || !dispatch.lds.is_empty();
-        !facts.is_unsettled
-            && !(facts.accesses && may_load)
-            && !dispatch.shadows.contains_key(&wave.id)
+        let has_marks = dispatch.shadows.contains_key(&wave.id);
+        !(facts.is_unsettled || has_marks || facts.accesses && may_load)
     }
 
     fn executed(&mut self, _: &Wave, stretch: Stretch<'_>, times: u64, _: LaneMask) {
