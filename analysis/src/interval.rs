@@ -73,7 +73,7 @@ impl Interval {
     const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
 }
 
-/// The Wilson score interval of the rate behind `successes` out of `trials`: E. B. Wilson,
+/// The Wilson score interval of a rate, by `successes` out of `trials`: E. B. Wilson,
 /// "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
 /// Without trials, everything from 0 to 1; more successes than trials count as all.
 pub fn wilson(successes: u64, trials: u64, confidence: Confidence) -> Interval {

@@ -41,7 +41,7 @@
 #define FLIPWAVE_UPDATING_PROXY(name, variable, text, ...) \
     __asm__ volatile(FLIPWAVE_MARK(name) text : "+v"(variable) : __VA_ARGS__ : "scc", "vcc")
 
-/* Puts the address of the instruction behind it into a section that is not loaded. */
+/* Puts the address of the instruction after it into a section that is not loaded. */
 #define FLIPWAVE_MARK(name) \
     "1:\n\t.pushsection .flipwave.proxy." #name ",\"\",@progbits\n\t.quad 1b\n\t" \
     ".popsection\n\t"

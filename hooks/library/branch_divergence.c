@@ -17,7 +17,7 @@ typedef uint32_t lanes;
 #endif
 
 /* Counts a condition that leaves `after` of the lanes in `before`. Meant to run on a single lane,
- * behind an instruction that narrows EXEC. */
+ * after an instruction that narrows EXEC. */
 void branch(uint64_t before, uint64_t after, struct branch *counter)
 {
     flipwave_count(&counter->executed, 1);

@@ -49,7 +49,7 @@ pub struct Output {
 struct Open {
     sink: Sink,
     has_header: bool,
-    /// Whether all rows have been written so far. None is behind one that is missing.
+    /// Whether all rows have been written so far. None is after one that is missing.
     is_complete: bool,
     remarks: BTreeSet<String>,
     /// The only kernel that is looked at, and whether it has been dispatched.

@@ -70,8 +70,8 @@ pub struct Layout {
 
 /// Lays out the kernarg segment: explicit arguments from `values`, hidden ones from the launch
 /// shape (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
-/// kinds). Hidden pointers (queue, heap) are null: nothing stands behind them. Nor does anything
-/// behind the buffers by which kernels call the host, whose addresses say so.
+/// kinds). Hidden pointers (queue, heap) are null, and nothing is at the buffers by which kernels call
+/// the host, whose addresses say so.
 ///
 /// # Errors
 /// [`KernargError`] if the values do not fit the kernel's parameters.

@@ -160,7 +160,7 @@ pub type hsa_amd_signal_handler =
 /// Is told of an event.
 pub type hsa_amd_system_event_callback_t =
     unsafe extern "C" fn(event: *const hsa_amd_event_t, data: *mut c_void) -> hsa_status_t;
-/// Puts packets into the queue that is behind an intercepted one.
+/// Puts packets into the queue that an intercepted one leads to.
 pub type hsa_amd_queue_intercept_packet_writer =
     unsafe extern "C" fn(packets: *const c_void, count: u64);
 /// Is shown packets on their way into a queue.

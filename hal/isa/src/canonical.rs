@@ -92,7 +92,7 @@ const RENAMED: [(&str, &str); 57] = [
     ("ds_store_addtid_b32", "ds_write_addtid_b32"),
 ];
 
-/// The canonical name behind a printed mnemonic.
+/// The canonical name of a printed mnemonic.
 pub(crate) fn name(mnemonic: &str, generation: Generation) -> Cow<'_, str> {
     let suffix = ENCODING_SUFFIXES.iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
     let name = suffix.unwrap_or(mnemonic);

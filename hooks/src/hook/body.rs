@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_counted_from_behind_its_s_getpc() {
+    fn an_address_is_counted_from_the_end_of_its_s_getpc() {
         let text = "s_trap 0xf100\ns_getpc_b64 s[4:5]\ns_add_u32 s4, s4, 0x12345678\ns_nop 1\n\
             s_addc_u32 s5, s5, 0x12345678\ns_trap 0xf101\ns_setpc_b64 s[30:31]";
         let (low, high) = (SymbolReference::Low(44), SymbolReference::High(56));

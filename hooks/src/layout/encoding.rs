@@ -35,7 +35,7 @@ pub(super) struct EndOfCode {
 }
 
 /// The code of an address chain: `s_getpc_b64`, and two additions with literals. Where a scalar
-/// register may be read late, a wait stands behind the first.
+/// register may be read late, a wait stands after the first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChainShape {
     /// Its bytes.

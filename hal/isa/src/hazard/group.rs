@@ -168,7 +168,7 @@ pub(super) const WAITS_FOR_ALL: Group = group("s_waitcnt 0", |inst| {
 });
 /// What ends the risk that a scalar load still reads a register that a vector operation writes.
 pub(super) const BEHIND_SMEM: Group =
-    group("SALU that computes, or a wait for scalar memory", ends_behind_smem);
+    group("SALU that computes, or a wait for scalar memory", ends_after_smem);
 /// Fields of `s_waitcnt_depctr` (LLVM, `DepCtr`).
 pub(super) const VM_VSRC_0: Group =
     group("s_waitcnt_depctr depctr_vm_vsrc(0)", |inst| depctr(inst, 2, 0b111) == Some(0));
@@ -203,7 +203,7 @@ pub(super) fn is_lds(inst: &Inst) -> bool {
 }
 
 /// Vector memory that cannot be LDS.
-fn ends_behind_smem(inst: &Inst) -> bool {
+fn ends_after_smem(inst: &Inst) -> bool {
     match inst.operation.opcode() {
         // Bits 13:8 of gfx10.
         Opcode::SWaitcnt => inst.immediate.is_some_and(|field| field >> 8 & 63 == 0),

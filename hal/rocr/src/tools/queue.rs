@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct QueueState {
     /// The most dispatches that may be on their way: those of a quarter of the ring. The runtime
-    /// may put packets that find no room behind later ones.
+    /// may put a packet that finds no room after later ones.
     limit: u32,
     under_way: AtomicU32,
     /// Jobs whose last barrier may not have been reached yet: their signals have to stay.

@@ -34,7 +34,7 @@ pub struct Unfinished {
     pub facts: Arc<Facts>,
     /// The bytes it touches.
     pub bytes: Vec<Range<u32>>,
-    /// Other waves are ordered behind it once they have waited for a split barrier so often.
+    /// Other waves are ordered after it once they have waited for a split barrier so often.
     pub phase: u32,
 }
 

@@ -1,5 +1,5 @@
 //! Barriers whose signal and wait are instructions of their own (RDNA 4 ISA, "Barriers"). What a
-//! wave has begun before its signal must have ended before others go on behind their waits.
+//! wave has begun before its signal must have ended before others go on after their waits.
 
 use super::WaveState;
 use super::facts::Facts;

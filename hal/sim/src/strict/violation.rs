@@ -265,7 +265,7 @@ impl fmt::Display for Finding {
                 if !registers.is_empty() {
                     write!(f, " ({})", list(registers))?;
                 }
-                write!(f, ": {needed} needed behind {trigger}")?;
+                write!(f, ": {needed} needed after {trigger}")?;
                 match needed {
                     Mitigation::WaitStates(_) => write!(f, ", there are {distance}"),
                     Mitigation::Instruction(_) => Ok(()),
@@ -304,7 +304,7 @@ impl fmt::Display for Finding {
             ),
             Finding::UnderWayAtBarrier { address, operation, wave } => write!(
                 f,
-                "{address:#x} of LDS is accessed behind a barrier, while {operation} of {wave}, \
+                "{address:#x} of LDS is accessed after a barrier, while {operation} of {wave}, \
                  from before the barrier, may still be under way"
             ),
             Finding::OtherBarrier { other, wave } => {

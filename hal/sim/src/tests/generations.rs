@@ -306,7 +306,7 @@ fn modes_and_flat_scratch_are_set_as_hardware_registers() {
 }
 
 #[test]
-fn what_stands_behind_a_program_is_illegal() {
+fn what_stands_after_a_program_is_illegal() {
     let (_, _, end) = run("gfx1100", 32, "s_code_end", |_, _| {});
     assert!(matches!(end, Step::Fault(FaultCause::IllegalInstruction { word: 0xbf9f_0000 })));
 }

@@ -101,7 +101,7 @@ impl Streams<'_> {
                 entries[*prologue] = Some(own);
             }
         }
-        // Where a call comes back to may have other ways to it, and what is inserted behind the call
+        // Where a call comes back to may have other ways to it, and what is inserted after the call
         // runs before it.
         for (index, block) in program.blocks.enumerated() {
             for edge in block.successors.iter().filter(|edge| edge.kind == EdgeKind::Return) {

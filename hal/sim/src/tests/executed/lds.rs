@@ -24,7 +24,7 @@ fn is_active(bench: &Bench, lane: usize) -> bool {
 }
 
 #[test]
-fn addresses_by_thread_lie_behind_m0_and_the_offset() {
+fn addresses_by_thread_lie_after_m0_and_the_offset() {
     let (mut bench, before) = bench(1);
     // The upper half of M0 does not count.
     bench.wave.write_scalar(ScalarIndex::M0, 0xffff_0040);

@@ -63,7 +63,7 @@ fn aligned_sum(factors: &[[f64; 2]], before: f32, least: i32) -> f32 {
 fn sums_of_gfx940_are_aligned() {
     let name = "v_mfma_f32_4x4x4f16";
     let ones = [0x3c00, 0];
-    // The sum so far is cut downwards behind 24 bits, then rounded.
+    // The sum so far is cut downwards after 24 bits, then rounded.
     for (third, expected) in [(-(2f32.powi(-25)), 0x3f7f_ffff), (2f32.powi(-25), 0x3f80_0000)] {
         let result = single_of(Generation::Gfx940, name, ones, ones, third.to_bits());
         assert_eq!(result, expected, "{third:e}");
