@@ -45,6 +45,9 @@ const LARGE: usize = 256 << 10;
 impl Content {
     /// Whether the same bytes are there, which is quickly seen of those that are shared.
     fn is_same(&self, other: &Content) -> bool {
+        if self.len() != other.len() {
+            return false;
+        }
         let (mut at, end) = (0, self.end().max(other.end()));
         while at < end {
             let [own, other] = [self, other].map(|all| all.from(at));
@@ -55,7 +58,7 @@ impl Content {
             }
             at += count as u64;
         }
-        self.len() == other.len()
+        true
     }
 
     /// From where on there are nothing but zeros.

@@ -13,7 +13,7 @@ mod transfer;
 mod whole_wave;
 
 pub use addresses::{Addresses, lds_place};
-pub use placement::{Place, Placement, place};
+pub use placement::Placement;
 
 use crate::execute::exchange::Loaded;
 use crate::instruction::Op;
@@ -23,6 +23,7 @@ use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
+use placement::Place;
 
 at_each_level! {
     /// Executes a vector memory operation.
