@@ -16,7 +16,7 @@ mod touched;
 pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
-pub use byte_set::ByteSet;
+pub use byte_set::{ByteSet, LINE};
 pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use lane_places::LanePlaces;
 pub use noting::Noting;

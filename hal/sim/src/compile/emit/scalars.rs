@@ -1,5 +1,5 @@
-//! Scalar registers, and words that move between them and lanes: what is read is read once, and what is written is stored before anything else
-//! looks at it.
+//! Scalar registers, and words that move between them and lanes: what is read is read once, and what is
+//! written is stored before anything else looks at it.
 
 use super::{Emitter, Held, Open};
 use crate::compile::block::LaneAccess;

@@ -5,9 +5,7 @@ use super::Group;
 use crate::compile::emit::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
-
-/// Bytes of a line, whose bits are a word.
-const LINE: u32 = 64;
+use crate::memory::LINE;
 
 /// Where it is noted what a group touches.
 #[derive(Clone, Copy)]
@@ -82,11 +80,12 @@ impl Emitter<'_> {
 
     /// Whether all bytes of all lines are touched in which so many bytes lie.
     fn knows_lines(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
-        let first = self.lanes(format_args!("lshr i64 {offset}, 6"));
+        let shift = LINE.trailing_zeros();
+        let first = self.lanes(format_args!("lshr i64 {offset}, {shift}"));
         let end = self.lanes(format_args!("add i64 {offset}, {}", bytes - 1));
-        let last = self.lanes(format_args!("lshr i64 {end}, 6"));
+        let last = self.lanes(format_args!("lshr i64 {end}, {shift}"));
         let mut all = self.line(touched, last);
-        for line in 0..bytes.div_ceil(LINE) {
+        for line in 0..u64::from(bytes).div_ceil(LINE) {
             let line = self.lanes(format_args!("add i64 {first}, {line}"));
             // The last one, and no line beyond it.
             let is_in = self.lanes(format_args!("icmp ult i64 {line}, {last}"));
@@ -99,9 +98,9 @@ impl Emitter<'_> {
 
     /// Whether so many bytes are touched, which lie in one line.
     fn knows_element(&mut self, touched: Touched, offset: Value, bytes: u32) -> Value {
-        let line = self.lanes(format_args!("lshr i64 {offset}, 6"));
+        let line = self.lanes(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
         let bits = self.line(touched, line);
-        let place = self.lanes(format_args!("and i64 {offset}, 63"));
+        let place = self.lanes(format_args!("and i64 {offset}, {}", LINE - 1));
         // Bytes beyond the line are none that are known.
         let bits = self.lanes(format_args!("lshr i64 {bits}, {place}"));
         let own = (1u64 << bytes) - 1;
