@@ -122,7 +122,8 @@ impl Source {
 impl Source {
     /// Accesses to device memory.
     pub fn sites(&self) -> usize {
-        let is_site = |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place != Place::Lds);
+        let is_site =
+            |plan: &&Plan| matches!(plan, Plan::Access(own) if own.place == Place::Global);
         self.plans.iter().filter(is_site).count()
     }
 }
@@ -191,12 +192,7 @@ impl Plan {
                 }
                 _ => Plan::Call,
             },
-            // Private memory is one more chunk of memory for each wave, but an access has one window
-            // for all: waves in turn would undo each other's, which costs more than calls.
-            _ => match Access::of(op, machine) {
-                Some(access) if !matches!(access.place, Place::Private(_)) => Plan::Access(access),
-                _ => Plan::Call,
-            },
+            _ => Access::of(op).map_or(Plan::Call, Plan::Access),
         }
     }
 }

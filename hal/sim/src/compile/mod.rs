@@ -164,7 +164,6 @@ fn new_page() -> Page {
 /// What the unit tests see of it.
 #[cfg(test)]
 pub mod testing {
-    pub use super::access::Access;
     pub use super::block::{Block, LaneAccess, Plan, Source, VectorPlan};
     pub use super::scalar::{Lowering as ScalarLowering, all as scalar_lowerings};
     pub use super::vector::{Lowering, all as lowerings, of_pairs};

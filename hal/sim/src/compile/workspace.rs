@@ -1,8 +1,7 @@
 //! What compiled code has besides the wave: room for copies of rows, and where it finds device memory.
 
-use super::access::is_global;
-use crate::execute::vector_memory::{self, Addresses, Place};
-use crate::instruction::{Op, Run};
+use crate::execute::vector_memory::Addresses;
+use crate::instruction::Op;
 use crate::memory::{Memory, TouchedRegion, Window, WindowAccess};
 use crate::wave::{Row, Wave};
 use flipwave_isa::LaneMask;
@@ -93,15 +92,7 @@ impl Workspace {
         if exec == LaneMask::EMPTY {
             return;
         }
-        let address = match op.run {
-            Run::VectorMemory(access) if !is_global(access.space) => {
-                match vector_memory::place(wave, op, access) {
-                    Some(Place::Memory(placement)) => placement.addresses.first(exec),
-                    _ => return,
-                }
-            }
-            _ => Addresses::of(wave, op, exec).first(exec),
-        };
+        let address = Addresses::of(wave, op, exec).first(exec);
         if self.windows[number].has(address) {
             return;
         }

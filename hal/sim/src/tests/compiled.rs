@@ -1,8 +1,8 @@
 //! Compiled blocks against the interpreter: random operations one after the other, on random registers.
 
 use crate::compile::testing::{
-    Access, Block, LaneAccess, Lowering, Plan, ScalarLowering, Source, VectorPlan, Workspace,
-    lowerings, of_pairs, scalar_lowerings,
+    Block, LaneAccess, Lowering, Plan, ScalarLowering, Source, VectorPlan, Workspace, lowerings,
+    of_pairs, scalar_lowerings,
 };
 use crate::dispatch::checker::Unchecked;
 use crate::execute::control::Step;
@@ -18,7 +18,7 @@ use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, WaveId};
-use flipwave_isa::{Generation, LaneMask, Register, RegisterRange};
+use flipwave_isa::{LaneMask, Register, RegisterRange};
 
 /// Vector registers that operations have.
 const ROWS: u16 = 10;
@@ -28,8 +28,6 @@ const ADDRESSES: u16 = 12;
 const SCALARS: u64 = 12;
 /// The pair that has the address of the buffer.
 const BASE: u8 = 20;
-/// A part of offsets in private memory.
-const OFFSET: u8 = 22;
 const BUFFER: u64 = 8192;
 const LDS: usize = 1024;
 
@@ -43,8 +41,7 @@ fn row(random: &mut Random) -> RowIndex {
 fn scalar_pair(random: &mut Random) -> ScalarIndex {
     match random.next() % 3 {
         0 => ScalarIndex::VCC,
-        // The first four have the resource of private memory.
-        _ => ScalarIndex((4 + random.next() % (SCALARS / 2 - 2) * 2) as u8),
+        _ => ScalarIndex((random.next() % (SCALARS / 2) * 2) as u8),
     }
 }
 
@@ -259,50 +256,6 @@ fn access(random: &mut Random) -> (Op, Plan) {
     (op, plan)
 }
 
-/// An access to private memory.
-fn private_access(random: &mut Random, machine: Machine) -> (Op, Plan) {
-    let element = match random.next() % 4 {
-        0 => Element::Part {
-            bytes: 1 + (random.next() & 1) as u8,
-            signed: random.next() & 1 == 0,
-            half: [Half::Whole, Half::Low, Half::High][random.next() as usize % 3],
-        },
-        _ => Element::Words([1, 1, 1, 2, 3, 4][random.next() as usize % 6]),
-    };
-    let transfer = match random.next() & 1 {
-        0 => Transfer::Load(element),
-        _ => Transfer::Store(element),
-    };
-    let is_buffer = machine.generation < Generation::Gfx11 && random.next() & 1 == 0;
-    // Rows are those of words alone.
-    let has_row = matches!(element, Element::Part { .. }) || random.next() & 1 == 0;
-    let space = match (is_buffer, random.next().is_multiple_of(4)) {
-        (true, _) => Space::Buffer { offset: has_row, index: false },
-        (false, true) => Space::ScaledScratch { shift: 2 },
-        (false, false) => Space::Scratch,
-    };
-    let mut op = op(Run::VectorMemory(VectorAccess { space, transfer }));
-    op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
-    op.immediate = (random.next() % 12) as i64 * 4 - if is_buffer { 0 } else { 8 };
-    if has_row {
-        op.sources[0].words = [Word::Row(RowIndex(ADDRESSES + 4)); 2];
-    }
-    let offset = match random.next() & 1 {
-        0 => [Word::Constant(0); 2],
-        _ => [Word::Scalar(ScalarIndex(OFFSET)); 2],
-    };
-    op.sources[1].words = [Word::Row(row(random)); 2];
-    if is_buffer {
-        op.sources[2].words = pair_words(ScalarIndex(0));
-        op.sources[3].words = offset;
-    } else {
-        op.sources[2].words = offset;
-    }
-    op.per_lane = true;
-    let access = Access::of(&op, machine).expect("an access that has code");
-    (op, Plan::Access(access))
-}
-
 /// Everything that instructions change.
 #[derive(Clone)]
 struct World {
@@ -384,25 +337,6 @@ fn world(random: &mut Random, machine: Machine) -> World {
     }
     wave.write_scalar_pair(ScalarIndex::VCC, random.next());
     wave.write_scalar_pair(ScalarIndex(BASE), buffer.0);
-    let private = buffer.0 + 512;
-    wave.write_scalar_pair(machine.flat_scratch, private);
-    // Swizzled, the thread added; sometimes none such, or one that ends before memory does.
-    let records = [u32::MAX, u32::MAX, 2048][random.next() as usize % 3];
-    let flags = if machine.lanes == 32 { 2 << 21 } else { 3 << 21 } | 1 << 23;
-    let flags = if random.next().is_multiple_of(8) { flags ^ 1 << 21 } else { flags };
-    let high = (private >> 32) as u32 | if random.next().is_multiple_of(8) { 0 } else { 1 << 31 };
-    for (index, word) in [private as u32, high, records, flags].into_iter().enumerate() {
-        wave.write_scalar(ScalarIndex(index as u8), word);
-    }
-    let offset = random.next() as u32 % 12 * 4;
-    let is_odd = random.next().is_multiple_of(16);
-    wave.write_scalar(ScalarIndex(OFFSET), if is_odd { random.next() as u32 } else { offset });
-    let (is_one, is_wild) = (random.next() & 1 == 0, random.next().is_multiple_of(8));
-    *wave.row_mut(RowIndex(ADDRESSES + 4)) = Row(std::array::from_fn(|_| match random.next() {
-        own if is_wild && own.is_multiple_of(32) => own as u32,
-        _ if is_one => offset,
-        own => own as u32 % 20 * 4,
-    }));
     wave.scc = random.next() & 1 != 0;
     *wave.row_mut(RowIndex(ADDRESSES)) = offsets(random, LDS as u64);
     *wave.row_mut(RowIndex(ADDRESSES + 1)) = offsets(random, BUFFER);
@@ -596,8 +530,7 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
     let mut operations: Vec<(Op, Plan)> = (0..1 + random.next() % length)
         .map(|_| match random.next() % 20 {
             0..5 => scalar_operation(random),
-            5..8 => access(random),
-            8 => private_access(random, machine),
+            5..9 => access(random),
             9 => lane_access(random, machine),
             10 => pair(random),
             _ => {
@@ -647,26 +580,6 @@ fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
             }
         }
         if let Some(difference) = difference(&mut random, machine, accesses, 24) {
-            panic!("seed {seed}: {difference}");
-        }
-    }
-}
-
-#[test]
-fn blocks_of_private_accesses_do_what_the_interpreter_does() {
-    for seed in 0..blocks() {
-        let mut random = Random(seed);
-        let machine = machines()[seed as usize % 2];
-        let operations = (0..1 + random.next() % 12)
-            .map(|_| match random.next() % 4 {
-                0 => {
-                    let at = random.next() as usize % lowerings().len();
-                    vector(&mut random, &lowerings()[at], machine)
-                }
-                _ => private_access(&mut random, machine),
-            })
-            .collect();
-        if let Some(difference) = difference(&mut random, machine, operations, 8) {
             panic!("seed {seed}: {difference}");
         }
     }

@@ -15,7 +15,7 @@ mod pairs;
 mod scalars;
 mod segment;
 
-use super::access::{Access, Place};
+use super::access::Access;
 use super::block::{Plan, Segment, Site, Source, writes_exec};
 use super::frame::offset;
 use super::value::{Shape, Value};
@@ -114,11 +114,6 @@ struct Open {
     is_second_half: bool,
     /// What it accesses.
     accesses: Vec<Access>,
-    /// Bits of scalar code; where one is set, the loop is not begun, and all is left to the
-    /// interpreter.
-    guards: Vec<Value>,
-    /// What the rows of private memory that it accesses are counted from.
-    rows_of: Option<[Value; 3]>,
     /// What is known of its accesses.
     groups: Vec<Group>,
 }
@@ -254,18 +249,10 @@ impl<'a> Emitter<'a> {
                 self.commit(&dual.first, dual.destination, first, results[0]);
             }
             Plan::Access(access) => {
-                // Scalar code first: what it reads may be a lane mask of the open segment.
-                let scalars = match access.place {
-                    Place::Private(private) => Some(self.private_scalars(op, private)),
-                    _ => None,
-                };
-                self.make_room(access, scalars);
+                self.make_room(access);
                 self.open_for(index, &[(op, &WORDS)]);
                 self.note(access);
-                match scalars {
-                    Some(scalars) if access.is_row() => self.private_rows(op, access, scalars),
-                    scalars => self.access(op, access, scalars),
-                }
+                self.access(op, access);
             }
             Plan::Call => self.call(index),
             Plan::Branch(condition) => self.branch(index, op, condition),

@@ -11,13 +11,6 @@ use crate::wave::{RowIndex, ScalarIndex};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-impl Open {
-    /// Whether a lane may access what is left to the interpreter.
-    fn has_lane_accesses(&self) -> bool {
-        self.accesses.iter().any(|own| !own.is_row())
-    }
-}
-
 impl Emitter<'_> {
     /// Whether a scalar register gets a word of a lane mask from the open segment.
     pub(super) fn is_own_mask(&self, index: ScalarIndex) -> bool {
@@ -69,8 +62,6 @@ impl Emitter<'_> {
                 label: format!("loop{number}"),
                 is_second_half: false,
                 accesses: Vec::new(),
-                guards: Vec::new(),
-                rows_of: None,
                 groups: Vec::new(),
             });
         }
@@ -144,9 +135,9 @@ impl Emitter<'_> {
             self.look_at(*row);
         }
         let Some(open) = &self.open else { return };
-        let has_doubts = !open.doubts.is_empty() || open.has_lane_accesses();
+        let has_doubts = !open.doubts.is_empty() || !open.accesses.is_empty();
         // What is read as it was before, and written; and where an access may fault, all that is written.
-        let may_fault = open.accesses.iter().any(|own| own.place != Place::Lds && !own.is_row());
+        let may_fault = open.accesses.iter().any(|own| own.place == Place::Global);
         let keeps_all = may_fault || open.is_second_half;
         let is_kept = |row: &RowIndex| has_doubts && (keeps_all || open.before.contains_key(row));
         let kept: Vec<RowIndex> = written.iter().copied().filter(is_kept).collect();
@@ -220,22 +211,7 @@ impl Emitter<'_> {
         let (lanes, m) = (self.shape.lanes(), self.shape.named("M"));
         let (before, label) = (std::mem::take(&mut self.label), format!("loop{number}"));
         let end = &open.label;
-        let has_accesses = open.has_lane_accesses();
-        let mut before = before;
-        if let Some(first) = open.guards.first() {
-            let mut fails = *first;
-            for other in &open.guards[1..] {
-                fails = self.value(format_args!("or i1 {fails}, {other}"));
-            }
-            let segment = self.segments.len();
-            before = format!("enter{number}");
-            let _ = write!(
-                self.text,
-                "  br i1 {fails}, label %left{number}, label %{before}\n\
-                 left{number}:\n  store i64 {segment}, ptr %index.at\n  ret i32 2\n{before}:\n"
-            );
-            self.segments.push(Segment { instructions: open.first..self.index, kept: Vec::new() });
-        }
+        let has_accesses = !open.accesses.is_empty();
         if has_accesses {
             self.text.push_str("  store i64 0, ptr %doubts.at\n");
         }
@@ -268,7 +244,6 @@ impl Emitter<'_> {
         let body = open.body.replace("%lanes,", &format!("%lanes{number},"));
         let body = body.replace("%copies,", &format!("%copies{number},"));
         let body = body.replace("%active", &format!("%active{number}"));
-        let body = body.replace("%byte\n", &format!("%byte{number}\n"));
         let body = body.replace("%lane\n", &format!("%lane{number}\n"));
         self.text.push_str(&body);
         for (index, (mask, _)) in masks.iter().enumerate() {

@@ -6,7 +6,6 @@
 //! not, the segment is undone.
 
 mod load;
-mod private;
 mod store;
 mod touch;
 
@@ -19,7 +18,6 @@ use crate::instruction::{Op, Word};
 use crate::memory::WindowAccess;
 use crate::wave::ScalarIndex;
 use flipwave_isa::RegisterRange;
-use private::PrivateScalars;
 use std::fmt::Write;
 use touch::Touched;
 
@@ -71,20 +69,12 @@ struct Window {
 
 impl Emitter<'_> {
     /// Writes an access.
-    pub(super) fn access(&mut self, op: &Op, access: Access, private: Option<PrivateScalars>) {
+    pub(super) fn access(&mut self, op: &Op, access: Access) {
         let step = access.element.bytes() as u32;
         // Once, since the first element may replace the address.
-        let mut group = match private {
-            Some(scalars) => self.private_group(op, access, scalars),
-            None => self.group(op, access, step),
-        };
-        let is_private = private.is_some();
-        if is_private && access.direction == Direction::Store && access.elements > 1 {
-            // Nothing is stored where the last word cannot be.
-            self.each(group, access.offsets[usize::from(access.elements) - 1]);
-        }
+        let mut group = self.group(op, access, step);
         for (element, offset) in (0..access.elements).zip(access.offsets) {
-            if element > 0 && access.direction == Direction::Store && !is_private {
+            if element > 0 && access.direction == Direction::Store {
                 // All lanes' first elements are written before any lane's second one.
                 self.index += 1;
                 self.close();
@@ -103,9 +93,8 @@ impl Emitter<'_> {
                     self.load(group, offset, access.element, first);
                 }
                 Direction::Store => {
-                    let (source, word) = if is_private { (1, element) } else { (1 + element, 0) };
-                    if let Some(data) = op.sources[usize::from(source)].row() {
-                        self.store(data.plus(word.into()), group, offset, access.element);
+                    if let Some(data) = op.sources[1 + usize::from(element)].row() {
+                        self.store(data, group, offset, access.element);
                     }
                 }
             }
@@ -115,20 +104,12 @@ impl Emitter<'_> {
     /// Closes the open segment if an access cannot be part of it: what lanes store is seen by other
     /// lanes' loads, where two stores overlap, the later one's words stay, and nothing is stored after an
     /// access of any lane that faults.
-    pub(super) fn make_room(&mut self, access: Access, private: Option<PrivateScalars>) {
-        let rows_of = self.open.as_ref().and_then(|open| open.rows_of);
-        let is_same_memory = private.map(|scalars| scalars.of) == rows_of;
-
+    pub(super) fn make_room(&mut self, access: Access) {
         let stores = |own: &Access| own.direction == Direction::Store;
-        let is_device = |own: &Access| own.place != Place::Lds;
         let collides = |own: &Access| {
-            // Rows are looked at before the first is stored, and no lane stores where another does.
-            let are_rows = own.is_row() && access.is_row() && is_same_memory;
-            let both_store = stores(own) && stores(&access);
-            !(are_rows && both_store)
-                && (both_store
-                    || (is_device(own) && stores(&access))
-                    || (is_device(own) == is_device(&access) && (stores(own) || stores(&access))))
+            (stores(own) && stores(&access))
+                || (own.place == Place::Global && stores(&access))
+                || (own.place == access.place && (stores(own) || stores(&access)))
         };
         if self.open.as_ref().is_some_and(|open| open.accesses.iter().any(collides)) {
             self.close();
@@ -164,38 +145,15 @@ impl Emitter<'_> {
                 let length = self.value(format_args!("load i64, ptr %lds.length.at"));
                 Window { bytes, length, add: Value::Wide(0), missing: None, touched: None }
             }
-            Place::Global | Place::Private(_) => {
+            Place::Global => {
                 let base = base.map(|_| self.wide(op.sources[2].words));
                 self.window(access, base)
             }
         };
         let Window { bytes, length, add, missing, touched } = window;
-        let span = self.span(op, access);
-        let (place, direction) = (access.place, access.direction);
-        let group = Group {
-            place,
-            direction,
-            low,
-            high,
-            base,
-            step,
-            bytes,
-            length,
-            add,
-            missing,
-            touched,
-            start: add,
-            consecutive: Value::Bit(false),
-            equal: Value::Bit(false),
-        };
-        self.found(group, span)
-    }
-
-    /// A group whose addresses are looked at.
-    fn found(&mut self, group: Group, span: Span) -> Group {
-        let Group { low, high, step, length, add, missing, .. } = group;
         let (first, consecutive, equal) = self.pattern(low, high, step);
         let start = self.lanes(format_args!("add i64 {first}, {add}"));
+        let span = self.span(op, access);
         let lowest = self.lanes(format_args!("add i64 {start}, {}", span.first));
         let begins_in = self.lanes(format_args!("icmp ule i64 {lowest}, {length}"));
         let reach = step * (self.shape.lanes() - 1);
@@ -214,7 +172,23 @@ impl Emitter<'_> {
             }
         };
         let (consecutive, equal) = (is_in(reach, consecutive), is_in(0, equal));
-        let group = Group { start, consecutive, equal, ..group };
+        let (place, direction) = (access.place, access.direction);
+        let group = Group {
+            place,
+            direction,
+            low,
+            high,
+            base,
+            step,
+            bytes,
+            length,
+            add,
+            missing,
+            touched,
+            start,
+            consecutive,
+            equal,
+        };
         if let Some(open) = &mut self.open {
             open.groups.push(group);
         }
@@ -226,7 +200,7 @@ impl Emitter<'_> {
     fn span(&self, op: &Op, access: Access) -> Span {
         let mut span = Span { first: i64::MAX, end: i64::MIN };
         for next in &self.source.ops[self.index..] {
-            let own = Access::of(next, self.machine).filter(|own| {
+            let own = Access::of(next).filter(|own| {
                 (own.place, own.direction, own.element.bytes())
                     == (access.place, access.direction, access.element.bytes())
                     && next.sources[0] == op.sources[0]
