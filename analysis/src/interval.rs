@@ -1,6 +1,9 @@
 //! Intervals for a rate that is estimated by counting.
 
-use statrs::function::{beta::beta_reg, erf::erf_inv};
+use statrs::function::{
+    beta::beta_reg,
+    erf::{erf, erf_inv},
+};
 use std::fmt;
 
 /// How sure an interval is to contain the true rate, above 0 and below 1.
@@ -34,6 +37,11 @@ impl Confidence {
     /// probability: 1.96 for 95 %.
     pub(crate) fn deviations(self) -> f64 {
         std::f64::consts::SQRT_2 * erf_inv(self.0)
+    }
+
+    /// The confidence with which a normal variable lies within this many standard deviations.
+    pub(crate) fn within(deviations: f64) -> Confidence {
+        Confidence(erf(deviations / std::f64::consts::SQRT_2))
     }
 }
 
@@ -70,7 +78,12 @@ pub struct Interval {
 
 impl Interval {
     /// What is known of a rate before the first trial.
-    const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
+    pub(crate) const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
+
+    /// How far the rate may be from the middle.
+    pub fn half_width(self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
 }
 
 /// The Wilson score interval of a rate, by `successes` out of `trials`: E. B. Wilson,
@@ -105,11 +118,18 @@ pub fn clopper_pearson(successes: u64, trials: u64, confidence: Confidence) -> I
     if trials == 0 {
         return Interval::EVERYTHING;
     }
-    let (hits, misses) = (successes.min(trials) as f64, trials.saturating_sub(successes) as f64);
+    clopper_pearson_of(successes.min(trials) as f64 / trials as f64, trials as f64, confidence)
+}
+
+/// The same of a rate that was found in `trials` trials, which need not be a whole number: E. L. Korn
+/// and B. I. Graubard, "Confidence Intervals for Proportions with Small Expected Number of Positive
+/// Counts Estimated from Survey Data", Survey Methodology 24 (1998).
+pub(crate) fn clopper_pearson_of(rate: f64, trials: f64, confidence: Confidence) -> Interval {
+    let (hits, misses) = (rate * trials, (1.0 - rate) * trials);
     let tail = (1.0 - confidence.probability()) / 2.0;
     Interval {
-        low: if hits == 0.0 { 0.0 } else { beta_quantile(hits, misses + 1.0, tail) },
-        high: if misses == 0.0 { 1.0 } else { beta_quantile(hits + 1.0, misses, 1.0 - tail) },
+        low: if rate <= 0.0 { 0.0 } else { beta_quantile(hits, misses + 1.0, tail) },
+        high: if rate >= 1.0 { 1.0 } else { beta_quantile(hits + 1.0, misses, 1.0 - tail) },
     }
 }
 

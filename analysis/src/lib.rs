@@ -1,21 +1,31 @@
 //! Rates with intervals and summaries of campaign results, and plots of them; how one fault spread.
 
+mod course;
+mod design;
+mod estimate;
 mod hexadecimal;
 mod interval;
+mod looks;
 mod outcome;
 mod parquet;
 mod plot;
 mod propagation;
 mod row;
 mod sample_size;
+mod stopping;
 mod summary;
 mod table;
 
+pub use course::{Course, Pilot};
+pub use design::{Known, SampleDesign};
+pub use estimate::IntervalMethod;
 pub use interval::{Confidence, Interval, StatisticsError, clopper_pearson, wilson};
+pub use looks::Looks;
 pub use outcome::{Outcome, UnknownOutcome};
 pub use parquet::ParquetWriter;
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
 pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
+pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};

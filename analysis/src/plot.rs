@@ -41,11 +41,12 @@ fn label(outcome: Outcome) -> &'static str {
 }
 
 /// Draws the rates of all injections, of each group and of each stratum: one bar per scope, SDC and
-/// DUE stacked from the axis on, with whiskers for the Wilson intervals of SDC and of all that is not
+/// DUE stacked from the axis on, with whiskers for the intervals of SDC and of all that is not
 /// masked.
 pub fn rates_svg(summary: &Summary, title: &str) -> String {
+    let is_drawn = |scope: &Scope| !matches!(scope, Scope::Kernel(_) | Scope::Opcode(_));
     let scopes: Vec<&ScopeSummary> =
-        summary.shown_scopes().filter(|own| !matches!(own.scope, Scope::Kernel(_))).collect();
+        summary.shown_scopes().filter(|own| is_drawn(&own.scope)).collect();
     let bottom = TOP + STEP * scopes.len() as f64;
     let height = bottom + 64.0;
 
@@ -66,9 +67,10 @@ pub fn rates_svg(summary: &Summary, title: &str) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"24\" y=\"{}\" font-size=\"12\" fill=\"#555555\">Brackets and whiskers: {} \
-         Wilson intervals; upper whisker: SDC, lower whisker: all that is not masked.</text>",
+         {} intervals; upper whisker: SDC, lower whisker: all that is not masked.</text>",
         height - 16.0,
-        summary.confidence
+        summary.confidence,
+        summary.method.name()
     );
     svg.push_str("</svg>\n");
     svg
@@ -116,7 +118,9 @@ fn axis(svg: &mut String, bottom: f64) {
 fn bar(svg: &mut String, top: f64, scope: &ScopeSummary, shown: &[Outcome]) {
     let name = match &scope.scope {
         Scope::All => "all",
-        Scope::Group(name) | Scope::Kernel(name) | Scope::Stratum(name) => name,
+        Scope::Group(name) | Scope::Kernel(name) | Scope::Opcode(name) | Scope::Stratum(name) => {
+            name
+        }
     };
     let baseline = top + BAR / 2.0 + 5.0;
     let _ = writeln!(

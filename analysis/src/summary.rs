@@ -1,14 +1,17 @@
 //! Counts and rates of a campaign's outcomes, as a whole and part by part.
 
-use crate::interval::wilson_of;
-use crate::{Confidence, Interval, Outcome, ResultsError, Row, wilson};
-use serde::Serialize;
+use crate::estimate::{Found, estimate};
+use crate::{
+    Confidence, Interval, IntervalMethod, Known, Outcome, ResultsError, Row, SampleDesign,
+};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::Write;
 
 /// Which injections a part of a summary is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Scope {
     /// All of them.
     All,
@@ -16,8 +19,42 @@ pub enum Scope {
     Group(String),
     /// Those that struck a kernel.
     Kernel(String),
+    /// Those that struck an operation.
+    Opcode(String),
     /// Those that were drawn from a stratum of the population.
     Stratum(String),
+}
+
+impl Scope {
+    /// The scope of a name as it is printed; nothing of other texts.
+    fn named(name: &str) -> Option<Scope> {
+        if name == "all" {
+            return Some(Scope::All);
+        }
+        let (kind, name) = name.split_once(':')?;
+        let name = name.to_owned();
+        Some(match kind {
+            "group" => Scope::Group(name),
+            "kernel" => Scope::Kernel(name),
+            "opcode" => Scope::Opcode(name),
+            "stratum" => Scope::Stratum(name),
+            _ => return None,
+        })
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> String {
+        scope.to_string()
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Scope, String> {
+        Scope::named(&name).ok_or_else(|| format!("`{name}` is no scope, such as kernel:NAME"))
+    }
 }
 
 impl fmt::Display for Scope {
@@ -26,6 +63,7 @@ impl fmt::Display for Scope {
             Scope::All => f.write_str("all"),
             Scope::Group(name) => write!(f, "group:{name}"),
             Scope::Kernel(name) => write!(f, "kernel:{name}"),
+            Scope::Opcode(name) => write!(f, "opcode:{name}"),
             Scope::Stratum(name) => write!(f, "stratum:{name}"),
         }
     }
@@ -36,7 +74,10 @@ impl fmt::Display for Scope {
 pub struct Summary {
     /// That of the intervals.
     pub confidence: Confidence,
-    /// First all injections, then each group, then each kernel, then each stratum, by name.
+    /// How the intervals are computed.
+    pub method: IntervalMethod,
+    /// First all injections, then each group, each kernel, each operation where that is wanted, and
+    /// each stratum, by name.
     pub scopes: Vec<ScopeSummary>,
 }
 
@@ -58,71 +99,19 @@ pub struct ScopeSummary {
 pub struct Share {
     /// How many injections.
     pub count: u64,
-    /// Their part of the scope's total, 0 to 1, each with its weight.
+    /// Their part of the scope's population, 0 to 1: what was not sampled, since it is known to be
+    /// masked, counts.
     pub rate: f64,
-    /// The Wilson interval of the rate. Of injections from several strata it is that of as many
-    /// equal ones as say as much: the fewer of what the weights leave of them (L. Kish, "Survey
-    /// Sampling" (1965), section 8.2), and of those whose rate would vary as much as the weighted
-    /// sum of the strata's rates does (W. G. Cochran, "Sampling Techniques" (1977), theorem 5.3).
+    /// The interval of the rate.
     pub interval: Interval,
 }
 
 impl Share {
-    /// The share of what was counted in each stratum: what counts, and all.
-    fn new(parts: &[(Weight, Weight)], confidence: Confidence) -> Share {
-        let [own, all] = parts
-            .iter()
-            .fold([Weight::default(); 2], |[own, all], part| [own.with(part.0), all.with(part.1)]);
-        let (count, total) = (own.count, all.count);
-        if all.is_even() {
-            let rate = if total == 0 { 0.0 } else { count as f64 / total as f64 };
-            return Share { count, rate, interval: wilson(count, total, confidence) };
-        }
-        // Summed in another order, all of them can come to more than all.
-        let rate = if count == total { 1.0 } else { (own.sum / all.sum).min(1.0) };
-        let variance: f64 = parts
-            .iter()
-            .filter(|(_, part)| part.count > 0)
-            .map(|(own, part)| {
-                let (share, rate) = (part.sum / all.sum, (own.sum / part.sum).min(1.0));
-                share * share * rate * (1.0 - rate) / part.count as f64
-            })
-            .sum();
-        let weighted = all.sum * all.sum / all.squares;
-        let stratified = rate * (1.0 - rate) / variance;
-        // Where no stratum varies, the first has no end or is no number.
-        let trials = if stratified < weighted { stratified } else { weighted };
-        Share { count, rate, interval: wilson_of(rate, trials, confidence) }
-    }
-}
-
-/// Injections and what they weigh.
-#[derive(Clone, Copy, Debug, Default)]
-struct Weight {
-    count: u64,
-    sum: f64,
-    squares: f64,
-}
-
-impl Weight {
-    fn add(&mut self, weight: f64) {
-        self.count += 1;
-        self.sum += weight;
-        self.squares += weight * weight;
-    }
-
-    fn with(self, other: Weight) -> Weight {
-        Weight {
-            count: self.count + other.count,
-            sum: self.sum + other.sum,
-            squares: self.squares + other.squares,
-        }
-    }
-
-    /// Whether all weigh the same, as far as that can be seen.
-    fn is_even(self) -> bool {
-        let variance = self.squares * self.count as f64 - self.sum * self.sum;
-        variance <= 1e-9 * self.sum * self.sum
+    /// What is known of a rate of which `sure` is known, and nothing was found of the rest.
+    fn nothing_found(sure: f64, rest: f64) -> Share {
+        let Interval { low, high } = Interval::EVERYTHING;
+        let interval = Interval { low: sure + rest * low, high: (sure + rest * high).min(1.0) };
+        Share { count: 0, rate: sure, interval }
     }
 }
 
@@ -137,32 +126,148 @@ impl ScopeSummary {
 /// summary, and for nothing of the injections.
 #[derive(Clone, Debug)]
 pub struct Tallies {
-    confidence: Confidence,
+    design: SampleDesign,
     scopes: BTreeMap<Scope, Tally>,
+    /// What the injections of each stratum weigh.
+    weights: BTreeMap<String, f64>,
 }
 
 impl Tallies {
-    /// Nothing counted yet; intervals will have this confidence.
-    pub fn new(confidence: Confidence) -> Tallies {
-        Tallies { confidence, scopes: BTreeMap::from([(Scope::All, Tally::default())]) }
+    /// Nothing counted yet.
+    pub fn new(design: SampleDesign) -> Tallies {
+        // What is known of a scope is known without an injection.
+        let known = design.known.keys().filter_map(|name| Scope::named(name));
+        let scopes = known.chain([Scope::All]).map(|scope| (scope, Tally::default())).collect();
+        Tallies { design, scopes, weights: BTreeMap::new() }
     }
 
     /// Counts a row.
     pub fn add(&mut self, row: &Row) {
         let kernel = row.kernel.clone().map(Scope::Kernel);
         let stratum = row.stratum.clone().map(Scope::Stratum);
-        let scopes = [Some(Scope::All), Some(Scope::Group(row.group.clone())), kernel, stratum];
+        let opcode = self.design.by_opcode.then(|| Scope::Opcode(row.opcode.clone()));
+        let group = Scope::Group(row.group.clone());
+        let scopes = [Some(Scope::All), Some(group), kernel, opcode, stratum];
         for scope in scopes.into_iter().flatten() {
             self.scopes.entry(scope).or_default().add(row);
         }
+        *self.weights.entry(stratum_of(row)).or_default() += row.weight;
+    }
+
+    /// How many rows were counted.
+    pub fn count(&self) -> u64 {
+        self.all().count()
+    }
+
+    fn all(&self) -> &Tally {
+        &self.scopes[&Scope::All]
+    }
+
+    /// The standard deviation of what comes of an injection into each stratum, as far as it is one of
+    /// these outcomes. Of few injections without an outcome it is not known that it never comes: each
+    /// counts as if there were one more with it and one without (E. B. Wilson, JASA 22 (1927)).
+    pub fn deviations(&self, outcomes: &[Outcome]) -> BTreeMap<String, f64> {
+        let deviation = |part: &Part| {
+            let variance = |outcome: &Outcome| {
+                let hits = part.outcomes[*outcome as usize] as f64 + 1.0;
+                let rate = hits / (part.count as f64 + 2.0);
+                rate * (1.0 - rate)
+            };
+            outcomes.iter().map(variance).sum::<f64>().sqrt()
+        };
+        let strata = self.all().strata.iter();
+        strata.map(|(stratum, part)| (stratum.clone(), deviation(part))).collect()
     }
 
     /// The rates so far.
     pub fn summary(&self) -> Summary {
-        let Tallies { confidence, scopes } = self;
-        let scopes = scopes.iter().map(|(scope, tally)| tally.summarise(scope, *confidence));
-        Summary { confidence: *confidence, scopes: scopes.collect() }
+        let scopes = self.scopes.iter().map(|(scope, tally)| self.summarise(scope, tally));
+        let SampleDesign { method, .. } = self.design;
+        Summary { confidence: self.design.confidence(), method, scopes: scopes.collect() }
     }
+
+    fn summarise(&self, scope: &Scope, tally: &Tally) -> ScopeSummary {
+        let known = self.design.known_of(scope).unwrap_or_default();
+        let share = |sure: f64, count: &dyn Fn(&Part) -> u64| {
+            self.share((tally, *scope == Scope::All), (sure, known.rate()), count)
+        };
+        let outcome = |own: Outcome| {
+            let sure = if own == Outcome::Masked { known.rate() } else { 0.0 };
+            share(sure, &|part| part.outcomes[own as usize])
+        };
+        let seen = tally.strata.values().flat_map(|part| part.causes.keys().cloned());
+        let causes: BTreeSet<_> =
+            seen.chain(known_causes(known).into_iter().map(|(cause, _)| cause)).collect();
+        let of_cause = |cause: (Outcome, String)| {
+            let all = known_causes(known);
+            let sure = all.iter().find(|(own, _)| *own == cause).map_or(0.0, |(_, rate)| *rate);
+            let share = share(sure, &|part| part.causes.get(&cause).copied().unwrap_or(0));
+            (cause.0, cause.1, share)
+        };
+        ScopeSummary {
+            scope: scope.clone(),
+            total: tally.count(),
+            outcomes: Outcome::ALL.map(outcome),
+            causes: causes.into_iter().map(of_cause).collect(),
+        }
+    }
+
+    /// The share of what `count` counts. Of the scope's population `sure` is known to belong to it, and
+    /// `known` was not sampled.
+    fn share(
+        &self,
+        (tally, is_all): (&Tally, bool),
+        (sure, known): (f64, f64),
+        count: &dyn Fn(&Part) -> u64,
+    ) -> Share {
+        let found: Vec<Found> = tally
+            .strata
+            .iter()
+            .map(|(stratum, part)| Found {
+                hits: count(part),
+                part: part.count,
+                stratum: self.all().strata[stratum].count,
+                weight: self.weight(stratum),
+                places: self.design.places_of(stratum).filter(|_| self.design.is_finite),
+            })
+            .collect();
+        let rest = 1.0 - known;
+        // Which strata other scopes have is not known.
+        let is_unseen = |(stratum, places): &(&String, &u64)| {
+            **places > 0 && is_all && !tally.strata.contains_key(*stratum)
+        };
+        let unseen = self.design.places.iter().filter(is_unseen);
+        let unseen: Vec<f64> = unseen.map(|(_, places)| *places as f64).collect();
+        match estimate(&found, &unseen, self.design.method, self.design.nominal()) {
+            Some((rate, Interval { low, high })) => Share {
+                count: found.iter().map(|own| own.hits).sum(),
+                rate: sure + rest * rate,
+                interval: Interval { low: sure + rest * low, high: (sure + rest * high).min(1.0) },
+            },
+            None => Share::nothing_found(sure, rest),
+        }
+    }
+}
+
+impl Tallies {
+    /// How much of the population a stratum is, relative to the others: by its places where they are
+    /// known, else by what its injections stand for.
+    fn weight(&self, stratum: &str) -> f64 {
+        let places = self.design.places_of(stratum).map(|places| places as f64);
+        places.unwrap_or_else(|| self.weights.get(stratum).copied().unwrap_or(0.0))
+    }
+}
+
+/// The causes of which it is known how often they come.
+fn known_causes(known: Known) -> Vec<((Outcome, String), f64)> {
+    let all = [("dead", known.dead), ("overwritten", known.overwritten)];
+    let some = all.into_iter().filter(|(_, places)| *places > 0);
+    some.map(|(cause, places)| ((Outcome::Masked, cause.to_owned()), known.of(places))).collect()
+}
+
+/// The stratum that a row was drawn from, by its name.
+fn stratum_of(row: &Row) -> String {
+    row.stratum.clone().unwrap_or_default()
 }
 
 /// Counts of one scope, by stratum.
@@ -174,38 +279,23 @@ struct Tally {
 /// Counts of one scope in one stratum.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    all: Weight,
-    outcomes: [Weight; Outcome::ALL.len()],
-    causes: BTreeMap<(Outcome, String), Weight>,
+    count: u64,
+    outcomes: [u64; Outcome::ALL.len()],
+    causes: BTreeMap<(Outcome, String), u64>,
 }
 
 impl Tally {
     fn add(&mut self, row: &Row) {
-        let part = self.strata.entry(row.stratum.clone().unwrap_or_default()).or_default();
-        part.all.add(row.weight);
-        part.outcomes[row.outcome as usize].add(row.weight);
+        let part = self.strata.entry(stratum_of(row)).or_default();
+        part.count += 1;
+        part.outcomes[row.outcome as usize] += 1;
         if let Some(cause) = &row.cause {
-            part.causes.entry((row.outcome, cause.clone())).or_default().add(row.weight);
+            *part.causes.entry((row.outcome, cause.clone())).or_default() += 1;
         }
     }
 
-    fn summarise(&self, scope: &Scope, confidence: Confidence) -> ScopeSummary {
-        let parts = || self.strata.values();
-        let share = |count: &dyn Fn(&Part) -> Weight| {
-            let counted: Vec<_> = parts().map(|part| (count(part), part.all)).collect();
-            Share::new(&counted, confidence)
-        };
-        let causes: BTreeSet<_> = parts().flat_map(|part| part.causes.keys()).collect();
-        let of_cause = |cause: &(Outcome, String)| {
-            let share = share(&|part| part.causes.get(cause).copied().unwrap_or_default());
-            (cause.0, cause.1.clone(), share)
-        };
-        ScopeSummary {
-            scope: scope.clone(),
-            total: parts().map(|part| part.all.count).sum(),
-            outcomes: Outcome::ALL.map(|outcome| share(&|part| part.outcomes[outcome as usize])),
-            causes: causes.into_iter().map(of_cause).collect(),
-        }
+    fn count(&self) -> u64 {
+        self.strata.values().map(|part| part.count).sum()
     }
 }
 
@@ -220,20 +310,21 @@ impl Summary {
 
     /// The scopes that are worth showing: all but strata that are groups or kernels.
     pub(crate) fn shown_scopes(&self) -> impl Iterator<Item = &ScopeSummary> {
-        let is_repeated = |scope: &Scope| {
-            match scope {
+        let is_repeated = |scope: &Scope| match scope {
             Scope::Stratum(name) => self.scopes.iter().any(|other| {
-                matches!(&other.scope, Scope::Group(own) | Scope::Kernel(own) if own == name)
+                matches!(
+                    &other.scope,
+                    Scope::Group(own) | Scope::Kernel(own) | Scope::Opcode(own) if own == name
+                )
             }),
             _ => false,
-        }
         };
         self.scopes.iter().filter(move |own| !is_repeated(&own.scope))
     }
 
-    /// Summarises the rows of a campaign.
+    /// Summarises the rows of a campaign that were drawn in the simplest way.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>, confidence: Confidence) -> Summary {
-        let mut tallies = Tallies::new(confidence);
+        let mut tallies = Tallies::new(SampleDesign::simple(confidence));
         rows.into_iter().for_each(|row| tallies.add(row));
         tallies.summary()
     }
@@ -300,6 +391,7 @@ impl<'a> Line<'a> {
 pub(crate) mod tests {
     use super::*;
     use crate::row::tests::row;
+    use crate::wilson;
 
     pub(crate) fn rows() -> Vec<Row> {
         let mut rows = vec![row("valu", Outcome::Masked, None); 6];
@@ -373,28 +465,79 @@ pub(crate) mod tests {
         let share = summary.scopes[0].share(Outcome::Sdc);
         assert_eq!(share.count, 50);
         assert!((share.rate - 0.1).abs() < 1e-12);
-        // 100^2 / (50 * 1.8^2 + 50 * 0.2^2) trials.
-        let expected = wilson_of(0.1, 10_000.0 / 164.0, Confidence::P95);
-        assert!((share.interval.low - expected.low).abs() < 1e-12);
-        assert!((share.interval.high - expected.high).abs() < 1e-12);
-        let equal: Vec<Row> = rows.iter().map(|row| Row { weight: 0.3, ..row.clone() }).collect();
-        assert_eq!(
-            Summary::of(&equal, Confidence::P95).scopes[0].share(Outcome::Sdc).interval,
-            wilson(50, 100, Confidence::P95)
-        );
+        // What each stratum's limits are off, 0.1 of the small one's and 0.9 of the large one's.
+        let all = wilson(50, 50, Confidence::P95);
+        let none = wilson(0, 50, Confidence::P95);
+        assert!((share.interval.low - (0.1 - 0.1 * (1.0 - all.low))).abs() < 1e-12);
+        assert!((share.interval.high - (0.1 + 0.9 * none.high)).abs() < 1e-12);
     }
 
-    /// Half of the population with 10 injections, half with 1,000, and all that varies in the first:
-    /// the weights alone leave 39.6 injections, and the rate varies as that of 30 does,
-    /// 0.25 * 0.75 / (0.5^2 * 0.5 * 0.5 / 10).
+    /// Half of the population with 10 injections, half with 1,000, and all that varies in the first.
     #[test]
     fn an_overall_rate_is_as_uncertain_as_the_strata_that_make_it() {
         let rows = [drawn("few", 50.5, 5, 10), drawn("many", 0.505, 0, 1000)].concat();
         let share = Summary::of(&rows, Confidence::P95).scopes[0].share(Outcome::Sdc);
         assert!((share.rate - 0.25).abs() < 1e-12, "{share:?}");
-        let expected = wilson_of(0.25, 30.0, Confidence::P95);
-        assert!((share.interval.low - expected.low).abs() < 1e-9, "{share:?}, {expected:?}");
-        assert!((share.interval.high - expected.high).abs() < 1e-9, "{share:?}, {expected:?}");
+        let few = wilson(5, 10, Confidence::P95);
+        assert!((share.interval.low - 0.5 * few.low).abs() < 1e-9, "{share:?}, {few:?}");
+        assert!(share.interval.high > 0.5 * few.high, "{share:?}, {few:?}");
+        assert!(share.interval.high < 0.5 * few.high + 0.001, "{share:?}, {few:?}");
+    }
+
+    /// Rows of one stratum from two stages, in which it had different parts of all: each injection says
+    /// as much as any other.
+    #[test]
+    fn stages_of_a_stratum_are_counted_together() {
+        let rows = [
+            drawn("a", 1.0, 5, 50),
+            drawn("b", 1.0, 0, 50),
+            drawn("a", 0.5 * 90.0 / 80.0, 40, 80),
+            drawn("b", 4.5, 0, 10),
+        ];
+        let share = Summary::of(&rows.concat(), Confidence::P95).scopes[0].share(Outcome::Sdc);
+        assert!((share.rate - 0.5 * 45.0 / 130.0).abs() < 1e-12, "{share:?}");
+    }
+
+    #[test]
+    fn what_is_known_to_be_masked_counts_without_injections() {
+        let known = |places, overwritten, dead| Known { places, overwritten, dead };
+        let design = SampleDesign {
+            known: BTreeMap::from([
+                ("all".to_owned(), known(1000, 300, 100)),
+                ("group:valu".to_owned(), known(500, 300, 100)),
+                ("group:smem".to_owned(), known(50, 50, 0)),
+            ]),
+            ..SampleDesign::simple(Confidence::P95)
+        };
+        let mut tallies = Tallies::new(design);
+        rows().iter().for_each(|row| tallies.add(row));
+        let summary = tallies.summary();
+        let scope = |name: &str| {
+            let found = summary.scopes.iter().find(|own| own.scope.to_string() == name);
+            found.unwrap_or_else(|| panic!("no {name}"))
+        };
+        let (all, plain) = (scope("all"), Summary::of(&rows(), Confidence::P95));
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");
+        for outcome in Outcome::ALL {
+            let (own, of_rest) = (all.share(outcome), plain.scopes[0].share(outcome));
+            let sure = if outcome == Outcome::Masked { 0.4 } else { 0.0 };
+            assert_eq!(own.count, of_rest.count);
+            close(own.rate, sure + 0.6 * of_rest.rate);
+            close(own.interval.low, sure + 0.6 * of_rest.interval.low);
+            close(own.interval.high, sure + 0.6 * of_rest.interval.high);
+        }
+        let rates: f64 = Outcome::ALL.into_iter().map(|own| all.share(own).rate).sum();
+        close(rates, 1.0);
+        let cause = |name: &str| {
+            let found = all.causes.iter().find(|(.., own, _)| own == name);
+            found.unwrap_or_else(|| panic!("no {name}")).2.rate
+        };
+        close(cause("overwritten"), 0.3);
+        close(cause("dead"), 0.1);
+        close(scope("group:valu").share(Outcome::Masked).rate, 0.8 + 0.2 * 0.6);
+        // Nothing of it was sampled, and nothing had to be.
+        let smem = scope("group:smem").share(Outcome::Masked);
+        assert_eq!((smem.count, smem.rate, smem.interval.low), (0, 1.0, 1.0));
     }
 
     #[test]

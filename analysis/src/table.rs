@@ -21,8 +21,9 @@ impl Summary {
             text.push('\n');
             text.push_str(&aligned(&lines));
         }
-        let confidence = self.confidence;
-        let _ = writeln!(text, "\nIn percent, with the {confidence} Wilson interval in brackets.");
+        let (confidence, method) = (self.confidence, self.method.name());
+        let _ =
+            writeln!(text, "\nIn percent, with the {confidence} {method} interval in brackets.");
         text
     }
 }
@@ -45,6 +46,7 @@ impl Cells {
             Scope::All => "all".to_owned(),
             Scope::Group(name) => format!("group {name}"),
             Scope::Kernel(name) => format!("kernel {name}"),
+            Scope::Opcode(name) => format!("opcode {name}"),
             Scope::Stratum(name) => format!("stratum {name}"),
         };
         let mut rest = vec![scope.total.to_string()];

@@ -3,21 +3,21 @@
 
 use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::faults::{Faults, SampleSize};
+use crate::faults::Faults;
 use crate::golden::{Reference, check_same};
 use crate::outcome::Classifier;
 use crate::row::row;
 use crate::runners::{Inject, Runner};
+use crate::sample::Scheme;
 use crate::windows::{WINDOW, Windows};
 use crate::workers::in_order;
-use flipwave_analysis::Row;
+use flipwave_analysis::{Course, Row};
 use flipwave_injector::{
-    Allocation, FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Rehearsal, Sampling,
-    SavedStates, Touched,
+    FidelityRecord, Golden, Plan, PlanError, Planned, Profile, Rehearsal, SavedStates, Touched,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Everything that injections need, whichever they are.
@@ -28,8 +28,8 @@ pub(crate) struct Experiment<'a> {
     /// The first run without a fault.
     pub reference: Reference,
     pub profile: Profile,
-    sampling: Sampling,
-    strata: Vec<String>,
+    /// How the faults are drawn.
+    pub scheme: Scheme,
 }
 
 /// What the second fault-free run has shown, which found the first faults.
@@ -66,19 +66,18 @@ impl<'a> Experiment<'a> {
             faults,
             runner,
             reference,
-            strata: profile.strata().map(|stratum| stratum.name).collect(),
-            sampling: sampling(faults, &profile)?,
+            scheme: Scheme::new(faults, &profile)?,
             profile,
         })
     }
 
-    /// The faults.
+    /// The faults, as far as they are known when the campaign has come this far.
     ///
     /// # Errors
     /// [`PlanError::EmptyPopulation`].
-    pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
+    pub fn plan(&self, course: &Course) -> Result<Plan<'_>, PlanError> {
         let workload = &self.runner.prepared().workload;
-        Plan::new(workload, &self.profile, self.campaign.seed, self.sampling)
+        Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(course))
     }
 
     /// Runs without a fault once more, and checks that it is the same as the first time. Finds the
@@ -108,7 +107,7 @@ impl<'a> Experiment<'a> {
         Classifier { golden, timing_threshold: self.faults.timing_threshold }
     }
 
-    /// Injects the faults of `windows`. `take` gets their rows on this thread, in order.
+    /// Injects the faults of `windows`. `take` gets their rows on this thread, in order, until it breaks.
     ///
     /// # Errors
     /// What an injection failed with, or `take`; [`CampaignError::Interrupted`] where runs were
@@ -117,7 +116,7 @@ impl<'a> Experiment<'a> {
         &self,
         windows: &Windows<'_, '_>,
         Injecting { injector, classifier, workers }: Injecting<'_>,
-        mut take: impl FnMut(Row) -> Result<(), CampaignError>,
+        mut take: impl FnMut(Row) -> Result<ControlFlow<()>, CampaignError>,
     ) -> Result<(), CampaignError> {
         let Range { start, end } = windows.part();
         let stopped = self.campaign.attendance.stopped();
@@ -130,7 +129,14 @@ impl<'a> Experiment<'a> {
             // What was stopped has no outcome, whatever it looks like.
             self.campaign.unless_stopped(row)
         };
-        in_order(end - start, (workers, WINDOW), stopped, work, |row| take(row?))
+        let taken = in_order(end - start, (workers, WINDOW), stopped, work, |row| {
+            match row.and_then(&mut take) {
+                Ok(ControlFlow::Continue(())) => Ok(()),
+                Ok(ControlFlow::Break(())) => Err(None),
+                Err(error) => Err(Some(error)),
+            }
+        });
+        taken.or_else(|ended| ended.map_or(Ok(()), Err))
     }
 
     /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
@@ -141,7 +147,7 @@ impl<'a> Experiment<'a> {
         classifier: Classifier<'_>,
         (index, planned): (u64, &Planned),
     ) -> Result<Row, CampaignError> {
-        let stratum = self.strata.get(planned.stratum).map_or("", String::as_str);
+        let stratum = self.scheme.strata().get(planned.stratum).map_or("", String::as_str);
         let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
             Ok(Ok(injected)) => injected,
             Ok(Err(reason)) => {
@@ -155,24 +161,6 @@ impl<'a> Experiment<'a> {
         let verdict = classifier.verdict(&injected, planned.fate());
         Ok(row(index, planned, stratum, &injected.struck, &verdict))
     }
-}
-
-/// How the faults are drawn from a population. A margin holds for the rate of every stratum: each
-/// gets as many faults as the one that takes most. The rate of all, weighted, has a narrower
-/// interval then.
-fn sampling(faults: &Faults, profile: &Profile) -> Result<Sampling, CampaignError> {
-    Ok(match faults.size {
-        SampleSize::Exhaustive => Sampling::Exhaustive,
-        SampleSize::Count(count) => Sampling::Random { count, allocation: faults.allocation },
-        SampleSize::Precision { margin } => {
-            let strata: Vec<u64> =
-                profile.strata().map(|own| own.places).filter(|places| *places > 0).collect();
-            let most = strata.iter().max().map_or(0, |most| *most);
-            let each = flipwave_analysis::sample_size(most, margin, faults.confidence, 0.5)?;
-            let count = each.saturating_mul(strata.len() as u64);
-            Sampling::Random { count, allocation: Allocation::Equal }
-        }
-    })
 }
 
 /// What a panic said.

@@ -1,10 +1,10 @@
 //! Faults: what a campaign file says of them, and that checked.
 
 use crate::location::{Field, Wrong, wrong};
-use flipwave_analysis::Confidence;
+use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
-    Allocation, Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines,
-    MaskDistribution, Scope, Selection, Stratification, WrittenFaultModel,
+    Counting, Duration, Fault, FaultModel, FaultTarget, Intermittent, Lines, MaskDistribution,
+    Scope, Selection, Stratification, WrittenFaultModel,
 };
 use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -21,8 +21,9 @@ pub(crate) type Ends<T> = [T; 2];
 /// Faults as the file writes them.
 pub(crate) mod written {
     use super::Ends;
+    use crate::sample::written::{Allocation, KnownMasked, Until};
     use crate::yaml::{singleton, some_singleton};
-    use flipwave_analysis::Confidence;
+    use flipwave_analysis::{Confidence, IntervalMethod};
     use flipwave_injector::{FaultTarget, Group, Scope, WrittenFaultModel};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
@@ -32,7 +33,8 @@ pub(crate) mod written {
     #[serde(deny_unknown_fields)]
     #[serde(expecting = "a mapping with `model`, `count` and others")]
     #[schemars(extend("anyOf" = [
-        {"required": ["count"]}, {"required": ["margin", "confidence"]}, {"required": ["exhaustive"]}
+        {"required": ["count"]}, {"required": ["until"]}, {"required": ["margin", "confidence"]},
+        {"required": ["exhaustive"]}
     ]))]
     pub(crate) struct Faults {
         /// What a fault does to the value that it strikes.
@@ -87,8 +89,10 @@ pub(crate) mod written {
         /// How the places that can be struck are counted.
         #[serde(default)]
         pub profile: Counting,
-        /// How many faults.
+        /// How many faults; with `until` at most.
         pub count: Option<u64>,
+        /// Faults are injected until rates are known.
+        pub until: Option<Until>,
         /// How far rates may be from the true ones: faults are injected until they are within this,
         /// with the probability `confidence`. 5 percentage points are 0.05.
         pub margin: Option<f64>,
@@ -100,7 +104,21 @@ pub(crate) mod written {
         /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
         pub stratify: Option<String>,
         /// How many of the faults each part gets that is sampled by itself.
+        #[serde(default, deserialize_with = "some_singleton")]
+        #[schemars(with = "Allocation", extend("default" = "proportional"))]
         pub allocation: Option<Allocation>,
+        /// Whether a place can be struck by more than one of the faults.
+        #[schemars(extend("default" = true))]
+        pub replacement: Option<bool>,
+        /// What becomes of places whose value nothing reads before it is gone: the fault-free run shows
+        /// that faults in them are masked.
+        #[serde(default)]
+        #[schemars(extend("default" = "sampled"))]
+        pub known_masked: KnownMasked,
+        /// How the intervals of rates are computed.
+        #[serde(default)]
+        #[schemars(extend("default" = "wilson"))]
+        pub intervals: IntervalMethod,
         /// By which part of the fault-free run's wave instructions a run with right outputs may differ
         /// before its timing counts as changed.
         #[schemars(extend("default" = TIMING_THRESHOLD))]
@@ -159,17 +177,6 @@ pub(crate) mod written {
         /// In the first dispatch of each kernel with each grid.
         Approximate,
     }
-
-    /// How many of the faults each part gets that is sampled by itself.
-    #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    #[serde(expecting = "`proportional` or `equal`")]
-    pub(crate) enum Allocation {
-        /// In proportion to its places.
-        Proportional,
-        /// All the same number.
-        Equal,
-    }
 }
 
 /// What to inject.
@@ -183,45 +190,11 @@ pub struct Faults {
     pub counting: Counting,
     /// What divides the population into parts that are sampled by themselves.
     pub stratification: Stratification,
-    /// How many of the faults each part gets.
-    pub allocation: Allocation,
-    /// How many faults.
-    pub size: SampleSize,
-    /// Probability with which the intervals that are reported hold the rates.
-    pub confidence: Confidence,
+    /// How many faults, and how they are drawn.
+    pub sample: Sample,
     /// By which part of the fault-free run's wave instructions a run with right outputs may differ
     /// before its timing counts as changed.
     pub timing_threshold: f64,
-}
-
-impl Faults {
-    /// How sites are drawn from a population, as far as that of an index depends on it. Without strata
-    /// a longer plan begins with the shorter one; with them, how many each gets depends on all.
-    pub(crate) fn draws(&self) -> String {
-        let Faults { allocation, size, confidence, .. } = self;
-        match (size, self.stratification) {
-            (SampleSize::Exhaustive, _) => "exhaustive".to_owned(),
-            (_, Stratification::None) => "random".to_owned(),
-            (SampleSize::Count(count), _) => format!("{count} {allocation:?}"),
-            (SampleSize::Precision { margin }, _) => {
-                format!("margin {margin} {}", confidence.probability())
-            }
-        }
-    }
-}
-
-/// How many faults a campaign injects.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SampleSize {
-    /// This many.
-    Count(u64),
-    /// As many as the estimate of a rate needs.
-    Precision {
-        /// Half-width of the interval around the rate of each stratum, between 0 and 1.
-        margin: f64,
-    },
-    /// Every place of the population once.
-    Exhaustive,
 }
 
 /// Checks the faults of the campaign file in `directory`.
@@ -244,25 +217,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
         );
     }
     let stratification = named(&field, "stratify", &faults.stratify, Stratification::None)?;
-    if faults.allocation.is_some() && stratification == Stratification::None {
-        return wrong(
-            &field.key("allocation"),
-            "needs `stratify`: it says how many faults each stratum gets",
-        );
-    }
-    let (size, confidence) = check_size(&faults, &field)?;
-    if matches!(size, SampleSize::Precision { .. })
-        && matches!(faults.allocation, Some(written::Allocation::Proportional))
-    {
-        return wrong(
-            &field.key("allocation"),
-            "with `margin` every stratum gets as many faults as its own margin takes; leave \
-             `allocation` out, or say how many there are with `count`",
-        );
-    }
-    if size == SampleSize::Exhaustive && stratification != Stratification::None {
-        return wrong(&field.key("stratify"), "an exhaustive campaign takes all of every stratum");
-    }
+    let sample = check_sample(&faults, (&fault, stratification), &field)?;
     Ok(Faults {
         fault,
         selection: check_selection(&faults, &field)?,
@@ -271,12 +226,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
             written::Counting::Approximate => Counting::Approximate,
         },
         stratification,
-        allocation: match faults.allocation {
-            Some(written::Allocation::Equal) => Allocation::Equal,
-            Some(written::Allocation::Proportional) | None => Allocation::Proportional,
-        },
-        size,
-        confidence,
+        sample,
         timing_threshold: threshold,
     })
 }
@@ -367,38 +317,6 @@ fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<
     })
 }
 
-/// How many faults there are, and the confidence of the rates.
-fn check_size(faults: &written::Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
-    let confidence = match faults.confidence.map(Confidence::new) {
-        None => Confidence::P95,
-        Some(Ok(confidence)) => confidence,
-        Some(Err(error)) => return wrong(&field.key("confidence"), error.to_string()),
-    };
-    let size = match (faults.count, faults.margin, faults.confidence, faults.exhaustive) {
-        (Some(0), None, _, None) => {
-            return wrong(&field.key("count"), "0 injections; expected 1 or more");
-        }
-        (Some(count), None, _, None) => SampleSize::Count(count),
-        (None, Some(margin), Some(_), None) => {
-            if !(margin > 0.0 && margin < 1.0) {
-                return wrong(
-                    &field.key("margin"),
-                    format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
-                );
-            }
-            SampleSize::Precision { margin }
-        }
-        (None, None, _, Some(true)) => SampleSize::Exhaustive,
-        _ => {
-            return wrong(
-                field,
-                "expected one of `count`, both `margin` and `confidence`, and `exhaustive: true`",
-            );
-        }
-    };
-    Ok((size, confidence))
-}
-
 fn check_selection(faults: &written::Faults, field: &Field) -> Result<Selection, Wrong> {
     Ok(Selection {
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
@@ -430,7 +348,7 @@ fn check_selection(faults: &written::Faults, field: &Field) -> Result<Selection,
 }
 
 /// A list of conditions, one of which has to hold.
-fn list<T, U>(
+pub(crate) fn list<T, U>(
     entries: &Option<Vec<T>>,
     field: &Field,
     check: impl Fn(&T, &Field) -> Result<U, Wrong>,

@@ -51,10 +51,11 @@ pub(crate) fn surveyed(
     prepared: &Prepared,
     touched: bool,
 ) -> Result<Survey, CampaignError> {
-    let Faults { fault, selection, stratification, counting, .. } = campaign.faults()?;
+    let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
     let Prepared { workload, formats, .. } = prepared;
-    let inquiry = Inquiry { fault, selection, stratification, counting, touched };
+    let known_masked = sample.known_masked;
+    let inquiry = Inquiry { fault, selection, stratification, counting, known_masked, touched };
     let (survey, violations) = survey(workload, &inquiry);
     if !campaign.allow.contains(&Suspicion::OutsideLocalMemory) {
         refuse(workload, violations)?;

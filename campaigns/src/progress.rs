@@ -1,6 +1,6 @@
 //! Reports of what a campaign is doing.
 
-use flipwave_analysis::Outcome;
+use flipwave_analysis::{Look, Outcome};
 
 /// A step of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub trait Progress {
     /// An injection is done and stands in the results.
     fn injected(&mut self, outcome: Outcome);
 
+    /// The campaign has looked at what is known so far.
+    fn look(&mut self, look: &Look);
+
     /// Something that people should be aware of in what results will mean.
     fn warn(&mut self, text: &str);
 }
@@ -39,6 +42,8 @@ impl Progress for Silent {
     fn phase(&mut self, _: Phase) {}
 
     fn injected(&mut self, _: Outcome) {}
+
+    fn look(&mut self, _: &Look) {}
 
     fn warn(&mut self, _: &str) {}
 }

@@ -63,7 +63,9 @@ fn content(text: &str) -> String {
             said.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
         }
         if let Some(faults) = said.get_mut("faults").and_then(Value::as_object_mut) {
-            faults.retain(|key, _| !["count", "margin", "confidence"].contains(&key.as_str()));
+            faults.retain(|key, _| {
+                !["count", "margin", "confidence", "until", "intervals"].contains(&key.as_str())
+            });
         }
         // Keys are in the order of their names.
         said.to_string()
@@ -77,9 +79,9 @@ mod tests {
     use super::*;
     use crate::campaign::{Argument, BufferRole, Code};
     use crate::compare::Tolerance;
-    use crate::faults::SampleSize;
+    use crate::sample::{Allocation, SampleSize};
     use flipwave_injector::{
-        Allocation, Counting, Fault, FaultModel, FaultTarget, Group, Scope, Stratification,
+        Counting, Fault, FaultModel, FaultTarget, Group, Scope, Stratification,
     };
     use std::path::PathBuf;
 
@@ -148,7 +150,7 @@ compare: {sum: {relative: 1.0e-5}}
         let faults = campaign.faults().expect("faults");
         assert_eq!(faults.fault, Fault::transient(FaultModel::FlipOneBit));
         assert_eq!(faults.selection.groups, [Group::Valu, Group::Vmem]);
-        assert_eq!(faults.size, SampleSize::Count(100));
+        assert_eq!(faults.sample.size, SampleSize::Count(100));
     }
 
     #[test]
@@ -260,7 +262,7 @@ compare: {sum: {relative: 1.0e-5}}
         );
         assert_eq!(faults.counting, Counting::Approximate);
         assert_eq!(faults.stratification, Stratification::Opcode);
-        assert_eq!(faults.allocation, Allocation::Equal);
+        assert_eq!(faults.sample.allocation, Allocation::Equal);
         assert_eq!(faults.timing_threshold, 0.01);
     }
 
@@ -353,7 +355,7 @@ compare: {sum: {relative: 1.0e-5}}
         ] {
             let campaign = parse(&GOOD.replacen("count: 100", size, 1)).expect(size);
             let faults = campaign.faults().expect("faults");
-            assert_eq!(faults.confidence.probability(), confidence, "{size}");
+            assert_eq!(faults.sample.confidence.probability(), confidence, "{size}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::faults::Faults;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::FolderLock;
 use crate::prepare::{Origin, Prepared};
-use flipwave_analysis::Outcome;
+use flipwave_analysis::{Look, Outcome, SampleDesign};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
@@ -36,10 +36,14 @@ pub struct Record {
     pub golden_wave_instructions: Vec<u64>,
     /// The watchdog of faulty runs in wave instructions, per dispatch.
     pub instruction_limits: Vec<u64>,
-    /// Injections planned.
+    /// Injections planned, at most where the campaign ends when enough is known.
     pub planned: u64,
     /// That of the intervals in `summary.csv`.
     pub confidence: f64,
+    /// How the injections were drawn, as far as rates and their intervals depend on it.
+    pub design: SampleDesign,
+    /// What was known whenever the campaign looked whether it was enough.
+    pub looks: Vec<Look>,
     /// Injections done, by outcome.
     pub done: Counts,
     /// Seconds that each step took.

@@ -37,8 +37,8 @@ pub fn replay(
     let injected = campaign.unless_stopped(injector.inject(site))?;
     let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
-    let foreseen = foresee(workload, site)?.and_then(|own| own.value);
-    let verdict = classifier.verdict(&injected, foreseen.map(|(fate, _)| fate));
+    let foreseen = foresee(workload, site)?;
+    let verdict = classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
     let fault = match injected.end {
         RunEnd::Completed { .. } => None,
         RunEnd::Stopped { fault, .. } => fault,

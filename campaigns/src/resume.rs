@@ -1,10 +1,10 @@
 //! Going on with a run that was interrupted or killed: the rows that it has left count.
 
 use crate::error::CampaignError;
+use crate::experiment::Experiment;
 use crate::folder::{FolderError, RESULTS};
 use crate::lock::FolderLock;
-use flipwave_analysis::Row;
-use flipwave_injector::Plan;
+use flipwave_analysis::{Course, Row};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -31,27 +31,28 @@ pub enum ResumeError {
 /// campaign that has no more, of others this many, spread over all.
 const COMPARED: u64 = 1 << 14;
 
-/// Gives the rows that an earlier run of this plan has left to `take`, one after another, and says how
-/// many there are. A last line that was cut off is removed from the file, so that others can be
+/// Counts the rows that an earlier run of this experiment has left in `course`, and gives them to `take`,
+/// one after another. A last line that was cut off is removed from the file, so that others can be
 /// written after them. Without a file there are none.
 ///
 /// # Errors
 /// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
 pub(crate) fn rows_left(
     lock: &FolderLock,
-    plan: &Plan<'_>,
+    experiment: &Experiment<'_>,
+    course: &mut Course,
     mut take: impl FnMut(&Row),
-) -> Result<u64, CampaignError> {
+) -> Result<(), CampaignError> {
     let path = lock.folder().map_err(FolderError::from)?.join(RESULTS);
     let failed = |reason| FolderError::Access { path: path.clone(), reason };
     let mut file = match File::options().read(true).write(true).open(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(failed)?,
     };
     let whole = whole_lines(&mut file).map_err(failed)?;
     let other = |what: String| ResumeError::Other { path: path.clone(), what };
     if whole == 0 {
-        return Ok(0);
+        return Ok(());
     }
     file.rewind().map_err(failed)?;
     let mut sites = Sites::default();
@@ -62,10 +63,16 @@ pub(crate) fn rows_left(
         if row.index != count {
             return Err(not_planned(&path, count).into());
         }
+        if course.is_enough() {
+            let what = format!("{count} rows are enough for what is wanted, and it has more");
+            return Err(other(what).into());
+        }
+        course.add(&row);
         take(&row);
         sites.note(row);
         count += 1;
     }
+    let plan = experiment.plan(course)?;
     if count > plan.count() {
         let planned = plan.count();
         return Err(other(format!("it has {count} rows, and {planned} are planned")).into());
@@ -79,7 +86,7 @@ pub(crate) fn rows_left(
     }
     lock.folder().map_err(FolderError::from)?;
     file.set_len(whole).map_err(failed)?;
-    Ok(count)
+    Ok(())
 }
 
 fn not_planned(path: &Path, index: u64) -> ResumeError {

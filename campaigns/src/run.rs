@@ -16,9 +16,10 @@ use crate::resume::rows_left;
 use crate::runners::{InjectionPath, Runner, runner};
 use crate::self_test::{self, SelfTest};
 use crate::windows::Windows;
-use flipwave_analysis::{Outcome, Summary, Tallies};
+use flipwave_analysis::{Course, Outcome, Summary};
 use flipwave_injector::{Accelerations, Plan, Survey, Touched};
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
@@ -111,9 +112,7 @@ pub fn run(
     let experiment = Experiment::new(campaign, &*runner, Reference::of(&golden), profile)?;
     drop(golden);
     progress.phase(Phase::Planning);
-    let plan = experiment.plan()?;
-    let run =
-        Run { campaign, faults, options, runner: &*runner, experiment: &experiment, plan: &plan };
+    let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
     let record = Record { timings, ..run.record() };
     run.inject_all(&lock, touched, record, progress)
 }
@@ -142,7 +141,17 @@ struct Run<'a> {
     options: &'a RunOptions,
     runner: &'a dyn Runner,
     experiment: &'a Experiment<'a>,
-    plan: &'a Plan<'a>,
+}
+
+/// How far a run is.
+struct State<'a> {
+    lock: &'a FolderLock,
+    record: Record,
+    course: Course,
+    /// The rows; nothing before the first injection.
+    file: Option<ResultsFile<'a>>,
+    touched: Option<Touched>,
+    self_test: Option<SelfTest>,
 }
 
 impl Run<'_> {
@@ -154,70 +163,42 @@ impl Run<'_> {
         mut record: Record,
         progress: &mut dyn Progress,
     ) -> Result<Report, CampaignError> {
-        let Run { campaign, faults, options, runner, experiment, plan } = *self;
-        let mut tallies = Tallies::new(faults.confidence);
-        let done_before = match options.resume {
-            true => rows_left(lock, plan, |row| {
-                tallies.add(row);
-                record.done.add(row.outcome);
-            })?,
-            false => 0,
+        let Run { campaign, options, experiment, .. } = *self;
+        let mut course = experiment.scheme.course();
+        if options.resume {
+            rows_left(lock, experiment, &mut course, |row| record.done.add(row.outcome))?;
+        }
+        let done_before = course.count();
+        let mut state = State { lock, record, course, file: None, touched, self_test: None };
+        let injected = loop {
+            let plan = experiment.plan(&state.course)?;
+            let was_known = state.course.deviations().is_some();
+            let injected = match (self.inject_some(&plan, &mut state, progress), &state.file) {
+                // Nothing was written, and nothing need be said of it.
+                (Err(error), None) => return Err(error),
+                (injected, _) => injected,
+            };
+            // The pilot shows how the others are drawn.
+            let goes_on = state.course.deviations().is_some() && !was_known;
+            if injected.is_err() || !goes_on || state.course.is_enough() {
+                break injected;
+            }
         };
-        let part = done_before..plan.count();
-        let Rehearsed { golden, fidelity, states, faults } =
-            timed(&mut record.timings.rehearsal, || experiment.rehearse(plan, &part, touched))?;
-        record.fidelity = fidelity;
-        let injector = runner.injector(&golden, states, options.accelerations)?;
-        let classifier = experiment.classifier(&golden);
-        let mut self_test = None;
-        if options.self_test {
-            progress.phase(Phase::SelfTest);
-            let tested = self_test::self_test(runner.prepared(), plan, &*injector, classifier);
-            // What was stopped came out in no way.
-            self_test = Some(campaign.unless_stopped(tested)?);
-        }
-        campaign.unless_stopped(Ok(()))?;
-        if done_before == 0 {
-            folder::clear(lock)?;
-        }
-        record.write(lock)?;
-
-        progress.phase(Phase::Injecting { count: record.planned });
-        let clock = Instant::now();
-        let mut file = match done_before {
-            0 => ResultsFile::create(lock)?,
-            _ => ResultsFile::append(lock)?,
-        };
-        for outcome in Outcome::ALL {
-            (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
-        }
-        let injecting = Injecting { injector: &*injector, classifier, workers: options.workers };
-        let injected = thread::scope(|scope| {
-            let windows = Windows::new(plan, part, scope);
-            windows.put_first(faults);
-            experiment.inject(&windows, injecting, |row| {
-                file.write(&row)?;
-                progress.injected(row.outcome);
-                tallies.add(&row);
-                record.done.add(row.outcome);
-                Ok(())
-            })
-        });
-
+        let State { mut record, course, self_test, .. } = state;
         let done = record.done.total();
-        record.timings.inject = clock.elapsed().as_secs_f64();
         record.injections_per_second = (done - done_before) as f64 / record.timings.inject;
+        record.looks = course.looks().to_vec();
         let injected = match injected {
             Err(CampaignError::Interrupted) => Ok(()),
             injected => injected,
         };
         record.status = match &injected {
             Err(_) => Status::Failed,
-            Ok(()) if done < record.planned => Status::Interrupted,
+            Ok(()) if done < record.planned && !course.is_enough() => Status::Interrupted,
             Ok(()) => Status::Complete,
         };
         record.error = injected.as_ref().err().map(CampaignError::to_string);
-        let summary = tallies.summary();
+        let summary = course.summary();
         let summarised = write_summary(lock, &campaign.name, &summary);
         let columns = match record.status {
             Status::Complete => write_columns(lock, campaign.format),
@@ -232,6 +213,68 @@ impl Run<'_> {
         recorded?;
         Ok(Report { record, summary, self_test })
     }
+
+    /// Injects the faults of a plan that have no rows yet, until enough is known.
+    fn inject_some(
+        &self,
+        plan: &Plan<'_>,
+        state: &mut State<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CampaignError> {
+        let Run { campaign, options, runner, experiment, .. } = *self;
+        let part = state.course.count()..plan.count();
+        let touched = match plan.count() < experiment.scheme.count() {
+            true => state.touched.clone(),
+            false => state.touched.take(),
+        };
+        let mut seconds = 0.0;
+        let rehearsed = timed(&mut seconds, || experiment.rehearse(plan, &part, touched));
+        state.record.timings.rehearsal += seconds;
+        let Rehearsed { golden, fidelity, states, faults } = rehearsed?;
+        let injector = runner.injector(&golden, states, options.accelerations)?;
+        let classifier = experiment.classifier(&golden);
+        let file = match &mut state.file {
+            Some(file) => file,
+            none => {
+                let record = &mut state.record;
+                record.fidelity = fidelity;
+                if options.self_test {
+                    progress.phase(Phase::SelfTest);
+                    let prepared = runner.prepared();
+                    let tested = self_test::self_test(prepared, plan, &*injector, classifier);
+                    // What was stopped came out in no way.
+                    state.self_test = Some(campaign.unless_stopped(tested)?);
+                }
+                campaign.unless_stopped(Ok(()))?;
+                none.insert(begin(state.lock, record, progress)?)
+            }
+        };
+        if state.course.is_enough() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let injecting = Injecting { injector: &*injector, classifier, workers: options.workers };
+        let (course, done) = (&mut state.course, &mut state.record.done);
+        let injected = thread::scope(|scope| {
+            let windows = Windows::new(plan, part, scope);
+            windows.put_first(faults);
+            experiment.inject(&windows, injecting, |row| {
+                file.write(&row)?;
+                progress.injected(row.outcome);
+                done.add(row.outcome);
+                let looks = course.looks().len();
+                course.add(&row);
+                course.looks()[looks..].iter().for_each(|look| progress.look(look));
+                Ok(match course.is_enough() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })
+        });
+        state.record.timings.inject += clock.elapsed().as_secs_f64();
+        injected
+    }
+
     /// What is known before it injects.
     fn record(&self) -> Record {
         let Experiment { reference, profile, .. } = self.experiment;
@@ -247,13 +290,34 @@ impl Run<'_> {
             fidelity: None,
             golden_wave_instructions: reference.wave_instructions(),
             instruction_limits: reference.instruction_limits(),
-            planned: self.plan.count(),
-            confidence: self.faults.confidence.probability(),
+            planned: self.experiment.scheme.count(),
+            confidence: self.faults.sample.confidence.probability(),
+            design: self.experiment.scheme.design.clone(),
+            looks: Vec::new(),
             done: Counts::default(),
             timings: Timings::default(),
             injections_per_second: 0.0,
         }
     }
+}
+
+/// Opens the table: the first row comes next.
+fn begin<'a>(
+    lock: &'a FolderLock,
+    record: &Record,
+    progress: &mut dyn Progress,
+) -> Result<ResultsFile<'a>, CampaignError> {
+    let is_new = record.done.total() == 0;
+    if is_new {
+        folder::clear(lock)?;
+    }
+    record.write(lock)?;
+    progress.phase(Phase::Injecting { count: record.planned });
+    let file = if is_new { ResultsFile::create(lock)? } else { ResultsFile::append(lock)? };
+    for outcome in Outcome::ALL {
+        (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
+    }
+    Ok(file)
 }
 
 /// Does `step` and says in `seconds` how long it took.

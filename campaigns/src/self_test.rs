@@ -82,8 +82,8 @@ impl Test<'_> {
             found,
         };
         let injected = self.injector.inject(&site).map_err(|error| failed(error.to_string()))?;
-        let foreseen = foresee(self.workload, &site)?.and_then(|own| own.value);
-        let verdict = self.classifier.verdict(&injected, foreseen.map(|(fate, _)| fate));
+        let foreseen = foresee(self.workload, &site)?;
+        let verdict = self.classifier.verdict(&injected, foreseen.and_then(|own| own.fate));
         let outcome = verdict.outcome().to_string();
         let with_cause = verdict.cause().map(|cause| format!("{outcome} ({cause})"));
         let is_right = planted.outcome == outcome || with_cause.as_ref() == Some(&planted.outcome);

@@ -143,8 +143,8 @@ mod tests {
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         // Ten in the last window: the others take their time.
         let (count, allocation) = (FIRST + (WINDOW << 40) + 10, Allocation::Proportional);
-        let sampling = Sampling::Random { count, allocation };
-        let plan = Plan::new(&prepared.workload, &profile, 42, sampling)
+        let sampling = Sampling::random(count, allocation);
+        let plan = Plan::new(&prepared.workload, &profile, 42, &sampling)
             .unwrap_or_else(|error| panic!("{error}"));
         let one = |index| plan.faults([index]).unwrap_or_else(|error| panic!("{error}")).remove(0);
         thread::scope(|scope| {

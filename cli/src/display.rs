@@ -2,7 +2,7 @@
 
 use crate::long_runs::LongRuns;
 use crate::output::say;
-use flipwave_analysis::Outcome;
+use flipwave_analysis::{Look, Outcome};
 use flipwave_campaigns::{Attendance, Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -94,6 +94,10 @@ impl Progress for Display {
         if (done - 1) * LINES / self.planned != done * LINES / self.planned {
             say(format!("{done} of {}: {}", self.planned, self.tally()));
         }
+    }
+
+    fn look(&mut self, look: &Look) {
+        own(&self.bar).suspend(|| say(look.to_string()));
     }
 
     fn warn(&mut self, text: &str) {

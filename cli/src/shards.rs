@@ -4,9 +4,10 @@ use crate::arguments::RunArguments;
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use crate::display::Display;
 use crate::{Failure, campaign, output, run};
+use flipwave_analysis::Look;
 use flipwave_campaigns::{
-    MergeOptions, Merged, Part, PartState, PartStatus, ShardOptions, ShardsStatus, SubmitOptions,
-    shards_status,
+    MergeOptions, Merged, Part, PartState, PartStatus, ShardOptions, ShardReport, ShardsStatus,
+    SubmitOptions, shards_status,
 };
 use std::io::Write;
 use std::time::Duration;
@@ -29,23 +30,20 @@ pub fn shard(arguments: &RunArguments, part: &Part) -> Result<(), Failure> {
     let result = flipwave_campaigns::run_shard(&campaign, &options, &mut display);
     display.finish();
     let report = result?;
-    let rows = report.part.end - report.part.start;
+    let ShardReport { wanted, done_before, done, start_seconds, seconds, .. } = report;
     let mut output = output::stdout();
     writeln!(
         output,
-        "shard {part}: injections {}..{}, {} of them done before, {} now; started in {:.3} s, \
-         injected in {:.3} s",
-        report.part.start,
-        report.part.end,
-        report.done_before,
-        report.done,
-        report.start_seconds,
-        report.seconds
+        "shard {part}: {wanted} injections, {done_before} of them done before, {done} now; started \
+         in {start_seconds:.3} s, injected in {seconds:.3} s"
     )?;
+    if let Some(look) = &report.look {
+        writeln!(output, "{look}")?;
+    }
     if !report.is_complete() {
-        let (done, folder) = (report.done_before + report.done, options.folder);
-        let (part, folder) = (part.to_string(), folder.display().to_string());
-        return Err(Failure::ShardInterrupted { part, done, planned: rows, folder });
+        let (done, folder) = (done_before + done, options.folder.display().to_string());
+        let part = part.to_string();
+        return Err(Failure::ShardInterrupted { part, done, planned: wanted, folder });
     }
     Ok(())
 }
@@ -85,6 +83,12 @@ pub fn status(arguments: &StatusArguments) -> Result<(), Failure> {
         "{}, seed {}: {done} of {planned} injections done ({share:.1} %), in {files} files",
         campaign.name, campaign.seed
     )?;
+    for look in &status.looks {
+        writeln!(output, "{look}")?;
+    }
+    if status.looks.last().is_some_and(Look::is_enough) {
+        writeln!(output, "enough is known")?;
+    }
     if let Some(rate) = status.rows_per_second {
         let left = (planned - done) as f64 / rate;
         writeln!(

@@ -50,12 +50,11 @@ impl Fates {
         self.waves.get(&wave).is_some_and(|followed| !followed.is_empty())
     }
 
-    /// A wave has executed an instruction, with EXEC as given before it, and wrote `written` lanes;
-    /// whether values of it are followed further.
-    pub fn see(&mut self, inst: &Inst, wave: WaveId, exec: LaneMask, written: LaneMask) -> bool {
+    /// A wave has executed an instruction; whether values of it are followed further.
+    pub fn see(&mut self, wave: WaveId, effect: &Effect<'_>) -> bool {
         let Some(followed) = self.waves.get_mut(&wave) else { return false };
         let decided = &mut self.decided;
-        followed.retain_mut(|own| match own.step(inst, exec, written) {
+        followed.retain_mut(|own| match own.step(effect) {
             Some(fate) => {
                 decided.push((own.index, fate));
                 false
@@ -78,25 +77,59 @@ impl Fates {
 }
 
 impl Followed {
-    fn step(&mut self, inst: &Inst, exec: LaneMask, written: LaneMask) -> Option<Fate> {
-        let is_per_lane = self.register.is_per_lane();
-        let touches = |ranges: &[RegisterRange]| {
-            ranges.iter().any(|range| flags_as_masks(*range).contains(self.register))
-        };
-        let read_lanes = if inst.reads_other_lanes() { LaneMask::FULL } else { exec };
-        let is_read = touches(&inst.reads) && (!is_per_lane || self.lanes.0 & read_lanes.0 != 0);
-        if is_read || reaches_unknown_registers(inst) {
+    fn step(&mut self, effect: &Effect<'_>) -> Option<Fate> {
+        let is_read =
+            effect.reads_unknown_registers() || self.lanes.0 & effect.reads(self.register).0 != 0;
+        if is_read {
             return Some(Fate::Read);
         }
-        if touches(&inst.writes) {
-            let gone = match (is_per_lane, inst.lanes_written()) {
-                (false, _) => LaneMask::FULL,
-                (true, LanesWritten::Some) => LaneMask::EMPTY,
-                (true, _) => written,
-            };
-            self.lanes.0 &= !gone.0;
-        }
+        self.lanes.0 &= !effect.overwrites(self.register).0;
         (self.lanes == LaneMask::EMPTY).then_some(Fate::Overwritten)
+    }
+}
+
+/// What one execution of an instruction does to values of registers.
+pub(crate) struct Effect<'a> {
+    pub inst: &'a Inst,
+    /// EXEC before it.
+    pub exec: LaneMask,
+    /// The lanes that it ran on.
+    pub written: LaneMask,
+}
+
+impl Effect<'_> {
+    /// The lanes whose values of a register it reads; of what lanes share, all or none.
+    pub fn reads(&self, register: Register) -> LaneMask {
+        match register.is_per_lane() {
+            _ if !self.registers_read().any(|own| own == register) => LaneMask::EMPTY,
+            true if !self.inst.reads_other_lanes() => self.exec,
+            _ => LaneMask::FULL,
+        }
+    }
+
+    /// The lanes whose values of a register it certainly overwrites; of what lanes share, all or none.
+    pub fn overwrites(&self, register: Register) -> LaneMask {
+        match (register.is_per_lane(), self.inst.lanes_written()) {
+            _ if !self.registers_written().any(|own| own == register) => LaneMask::EMPTY,
+            (false, _) => LaneMask::FULL,
+            (true, LanesWritten::Some) => LaneMask::EMPTY,
+            (true, _) => self.written,
+        }
+    }
+
+    /// The registers that it reads.
+    pub fn registers_read(&self) -> impl Iterator<Item = Register> {
+        self.inst.reads.iter().flat_map(|range| flags_as_masks(*range).iter())
+    }
+
+    /// The registers that it writes.
+    pub fn registers_written(&self) -> impl Iterator<Item = Register> {
+        self.inst.writes.iter().flat_map(|range| flags_as_masks(*range).iter())
+    }
+
+    /// Whether it may read any register.
+    pub fn reads_unknown_registers(&self) -> bool {
+        reaches_unknown_registers(self.inst)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the fault-free run says of one site.
 
 use crate::cell::Cells;
-use crate::fate::{Fate, Fates, can_be_followed};
+use crate::fate::{Effect, Fate, Fates, can_be_followed};
 use crate::population::Foresight;
 use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};
@@ -37,7 +37,7 @@ pub fn foresee(workload: &Workload, site: &Site) -> Result<Option<Foresight>, Go
     })?;
     let decided = look.fates.into_decided();
     let mut found = look.found;
-    if let (Some(Foresight { value: Some((fate, _)), .. }), Some((_, own))) =
+    if let (Some(Foresight { fate: Some(fate), .. }), Some((_, own))) =
         (&mut found, decided.first())
     {
         *fate = *own;
@@ -84,7 +84,7 @@ impl Observer for Look<'_> {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Executed { inst, wave, lanes } = *executed;
-        self.fates.see(inst, wave, self.exec, lanes);
+        self.fates.see(wave, &Effect { inst, exec: self.exec, written: lanes });
         if self.found.is_none() && inst.pc == self.event.pc {
             if self.event.strikes(self.occurrences) {
                 let all = state.all_lanes();
@@ -95,8 +95,9 @@ impl Observer for Look<'_> {
                 if let Some((_, Some((register, lanes)))) = value {
                     self.fates.follow(0, wave, register, lanes);
                 }
-                let value = value.map(|(before, _)| (Fate::Read, before));
-                self.found = Some(Foresight { time, value });
+                let before = value.map(|(before, _)| before);
+                let fate = before.map(|_| Fate::Read);
+                self.found = Some(Foresight { time, fate, before });
             }
             self.occurrences += 1;
         }

@@ -54,9 +54,9 @@ pub use injector::{Accelerations, Injector};
 pub use landmarks::{Landmarks, landmarks};
 pub use population::{
     Allocation, Counting, EmptyPopulation, Foresight, Group, GroupPopulation,
-    InstructionPopulation, Lines, Plan, PlanError, Planned, Population, Profile, ProfileError,
-    Sampling, Selection, Stratification, Stratum, StruckWorkgroups, UnknownGroup,
-    UnknownStratification, profile,
+    InstructionPopulation, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Population,
+    Profile, ProfileError, Sampling, Selection, Stage, Stratification, Stratum, StruckWorkgroups,
+    UnknownGroup, UnknownStratification, profile,
 };
 pub use program::{Buffer, Program};
 pub use rehearsal::Rehearsal;

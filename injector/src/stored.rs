@@ -4,7 +4,8 @@
 use crate::fault::Fault;
 use crate::population::Frame;
 use crate::population::{
-    Group, InstructionPopulation, Population, Profile, Selection, Stratification, StratumPlaces,
+    Group, InstructionPopulation, KnownMasked, KnownPlaces, Population, Profile, Selection,
+    Stratification, StratumPlaces,
 };
 use crate::survey::Touched;
 use flipwave_device::{Address, Dim3, Statistics, WaveId};
@@ -33,6 +34,7 @@ struct StoredInstruction {
     executions: u64,
     hittable: u64,
     places: u64,
+    known: Option<KnownPlaces>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +67,7 @@ impl StoredProfile {
             executions: own.executions,
             hittable: own.hittable,
             places: own.places,
+            known: own.known,
         };
         let stratum = |own: &StratumPlaces| StoredStratum {
             name: own.name.clone(),
@@ -93,6 +96,7 @@ impl StoredProfile {
         fault: &Fault,
         selection: &Selection,
         stratification: Stratification,
+        known_masked: KnownMasked,
     ) -> Profile {
         let instruction = |own: StoredInstruction| InstructionPopulation {
             kernel: own.kernel,
@@ -104,6 +108,7 @@ impl StoredProfile {
             executions: own.executions,
             hittable: own.hittable,
             places: own.places,
+            known: own.known,
         };
         let instructions: Vec<_> = self.instructions.into_iter().map(instruction).collect();
         let stratum = |own: StoredStratum| {
@@ -114,7 +119,12 @@ impl StoredProfile {
             stratum
         };
         Profile {
-            frame: Frame { fault: fault.clone(), selection: selection.clone(), stratification },
+            frame: Frame {
+                fault: fault.clone(),
+                selection: selection.clone(),
+                stratification,
+                known_masked,
+            },
             counted: self.counted as usize,
             dispatches: self.dispatches as usize,
             population: Population::of(&instructions),

@@ -3,7 +3,8 @@
 
 use crate::fault::Fault;
 use crate::population::{
-    Census, Counting, Frame, Profile, ProfileError, Profiler, Selection, Stratification,
+    Census, Counting, Frame, KnownMasked, Profile, ProfileError, Profiler, Selection,
+    Stratification,
 };
 use crate::{Golden, Workload};
 use flipwave_device::{Completion, DeviceError, Dispatch, WaveLocation};
@@ -22,6 +23,8 @@ pub struct Inquiry<'a> {
     pub stratification: Stratification,
     /// Which dispatches are counted.
     pub counting: Counting,
+    /// Whether places of values that nothing reads are left out, and counted.
+    pub known_masked: KnownMasked,
     /// Whether to record what workgroups touch, by which it is known later which of them can be
     /// executed alone.
     pub touched: bool,
@@ -41,7 +44,7 @@ pub struct Survey {
 /// What workgroups touch in the dispatches that faults can strike, by the index of the dispatch. It is
 /// not known of dispatches after those whose footprints take [`Touched::MOST_BYTES`]: they have empty
 /// ones, and none of their workgroups is executed alone.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Touched(pub(crate) BTreeMap<u32, Footprints>);
 
 impl Touched {
@@ -68,6 +71,7 @@ fn run(
         fault: inquiry.fault.clone(),
         selection: inquiry.selection.clone(),
         stratification: inquiry.stratification,
+        known_masked: inquiry.known_masked,
     };
     let mut profiler = Profiler::new(workload, frame, inquiry.counting)?;
     let mut touched = inquiry.touched.then(Touched::default);

@@ -260,8 +260,8 @@ fn relative_errors_of_all_formats_are_the_same_to_the_last_bit() {
     };
     let whole = Stratification::default();
     let profile = profile(&workload, &fault, &loads, whole, Counting::Exact).expect("a load");
-    let sampling = Sampling::Random { count: 1, allocation: Allocation::default() };
-    let plan = Plan::new(&workload, &profile, 1, sampling).expect("a plan");
+    let sampling = Sampling::random(1, Allocation::default());
+    let plan = Plan::new(&workload, &profile, 1, &sampling).expect("a plan");
     let site = plan.faults([0]).expect("a fault")[0].site;
     let mut tally = Tally::default();
     for format in [

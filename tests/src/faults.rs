@@ -15,8 +15,8 @@ pub fn profile_of(workload: &Workload, fault: &Fault, groups: &[Group]) -> Profi
 
 /// That many faults of a profile's population.
 pub fn plan_of(workload: &Workload, profile: &Profile, seed: u64, count: u64) -> Vec<Planned> {
-    let sampling = Sampling::Random { count, allocation: Allocation::Proportional };
-    Plan::new(workload, profile, seed, sampling)
+    let sampling = Sampling::random(count, Allocation::Proportional);
+    Plan::new(workload, profile, seed, &sampling)
         .and_then(|plan| plan.faults(0..count))
         .unwrap_or_else(|error| panic!("{}: {error}", profile.fault()))
 }

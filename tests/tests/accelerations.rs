@@ -163,8 +163,10 @@ fn faults_in_values_that_nothing_reads_change_nothing() {
                     outputs: golden.outputs.clone(),
                     statistics: golden.statistics.clone(),
                 };
-            let value = planned.foresight.and_then(|own| own.value);
-            let Some((fate, before)) = value else { panic!("{}: no value", planned.site) };
+            let Some(Foresight { fate: Some(fate), before: Some(before), .. }) = planned.foresight
+            else {
+                panic!("{}: no value", planned.site)
+            };
             assert_eq!(injection.struck.before, before, "{}", planned.site);
             match fate {
                 Fate::Dead => dead += 1,

@@ -47,9 +47,9 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
     let exact = counted(&differing, Counting::Exact);
     let approximate = counted(&differing, Counting::Approximate);
     assert!(approximate.population.places > exact.population.places);
-    let sampling = Sampling::Random { count: 120, allocation: Allocation::Proportional };
+    let sampling = Sampling::random(120, Allocation::Proportional);
     let plan = |workload: &Workload, profile: &Profile| {
-        Plan::new(workload, profile, 8, sampling).and_then(|plan| plan.faults(0..plan.count()))
+        Plan::new(workload, profile, 8, &sampling).and_then(|plan| plan.faults(0..plan.count()))
     };
     let planned = plan(&differing, &approximate).unwrap_or_else(|error| panic!("{error}"));
     let golden = differing.golden().unwrap_or_else(|error| panic!("{error}"));

@@ -3,8 +3,8 @@
 
 use flipwave_injector::{
     Accelerations, Allocation, Counting, Duration, Ending, Fault, FaultModel, FaultTarget,
-    Injection, InjectionError, Injector, Inquiry, Plan, Profile, Rehearsal, Sampling, SavedStates,
-    Scope, Selection, Stratification, Survey, Workload, profile, survey,
+    Injection, InjectionError, Injector, Inquiry, KnownMasked, Plan, Profile, Rehearsal, Sampling,
+    SavedStates, Scope, Selection, Stratification, Survey, Workload, profile, survey,
 };
 use flipwave_isa::LaneMask;
 use flipwave_tests::{MACHINES, examples, workload};
@@ -22,7 +22,14 @@ impl Case {
     fn surveyed(&self, workload: &Workload) -> Survey {
         let Case { fault, selection, stratification } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
-        let inquiry = Inquiry { fault, selection, stratification, counting, touched: true };
+        let inquiry = Inquiry {
+            fault,
+            selection,
+            stratification,
+            counting,
+            known_masked: KnownMasked::Sampled,
+            touched: true,
+        };
         let (survey, _) = survey(workload, &inquiry);
         survey.unwrap_or_else(|error| panic!("{fault}: {error}"))
     }
@@ -104,9 +111,9 @@ fn states_that_a_second_run_saves_change_no_outcome() {
     for file in examples() {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
         let case = &cases()[0];
-        let sampling = Sampling::Random { count: 60, allocation: Allocation::Proportional };
+        let sampling = Sampling::random(60, Allocation::Proportional);
         let Survey { golden, profile, .. } = case.surveyed(&workload);
-        let plan = Plan::new(&workload, &profile, 3, sampling);
+        let plan = Plan::new(&workload, &profile, 3, &sampling);
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
         let slow = Injector::with_states(&workload, &golden, None, Accelerations::NONE);

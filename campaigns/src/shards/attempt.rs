@@ -89,6 +89,13 @@ impl OwnAttempt {
         self.write()
     }
 
+    /// Whether other attempts are under way.
+    pub fn others_are_running(&self, folder: &SharedFolder) -> Result<bool, FolderError> {
+        let own = &self.record.owner;
+        let others = Attempt::all(folder)?;
+        Ok(others.iter().any(|other| other.owner.token != own.token && other.is_running(own)))
+    }
+
     /// Writes what it says.
     pub fn write(&mut self) -> Result<(), FolderError> {
         self.next = Instant::now() + PERIOD;

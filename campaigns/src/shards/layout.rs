@@ -26,10 +26,12 @@ pub(super) enum Kind {
     Attempts,
     /// Fault-free runs.
     Golden,
+    /// What was known after some numbers of injections.
+    Looks,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Plans, Kind::Shards, Kind::Attempts, Kind::Golden];
+    const ALL: [Kind; 5] = [Kind::Plans, Kind::Shards, Kind::Attempts, Kind::Golden, Kind::Looks];
 
     fn name(self) -> &'static str {
         match self {
@@ -37,6 +39,7 @@ impl Kind {
             Kind::Shards => "shards",
             Kind::Attempts => "attempts",
             Kind::Golden => "golden",
+            Kind::Looks => "looks",
         }
     }
 }
@@ -86,6 +89,11 @@ impl SharedFolder {
 
     pub fn golden(&self, key: &str) -> PathBuf {
         self.of(Kind::Golden).join(key)
+    }
+
+    /// What was known after `size` injections of a plan of `count`.
+    pub fn look(&self, count: u64, size: u64) -> PathBuf {
+        self.of(Kind::Looks).join(format!("{size:0DIGITS$}-of-{count:0DIGITS$}.json"))
     }
 
     /// The plans, by the number of their injections.

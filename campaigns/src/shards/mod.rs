@@ -8,6 +8,9 @@
 //! golden/SHA-256                        the fault-free run and what was counted in it (store.rs),
 //!                                       and compiled kernels (code.rs)
 //! shards/000000001000-000000002000.rows rows, with a checksum (file.rs)
+//! looks/000000000500-of-000000100000.json
+//!                                       what was known then, where a campaign ends when enough is
+//!                                       (looks.rs)
 //! attempts/3-of-200.TOKEN.json          who did what, for people (attempt.rs)
 //! ```
 //!
@@ -20,9 +23,11 @@ mod code;
 pub(crate) mod error;
 mod file;
 mod layout;
+mod looks;
 mod merge;
 mod part;
 mod plan;
+mod rows;
 mod run;
 mod space;
 mod status;

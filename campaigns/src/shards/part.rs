@@ -33,6 +33,22 @@ impl Part {
         }
     }
 
+    /// The indices of the part in a campaign whose stages end at these numbers of injections, stage by
+    /// stage. A shard has its part of each stage, so that all work on the first one together, then on
+    /// the second.
+    pub fn of_stages(&self, ends: &[u64]) -> Vec<Range<u64>> {
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let stages = starts.zip(ends);
+        let own = |(start, end): (u64, &u64)| match self {
+            Part::Shard { .. } => {
+                let Range { start: first, end: last } = self.indices(end - start);
+                start + first..start + last
+            }
+            Part::Indices(range) => range.start.max(start)..range.end.min(*end),
+        };
+        stages.map(own).filter(|range| range.start < range.end).collect()
+    }
+
     /// The part as it can be in a file's name.
     pub(super) fn label(&self) -> String {
         match self {
@@ -117,6 +133,23 @@ mod tests {
                 assert_eq!(end, count, "{of}");
             }
         }
+    }
+
+    #[test]
+    fn shards_of_stages_are_the_whole_campaign_too() {
+        let ends = [10, 15, 16, 1000];
+        for of in [1, 3, 7, 200] {
+            let all = (1..=of).flat_map(|number| part(&format!("{number}/{of}")).of_stages(&ends));
+            let all: Vec<Range<u64>> = all.collect();
+            let length: u64 = all.iter().map(|own| own.end - own.start).sum();
+            assert_eq!((length, gaps(0..1000, all.clone())), (1000, Vec::new()), "{of}");
+            let is_cut =
+                |own: &Range<u64>| ends.iter().any(|end| own.contains(end) && own.start != *end);
+            assert!(!all.iter().any(is_cut), "{all:?}");
+        }
+        assert_eq!(part("5..20").of_stages(&ends), [5..10, 10..15, 15..16, 16..20]);
+        assert_eq!(part("15..16").of_stages(&ends), [15..16]);
+        assert_eq!(part("2000..3000").of_stages(&ends), []);
     }
 
     #[test]

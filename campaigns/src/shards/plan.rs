@@ -6,6 +6,7 @@ use super::layout::SharedFolder;
 use crate::folder::FolderError;
 use crate::record::{CampaignIdentity, Versions};
 use crate::schema::ResultsFormat;
+use flipwave_analysis::{Course, Pilot, SampleDesign, Until};
 use flipwave_injector::{FidelityRecord, Population};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -30,8 +31,12 @@ pub struct ShardPlan {
     pub population: Population,
     /// How it was counted, in words.
     pub counted: String,
-    /// That of the intervals in `summary.csv`.
-    pub confidence: f64,
+    /// How the injections are drawn, as far as rates and their intervals depend on it.
+    pub design: SampleDesign,
+    /// When the campaign ends though not all injections are done.
+    pub until: Option<Until>,
+    /// The injections that show how the others are drawn.
+    pub pilot: Option<Pilot>,
     /// Wave instructions that the fault-free run executed, per dispatch.
     pub golden_wave_instructions: Vec<u64>,
     /// The watchdog of faulty runs in wave instructions, per dispatch.
@@ -42,7 +47,22 @@ pub struct ShardPlan {
 
 impl ShardPlan {
     /// Another where older programs would misread what is in the folder.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
+
+    /// The campaign before its first row.
+    pub(super) fn course(&self) -> Course {
+        Course::new(self.design.clone(), self.until.clone(), self.pilot.clone())
+    }
+
+    /// The numbers of injections at which stages end, in which shards work on it together.
+    pub(super) fn stages(&self) -> Vec<u64> {
+        let looks = self.until.iter().flat_map(|until| until.looks.iter().copied());
+        let pilot = self.pilot.iter().map(|pilot| pilot.count);
+        let mut ends: Vec<u64> = looks.chain(pilot).chain([self.count]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
 
     /// The plan with most injections; nothing where there is none.
     ///
@@ -99,6 +119,11 @@ impl ShardPlan {
         for count in folder.plans()? {
             let Some(other) = ShardPlan::read(folder, count)? else { continue };
             if let Some(difference) = self.difference(&other) {
+                return Err(ShardError::Other { path: folder.path().to_owned(), difference });
+            }
+            if count == self.count && self.until != other.until {
+                let difference =
+                    "it ends when other rates are known; take another `count`".to_owned();
                 return Err(ShardError::Other { path: folder.path().to_owned(), difference });
             }
             is_there |= count == self.count;

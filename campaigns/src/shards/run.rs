@@ -4,8 +4,10 @@ use super::attempt::{AttemptState, OwnAttempt};
 use super::code::{Compiled, compiled};
 use super::file::{Of, ShardWriter, checked};
 use super::layout::SharedFolder;
+use super::looks;
 use super::part::{Part, gaps};
 use super::plan::ShardPlan;
+use super::rows::Shards;
 use super::space::Space;
 use super::store::{Surveyed, survey};
 use crate::campaign::Campaign;
@@ -16,12 +18,13 @@ use crate::record::{CampaignIdentity, Versions};
 use crate::run::injection_path;
 use crate::runners::{InjectionPath, Runner, runner};
 use crate::windows::Windows;
-use flipwave_injector::{Accelerations, FidelityRecord, Plan, Touched};
+use flipwave_analysis::{Course, Look};
+use flipwave_injector::{Accelerations, FidelityRecord, Touched};
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How a shard is run. None of it changes its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +44,11 @@ pub struct ShardOptions {
 }
 
 /// What a shard came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardReport {
-    /// The indices of the part.
-    pub part: Range<u64>,
-    /// Rows of it that were there before.
+    /// Injections of the part that are wanted.
+    pub wanted: u64,
+    /// Rows of them that were there before.
     pub done_before: u64,
     /// Rows that were made.
     pub done: u64,
@@ -57,12 +60,14 @@ pub struct ShardReport {
     pub start_seconds: f64,
     /// Seconds that the injections took.
     pub seconds: f64,
+    /// What was known of the campaign at its last look, where it ends when enough is.
+    pub look: Option<Look>,
 }
 
 impl ShardReport {
-    /// Whether all of the part is there.
+    /// Whether all of the part is there that is wanted.
     pub fn is_complete(&self) -> bool {
-        self.done_before + self.done == self.part.end - self.part.start
+        self.done_before + self.done >= self.wanted
     }
 }
 
@@ -118,8 +123,8 @@ pub(crate) fn plan_shards(
     let compiled = compiled(&folder, campaign)?;
     let runner = runner(&compiled.campaign, path)?;
     let ready = Ready::new(&compiled, Accelerations::ALL, (&folder, path), &*runner, progress)?;
-    let plan = ready.experiment.plan()?;
-    let planned = ready.shard_plan(&plan, None);
+    let plan = ready.experiment.plan(&ready.experiment.scheme.course())?;
+    let planned = ready.shard_plan(None);
     if !planned.is_there(&folder)? {
         let first = 0..plan.count().min(1);
         let rehearsed = ready.experiment.rehearse(&plan, &first, ready.touched)?;
@@ -151,7 +156,8 @@ impl<'a> Ready<'a> {
         let prepared = runner.prepared();
         progress.phase(Phase::Golden);
         let touches = accelerations.saved_states && runner.takes_states();
-        let drawn = campaign.faults()?.draws();
+        let faults = campaign.faults()?;
+        let drawn = faults.sample.draws(faults.stratification);
         let space = Space::of(campaign, prepared, path, &drawn)?;
         let key = space.survey(campaign, touches);
         let Surveyed { reference, profile, touched, is_new } =
@@ -161,18 +167,20 @@ impl<'a> Ready<'a> {
         Ok(Ready { campaign, space, versions, experiment, touched, made_golden: is_new })
     }
 
-    fn shard_plan(&self, plan: &Plan<'_>, fidelity: Option<FidelityRecord>) -> ShardPlan {
-        let Experiment { reference, profile, faults, .. } = &self.experiment;
+    fn shard_plan(&self, fidelity: Option<FidelityRecord>) -> ShardPlan {
+        let Experiment { reference, profile, faults, scheme, .. } = &self.experiment;
         ShardPlan {
             format: ShardPlan::FORMAT,
             campaign: CampaignIdentity::of(self.campaign, faults),
             space: self.space.sites.clone(),
-            count: plan.count(),
+            count: scheme.count(),
             results: self.campaign.format,
             versions: self.versions.clone(),
             population: profile.population.clone(),
             counted: profile.counted(),
-            confidence: faults.confidence.probability(),
+            design: scheme.design.clone(),
+            until: scheme.until.clone(),
+            pilot: scheme.pilot(),
             golden_wave_instructions: reference.wave_instructions(),
             instruction_limits: reference.instruction_limits(),
             fidelity,
@@ -195,59 +203,161 @@ fn run(
     let mut ready =
         Ready::new(&compiled, options.accelerations, (folder, path), &*runner, progress)?;
     let touched = ready.touched.take();
+    let report = ShardReport { made_golden: ready.made_golden, ..ShardReport::default() };
     progress.phase(Phase::Planning);
-    let plan = ready.experiment.plan()?;
-    let planned = ready.shard_plan(&plan, None);
+    let planned = ready.shard_plan(None);
     let is_planned = planned.is_there(folder)?;
-    let of = Of { space: &planned.space, seed: campaign.seed };
-    let part = options.part.indices(plan.count());
-    let left = gaps(part.clone(), checked(folder, of, &part)?);
-    let length = |range: &Range<u64>| range.end - range.start;
-    let missing: u64 = left.iter().map(length).sum();
-    let mut report = ShardReport {
-        done_before: length(&part) - missing,
-        part,
-        done: 0,
-        bytes: 0,
-        made_golden: ready.made_golden,
-        start_seconds: 0.0,
-        seconds: 0.0,
+    let scheme = &ready.experiment.scheme;
+    let ranges = options.part.of_stages(&planned.stages());
+    let course = scheme.course();
+    let (runner, ready) = (&*runner, &ready);
+    let of_run = (is_planned, clock);
+    let mut shard = Shard { options, folder, runner, ready, planned, touched, of_run, report };
+    let Some(pilot) = scheme.pilot() else {
+        shard.inject(&course, ranges, (attempt, progress))?;
+        return Ok(shard.report);
     };
-    let Some(first) = left.first() else { return Ok(report) };
-    let Rehearsed { golden, fidelity, states, faults } =
-        ready.experiment.rehearse(&plan, first, touched)?;
-    if !is_planned {
-        ShardPlan { fidelity, ..planned.clone() }.publish(folder)?;
+    // The pilot shows how the others are drawn.
+    let (first, rest) = ranges.into_iter().partition(|range| range.end <= pilot.count);
+    shard.inject(&course, first, (attempt, progress))?;
+    if !rest.is_empty() && !campaign.attendance.is_stopped() {
+        let missing = shard.missing_of_pilot(pilot.count, attempt)?;
+        shard.inject(&course, missing, (attempt, progress))?;
     }
-    let injector = runner.injector(&golden, states, options.accelerations)?;
-    let classifier = ready.experiment.classifier(&golden);
-    let injecting = Injecting { injector: &*injector, classifier, workers: options.workers };
-    campaign.unless_stopped(Ok(()))?;
-    report.start_seconds = clock.elapsed().as_secs_f64();
-    attempt.record.start_seconds = report.start_seconds;
-    progress.phase(Phase::Injecting { count: missing });
-    let clock = Instant::now();
-    let mut faults = Some(faults);
-    for range in left {
-        let mut writer = ShardWriter::create(&options.scratch, of, range.start)?;
-        let injected = thread::scope(|scope| {
-            let windows = Windows::new(&plan, range.clone(), scope);
-            faults.take().into_iter().for_each(|faults| windows.put_first(faults));
-            ready.experiment.inject(&windows, injecting, |row| {
-                writer.write(&row)?;
-                progress.injected(row.outcome);
-                report.done += 1;
-                Ok(attempt.progress(report.done, clock.elapsed().as_secs_f64())?)
-            })
-        });
-        // What was done before a failure, or before it was to stop, need not be done again.
-        report.bytes += writer.publish(folder)?;
-        report.seconds = clock.elapsed().as_secs_f64();
-        match injected {
-            Ok(()) if campaign.attendance.is_stopped() => break,
-            Err(CampaignError::Interrupted) => break,
-            injected => injected?,
+    if !rest.is_empty() && !campaign.attendance.is_stopped() {
+        let course = Shards::of(folder, shard.planned.clone())?.course(pilot.count)?;
+        shard.inject(&course, rest, (attempt, progress))?;
+    }
+    Ok(shard.report)
+}
+
+/// How long is waited for those who do the rest of the pilot, after the last that was seen of them.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long is waited between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A shard under way.
+struct Shard<'a> {
+    options: &'a ShardOptions,
+    folder: &'a SharedFolder,
+    runner: &'a dyn Runner,
+    ready: &'a Ready<'a>,
+    planned: ShardPlan,
+    touched: Option<Touched>,
+    /// Whether the plan is in the folder, and when the shard began.
+    of_run: (bool, Instant),
+    report: ShardReport,
+}
+
+impl Shard<'_> {
+    fn of(&self) -> Of<'_> {
+        Of { space: &self.planned.space, seed: self.planned.campaign.seed }
+    }
+
+    /// What of the pilot no other shard does.
+    fn missing_of_pilot(
+        &self,
+        count: u64,
+        attempt: &mut OwnAttempt,
+    ) -> Result<Vec<Range<u64>>, CampaignError> {
+        let pilot = 0..count;
+        let (mut known, mut since) = (Vec::new(), Instant::now());
+        loop {
+            let missing = gaps(pilot.clone(), checked(self.folder, self.of(), &pilot)?);
+            if missing != known {
+                since = Instant::now();
+                known.clone_from(&missing);
+            }
+            let is_alone = !attempt.others_are_running(self.folder)?;
+            let is_stopped = self.ready.campaign.attendance.is_stopped();
+            if missing.is_empty() || is_alone || is_stopped || since.elapsed() > PATIENCE {
+                return Ok(missing);
+            }
+            thread::sleep(PAUSE);
         }
     }
-    Ok(report)
+
+    /// Injects what of these ranges is not in the folder, in a campaign that has come as far as
+    /// `course` says, as long as it is wanted.
+    fn inject(
+        &mut self,
+        course: &Course,
+        ranges: Vec<Range<u64>>,
+        (attempt, progress): (&mut OwnAttempt, &mut dyn Progress),
+    ) -> Result<(), CampaignError> {
+        let (experiment, campaign) = (&self.ready.experiment, self.ready.campaign);
+        let length = |range: &Range<u64>| range.end - range.start;
+        let mut left = Vec::new();
+        for range in ranges {
+            if !self.is_wanted(&range)? {
+                break;
+            }
+            let missing = gaps(range.clone(), checked(self.folder, self.of(), &range)?);
+            self.report.wanted += length(&range);
+            self.report.done_before += length(&range) - missing.iter().map(length).sum::<u64>();
+            left.extend(missing);
+        }
+        let Some(first) = left.first() else { return Ok(()) };
+        let plan = experiment.plan(course)?;
+        let is_last = plan.count() == self.planned.count;
+        let touched = if is_last { self.touched.take() } else { self.touched.clone() };
+        let Rehearsed { golden, fidelity, states, faults } =
+            experiment.rehearse(&plan, first, touched)?;
+        let (is_planned, clock) = self.of_run;
+        if !is_planned {
+            ShardPlan { fidelity, ..self.planned.clone() }.publish(self.folder)?;
+            self.of_run.0 = true;
+        }
+        let injector = self.runner.injector(&golden, states, self.options.accelerations)?;
+        let classifier = experiment.classifier(&golden);
+        let workers = self.options.workers;
+        let injecting = Injecting { injector: &*injector, classifier, workers };
+        campaign.unless_stopped(Ok(()))?;
+        if self.report.start_seconds == 0.0 {
+            self.report.start_seconds = clock.elapsed().as_secs_f64();
+            attempt.record.start_seconds = self.report.start_seconds;
+        }
+        progress.phase(Phase::Injecting { count: left.iter().map(length).sum() });
+        let (clock, seconds) = (Instant::now(), self.report.seconds);
+        let mut faults = Some(faults);
+        for range in left {
+            if !self.is_wanted(&range)? {
+                self.report.wanted -= length(&range);
+                continue;
+            }
+            let mut writer = ShardWriter::create(&self.options.scratch, self.of(), range.start)?;
+            let done = &mut self.report.done;
+            let injected = thread::scope(|scope| {
+                let windows = Windows::new(&plan, range.clone(), scope);
+                faults.take().into_iter().for_each(|faults| windows.put_first(faults));
+                experiment.inject(&windows, injecting, |row| {
+                    writer.write(&row)?;
+                    progress.injected(row.outcome);
+                    *done += 1;
+                    attempt.progress(*done, seconds + clock.elapsed().as_secs_f64())?;
+                    Ok(ControlFlow::Continue(()))
+                })
+            });
+            // What was done before a failure, or before it was to stop, need not be done again.
+            self.report.bytes += writer.publish(self.folder)?;
+            self.report.seconds = seconds + clock.elapsed().as_secs_f64();
+            match injected {
+                Ok(()) if campaign.attendance.is_stopped() => break,
+                Err(CampaignError::Interrupted) => break,
+                injected => injected?,
+            }
+        }
+        // Whether that was enough, others need not find out.
+        self.is_wanted(&(self.planned.count..self.planned.count))?;
+        Ok(())
+    }
+
+    /// Whether injections are wanted: not where enough is known without them.
+    fn is_wanted(&mut self, range: &Range<u64>) -> Result<bool, CampaignError> {
+        let last = looks::look(self.folder, &self.planned)?.pop();
+        let enough = last.as_ref().filter(|look| look.is_enough()).map(|look| look.injections);
+        self.report.look = last;
+        Ok(enough.is_none_or(|enough| range.start < enough))
+    }
 }

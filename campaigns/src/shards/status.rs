@@ -4,11 +4,13 @@ use super::attempt::{Attempt, AttemptState};
 use super::error::ShardError;
 use super::file::finished;
 use super::layout::SharedFolder;
+use super::looks;
 use super::part::{Part, gaps};
 use super::plan::ShardPlan;
 use crate::folder::{FolderError, RECORD};
 use crate::lock::Owner;
 use crate::record::CampaignIdentity;
+use flipwave_analysis::Look;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::path::Path;
 pub struct ShardsStatus {
     /// What is run.
     pub campaign: CampaignIdentity,
-    /// Injections planned.
+    /// Injections planned; no more than the last look had if that showed enough.
     pub planned: u64,
     /// Injections whose rows are in the folder.
     pub done: u64,
@@ -35,6 +37,9 @@ pub struct ShardsStatus {
     pub longest_start_seconds: f64,
     /// Whether `results.csv` has all rows.
     pub merged: bool,
+    /// What was known whenever there were enough injections for a look, where the campaign ends when
+    /// enough is.
+    pub looks: Vec<Look>,
     /// The parts that somebody has begun, by number.
     pub parts: Vec<PartStatus>,
 }
@@ -98,32 +103,45 @@ pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
     let own = Owner::this().map_err(|reason| FolderError::Unread { path: path.into(), reason })?;
     let ranges = finished(&folder)?;
     let attempts = Attempt::all(&folder)?;
-    let missing = gaps(0..plan.count, ranges.iter().cloned());
+    let looks = looks::known(&folder, &plan);
+    let enough = looks.last().filter(|look| look.is_enough()).map(|look| look.injections);
+    let planned = enough.unwrap_or(plan.count);
+    let missing = gaps(0..planned, ranges.iter().cloned());
     let length = |range: &Range<u64>| range.end - range.start;
     Ok(ShardsStatus {
-        done: plan.count - missing.iter().map(length).sum::<u64>(),
+        done: planned - missing.iter().map(length).sum::<u64>(),
         files: ranges.len() as u64,
         rows_per_second: rate(&attempts),
         longest_start_seconds: attempts.iter().map(|own| own.start_seconds).fold(0.0, f64::max),
-        merged: is_merged(path, plan.count),
-        parts: parts(&attempts, &missing, plan.count, &own),
-        planned: plan.count,
+        merged: is_merged(path, planned),
+        parts: parts(&attempts, &missing, &plan, &own),
+        planned,
+        looks,
         campaign: plan.campaign,
         missing,
     })
 }
 
 /// The parts of some attempts, by where they begin.
-fn parts(attempts: &[Attempt], missing: &[Range<u64>], count: u64, own: &Owner) -> Vec<PartStatus> {
-    let mut by_part: BTreeMap<(u64, u64, &str), Vec<&Attempt>> = BTreeMap::new();
+fn parts(
+    attempts: &[Attempt],
+    missing: &[Range<u64>],
+    plan: &ShardPlan,
+    own: &Owner,
+) -> Vec<PartStatus> {
+    let stages = plan.stages();
+    let mut by_part: BTreeMap<(u64, &str), (Vec<Range<u64>>, Vec<&Attempt>)> = BTreeMap::new();
     for attempt in attempts {
         let Ok(part) = attempt.part.parse::<Part>() else { continue };
-        let Range { start, end } = part.indices(count);
-        by_part.entry((start, end, &attempt.part)).or_default().push(attempt);
+        let ranges = part.of_stages(&stages);
+        let first = ranges.first().map_or(u64::MAX, |range| range.start);
+        by_part.entry((first, &attempt.part)).or_insert((ranges, Vec::new())).1.push(attempt);
     }
-    let status = |((start, end, part), all): ((u64, u64, &str), Vec<&Attempt>)| {
+    let status = |((_, part), (ranges, all)): ((u64, &str), (Vec<Range<u64>>, Vec<&Attempt>))| {
         let last = all.last()?;
-        let lacks = missing.iter().any(|gap| gap.start < end && start < gap.end);
+        let lacks = missing
+            .iter()
+            .any(|gap| ranges.iter().any(|own| gap.start < own.end && own.start < gap.end));
         let is_lost = |own_attempt: &&&Attempt| {
             own_attempt.state == AttemptState::Running && !own_attempt.is_running(own)
         };
@@ -164,7 +182,9 @@ fn rate(attempts: &[Attempt]) -> Option<f64> {
 fn is_merged(path: &Path, count: u64) -> bool {
     let text = std::fs::read(path.join(RECORD)).unwrap_or_default();
     let record: Value = serde_json::from_slice(&text).unwrap_or_default();
-    record["status"] == "complete" && record["planned"] == count
+    let done: u64 =
+        record["done"].as_object().into_iter().flatten().filter_map(|own| own.1.as_u64()).sum();
+    record["status"] == "complete" && done == count
 }
 
 /// Ranges of injections, for people: the first few of many.

@@ -80,10 +80,10 @@ impl Kept {
             let [wave_instructions, lane_operations, waves] = own;
             Statistics { wave_instructions, lane_operations, waves }
         });
-        let Faults { fault, selection, stratification, .. } = faults;
+        let Faults { fault, selection, stratification, sample, .. } = faults;
         Surveyed {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
-            profile: self.profile.profile(fault, selection, *stratification),
+            profile: self.profile.profile(fault, selection, *stratification, sample.known_masked),
             touched: self.touched.map(StoredTouched::touched),
             is_new: false,
         }

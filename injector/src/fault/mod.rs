@@ -66,6 +66,18 @@ impl Fault {
         }
         Ok(())
     }
+
+    /// Checks that the fault-free run shows of each place whether anything reads its value.
+    ///
+    /// # Errors
+    /// [`FaultError::NotFollowed`].
+    pub fn check_followed(&self) -> Result<(), FaultError> {
+        let is_followed = self.target == FaultTarget::DestinationRegister
+            && self.scope == Scope::Lane
+            && self.duration == Duration::Transient
+            && !matches!(self.model, FaultModel::RelativeError(_));
+        if is_followed { Ok(()) } else { Err(FaultError::NotFollowed(Box::new(self.clone()))) }
+    }
 }
 
 impl fmt::Display for Fault {
@@ -93,6 +105,11 @@ pub enum FaultError {
         /// The scope.
         scope: Scope,
     },
+    /// Values are followed only of registers, each by itself.
+    #[error(
+        "which places are known to be masked is counted of transient faults in destination_register          of one lane that change one word; these are {0}"
+    )]
+    NotFollowed(Box<Fault>),
     /// What is struck has no parts of that kind.
     #[error(
         "scope {scope} has no meaning for {target}; expected one of: {}",
@@ -132,7 +149,18 @@ mod tests {
         let text = refused(Fault { target: FaultTarget::Lds, scope: Scope::Wave, ..fault.clone() });
         assert!(text.contains("scope wave has no meaning for lds"), "{text}");
         let relative = FaultModel::RelativeError(RelativeError::new(0.5).unwrap());
-        let text = refused(Fault { target: FaultTarget::Branch, model: relative, ..fault });
+        let of_branch =
+            Fault { target: FaultTarget::Branch, model: relative.clone(), ..fault.clone() };
+        let text = refused(of_branch);
         assert!(text.contains("floating-point"), "{text}");
+        assert_eq!(fault.check_followed(), Ok(()));
+        for other in [
+            Fault { scope: Scope::Wave, ..fault.clone() },
+            Fault { target: FaultTarget::SourceOperand, ..fault.clone() },
+            Fault { duration: permanent, ..fault.clone() },
+            Fault { model: relative, ..fault },
+        ] {
+            assert!(other.check_followed().is_err(), "{other}");
+        }
     }
 }

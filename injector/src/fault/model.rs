@@ -81,6 +81,14 @@ impl FaultModel {
         }
     }
 
+    /// Whether what a fault does is random besides where it strikes.
+    pub fn is_drawn(&self) -> bool {
+        matches!(
+            self,
+            FaultModel::FlipRandomBits(_) | FaultModel::FlipDrawnMask(_) | FaultModel::RandomValue
+        )
+    }
+
     /// Whether the model can mean anything for a target.
     pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {

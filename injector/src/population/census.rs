@@ -1,10 +1,13 @@
 //! The executions of one dispatch, counted.
 
-use super::instructions::{Frame, Instruction, Instructions};
+use super::instructions::{Frame, Instruction, Instructions, KnownMasked};
 use super::permanent::UnitCensus;
 use super::selection::Moment;
+use super::size::KnownPlaces;
+use super::unread::{Decided, Origin, Unread};
 use super::words::Resources;
 use crate::Workload;
+use crate::fate::{Effect, Fate};
 use crate::fault::{Duration, FaultTarget, Scope};
 use flipwave_device::{Dispatch, WaveId};
 use flipwave_isa::{Inst, LaneMask};
@@ -20,7 +23,7 @@ pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> L
 
 /// Counts the executions of one dispatch.
 pub(crate) struct Census<'a> {
-    frame: &'a Frame,
+    pub frame: &'a Frame,
     pub instructions: Instructions<'a>,
     /// Whether the dispatch is selected.
     is_selected: bool,
@@ -33,6 +36,10 @@ pub(crate) struct Census<'a> {
     /// The wave seen last: waves run for long stretches.
     current: Option<(WaveId, usize)>,
     pub units: Option<UnitCensus>,
+    /// Values that are followed, where those that nothing reads are counted.
+    unread: Option<Unread>,
+    /// EXEC before the current instruction.
+    exec: Option<LaneMask>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -40,11 +47,12 @@ pub(crate) struct Count {
     pub executions: u64,
     pub hittable: u64,
     pub places: u64,
+    pub known: KnownPlaces,
 }
 
 pub(crate) struct WaveCount {
     pub wave: WaveId,
-    /// Places per stratum.
+    /// Places per stratum that faults can strike.
     pub places: Vec<u64>,
     /// Executions per number of an instruction, where the selection asks for them.
     occurrences: Vec<u64>,
@@ -97,6 +105,8 @@ impl<'a> Census<'a> {
             by_wave: HashMap::new(),
             current: None,
             units,
+            unread: (frame.known_masked == KnownMasked::Counted).then(Unread::default),
+            exec: None,
         }
     }
 
@@ -107,6 +117,13 @@ impl<'a> Census<'a> {
         }
         self.counts[number].executions += 1;
         let index = self.wave_index(execution.wave);
+        if let Some(unread) = &mut self.unread {
+            let exec = self.exec.unwrap_or(execution.lanes);
+            let effect = Effect { inst: execution.inst, exec, written: execution.lanes };
+            let mut decided = Vec::new();
+            unread.see(execution.wave, &effect, &mut |own| decided.push(own));
+            decided.iter().for_each(|own| self.decide(index, own));
+        }
         let own = &mut self.waves[index];
         let occurrence = if self.frame.selection.occurrences.is_some() {
             next_occurrence(&mut own.occurrences, number)
@@ -128,10 +145,40 @@ impl<'a> Census<'a> {
             return;
         }
         count.places += places;
-        if own.places.len() <= instruction.stratum {
-            own.places.resize(instruction.stratum + 1, 0);
+        if let Some(mut unread) = self.unread.take() {
+            let origin = Origin { number, occurrence, time };
+            let mut decided = Vec::new();
+            for register in instruction.places.registers() {
+                unread.write(wave, (origin, register, lanes), &mut |own| decided.push(own));
+            }
+            decided.iter().for_each(|own| self.decide(index, own));
+            self.unread = Some(unread);
+            return;
         }
-        own.places[instruction.stratum] += places;
+        add_places(own, instruction.stratum, places);
+    }
+
+    /// The fate of values has shown: those that are read are places that faults can strike.
+    fn decide(&mut self, wave: usize, decided: &Decided) {
+        let Instruction { stratum, places, .. } = self.instructions.get(decided.origin.number);
+        let places = places.of_register(decided.register, decided.lanes);
+        let known = &mut self.counts[decided.origin.number].known;
+        match decided.fate {
+            Fate::Read => add_places(&mut self.waves[wave], *stratum, places),
+            Fate::Overwritten => known.overwritten += places,
+            Fate::Dead => known.dead += places,
+        }
+    }
+
+    /// The dispatch has ended: nothing reads what nothing has read.
+    pub fn end(&mut self) {
+        let Some(unread) = self.unread.take() else { return };
+        let mut left = Vec::new();
+        unread.finish(&mut |wave, decided| left.push((wave, decided)));
+        for (wave, decided) in left {
+            let index = self.wave_index(wave);
+            self.decide(index, &decided);
+        }
     }
 
     /// The lanes that are counted, where it is enough to count for each wave how often it executes an
@@ -141,6 +188,7 @@ impl<'a> Census<'a> {
         let Frame { fault, selection, .. } = self.frame;
         let is_seen = self.is_rewritten
             || self.units.is_some()
+            || self.unread.is_some()
             || fault.target.needs_resources()
             || selection.occurrences.is_some()
             || selection.window.is_some();
@@ -169,11 +217,7 @@ impl<'a> Census<'a> {
                 let (hittable, places) = places.sum(&executed);
                 count.hittable += hittable;
                 count.places += places;
-                let own = &mut self.waves[index].places;
-                if own.len() <= *stratum {
-                    own.resize(*stratum + 1, 0);
-                }
-                own[*stratum] += places;
+                add_places(&mut self.waves[index], *stratum, places);
             }
         }
     }
@@ -194,6 +238,13 @@ impl<'a> Census<'a> {
     }
 }
 
+fn add_places(wave: &mut WaveCount, stratum: usize, places: u64) {
+    if wave.places.len() <= stratum {
+        wave.places.resize(stratum + 1, 0);
+    }
+    wave.places[stratum] += places;
+}
+
 /// How often an instruction was counted before; counts it.
 pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 {
     if occurrences.len() <= number {
@@ -206,6 +257,10 @@ pub(crate) fn next_occurrence(occurrences: &mut Vec<u64>, number: usize) -> u64 
 impl Observer for Census<'_> {
     fn watches(&mut self, _: WaveId) -> bool {
         true
+    }
+
+    fn before(&mut self, _: &Inst, _: WaveId, state: &mut WaveState<'_>) {
+        self.exec = Some(state.exec());
     }
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {

@@ -1,10 +1,10 @@
 //! The counts of all dispatches.
 
 use super::census::{Census, WaveCount};
-use super::instructions::Frame;
+use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::profile::{Profile, StratumPlaces};
-use super::size::{InstructionPopulation, Population};
+use super::size::{InstructionPopulation, KnownPlaces, Population};
 use flipwave_device::{Dispatch, WaveId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -56,8 +56,10 @@ impl Collected {
         true
     }
 
-    pub fn add(&mut self, kind: Kind, index: u32, dispatch: &Dispatch, census: Census<'_>) {
+    pub fn add(&mut self, kind: Kind, index: u32, dispatch: &Dispatch, mut census: Census<'_>) {
         self.counted += 1;
+        census.end();
+        let frame = census.frame;
         let (module, kernel) = (dispatch.module.0, &dispatch.kernel);
         let names = census.instructions.strata().to_vec();
         let mut counted = Counted::default();
@@ -77,6 +79,7 @@ impl Collected {
                 executions: count.executions,
                 hittable: count.hittable,
                 places: count.places,
+                known: (frame.known_masked == KnownMasked::Counted).then_some(count.known),
             };
             let key = (module, kernel.to_owned(), instruction.pc.0);
             counted.instructions.push((key, population));
@@ -98,11 +101,21 @@ impl Collected {
     fn sum_up(&mut self, index: u32, counted: &Counted) {
         for (key, own) in &counted.instructions {
             let known = self.instructions.entry(key.clone()).or_insert_with(|| {
-                InstructionPopulation { executions: 0, hittable: 0, places: 0, ..own.clone() }
+                let known = own.known.map(|_| KnownPlaces::default());
+                InstructionPopulation {
+                    executions: 0,
+                    hittable: 0,
+                    places: 0,
+                    known,
+                    ..own.clone()
+                }
             });
             known.executions += own.executions;
             known.hittable += own.hittable;
             known.places += own.places;
+            if let (Some(sum), Some(own)) = (&mut known.known, own.known) {
+                sum.add(own);
+            }
         }
         for (wave, places) in &counted.waves {
             for (name, places) in places {

@@ -1,7 +1,8 @@
 //! Faults drawn: numbers of places, before it is known what they are.
 
 use super::Planned;
-use super::plan::{PlanError, Sampling};
+use super::permutation::Permutation;
+use super::plan::{PlanError, Sampling, Stage};
 use super::profile::{Profile, StratumPlaces};
 use crate::site::{Site, When};
 use crate::stream::Stream;
@@ -54,18 +55,36 @@ impl Drawn {
 pub(crate) struct Draws<'a> {
     pub profile: &'a Profile,
     pub seed: u64,
-    is_exhaustive: bool,
-    /// The strata that have faults, in the order of their indices.
+    /// How the places of strata follow one another, where none is drawn twice.
+    orders: Option<Vec<Option<Order>>>,
+    /// The strata of each stage that have faults, in the order of their indices.
     shares: Vec<Share>,
 }
 
-/// The faults of one stratum, which have consecutive indices.
+/// The order in which places are taken.
+enum Order {
+    Ascending,
+    Random(Permutation),
+}
+
+impl Order {
+    fn place(&self, number: u64) -> Option<u64> {
+        match self {
+            Order::Ascending => Some(number),
+            Order::Random(permutation) => permutation.get(number),
+        }
+    }
+}
+
+/// The faults of one stratum in one stage, which have consecutive indices.
 struct Share {
     stratum: usize,
     /// Index of the first.
     first: u64,
     /// How many there are.
     count: u64,
+    /// Faults of the stratum in the stages before.
+    before: u64,
     weight: f64,
     /// Places of the stratum.
     places: NonZeroU64,
@@ -73,50 +92,80 @@ struct Share {
 
 impl<'a> Draws<'a> {
     /// Draws for a population that has places.
-    pub fn new(profile: &'a Profile, seed: u64, sampling: Sampling) -> Draws<'a> {
+    pub fn new(profile: &'a Profile, seed: u64, sampling: &Sampling) -> Draws<'a> {
         let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
-        let total: u64 = places.iter().sum();
-        let counts = match sampling {
-            Sampling::Random { count, allocation } => allocation.shares(count, &places),
-            Sampling::Exhaustive => places.clone(),
+        let random = |(stratum, own): (usize, &u64)| {
+            let places = NonZeroU64::new(*own)?;
+            Some(Order::Random(Permutation::new(seed, stratum, places)))
         };
-        let all: u64 = counts.iter().sum();
-        let mut shares = Vec::new();
-        let mut first = 0;
-        for (stratum, (places, count)) in places.into_iter().zip(counts).enumerate() {
-            let Some(places) = NonZeroU64::new(places).filter(|_| count > 0) else { continue };
-            let weight = match sampling {
-                Sampling::Exhaustive => 1.0,
-                Sampling::Random { .. } => {
-                    places.get() as f64 / total as f64 * all as f64 / count as f64
-                }
-            };
-            shares.push(Share { stratum, first, count, weight, places });
-            first += count;
-        }
-        Draws { profile, seed, is_exhaustive: sampling == Sampling::Exhaustive, shares }
+        let orders = match sampling {
+            Sampling::Exhaustive => Some(places.iter().map(|_| Some(Order::Ascending)).collect()),
+            Sampling::Random { replacement: false, .. } => {
+                Some(places.iter().enumerate().map(random).collect())
+            }
+            Sampling::Random { .. } => None,
+        };
+        let shares = match sampling {
+            Sampling::Exhaustive => shares(&places, [places.clone()]),
+            Sampling::Random { stages, replacement } => {
+                let mut room = match replacement {
+                    true => vec![u64::MAX; places.len()],
+                    false => places.clone(),
+                };
+                let counts = stages.iter().map(|Stage { count, allocation }| {
+                    let counts = allocation.shares(*count, &places, &room);
+                    room.iter_mut().zip(&counts).for_each(|(room, count)| *room -= count);
+                    counts
+                });
+                shares(&places, counts)
+            }
+        };
+        Draws { profile, seed, orders, shares }
     }
 
     /// How many there are.
     pub fn count(&self) -> u64 {
-        self.shares.iter().map(|share| share.count).sum()
+        self.shares.last().map_or(0, |last| last.first + last.count)
     }
 
     /// The fault of an index; nothing from [`Draws::count`] on.
     pub fn get(&self, index: u64) -> Option<Drawn> {
         let after = self.shares.partition_point(|share| share.first <= index);
-        let Share { stratum, first, count, weight, places } =
+        let Share { stratum, first, count, before, weight, places } =
             *self.shares.get(after.checked_sub(1)?)?;
         let number = index - first;
         if number >= count {
             return None;
         }
-        let (place, draw) = match self.is_exhaustive {
-            true => (number, None),
-            false => (Stream::new(self.seed, index).below(places), Some(0)),
+        let (place, draw) = match &self.orders {
+            Some(orders) => (orders.get(stratum)?.as_ref()?.place(before + number)?, None),
+            None => (Stream::new(self.seed, index).below(places), Some(0)),
         };
         Some(Drawn { index, stratum, weight, place, draw })
     }
+}
+
+/// The faults of strata with this many places, of which stages have so many each.
+fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Share> {
+    let total: u64 = places.iter().sum();
+    let mut shares = Vec::new();
+    let mut first = 0;
+    let mut before = vec![0; places.len()];
+    for counts in stages {
+        let all: u64 = counts.iter().sum();
+        for (stratum, count) in counts.into_iter().enumerate() {
+            let Some(places) = NonZeroU64::new(places[stratum]).filter(|_| count > 0) else {
+                continue;
+            };
+            let of_all = places.get() as f64 / total as f64;
+            let is_whole = all == total && count == places.get();
+            let weight = if is_whole { 1.0 } else { of_all * all as f64 / count as f64 };
+            shares.push(Share { stratum, first, count, before: before[stratum], weight, places });
+            first += count;
+            before[stratum] += count;
+        }
+    }
+    shares
 }
 
 /// The permanent fault of a place.

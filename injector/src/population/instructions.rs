@@ -13,6 +13,18 @@ pub(crate) struct Frame {
     pub fault: Fault,
     pub selection: Selection,
     pub stratification: Stratification,
+    pub known_masked: KnownMasked,
+}
+
+/// What becomes of places whose value nothing reads before it is gone: the fault-free run shows them,
+/// and a fault in one of them is masked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownMasked {
+    /// They are places like others.
+    #[default]
+    Sampled,
+    /// They are counted, and faults strike the others only.
+    Counted,
 }
 
 /// The instructions of one dispatch.
@@ -80,7 +92,7 @@ impl<'a> Instructions<'a> {
     }
 
     fn add(&mut self, inst: &Inst) -> usize {
-        let Frame { fault, selection, stratification } = self.frame;
+        let Frame { fault, selection, stratification, .. } = self.frame;
         let line = self.lines.and_then(|lines| lines.lookup(inst.pc));
         let group = Group::primary(inst);
         let opcode = inst.operation.name();

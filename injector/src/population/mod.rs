@@ -9,6 +9,7 @@ mod draw;
 mod group;
 mod instructions;
 mod permanent;
+mod permutation;
 mod places;
 mod plan;
 mod planned;
@@ -18,16 +19,18 @@ mod selection;
 mod size;
 mod strata;
 mod struck;
+mod unread;
 mod words;
 
 pub use group::{Group, UnknownGroup};
 pub(crate) use instructions::Frame;
-pub use plan::{Plan, PlanError, Sampling};
+pub use instructions::KnownMasked;
+pub use plan::{Plan, PlanError, Sampling, Stage};
 pub use planned::{Foresight, Planned};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub(crate) use profile::{Profiler, StratumPlaces};
 pub use selection::{Lines, Selection};
-pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, Population};
+pub use size::{EmptyPopulation, GroupPopulation, InstructionPopulation, KnownPlaces, Population};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 

@@ -3,7 +3,7 @@
 use super::words::Words;
 use crate::fault::{Fault, FaultModel, FloatFormat, Scope};
 use crate::site::{Lanes, Place};
-use flipwave_isa::LaneMask;
+use flipwave_isa::{LaneMask, Register};
 use flipwave_sim::InstructionCount;
 
 /// What one execution of an instruction offers to a fault.
@@ -59,6 +59,38 @@ impl Places {
     /// The words.
     pub fn words(&self) -> &[Words] {
         &self.words
+    }
+
+    /// The registers whose values they are.
+    pub fn registers(&self) -> impl Iterator<Item = Register> {
+        self.words.iter().filter_map(|words| match words.first {
+            Place::Register(register) => Some(register),
+            _ => None,
+        })
+    }
+
+    /// The places of one of its registers on `lanes`.
+    pub fn of_register(&self, register: Register, lanes: LaneMask) -> u64 {
+        let of_word = u64::from(self.model.places(register.bits(), None));
+        if register.is_per_lane() { of_word * u64::from(lanes.count()) } else { of_word }
+    }
+
+    /// Place number `number` of one of its registers on `lanes`, the lowest lane's first, then from the
+    /// lowest bit.
+    pub fn get_of_register(
+        &self,
+        register: Register,
+        lanes: LaneMask,
+        number: u64,
+    ) -> Option<Struck> {
+        let of_word = u64::from(self.model.places(register.bits(), None));
+        // At most 64 lanes of 32 places.
+        let (copy, number) = (number.checked_div(of_word)? as u32, (number % of_word) as u32);
+        let lanes = match register.is_per_lane() {
+            true => Some(Lanes::One(lanes.nth(copy)?)),
+            false => None,
+        };
+        Some(Struck { place: Place::Register(register), lanes, number, format: None })
     }
 
     fn of_word(&self, words: &Words) -> u32 {

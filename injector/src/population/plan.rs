@@ -13,17 +13,34 @@ use flipwave_sim::{Observer, Unobserved};
 use std::collections::{BTreeMap, HashMap};
 
 /// How a plan is drawn from its population.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Sampling {
-    /// This many faults, with replacement; within a stratum each place with the same probability.
+    /// Faults at random; within a stratum each place with the same probability.
     Random {
-        /// How many.
-        count: u64,
-        /// How they are divided among the strata.
-        allocation: Allocation,
+        /// One after the other. Where a longer plan begins with the same stages, it begins with the
+        /// same faults.
+        stages: Vec<Stage>,
+        /// Whether a place can be drawn again. Where it cannot, there are no more faults than places.
+        replacement: bool,
     },
     /// Every place once, in their order.
     Exhaustive,
+}
+
+/// A part of a plan that is divided among the strata.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// How many faults.
+    pub count: u64,
+    /// How they are divided.
+    pub allocation: Allocation,
+}
+
+impl Sampling {
+    /// This many faults in one stage, with replacement.
+    pub fn random(count: u64, allocation: Allocation) -> Sampling {
+        Sampling::Random { stages: vec![Stage { count, allocation }], replacement: true }
+    }
 }
 
 /// No plan.
@@ -79,7 +96,7 @@ impl<'a> Plan<'a> {
         workload: &'a Workload,
         profile: &'a Profile,
         seed: u64,
-        sampling: Sampling,
+        sampling: &Sampling,
     ) -> Result<Plan<'a>, PlanError> {
         profile.check_places()?;
         Ok(Plan { workload, draws: Draws::new(profile, seed, sampling) })

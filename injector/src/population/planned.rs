@@ -33,24 +33,29 @@ pub struct Planned {
 pub struct Foresight {
     /// Instructions that the wave has executed before the one of the site.
     pub time: u64,
-    /// What becomes of the value that is struck, and what it is before the fault, where it is one
-    /// of a register after the instruction. Of the registers of several lanes the value is that of
-    /// the lowest.
-    pub value: Option<(Fate, u64)>,
+    /// What becomes of the value that is struck, where it is one of a register after the instruction.
+    pub fate: Option<Fate>,
+    /// What that value is before the fault, where the search has seen it. Of the registers of several
+    /// lanes it is that of the lowest.
+    pub before: Option<u64>,
 }
 
 impl Planned {
     /// What the fault strikes, if nothing ever reads it: a run with the fault is the fault-free one
     /// then, and need not be made.
     pub fn foreseen(&self) -> Option<Struck> {
-        let (fate, before) = self.foresight?.value?;
+        let Foresight { fate, before, .. } = self.foresight?;
+        if matches!(fate?, Fate::Read) {
+            return None;
+        }
+        let before = before?;
         let after = self.site.action.apply(before);
-        (fate != Fate::Read).then_some(Struck { before, after, words: self.words()? })
+        Some(Struck { before, after, words: self.words()? })
     }
 
     /// What becomes of the value in the fault-free run, where that is known.
     pub fn fate(&self) -> Option<Fate> {
-        self.foresight?.value.map(|(fate, _)| fate)
+        self.foresight?.fate
     }
 
     /// How many places the fault strikes, where that is known: of a site with the lanes named.

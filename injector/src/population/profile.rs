@@ -2,7 +2,7 @@
 
 use super::census::Census;
 use super::collected::{Collected, Kind};
-use super::instructions::Frame;
+use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
 use super::size::{EmptyPopulation, InstructionPopulation, Population};
 use super::{Selection, Stratification};
@@ -115,7 +115,12 @@ pub fn profile(
     stratification: Stratification,
     counting: Counting,
 ) -> Result<Profile, ProfileError> {
-    let frame = Frame { fault: fault.clone(), selection: selection.clone(), stratification };
+    let frame = Frame {
+        fault: fault.clone(),
+        selection: selection.clone(),
+        stratification,
+        known_masked: KnownMasked::Sampled,
+    };
     let mut profiler = Profiler::new(workload, frame, counting)?;
     workload.run_fault_free(|index, device, dispatch| {
         profiler.count((index, dispatch), |census| match census {
@@ -145,6 +150,9 @@ impl<'a> Profiler<'a> {
         counting: Counting,
     ) -> Result<Profiler<'a>, ProfileError> {
         frame.fault.check()?;
+        if frame.known_masked == KnownMasked::Counted {
+            frame.fault.check_followed()?;
+        }
         check_code(workload, &frame)?;
         Ok(Profiler { workload, frame, counting, collected: Collected::default() })
     }
@@ -205,6 +213,11 @@ impl Profile {
     /// Whether all dispatches were counted.
     pub(crate) fn is_exact(&self) -> bool {
         self.counted == self.dispatches
+    }
+
+    /// Whether the places that faults can strike are only those whose values are read.
+    pub(crate) fn leaves_out_known(&self) -> bool {
+        self.frame.known_masked == KnownMasked::Counted
     }
 
     /// Whether what is counted are parts of the device, not executions.
@@ -296,6 +309,7 @@ pub(crate) mod tests {
             fault: Fault::transient(model),
             selection: Selection { groups: groups.to_vec(), ..Selection::default() },
             stratification: Stratification::None,
+            known_masked: KnownMasked::Sampled,
         }
     }
 

@@ -7,9 +7,10 @@ use super::places::Struck;
 use super::planned::{Foresight, Planned};
 use super::profile::Profile;
 use super::selection::Moment;
+use super::unread::{Decided, Origin, Unread};
 use crate::Workload;
 use crate::cell::Cells;
-use crate::fate::{Fate, Fates};
+use crate::fate::{Effect, Fate, Fates};
 use crate::fault::{Duration, Scope};
 use crate::foresight::value_at;
 use crate::site::{Event, Place, Site, When};
@@ -35,6 +36,8 @@ pub(crate) struct Resolver<'a> {
     strata: Vec<Option<usize>>,
     planned: Vec<(u64, Planned)>,
     fates: Fates,
+    /// Values that nothing has read yet, where places are numbered as they are read.
+    unread: Option<Unread>,
 }
 
 /// Gives the value of this many words from a place on.
@@ -102,6 +105,7 @@ impl<'a> Resolver<'a> {
             strata: Vec::new(),
             planned: Vec::new(),
             fates: Fates::default(),
+            unread: profile.leaves_out_known().then(Unread::default),
         }
     }
 
@@ -110,9 +114,10 @@ impl<'a> Resolver<'a> {
         let Execution { inst, wave, .. } = *execution;
         let Some(index) = self.index_of(wave) else { return Watch::Off };
         let exec = self.pursuits[index].exec.unwrap_or(execution.lanes);
-        let is_followed = self.fates.see(inst, wave, exec, execution.lanes);
+        let effect = Effect { inst, exec, written: execution.lanes };
+        let is_followed = self.fates.see(wave, &effect);
         if self.pursuits[index].left > 0 {
-            self.pursue(index, execution, value);
+            self.pursue(index, execution, &effect, value);
         } else if !is_followed {
             return Watch::Off;
         }
@@ -132,49 +137,95 @@ impl<'a> Resolver<'a> {
     }
 
     /// Counts the places of an execution, and plans the faults that were drawn of them.
-    fn pursue(&mut self, index: usize, execution: &Execution<'_>, value: &mut Value<'_>) {
+    fn pursue(
+        &mut self,
+        index: usize,
+        execution: &Execution<'_>,
+        effect: &Effect<'_>,
+        value: &mut Value<'_>,
+    ) {
         let Execution { inst, wave, time, .. } = *execution;
         let number = self.instructions.number(inst);
-        let pursuit = &mut self.pursuits[index];
-        let occurrence = next_occurrence(&mut pursuit.occurrences, number);
+        let occurrence = next_occurrence(&mut self.pursuits[index].occurrences, number);
+        let mut decided = Vec::new();
+        if let Some(unread) = &mut self.unread {
+            unread.see(wave, effect, &mut |own| decided.push(own));
+            self.take_read(index, wave, std::mem::take(&mut decided));
+        }
         let frame = &self.profile.frame;
         if !frame.selection.has_moment(&Moment { wave, occurrence, time }) {
             return;
         }
         let lanes = lanes_struck(frame, execution.lanes, execution.all);
-        let instruction = self.instructions.get(number);
-        let names = self.instructions.strata();
-        for name in &names[self.strata.len()..] {
-            let known = self.profile.strata.iter().position(|own| own.name == *name);
-            self.strata.push(known);
+        let places = &self.instructions.get(number).places;
+        if let Some(unread) = &mut self.unread {
+            let origin = Origin { number, occurrence, time };
+            for register in places.registers() {
+                unread.write(wave, (origin, register, lanes), &mut |own| decided.push(own));
+            }
+            return self.take_read(index, wave, decided);
         }
-        let Some(stratum) = self.strata[instruction.stratum] else { return };
-        let first = pursuit.passed[stratum];
-        let after = first + instruction.places.count(lanes);
-        pursuit.passed[stratum] = after;
-        while let Some((offset, drawn)) =
-            self.pursuits[index].pending[stratum].pop_if(|(own, _)| *own < after)
+        let count = places.count(lanes);
+        for (drawn, offset) in self.passed(index, number, count) {
+            let Some(struck) = self.instructions.get(number).places.get(lanes, offset) else {
+                continue;
+            };
+            let found = Found { drawn, struck, number, occurrence };
+            let site = self.site_of(&found, wave);
+            let (foresight, followed) = foresight_of(&site, execution, value);
+            if let Some((register, lanes)) = followed {
+                self.fates.follow(drawn.index, wave, register, lanes);
+            }
+            let planned = self.planned_of(&found, site, foresight);
+            self.planned.push((drawn.index, planned));
+        }
+    }
+
+    /// Plans the faults that were drawn of values which are read now.
+    fn take_read(&mut self, index: usize, wave: WaveId, decided: Vec<Decided>) {
+        for Decided { origin, register, lanes, .. } in
+            decided.into_iter().filter(|own| own.fate == Fate::Read)
         {
-            self.pursuits[index].left -= 1;
-            let instruction = self.instructions.get(number);
-            if let Some(struck) = instruction.places.get(lanes, offset - first) {
+            let Origin { number, occurrence, time } = origin;
+            let count = self.instructions.get(number).places.of_register(register, lanes);
+            for (drawn, offset) in self.passed(index, number, count) {
+                let places = &self.instructions.get(number).places;
+                let Some(struck) = places.get_of_register(register, lanes, offset) else {
+                    continue;
+                };
                 let found = Found { drawn, struck, number, occurrence };
-                let (planned, followed) = self.planned_of(&found, execution, value);
-                if let Some((register, lanes)) = followed {
-                    self.fates.follow(drawn.index, wave, register, lanes);
-                }
+                let site = self.site_of(&found, wave);
+                let foresight = Foresight { time, fate: Some(Fate::Read), before: None };
+                let planned = self.planned_of(&found, site, Some(foresight));
                 self.planned.push((drawn.index, planned));
             }
         }
     }
 
-    /// The fault of a place that was found, and the value that is to be followed.
-    fn planned_of(
-        &self,
-        found: &Found,
-        execution: &Execution<'_>,
-        value: &mut Value<'_>,
-    ) -> (Planned, Option<(Register, LaneMask)>) {
+    /// Passes by the next `count` places of an instruction's stratum in a wave: the faults that were
+    /// drawn of them, each with the number of its place among these.
+    fn passed(&mut self, index: usize, number: usize, count: u64) -> Vec<(Drawn, u64)> {
+        let names = self.instructions.strata();
+        for name in &names[self.strata.len()..] {
+            let known = self.profile.strata.iter().position(|own| own.name == *name);
+            self.strata.push(known);
+        }
+        let stratum = self.instructions.get(number).stratum;
+        let Some(stratum) = self.strata[stratum] else { return Vec::new() };
+        let pursuit = &mut self.pursuits[index];
+        let first = pursuit.passed[stratum];
+        let after = first + count;
+        pursuit.passed[stratum] = after;
+        let pending = &mut pursuit.pending[stratum];
+        let next = || pending.pop_if(|(own, _)| *own < after);
+        let found: Vec<_> =
+            std::iter::from_fn(next).map(|(offset, drawn)| (drawn, offset - first)).collect();
+        pursuit.left -= found.len();
+        found
+    }
+
+    /// The site of a place that was found.
+    fn site_of(&self, found: &Found, wave: WaveId) -> Site {
         let Found { drawn, struck, number, occurrence } = found;
         let fault = &self.profile.frame.fault;
         let mut stream = drawn.stream(self.profile, self.seed);
@@ -184,27 +235,25 @@ impl<'a> Resolver<'a> {
             Duration::Intermittent(own) => Some((own, stream.word())),
             _ => None,
         };
-        let WaveId { workgroup, wave } = execution.wave;
+        let WaveId { workgroup, wave } = wave;
         let event = Event {
             dispatch: self.index,
             workgroup,
             wave: (fault.scope != Scope::Workgroup).then_some(wave),
-            pc: execution.inst.pc,
+            pc: self.instructions.get(*number).pc,
             occurrence: *occurrence,
             intermittent,
         };
         let (place, lanes) = (struck.place, struck.lanes);
-        let site = Site { when: When::At(event), place, lanes, action };
-        let is_single = event.is_single();
-        let Execution { lanes: active, all, time, .. } = *execution;
-        let at = is_single.then(|| value_at(&site, active, all, value)).flatten();
-        let foresight = is_single.then(|| {
-            let value = at.map(|(before, _)| (Fate::Read, before));
-            Foresight { time, value }
-        });
+        Site { when: When::At(event), place, lanes, action }
+    }
+
+    /// The fault of a place that was found.
+    fn planned_of(&self, found: &Found, site: Site, foresight: Option<Foresight>) -> Planned {
+        let Found { drawn, number, .. } = found;
         let instruction = self.instructions.get(*number);
         let line = instruction.line.as_ref();
-        let planned = Planned {
+        Planned {
             site,
             kernel: Some(self.dispatch.kernel.clone()),
             opcode: instruction.opcode,
@@ -213,8 +262,7 @@ impl<'a> Resolver<'a> {
             stratum: drawn.stratum,
             weight: drawn.weight,
             foresight,
-        };
-        (planned, at.and_then(|(_, followed)| followed))
+        }
     }
 
     /// The faults found, with what becomes of the values that they strike.
@@ -222,7 +270,7 @@ impl<'a> Resolver<'a> {
         let fates: HashMap<u64, Fate> = self.fates.into_decided().into_iter().collect();
         let mut planned = self.planned;
         for (index, own) in &mut planned {
-            if let Some(Foresight { value: Some((fate, _)), .. }) = &mut own.foresight
+            if let Some(Foresight { fate: Some(fate), .. }) = &mut own.foresight
                 && let Some(decided) = fates.get(index)
             {
                 *fate = *decided;
@@ -230,6 +278,24 @@ impl<'a> Resolver<'a> {
         }
         planned
     }
+}
+
+/// What is known of a site whose instruction was just executed, as far as it shows now, and the value
+/// that is to be followed.
+fn foresight_of(
+    site: &Site,
+    execution: &Execution<'_>,
+    value: &mut Value<'_>,
+) -> (Option<Foresight>, Option<(Register, LaneMask)>) {
+    let is_single = site.event().is_some_and(|event| event.is_single());
+    if !is_single {
+        return (None, None);
+    }
+    let Execution { lanes: active, all, time, .. } = *execution;
+    let at = value_at(site, active, all, value);
+    let before = at.map(|(before, _)| before);
+    let foresight = Foresight { time, fate: before.map(|_| Fate::Read), before };
+    (Some(foresight), at.and_then(|(_, followed)| followed))
 }
 
 impl Observer for Resolver<'_> {

@@ -58,6 +58,26 @@ pub struct InstructionPopulation {
     pub hittable: u64,
     /// Its places over all executions.
     pub places: u64,
+    /// Those of them that are known to be masked, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<KnownPlaces>,
+}
+
+/// Places whose value nothing reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownPlaces {
+    /// It is overwritten.
+    pub overwritten: u64,
+    /// Its wave ends.
+    pub dead: u64,
+}
+
+impl KnownPlaces {
+    /// Adds others.
+    pub(crate) fn add(&mut self, other: KnownPlaces) {
+        self.overwritten += other.overwritten;
+        self.dead += other.dead;
+    }
 }
 
 fn as_text<S: Serializer>(pc: &Pc, serializer: S) -> Result<S::Ok, S::Error> {

@@ -18,13 +18,17 @@ pub enum Stratification {
 }
 
 /// How many of a sample's faults each stratum gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Allocation {
     /// In proportion to its places.
     #[default]
     Proportional,
     /// All the same number.
     Equal,
+    /// In proportion to its places and to how much the outcomes of one of them vary: their standard
+    /// deviation, by the number of the stratum (J. Neyman, "On the Two Different Aspects of the
+    /// Representative Method", Journal of the Royal Statistical Society 97 (1934)).
+    Optimal(Vec<f64>),
 }
 
 impl Stratification {
@@ -59,29 +63,65 @@ pub struct UnknownStratification(pub String);
 impl Allocation {
     /// How many of `count` faults each of the strata with this many places gets: those without a
     /// place none, of the others each its share, rounded so that the sum is right. What rounding
-    /// leaves goes to the largest remainders, of equal ones to the first.
-    pub(crate) fn shares(self, count: u64, places: &[u64]) -> Vec<u64> {
-        let weight = |places: &u64| match self {
-            Allocation::Proportional => *places,
-            Allocation::Equal => u64::from(*places > 0),
-        };
-        let weights: Vec<u64> = places.iter().map(weight).collect();
-        let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
-        if total == 0 {
-            return vec![0; places.len()];
-        }
-        let exact = |weight: &u64| u128::from(count) * u128::from(*weight);
-        // The sum of the quotients is at most `count`.
-        let mut shares: Vec<u64> =
-            weights.iter().map(|weight| (exact(weight) / total) as u64).collect();
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(exact(&weights[*index]) % total));
-        let left = count - shares.iter().sum::<u64>();
-        for index in order.into_iter().take(left as usize) {
-            shares[index] += 1;
+    /// leaves goes to the largest remainders, of equal ones to the first. None gets more than it has
+    /// `room` for; what that leaves goes to the others.
+    pub(crate) fn shares(&self, count: u64, places: &[u64], room: &[u64]) -> Vec<u64> {
+        let total_room: u128 = room.iter().map(|own| u128::from(*own)).sum();
+        let mut left = u128::from(count).min(total_room) as u64;
+        let mut shares = vec![0; places.len()];
+        while left > 0 {
+            let weights: Vec<u64> = (0..places.len())
+                .map(|own| if shares[own] < room[own] { self.weight(own, places) } else { 0 })
+                .collect();
+            let more = divided(left, &weights);
+            if more.iter().all(|own| *own == 0) {
+                break;
+            }
+            for (own, more) in more.into_iter().enumerate() {
+                let more = more.min(room[own] - shares[own]);
+                shares[own] += more;
+                left -= more;
+            }
         }
         shares
     }
+
+    /// What a stratum's share is in proportion to.
+    fn weight(&self, stratum: usize, places: &[u64]) -> u64 {
+        let own = places[stratum];
+        match self {
+            Allocation::Proportional => own,
+            Allocation::Equal => u64::from(own > 0),
+            Allocation::Optimal(deviations) => {
+                let product = |stratum: usize| {
+                    deviations.get(stratum).copied().unwrap_or(0.0) * places[stratum] as f64
+                };
+                let largest = (0..places.len()).map(product).fold(0.0, f64::max);
+                // Whole numbers, as those of the others, of 40 bits.
+                let share = product(stratum) / largest * (1u64 << 40) as f64;
+                (share as u64).max(u64::from(own > 0))
+            }
+        }
+    }
+}
+
+/// A number divided in proportion to weights.
+fn divided(count: u64, weights: &[u64]) -> Vec<u64> {
+    let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
+    if total == 0 {
+        return vec![0; weights.len()];
+    }
+    let exact = |weight: &u64| u128::from(count) * u128::from(*weight);
+    // The sum of the quotients is at most `count`.
+    let mut shares: Vec<u64> =
+        weights.iter().map(|weight| (exact(weight) / total) as u64).collect();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(exact(&weights[*index]) % total));
+    let left = count - shares.iter().sum::<u64>();
+    for index in order.into_iter().take(left as usize) {
+        shares[index] += 1;
+    }
+    shares
 }
 
 #[cfg(test)]
@@ -90,13 +130,31 @@ mod tests {
 
     #[test]
     fn shares_add_up_and_follow_the_allocation() {
-        let proportional = Allocation::Proportional;
-        assert_eq!(proportional.shares(100, &[1, 0, 3]), [25, 0, 75]);
-        assert_eq!(proportional.shares(10, &[1, 1, 1]), [4, 3, 3]);
-        assert_eq!(proportional.shares(2, &[10, 1, 29]), [1, 0, 1]);
-        assert_eq!(proportional.shares(u64::MAX, &[u64::MAX, u64::MAX])[0], u64::MAX / 2 + 1);
-        assert_eq!(Allocation::Equal.shares(10, &[1, 0, 1_000_000, 7]), [4, 0, 3, 3]);
-        assert_eq!(Allocation::Equal.shares(10, &[0, 0]), [0, 0]);
+        let shares = |allocation: Allocation, count, places: &[u64]| {
+            allocation.shares(count, places, &vec![u64::MAX; places.len()])
+        };
+        let proportional = || Allocation::Proportional;
+        assert_eq!(shares(proportional(), 100, &[1, 0, 3]), [25, 0, 75]);
+        assert_eq!(shares(proportional(), 10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(shares(proportional(), 2, &[10, 1, 29]), [1, 0, 1]);
+        assert_eq!(shares(proportional(), u64::MAX, &[u64::MAX; 2])[0], u64::MAX / 2 + 1);
+        assert_eq!(shares(Allocation::Equal, 10, &[1, 0, 1_000_000, 7]), [4, 0, 3, 3]);
+        assert_eq!(shares(Allocation::Equal, 10, &[0, 0]), [0, 0]);
+        let optimal = || Allocation::Optimal(vec![0.5, 0.5, 0.1, 0.0]);
+        assert_eq!(shares(optimal(), 110, &[10, 0, 50, 10]), [55, 0, 55, 0]);
+        assert_eq!(shares(optimal(), 1000, &[300, 0, 500, 0]), [750, 0, 250, 0]);
+    }
+
+    #[test]
+    fn no_stratum_gets_more_than_it_has_room_for() {
+        let shares =
+            |allocation: Allocation, count| allocation.shares(count, &[10, 20, 30], &[10, 2, 30]);
+        assert_eq!(shares(Allocation::Equal, 12), [5, 2, 5]);
+        assert_eq!(shares(Allocation::Equal, 30), [10, 2, 18]);
+        assert_eq!(shares(Allocation::Proportional, 18), [4, 2, 12]);
+        assert_eq!(shares(Allocation::Optimal(vec![0.0, 1.0, 0.0]), 6), [2, 2, 2]);
+        // All there is.
+        assert_eq!(shares(Allocation::Proportional, 100), [10, 2, 30]);
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub fn planned(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec
     let Ok(profile) = profile(workload, fault, &all, whole, Counting::Exact) else {
         return Vec::new();
     };
-    let sampling = Sampling::Random { count, allocation: Allocation::default() };
-    let plan = Plan::new(workload, &profile, seed, sampling);
+    let sampling = Sampling::random(count, Allocation::default());
+    let plan = Plan::new(workload, &profile, seed, &sampling);
     plan.and_then(|plan| plan.faults(0..count)).unwrap_or_default()
 }
 

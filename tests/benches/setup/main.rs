@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(name: &str, file: &Path) -> Result<(), Box<dyn Error>> {
     let mut campaign = Campaign::read(file)?;
     if let Some(faults) = &mut campaign.faults {
-        faults.size = SampleSize::Count(FAULTS);
+        faults.sample.size = SampleSize::Count(FAULTS);
     }
     let folder = tempfile::tempdir()?;
     let options =

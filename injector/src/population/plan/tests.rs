@@ -38,12 +38,12 @@ fn resolve(
 }
 
 fn random(count: u64) -> Sampling {
-    Sampling::Random { count, allocation: Allocation::Proportional }
+    Sampling::random(count, Allocation::Proportional)
 }
 
 /// All that a plan draws.
 fn draw(profile: &Profile, seed: u64, sampling: Sampling) -> Vec<Drawn> {
-    let draws = Draws::new(profile, seed, sampling);
+    let draws = Draws::new(profile, seed, &sampling);
     (0..draws.count()).map(|index| draws.get(index).unwrap()).collect()
 }
 
@@ -189,7 +189,7 @@ fn planned_faults_say_what_they_strike() {
 fn an_empty_population_is_explained() {
     let profile = profile_of(&[trace()], frame(&[Group::Lds], FaultModel::FlipOneBit));
     let workload = workload();
-    let error = Plan::new(&workload, &profile, 42, random(1)).err().unwrap().to_string();
+    let error = Plan::new(&workload, &profile, 42, &random(1)).err().unwrap().to_string();
     assert_eq!(
         error,
         "nothing to inject into: transient flip_one_bit in destination_register of one lane \
@@ -232,7 +232,7 @@ fn strata_get_their_shares_and_weights_that_make_up_for_them() {
     );
     let total: u64 = places.iter().map(|(_, places)| places).sum();
     for allocation in [Allocation::Equal, Allocation::Proportional] {
-        let drawn = draw(&profile, 1, Sampling::Random { count: 300, allocation });
+        let drawn = draw(&profile, 1, Sampling::random(300, allocation.clone()));
         let planned: Vec<Planned> = resolve(&trace, &profile, 1, drawn).into_values().collect();
         assert_eq!(planned.len(), 300);
         for (stratum, (name, places)) in places.iter().enumerate() {
@@ -260,11 +260,12 @@ fn any_index_of_an_endless_plan_is_drawn_at_once() {
     let strata = || 0..profile.strata.len();
     for (allocation, count) in [(Allocation::Equal, u64::MAX), (Allocation::Proportional, 3 << 62)]
     {
-        let draws = Draws::new(&profile, 7, Sampling::Random { count, allocation });
+        let draws = Draws::new(&profile, 7, &Sampling::random(count, allocation.clone()));
         assert_eq!(draws.count(), count);
         let places: Vec<u64> = profile.strata.iter().map(|own| own.places).collect();
+        let room = vec![u64::MAX; places.len()];
         let mut first = 0;
-        for (stratum, share) in strata().zip(allocation.shares(count, &places)) {
+        for (stratum, share) in strata().zip(allocation.shares(count, &places, &room)) {
             let last = first + (share - 1);
             for index in [first, first + share / 2, last] {
                 let drawn = draws.get(index).unwrap();
@@ -275,11 +276,56 @@ fn any_index_of_an_endless_plan_is_drawn_at_once() {
         }
         assert_eq!(draws.get(count), None);
     }
-    let all = Draws::new(&profile, 7, Sampling::Exhaustive);
+    let all = Draws::new(&profile, 7, &Sampling::Exhaustive);
     assert_eq!(all.count(), profile.population.places);
     let last = all.get(all.count() - 1).unwrap();
     assert_eq!((last.stratum, last.place), (2, profile.strata[2].places - 1));
     assert_eq!(all.get(all.count()), None);
+}
+
+/// Stages are drawn one after another: what comes later changes nothing of what was before, and each
+/// is divided among the strata as it says.
+#[test]
+fn later_stages_leave_the_earlier_ones_as_they_are() {
+    let frame = Frame {
+        stratification: Stratification::Group,
+        ..frame(&[Group::All], FaultModel::FlipOneBit)
+    };
+    let profile = profile_of(&[trace()], frame);
+    let first = Stage { count: 60, allocation: Allocation::Equal };
+    let second = Stage { count: 100, allocation: Allocation::Optimal(vec![0.0, 0.5, 0.0]) };
+    for replacement in [true, false] {
+        let sampling = |stages: &[&Stage]| Sampling::Random {
+            stages: stages.iter().map(|own| (*own).clone()).collect(),
+            replacement,
+        };
+        let short = draw(&profile, 9, sampling(&[&first]));
+        let long = draw(&profile, 9, sampling(&[&first, &second]));
+        assert_eq!((short.len(), long.len()), (60, 160));
+        assert_eq!(short[..], long[..60]);
+        let counts = |drawn: &[Drawn]| {
+            [0, 1, 2].map(|own| drawn.iter().filter(|drawn| drawn.stratum == own).count())
+        };
+        assert_eq!(counts(&short), [20, 20, 20]);
+        // At least one in 2^40.
+        assert_eq!(counts(&long[60..]), [0, 100, 0]);
+        let places: HashSet<(usize, u64)> =
+            long.iter().map(|own| (own.stratum, own.place)).collect();
+        assert_eq!(places.len() == long.len(), !replacement);
+    }
+}
+
+#[test]
+fn without_replacement_all_places_come_once_in_another_order() {
+    let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::ZeroValue));
+    let stages = vec![Stage { count: 1000, allocation: Allocation::Proportional }];
+    let drawn = draw(&profile, 3, Sampling::Random { stages, replacement: false });
+    assert_eq!(drawn.len() as u64, profile.population.places);
+    assert!(drawn.iter().all(|own| own.weight == 1.0));
+    let mut places: Vec<u64> = drawn.iter().map(|own| own.place).collect();
+    assert!(!places.is_sorted());
+    places.sort_unstable();
+    assert_eq!(places, (0..profile.population.places).collect::<Vec<_>>());
 }
 
 /// What the states are saved of that runs begin from.
@@ -288,7 +334,7 @@ fn workgroups_that_a_plan_strikes_are_those_of_its_faults() {
     let (workload, profile) =
         (workload(), profile_of(&[trace()], frame(&[Group::Fp64], FaultModel::FlipOneBit)));
     let struck = |count| {
-        let plan = Plan::new(&workload, &profile, 3, random(count)).unwrap();
+        let plan = Plan::new(&workload, &profile, 3, &random(count)).unwrap();
         plan.struck_workgroups()
     };
     let one = plan_of(&trace(), &profile, 3, 1);

@@ -1,0 +1,97 @@
+//! How many faults a campaign injects, and how they are drawn from what there is: as the file says it,
+//! checked, and carried out beside a profile.
+
+mod check;
+mod scheme;
+pub(crate) mod written;
+
+pub(crate) use check::check_sample;
+pub(crate) use scheme::Scheme;
+
+use flipwave_analysis::{Confidence, IntervalMethod, Outcome};
+use flipwave_injector::{KnownMasked, Stratification};
+
+/// How many faults a campaign injects, and how they are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// How many.
+    pub size: SampleSize,
+    /// Probability with which the intervals that are reported hold the rates.
+    pub confidence: Confidence,
+    /// How intervals are computed.
+    pub intervals: IntervalMethod,
+    /// How many of the faults each stratum gets.
+    pub allocation: Allocation,
+    /// Whether a place can be drawn again.
+    pub replacement: bool,
+    /// What becomes of places that are known to be masked.
+    pub known_masked: KnownMasked,
+}
+
+/// How many faults a campaign injects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SampleSize {
+    /// This many.
+    Count(u64),
+    /// As many as the estimate of a rate needs.
+    Precision {
+        /// Half-width of the interval around the rate of each stratum, between 0 and 1.
+        margin: f64,
+    },
+    /// As many as it takes until rates are known.
+    Until {
+        /// Half-width of the intervals around them, between 0 and 1.
+        margin: f64,
+        /// The outcomes whose rates are wanted.
+        outcomes: Vec<Outcome>,
+        /// The parts of the program of which they are wanted.
+        per: Vec<Per>,
+        /// No more than this; if it is not said, as many as could be needed.
+        most: Option<u64>,
+    },
+    /// Every place of the population once.
+    Exhaustive,
+}
+
+/// The parts of a program of which rates are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// The program as a whole.
+    All,
+    /// Each kernel.
+    Kernel,
+    /// Each primary group of instructions.
+    Group,
+    /// Each operation.
+    Opcode,
+}
+
+/// How many of the faults each stratum gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// In proportion to its places.
+    Proportional,
+    /// All the same number.
+    Equal,
+    /// In proportion to its places and to how much outcomes vary in it, as the first faults show.
+    Optimal {
+        /// How many these are.
+        pilot: u64,
+        /// The outcomes whose rates are wanted.
+        outcomes: Vec<Outcome>,
+    },
+}
+
+impl Sample {
+    /// How sites are drawn from a population, as far as that of an index depends on it. Without strata
+    /// a longer plan begins with the shorter one; with them, how many each gets depends on all.
+    pub(crate) fn draws(&self, stratification: Stratification) -> String {
+        let Sample { size, confidence, allocation, .. } = self;
+        match (size, stratification) {
+            (SampleSize::Exhaustive, _) => "exhaustive".to_owned(),
+            (_, Stratification::None) => "random".to_owned(),
+            (SampleSize::Count(count), _) => format!("{count} {allocation:?}"),
+            (size, _) => format!("{size:?} {allocation:?} {confidence}"),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Looks at a campaign whose rows many make. What is known after so many injections is a function of
+//! their rows: whoever sees first that they are there finds it out, and others read it.
+
+use super::error::ShardError;
+use super::layout::SharedFolder;
+use super::plan::ShardPlan;
+use super::rows::Shards;
+use crate::folder::FolderError;
+use flipwave_analysis::Look;
+use std::fs;
+
+/// The looks that were found out so far, in their order.
+pub(super) fn known(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
+    let sizes = plan.until.iter().flat_map(|until| &until.looks);
+    let read = |size: &u64| -> Option<Look> {
+        // What is not whole is found out again.
+        serde_json::from_slice(&fs::read(folder.look(plan.count, *size)).ok()?).ok()
+    };
+    sizes.map_while(read).collect()
+}
+
+/// Finds out what can be by the rows in the folder. All looks so far.
+///
+/// # Errors
+/// [`ShardError`].
+pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>, ShardError> {
+    let known = known(folder, plan);
+    let sizes = plan.until.iter().flat_map(|until| &until.looks);
+    let next = sizes.copied().nth(known.len());
+    let Some(next) = next.filter(|_| !known.last().is_some_and(Look::is_enough)) else {
+        return Ok(known);
+    };
+    let shards = Shards::of(folder, plan.clone())?;
+    let prefix = shards.prefix();
+    if prefix < next {
+        return Ok(known);
+    }
+    let course = match shards.course(prefix) {
+        // The shard that has these rows makes them again.
+        Err(ShardError::Damaged { .. } | ShardError::Missing { .. }) => return Ok(known),
+        course => course?,
+    };
+    for look in &course.looks()[known.len().min(course.looks().len())..] {
+        let path = folder.look(plan.count, look.injections);
+        let failed = |reason| FolderError::Access { path: path.clone(), reason };
+        let text = serde_json::to_vec(look).map_err(|error| failed(error.into()))?;
+        flipwave_output::publish(&path, text.as_slice()).map_err(failed)?;
+    }
+    Ok(course.looks().to_vec())
+}
