@@ -37,6 +37,7 @@ test: lint
 # About an hour on two cores.
 test-long: test-dependencies
 	cargo test --workspace --release -- --ignored
+	FLIPWAVE_LONG=1 cargo test --package flipwave-campaigns --release --lib coverage
 	FLIPWAVE_LONG=1 cargo test --package flipwave-tests --release --test end_to_end -- golden:: hooks:: matrix:: moved:: tools::
 
 lint: test-dependencies

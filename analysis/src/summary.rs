@@ -200,8 +200,13 @@ impl Tallies {
             seen.chain(known_causes(known).into_iter().map(|(cause, _)| cause)).collect();
         let of_cause = |cause: (Outcome, String)| {
             let all = known_causes(known);
-            let sure = all.iter().find(|(own, _)| *own == cause).map_or(0.0, |(_, rate)| *rate);
-            let share = share(sure, &|part| part.causes.get(&cause).copied().unwrap_or(0));
+            let share = match all.iter().find(|(own, _)| *own == cause) {
+                // None of those that are sampled has it.
+                Some((_, rate)) => {
+                    Share { count: 0, rate: *rate, interval: Interval { low: *rate, high: *rate } }
+                }
+                None => share(0.0, &|part| part.causes.get(&cause).copied().unwrap_or(0)),
+            };
             (cause.0, cause.1, share)
         };
         ScopeSummary {
@@ -308,7 +313,8 @@ impl Summary {
         Outcome::ALL.into_iter().filter(move |own| detected || *own != Outcome::Detected)
     }
 
-    /// The scopes that are worth showing: all but strata that are groups or kernels.
+    /// The scopes that are worth showing: all but strata that are groups, kernels or operations, and
+    /// those of which nothing is known.
     pub(crate) fn shown_scopes(&self) -> impl Iterator<Item = &ScopeSummary> {
         let is_repeated = |scope: &Scope| match scope {
             Scope::Stratum(name) => self.scopes.iter().any(|other| {
@@ -319,7 +325,10 @@ impl Summary {
             }),
             _ => false,
         };
-        self.scopes.iter().filter(move |own| !is_repeated(&own.scope))
+        let is_known = |own: &ScopeSummary| {
+            own.total > 0 || own.scope == Scope::All || own.share(Outcome::Masked).rate >= 1.0
+        };
+        self.scopes.iter().filter(move |own| is_known(own) && !is_repeated(&own.scope))
     }
 
     /// Summarises the rows of a campaign that were drawn in the simplest way.

@@ -79,9 +79,10 @@ mod tests {
     use super::*;
     use crate::campaign::{Argument, BufferRole, Code};
     use crate::compare::Tolerance;
-    use crate::sample::{Allocation, SampleSize};
+    use crate::sample::{Allocation, Per, SampleSize};
+    use flipwave_analysis::{IntervalMethod, Outcome};
     use flipwave_injector::{
-        Counting, Fault, FaultModel, FaultTarget, Group, Scope, Stratification,
+        Counting, Fault, FaultModel, FaultTarget, Group, KnownMasked, Scope, Stratification,
     };
     use std::path::PathBuf;
 
@@ -287,6 +288,56 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(target, "allocation: equal", "equal", &["stratify"]);
         assert_error(target, "exhaustive: true", "{model", &["count", "exhaustive"]);
         assert_error(target, "timing_threshold: -2", "-2", &["0.01"]);
+    }
+
+    #[test]
+    fn ways_to_draw_faults_that_cannot_be_are_refused_where_they_stand() {
+        let all = "count: 100";
+        assert_error(all, "until: {margin: 7}", "7}}", &["faults.until.margin", "0.05"]);
+        assert_error(all, "until: {margin: 0.1, confidence: 1}", "1}}", &["until.confidence"]);
+        assert_error(all, "until: {margin: 0.1, of: [sdx]}", "sdx", &["until.of[0]", "masked"]);
+        assert_error(all, "until: {margin: 0.1, of: []}", "[]", &["until.of", "empty"]);
+        assert_error(all, "until: {margin: 0.1, per: [lane]}", "lane", &["`lane`", "opcode"]);
+        assert_error(all, "until: {margin: 0.1}, confidence: 0.9", "0.9}", &["its own"]);
+        assert_error(all, "until: {margn: 0.1}", "margn", &["margn", "margin"]);
+        let exhaustive = "replacement: true, exhaustive: true";
+        assert_error(all, exhaustive, "true, exhaustive", &["each place once"]);
+        let approximate = "count: 9, replacement: false, profile: approximate";
+        assert_error(all, approximate, "false", &["profile: exact"]);
+        let counted = "count: 9, known_masked: counted, scope: wave";
+        assert_error(all, counted, "counted", &["destination_register"]);
+        assert_error(all, "count: 9, known_masked: left_out", "left_out", &["sampled"]);
+        assert_error(all, "count: 9, intervals: wald", "wald", &["clopper_pearson"]);
+        let optimal = "count: 9, allocation: {optimal: {pilot: 5}}";
+        assert_error(all, optimal, "{optimal", &["stratify"]);
+        let optimal = "count: 9, stratify: opcode, allocation: {optimal: {pilot: 9}}";
+        assert_error(all, optimal, "9}}", &["pilot", "fewer than all 9"]);
+        let permanent = "until: {margin: 0.1, per: [opcode]}, duration: {permanent: {units: 4}}";
+        assert_error(all, permanent, "[opcode]", &["expected [all]"]);
+    }
+
+    #[test]
+    fn ways_to_draw_faults_are_read() {
+        let new = "count: 5000, until: {margin: 0.01, confidence: 0.99, of: [due], \
+                   per: [all, opcode]}, stratify: opcode, replacement: false, \
+                   known_masked: counted, intervals: clopper_pearson, \
+                   allocation: {optimal: {pilot: 500}}";
+        let campaign = parse(&GOOD.replacen("count: 100", new, 1)).expect("good");
+        let sample = &campaign.faults().expect("faults").sample;
+        assert_eq!(
+            sample.size,
+            SampleSize::Until {
+                margin: 0.01,
+                outcomes: vec![Outcome::Due],
+                per: vec![Per::All, Per::Opcode],
+                most: Some(5000),
+            }
+        );
+        assert_eq!(sample.confidence.probability(), 0.99);
+        let (pilot, outcomes) = (500, vec![Outcome::Due]);
+        assert_eq!(sample.allocation, Allocation::Optimal { pilot, outcomes });
+        assert_eq!(sample.intervals, IntervalMethod::ClopperPearson);
+        assert_eq!((sample.replacement, sample.known_masked), (false, KnownMasked::Counted));
     }
 
     #[test]

@@ -42,6 +42,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     writeln!(output, "{}", report.summary.table())?;
     let (places, fault) = (record.population.places, &record.campaign.fault);
     writeln!(output, "population: {places} places of {fault}, {}", record.counted)?;
+    if let Some(known) = record.design.known.get("all") {
+        let percent = 100.0 * known.rate();
+        writeln!(output, "known to be masked, and not sampled: {percent:.2} % of the places")?;
+    }
     if let Some(look) = record.looks.last() {
         let end = if look.is_enough() { "enough is known" } else { "not all is known" };
         writeln!(output, "{end} {look}")?;

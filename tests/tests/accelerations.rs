@@ -3,8 +3,8 @@
 
 use flipwave_device::FaultCause;
 use flipwave_injector::{
-    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Golden, Injection,
-    Injector, Intermittent, Planned, Scope, StruckWorkgroups, Workload,
+    Accelerations, Duration, Ending, Fate, Fault, FaultModel, FaultTarget, Foresight, Golden,
+    Injection, Injector, Intermittent, Planned, Scope, StruckWorkgroups, Workload,
 };
 use flipwave_tests::{MACHINES, example, examples, flipwave, plan_of, profile_of, workload};
 use std::collections::BTreeMap;

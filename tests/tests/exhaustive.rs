@@ -79,7 +79,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
         assert_eq!(profile.population.places, all.len() as u64);
         let mut contained = HashMap::new();
         for seed in 0..SEEDS {
-            let sampling = Sampling::random(400, allocation);
+            let sampling = Sampling::random(400, allocation.clone());
             let sample = Plan::new(&prepared.workload, &profile, seed, &sampling)
                 .and_then(|plan| plan.faults(0..400))
                 .unwrap_or_else(|error| panic!("{error}"));
@@ -128,7 +128,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
         for (profile, allocation) in
             [(&uniform, Allocation::Proportional), (&strata, Allocation::Equal)]
         {
-            let sampling = Sampling::random(400, allocation);
+            let sampling = Sampling::random(400, allocation.clone());
             let sample = Plan::new(&prepared.workload, profile, seed, &sampling)
                 .and_then(|plan| plan.faults(0..400))
                 .unwrap_or_else(|error| panic!("{error}"));

@@ -41,7 +41,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
     for machine in machines().skip(1) {
         println!("{machine}");
         let mut campaign = campaign(machine);
-        campaign.faults.as_mut().expect("faults").size = SampleSize::Count(60);
+        campaign.faults.as_mut().expect("faults").sample.size = SampleSize::Count(60);
         let (one, rows) = results(&campaign, 1);
         let (two, _) = results(&campaign, 2);
         assert!(one == two, "{machine}: another results.csv on 2 workers");
@@ -67,7 +67,7 @@ fn faults_by_hook_end_as_they_do_on_the_embedded_gpu_on_gfx12() {
     let is_gfx12 = |machine: &Machine| machine.target().generation() == Generation::Gfx12;
     for machine in MACHINES.into_iter().filter(is_gfx12) {
         let mut campaign = campaign(machine);
-        campaign.faults.as_mut().expect("faults").size = SampleSize::Count(60);
+        campaign.faults.as_mut().expect("faults").sample.size = SampleSize::Count(60);
         let [embedded, hooked] = [InjectionPath::Embedded, InjectionPath::Hook].map(|path| {
             let folder = tempfile::tempdir().expect("a folder");
             let options = RunOptions::new(folder.path().to_owned(), NonZeroUsize::MIN);

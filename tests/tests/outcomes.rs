@@ -57,7 +57,7 @@ impl<T: Element> Planted<T> {
         let formats = [OutputFormat { element, role }];
         let classifier = Classifier { golden: &golden, timing_threshold: 0.0 };
         let foreseen = foresee(&workload, &site).unwrap_or_else(|error| panic!("{error}"));
-        let fate = foreseen.and_then(|own| own.value).map(|(fate, _)| fate);
+        let fate = foreseen.and_then(|own| own.fate);
         let verdict = classifier.classify(injection.clone(), &formats, fate);
         let elements = match &injection.ending {
             Ending::Completed { outputs, .. } => to_values(&outputs[0]),

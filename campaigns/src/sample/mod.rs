@@ -5,6 +5,9 @@ mod check;
 mod scheme;
 pub(crate) mod written;
 
+#[cfg(test)]
+mod coverage;
+
 pub(crate) use check::check_sample;
 pub(crate) use scheme::Scheme;
 

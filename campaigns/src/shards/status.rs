@@ -130,15 +130,16 @@ fn parts(
     own: &Owner,
 ) -> Vec<PartStatus> {
     let stages = plan.stages();
-    let mut by_part: BTreeMap<(u64, &str), (Vec<Range<u64>>, Vec<&Attempt>)> = BTreeMap::new();
+    let mut by_part: BTreeMap<(u64, &str), Vec<&Attempt>> = BTreeMap::new();
+    let ranges = |part: &str| part.parse().map(|part: Part| part.of_stages(&stages));
     for attempt in attempts {
-        let Ok(part) = attempt.part.parse::<Part>() else { continue };
-        let ranges = part.of_stages(&stages);
+        let Ok(ranges) = ranges(&attempt.part) else { continue };
         let first = ranges.first().map_or(u64::MAX, |range| range.start);
-        by_part.entry((first, &attempt.part)).or_insert((ranges, Vec::new())).1.push(attempt);
+        by_part.entry((first, &attempt.part)).or_default().push(attempt);
     }
-    let status = |((_, part), (ranges, all)): ((u64, &str), (Vec<Range<u64>>, Vec<&Attempt>))| {
+    let status = |((_, part), all): ((u64, &str), Vec<&Attempt>)| {
         let last = all.last()?;
+        let ranges = ranges(part).ok()?;
         let lacks = missing
             .iter()
             .any(|gap| ranges.iter().any(|own| gap.start < own.end && own.start < gap.end));

@@ -25,7 +25,7 @@ mod words;
 pub use group::{Group, UnknownGroup};
 pub(crate) use instructions::Frame;
 pub use instructions::KnownMasked;
-pub use plan::{Plan, PlanError, Sampling, Stage};
+pub use plan::{DrawnPlace, Plan, PlanError, Sampling, Stage};
 pub use planned::{Foresight, Planned};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
 pub(crate) use profile::{Profiler, StratumPlaces};

@@ -78,6 +78,17 @@ pub enum PlanError {
 /// not found out: they strike nearly all that have places.
 const MOST_DRAWN: u64 = 1 << 16;
 
+/// A place that is drawn for an injection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrawnPlace {
+    /// The stratum that it was drawn from, by its number in [`Profile::strata`].
+    pub stratum: usize,
+    /// Its number among those of the stratum that faults can strike, from 0.
+    pub place: u64,
+    /// How many places of the population it stands for, as [`Planned::weight`].
+    pub weight: f64,
+}
+
 /// The faults of a campaign. Injection `i` is a function of the workload, what the profile was asked
 /// for, the seed, how faults are drawn, and `i`: a plan of any length takes no memory, and its faults
 /// are found as they are needed. A longer plan of a population without strata begins with the
@@ -110,6 +121,13 @@ impl<'a> Plan<'a> {
     /// How many faults it has.
     pub fn count(&self) -> u64 {
         self.draws.count()
+    }
+
+    /// What is drawn for an index, without its site, which takes a run to find; nothing from
+    /// [`Plan::count`] on. Of approximate profiles it may be drawn anew then.
+    pub fn place(&self, index: u64) -> Option<DrawnPlace> {
+        let Drawn { stratum, place, weight, .. } = self.draws.get(index)?;
+        Some(DrawnPlace { stratum, place, weight })
     }
 
     /// The faults of these indices, in ascending order. Their sites are found in one more run of the

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let fast = measure(&campaign, embedded, Accelerations::ALL)?;
         let mut few = campaign.clone();
         if let Some(faults) = &mut few.faults {
-            faults.size = SampleSize::Count(BY_HOOK);
+            faults.sample.size = SampleSize::Count(BY_HOOK);
         }
         let hook = measure(&few, InjectionPath::Hook, Accelerations::NONE)?;
         println!(
