@@ -58,6 +58,7 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
     if entries.is_empty() {
         return wrong(&root, "is empty; expected dimensions, for example `seed: [1, 2]`");
     }
+    check_count(&entries, &root)?;
     let mut all: Vec<Dimension> = Vec::new();
     for (name, values) in entries {
         let field = root.key(&name);
@@ -82,16 +83,6 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
         check_overlap(&all, &choices)?;
         all.push(Dimension { label: String::new(), name, choices });
     }
-    let count = all.iter().try_fold(1usize, |count, own| count.checked_mul(own.choices.len()));
-    if count.is_none_or(|count| count > MOST_VARIANTS) {
-        let factors: Vec<String> = all.iter().map(|own| own.choices.len().to_string()).collect();
-        let count = count.map_or(String::new(), |count| format!(" = {count}"));
-        let message = format!(
-            "{}{count} variants; at most {MOST_VARIANTS} are possible in a file",
-            factors.join(" * ")
-        );
-        return wrong(&root, message);
-    }
     let names: Vec<(String, String)> = all
         .iter()
         .map(|own| (own.name.rsplit('.').next().unwrap_or_default().to_owned(), own.name.clone()))
@@ -100,6 +91,31 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
         own.label = label;
     }
     Ok(all)
+}
+
+/// Checks that there are not too many combinations, before any is looked at.
+fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
+    let lengths = entries.iter().map(|(_, values)| match values {
+        Node::List(values) => values.len(),
+        Node::Mapping(values) => values.len(),
+        // Said of each when it is looked at, as is what is empty.
+        Node::Plain(_) | Node::Text(_) => 1,
+    });
+    let lengths: Vec<usize> = lengths.map(|own| own.max(1)).collect();
+    let count = lengths.iter().try_fold(1usize, |count, own| count.checked_mul(*own));
+    if count.is_some_and(|count| count <= MOST_VARIANTS) {
+        return Ok(());
+    }
+    let factors: Vec<String> = lengths.iter().map(usize::to_string).collect();
+    let product = match (count, factors.as_slice()) {
+        (Some(count), [_, _, ..]) => format!(" = {count}"),
+        _ => String::new(),
+    };
+    let message = format!(
+        "{}{product} variants; at most {MOST_VARIANTS} are possible in a file",
+        factors.join(" * ")
+    );
+    wrong(root, message)
 }
 
 /// Values of one field, which is called as the dimension.
@@ -177,7 +193,13 @@ fn overlap(one: &Field, other: &Field) -> bool {
 
 /// Checks that `choices` set nothing that a dimension before them sets: no order would be right.
 fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), Wrong> {
+    // Mostly all choices of a dimension set the same fields.
+    let mut seen: Vec<&Field> = Vec::new();
     for own in choices.iter().flat_map(|own| &own.settings) {
+        if seen.contains(&&own.field) {
+            continue;
+        }
+        seen.push(&own.field);
         for dimension in before {
             let mut settings = dimension.choices.iter().flat_map(|own| &own.settings);
             if let Some(other) = settings.find(|other| overlap(&other.field, &own.field)) {
