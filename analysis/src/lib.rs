@@ -29,3 +29,4 @@ pub use row::{ResultsError, Row, Workgroup, read_rows, rows};
 pub use sample_size::sample_size;
 pub use stopping::{Goal, Look, Until};
 pub use summary::{Scope, ScopeSummary, Share, Summary, Tallies};
+pub use table::overview;

@@ -28,6 +28,30 @@ impl Summary {
     }
 }
 
+/// Summaries beside each other as aligned text: one line for each with the rates and intervals of what
+/// was not masked, in percent.
+pub fn overview(summaries: &[(&str, &Summary)]) -> String {
+    let all = || summaries.iter().filter_map(|(name, own)| Some((*name, own.scopes.first()?)));
+    let detected = all().any(|(_, own)| own.share(Outcome::Detected).count > 0);
+    let shown = [Outcome::Sdc, Outcome::Due, Outcome::Detected];
+    let shown = &shown[..if detected { 3 } else { 2 }];
+    let names = shown.iter().map(|outcome| outcome.name());
+    let mut lines = vec![Cells::heading("", "injections", names)];
+    lines.extend(
+        all().map(|(name, own)| Cells { label: name.to_owned(), ..Cells::of_scope(own, shown) }),
+    );
+    let mut text = aligned(&lines);
+    let mut confidences: Vec<String> =
+        summaries.iter().map(|(_, own)| own.confidence.to_string()).collect();
+    confidences.dedup();
+    let confidence = match confidences.as_slice() {
+        [one] => format!("the {one} Wilson interval"),
+        _ => "the Wilson interval, of the confidence that variants.csv says,".to_owned(),
+    };
+    let _ = writeln!(text, "\nIn percent, with {confidence} in brackets.");
+    text
+}
+
 /// One line of a table: a label on the left, the rest to the right.
 struct Cells {
     label: String,
@@ -117,6 +141,21 @@ mod tests {
         let table = Summary::of(&rows(), Confidence::P99).table();
         assert!(table.ends_with("with the 99 % Wilson interval in brackets.\n"), "{table}");
         assert!(!table.contains("95 %") && table.contains("30.8 [  9.7  64.9]"), "{table}");
+    }
+
+    #[test]
+    fn an_overview_has_a_line_for_each_summary() {
+        let (one, other) =
+            (Summary::of(&rows(), Confidence::P95), Summary::of(&rows()[..6], Confidence::P95));
+        let expected = [
+            "        injections                  sdc                  due",
+            "seed=1          13   30.8 [ 12.7  57.6]   23.1 [  8.2  50.3]",
+            "seed=22          6    0.0 [  0.0  39.0]    0.0 [  0.0  39.0]",
+            "",
+            "In percent, with the 95 % Wilson interval in brackets.",
+        ];
+        let text = overview(&[("seed=1", &one), ("seed=22", &other)]);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -137,6 +137,16 @@ pub enum CampaignError {
     /// Results cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// One of the campaigns of a file with `vary` cannot be run.
+    #[error("variant `{name}` ({settings}): {reason}")]
+    Variant {
+        /// Its name.
+        name: String,
+        /// What its dimensions are.
+        settings: String,
+        /// Why.
+        reason: Box<CampaignError>,
+    },
 }
 
 impl From<ShardError> for CampaignError {

@@ -16,7 +16,7 @@ pub fn json_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::Campaign;
+    use crate::vary::CampaignFile;
     use crate::yaml;
     use serde_json::json;
     use std::path::{Path, PathBuf};
@@ -32,6 +32,15 @@ faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lan
   opcodes: [v_add_f32], pcs: [6812], lines: ['add.cl:3-9'], registers: [v4, 's[0:3]', vcc],
   occurrences: [1, 5], window: [0, 99], profile: approximate, count: 5, confidence: 0.99,
   stratify: opcode, allocation: equal, timing_threshold: 0.01}
+";
+
+    /// Both forms of dimensions.
+    const VARIANTS: &str = "\
+name: variants
+workload: {kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64],
+  args: [{buffer: a, type: f32, count: 1, output: true}]}}
+faults: {model: flip_one_bit, count: 5}
+vary: {seed: [1, 2], size: {small: {}, large: {workload.kernel.grid: 128}}}
 ";
 
     /// Every key of applications.
@@ -64,7 +73,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
-        let others = [FAULTS, APPLICATION, CAPTURE].map(|own| (own.to_owned(), "/x.yaml".into()));
+        let others =
+            [FAULTS, VARIANTS, APPLICATION, CAPTURE].map(|own| (own.to_owned(), "/x.yaml".into()));
         let all = examples.chain(others);
         all.map(|(text, path)| {
             let value = serde_yaml::from_str(&text);
@@ -207,7 +217,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
                 let is_valid = accepts(&schema, &schema, &mutant);
                 let is_file = yaml::parse::<File>(&text).is_ok();
                 refused += u32::from(!is_valid);
-                if is_valid && !is_file || !is_valid && Campaign::parse(&text, &path).is_ok() {
+                if is_valid && !is_file || !is_valid && CampaignFile::parse(&text, &path).is_ok() {
                     wrong.push(format!("{}{what}: valid is {is_valid}", path.display()));
                 }
             }

@@ -56,6 +56,7 @@ mod submit;
 mod suspicion;
 mod tool;
 mod trace;
+mod vary;
 mod windows;
 mod workers;
 mod yaml;
@@ -97,13 +98,16 @@ pub use sample::{Allocation, Per, Sample, SampleSize};
 pub use schema::ResultsFormat;
 pub use self_test::SelfTest;
 pub use shards::{
-    AttemptState, MergeOptions, Merged, Part, PartState, PartStatus, ShardError, ShardOptions,
-    ShardPlan, ShardReport, ShardsStatus, merge, run_shard, shards_status,
+    AttemptState, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
+    ShardError, ShardOptions, ShardPlan, ShardReport, ShardsStatus, VariantShard, VariantStatus,
+    VariantsStatus, folder_status, merge, merge_folder, run_shard, run_variant_shards,
+    shards_status,
 };
 pub use strict::strict;
 pub use submit::{Engine, SubmitError, SubmitOptions, Submitted, submit};
 pub use suspicion::{Suspicion, SuspicionError};
 pub use tool::measure;
 pub use trace::{Traced, trace};
+pub use vary::{CampaignFile, FinishedVariant, Variant, Variants, VariantsReport, run_variants};
 
 pub use flipwave_injector::{Attendance, Running};

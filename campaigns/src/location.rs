@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// One step from a YAML value to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
@@ -29,6 +29,46 @@ impl Field {
     /// The value at `index` of this sequence.
     pub(crate) fn index(&self, index: usize) -> Field {
         self.step(Step::Index(index))
+    }
+
+    /// The field of such a name as is printed, `workload.kernel.args[2].count`.
+    ///
+    /// # Errors
+    /// Says why that is none.
+    pub(crate) fn parse(text: &str) -> Result<Field, String> {
+        let wrong = |what: &str| {
+            Err(format!(
+                "`{text}` names no field: {what}; expected one like `faults.model` or `args[0]`"
+            ))
+        };
+        let mut field = Field::root();
+        for part in text.split('.') {
+            let (key, mut indices) = part.split_at(part.find('[').unwrap_or(part.len()));
+            if key.is_empty() {
+                return wrong("a key is missing");
+            }
+            field = field.key(key);
+            while !indices.is_empty() {
+                let inner = indices.strip_prefix('[').and_then(|own| own.split_once(']'));
+                let Some((Ok(index), rest)) = inner.map(|(own, rest)| (own.parse(), rest)) else {
+                    return wrong("brackets have a number, from 0 on");
+                };
+                (field, indices) = (field.index(index), rest);
+            }
+        }
+        Ok(field)
+    }
+
+    /// The steps from the outermost value to it.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The same value in a copy, which stands at `to`, of what stands at `from`; nothing for one that is
+    /// not in that.
+    pub(crate) fn moved(&self, from: &Field, to: &Field) -> Option<Field> {
+        let rest = self.0.strip_prefix(from.0.as_slice())?;
+        Some(Field(to.0.iter().chain(rest).cloned().collect()))
     }
 
     fn step(&self, step: Step) -> Field {
@@ -163,5 +203,17 @@ mod tests {
     fn fields_are_named_by_the_way_to_them() {
         let field = Field::root().key("args").index(2).key("count");
         assert_eq!(field.to_string(), "args[2].count");
+        assert_eq!(Field::parse("args[2].count"), Ok(field));
+        for wrong in ["", "a..b", ".a", "[0]", "a[", "a[x]", "a[0]b", "a[-1]"] {
+            assert!(Field::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_in_a_copy() {
+        let field = |text| Field::parse(text).expect(text);
+        let copied = field("a.b[1].c").moved(&field("a.b"), &field("vary.d[2]"));
+        assert_eq!(copied, Some(field("vary.d[2][1].c")));
+        assert_eq!(field("a.c").moved(&field("a.b"), &field("x")), None);
     }
 }

@@ -22,6 +22,9 @@ pub enum Phase {
 
 /// Receives reports of what a campaign is doing. All calls come from one thread.
 pub trait Progress {
+    /// The campaign of a variant begins, one of `count`; what follows is of that.
+    fn variant(&mut self, _name: &str, _number: usize, _count: usize) {}
+
     /// A step begins.
     fn phase(&mut self, phase: Phase);
 

@@ -2,8 +2,9 @@
 
 use crate::campaign::Campaign;
 use crate::check::check;
-use crate::location::FileError;
+use crate::location::{FileError, Wrong};
 use crate::schema;
+use crate::vary::CampaignFile;
 use crate::yaml;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,45 +15,60 @@ use std::path::Path;
 const MOST_TEXT: u64 = 16 << 20;
 
 impl Campaign {
-    /// Reads a campaign file. Paths in it are relative to the file.
+    /// Reads a campaign file that has no variants. Paths in it are relative to the file.
     ///
     /// # Errors
     /// [`FileError`] with the position of the field that is wrong.
     pub fn read(path: &Path) -> Result<Campaign, FileError> {
-        let failed = |reason: String| FileError {
-            path: path.to_owned(),
-            position: None,
-            message: format!("cannot read the campaign file: {reason}"),
-        };
-        let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-        let mut text = String::new();
-        // A pipe is as good as a file, as long as it ends.
-        let read = file.take(MOST_TEXT + 1).read_to_string(&mut text);
-        let bytes = read.map_err(|error| failed(error.to_string()))?;
-        if bytes as u64 > MOST_TEXT {
-            return Err(failed(format!("it has more than {} MiB", MOST_TEXT >> 20)));
-        }
-        Campaign::parse(&text, path)
+        CampaignFile::read(path)?.campaign(None)
     }
 
-    /// Reads a campaign from the text of the file `path`.
+    /// Reads a campaign that has no variants from the text of the file `path`.
     ///
     /// # Errors
     /// [`FileError`] with the position of the field that is wrong.
     pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
-        let text = yaml::without_mark(text);
-        let file: schema::File = yaml::parse(text).map_err(|error| FileError {
-            path: path.to_owned(),
-            position: error.position,
-            message: error.message,
-        })?;
-        let digest = crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()));
-        check(file, path, (digest, content(text))).map_err(|wrong| FileError {
-            path: path.to_owned(),
-            position: wrong.field.locate(text),
-            message: format!("{}: {}", wrong.field, wrong.message),
-        })
+        CampaignFile::parse(text, path)?.campaign(None)
     }
+}
+
+/// The text of a campaign file.
+///
+/// # Errors
+/// [`FileError`] of one that cannot be read, or is too long.
+pub(crate) fn text(path: &Path) -> Result<String, FileError> {
+    let failed = |reason: String| FileError {
+        path: path.to_owned(),
+        position: None,
+        message: format!("cannot read the campaign file: {reason}"),
+    };
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut text = String::new();
+    // A pipe is as good as a file, as long as it ends.
+    let read = file.take(MOST_TEXT + 1).read_to_string(&mut text);
+    let bytes = read.map_err(|error| failed(error.to_string()))?;
+    if bytes as u64 > MOST_TEXT {
+        return Err(failed(format!("it has more than {} MiB", MOST_TEXT >> 20)));
+    }
+    Ok(text)
+}
+
+/// SHA-256 of a file's text.
+pub(crate) fn digest(text: &str) -> String {
+    crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()))
+}
+
+/// The campaign that `file` describes, which is what `text` says; `digest` is that of the file `path`.
+///
+/// # Errors
+/// The first field whose value cannot be.
+pub(crate) fn campaign(
+    file: schema::File,
+    text: &str,
+    path: &Path,
+    digest: String,
+) -> Result<Campaign, Wrong> {
+    check(file, path, (digest, content(text)))
 }
 
 /// Digest of what a campaign file says, but for what may change while its rows stay: comments, the
@@ -71,7 +87,7 @@ fn content(text: &str) -> String {
         said.to_string()
     });
     let said = said.unwrap_or_else(|_| text.to_owned());
-    crate::digest::hexadecimal(&Sha256::digest(said.as_bytes()))
+    digest(&said)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::suspicion::Suspicion;
 use crate::yaml::{some_singleton, unique_entries, unique_keys};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,6 +51,41 @@ pub(crate) struct File {
     /// In what form rows are written besides `results.csv`.
     #[serde(default)]
     pub format: ResultsFormat,
+    /// Makes a campaign of each combination of values: a mapping from dimensions to their values.
+    pub vary: Option<Vary>,
+}
+
+/// What varies: by the name of each dimension its values. That is a list of values of the field that the
+/// dimension is called after, like `faults.model`, or a mapping from names to mappings from fields to
+/// values.
+// What is in it is read with the file as a tree (crate::vary), where values are as they were written.
+#[derive(Debug)]
+pub(crate) struct Vary;
+
+impl<'de> Deserialize<'de> for Vary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Vary, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Vary)
+    }
+}
+
+impl JsonSchema for Vary {
+    fn schema_name() -> Cow<'static, str> {
+        "Vary".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "What varies, by the name of each dimension: a list of values of the field \
+                            of that name (`faults.model`), or a mapping from names of variants to \
+                            mappings from fields to values.",
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"anyOf": [
+                {"type": "array", "minItems": 1},
+                {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}}
+            ]}
+        })
+    }
 }
 
 /// The form of a campaign's rows.

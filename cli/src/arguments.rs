@@ -136,13 +136,16 @@ pub struct EmulateArguments {
     /// Seed in place of the file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The results folder gets results.csv (one row per injection), summary.csv and rates.svg (rates \
 with Wilson intervals), and run.json (versions, timings, population). The same campaign \
-file and seed always give the same results.csv.
+file and seed always give the same results.csv. Of a file with `vary`, each variant has such a \
+folder in the results folder, which gets results.csv and variants.csv of all of them.
 
 Ctrl-C, SIGTERM and SIGHUP end the run with what is done on disk (exit code 2); a second one ends it \
 at once.")]
@@ -158,6 +161,8 @@ pub struct RunArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
     /// Go on with a run that was interrupted or killed: its rows count, and are not made again
     #[arg(long)]
     pub resume: bool,
@@ -208,6 +213,8 @@ pub struct LaunchArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
 }
 
 impl RunArguments {
@@ -262,6 +269,8 @@ pub struct ReplayArguments {
     /// Seed in place of the campaign file's; give the one that the campaign was run with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
     /// How the fault is injected
     #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
     pub by: PathArgument,
@@ -283,6 +292,8 @@ pub struct TraceArguments {
     /// Seed in place of the campaign file's; give the one that the campaign was run with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
 }
 
 #[derive(Debug, Args)]
@@ -292,6 +303,8 @@ pub struct ProfileArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
     #[command(flatten)]
     pub strict: StrictArgument,
 }
@@ -308,6 +321,8 @@ pub struct FidelityArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
 }
 
 #[derive(Debug, Args)]
@@ -352,7 +367,7 @@ pub struct ToolArguments {
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
     /// A HIP application and its arguments, run under AMD's own runtime
-    #[arg(last = true)]
+    #[arg(last = true, conflicts_with = "variant")]
     pub command: Vec<OsString>,
     /// Look at this kernel only
     #[arg(long, value_name = "KERNEL")]
@@ -372,6 +387,8 @@ pub struct ToolArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S", conflicts_with = "command")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
     /// How it is found out what an application executes
     #[arg(long, value_enum, default_value_t = ByArgument::Hook, conflicts_with = "file")]
     pub by: ByArgument,
@@ -426,6 +443,13 @@ pub enum PerArgument {
     Block,
     /// At each instruction
     Instruction,
+}
+
+#[derive(Debug, Args)]
+pub struct VariantArgument {
+    /// Which variant, of a campaign file with `vary`
+    #[arg(id = "variant", long = "variant", value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]

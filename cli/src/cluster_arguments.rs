@@ -1,6 +1,6 @@
 //! The command line of campaigns in shards.
 
-use crate::arguments::{PathArgument, workers};
+use crate::arguments::{PathArgument, VariantArgument, workers};
 use clap::{Args, ValueEnum};
 use flipwave_campaigns::Engine;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -55,6 +55,8 @@ pub struct SubmitArguments {
     /// Seed in place of the campaign file's
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub variant: VariantArgument,
     /// Shards at once at most [default: what the engine has room for]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroU64>,

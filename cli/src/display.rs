@@ -11,6 +11,7 @@ use std::time::Duration;
 
 /// Shows progress on standard error.
 pub struct Display {
+    attendance: Attendance,
     is_terminal: bool,
     /// The one that is shown now.
     bar: Arc<Mutex<ProgressBar>>,
@@ -29,14 +30,13 @@ const LINES: u64 = 10;
 impl Display {
     pub fn new(attendance: &Attendance) -> Display {
         let bar = Arc::new(Mutex::new(ProgressBar::hidden()));
-        let shown = Arc::clone(&bar);
-        let report = move |line| own(&shown).suspend(|| say(line));
         Display {
+            attendance: attendance.clone(),
             is_terminal: std::io::stderr().is_terminal(),
+            long_runs: Some(long_runs(attendance, &bar)),
             bar,
             planned: 0,
             counts: [0; Outcome::ALL.len()],
-            long_runs: Some(LongRuns::of(attendance, report)),
         }
     }
 
@@ -54,6 +54,13 @@ impl Display {
 }
 
 impl Progress for Display {
+    fn variant(&mut self, name: &str, number: usize, count: usize) {
+        own(&self.bar).finish_and_clear();
+        say(format!("variant {number} of {count}: {name}"));
+        self.counts = [0; Outcome::ALL.len()];
+        self.long_runs = Some(long_runs(&self.attendance, &self.bar));
+    }
+
     fn phase(&mut self, phase: Phase) {
         let step = match phase {
             Phase::Preparing => "compiling and loading kernels".to_owned(),
@@ -103,6 +110,12 @@ impl Progress for Display {
     fn warn(&mut self, text: &str) {
         own(&self.bar).suspend(|| say(format!("warning: {text}")));
     }
+}
+
+/// Has it said beside the bar what runs long.
+fn long_runs(attendance: &Attendance, bar: &Arc<Mutex<ProgressBar>>) -> LongRuns {
+    let shown = Arc::clone(bar);
+    LongRuns::of(attendance, move |line| own(&shown).suspend(|| say(line)))
 }
 
 fn own(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {

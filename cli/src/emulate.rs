@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 pub fn emulate(arguments: &EmulateArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let emulation = flipwave_campaigns::emulate(&campaign)?;
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(|reason| Failure::File {

@@ -9,7 +9,7 @@ use flipwave_injector::{DecisionRecord, FidelityRecord};
 use std::io::Write;
 
 pub fn fidelity(arguments: &FidelityArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let long_runs = LongRuns::of(&campaign.attendance, say);
     let fidelity = flipwave_campaigns::fidelity(&campaign)?;
 

@@ -6,7 +6,7 @@ use flipwave_campaigns::Launched;
 use std::io::Write;
 
 pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let Launched { target, kernels, outputs } =
         flipwave_campaigns::launch(&campaign, &arguments.out)?;
     let mut out = output::stdout();

@@ -23,6 +23,7 @@ mod strict;
 mod table;
 mod tool;
 mod trace;
+mod variants;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -7,7 +7,7 @@ use crate::{Failure, campaign, output, strict};
 use std::io::Write;
 
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let long_runs = LongRuns::of(&campaign.attendance, say);
     strict::check(&arguments.strict, &campaign)?;
     let profile = flipwave_campaigns::profile(&campaign)?;

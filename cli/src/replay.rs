@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let replay = flipwave_campaigns::replay(&campaign, &arguments.site, arguments.by.into())?;
     write!(output::stdout(), "site:           {}\n{}", arguments.site, description(&replay))?;
     Ok(())

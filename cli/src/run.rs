@@ -2,20 +2,19 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
-use crate::{Failure, campaign, output, shards, strict};
-use flipwave_campaigns::{Campaign, RunOptions, SelfTest, Status};
+use crate::{Failure, campaign, output, shards, strict, variants};
+use flipwave_campaigns::{Campaign, CampaignFile, Report, RunOptions, SelfTest, Status};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
+    let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
     if let Some(part) = &arguments.shard {
-        return shards::shard(arguments, part);
+        return shards::shard(&file, arguments, part);
     }
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
-    strict::check(&arguments.strict, &campaign)?;
     let options = RunOptions {
-        folder: folder(arguments.out.as_ref(), &campaign),
+        folder: folder(arguments.out.as_ref(), &file),
         workers: arguments.workers.unwrap_or_else(all_processors),
         resume: arguments.resume,
         force: arguments.force,
@@ -24,11 +23,22 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         path: arguments.by.map(Into::into),
         self_test: arguments.self_test,
     };
-    let mut display = Display::new(&campaign.attendance);
-    let result = flipwave_campaigns::run(&campaign, &options, &mut display);
-    display.finish();
-    let report = result?;
+    match &file {
+        CampaignFile::Plain(campaign) => one(campaign, &options, arguments),
+        CampaignFile::Varied(variants) => variants::run(variants, &options, arguments),
+    }
+}
 
+fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> Result<(), Failure> {
+    strict::check(&arguments.strict, campaign)?;
+    let mut display = Display::new(&campaign.attendance);
+    let result = flipwave_campaigns::run(campaign, options, &mut display);
+    display.finish();
+    print(&result?, &options.folder)
+}
+
+/// Prints what a campaign came to.
+pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     if let Some(SelfTest { null, planted }) = report.self_test {
         writeln!(
             output::stdout(),
@@ -36,7 +46,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
              came out as they must\n"
         )?;
     }
-    let results = options.folder.join("results.csv");
+    let results = folder.join("results.csv");
     let record = &report.record;
     let mut output = output::stdout();
     writeln!(output, "{}", report.summary.table())?;
@@ -54,17 +64,23 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
         writeln!(output, "fidelity: {fidelity}")?;
     }
     writeln!(output, "results: {}", results.display())?;
+    check_complete(report, folder)
+}
+
+/// Fails where a campaign was asked to stop.
+pub fn check_complete(report: &Report, folder: &Path) -> Result<(), Failure> {
+    let record = &report.record;
     if record.status == Status::Interrupted {
         let done = record.done.total();
-        let folder = options.folder.display().to_string();
+        let folder = folder.display().to_string();
         return Err(Failure::Interrupted { done, planned: record.planned, folder });
     }
     Ok(())
 }
 
 /// Where results go, `out` if that is said.
-pub fn folder(out: Option<&PathBuf>, campaign: &Campaign) -> PathBuf {
-    out.cloned().unwrap_or_else(|| format!("{}.results", campaign.name).into())
+pub fn folder(out: Option<&PathBuf>, file: &CampaignFile) -> PathBuf {
+    out.cloned().unwrap_or_else(|| format!("{}.results", file.name()).into())
 }
 
 pub fn all_processors() -> NonZeroUsize {

@@ -3,49 +3,71 @@
 use crate::arguments::RunArguments;
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use crate::display::Display;
-use crate::{Failure, campaign, output, run};
+use crate::{Failure, campaign, output, run, variants};
 use flipwave_analysis::Look;
 use flipwave_campaigns::{
-    MergeOptions, Merged, Part, PartState, PartStatus, ShardOptions, ShardReport, ShardsStatus,
-    SubmitOptions, shards_status,
+    CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
+    ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
+
+/// The states of parts, in words.
+const STATES: [(PartState, &str); 5] = [
+    (PartState::Done, "done"),
+    (PartState::Running, "running"),
+    (PartState::Interrupted, "interrupted"),
+    (PartState::Lost, "lost"),
+    (PartState::Failed, "failed"),
+];
 
 /// Parts that are shown, of those that are not done.
 const SHOWN: usize = 20;
 
-/// Runs a part of a campaign.
-pub fn shard(arguments: &RunArguments, part: &Part) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+/// Runs a part of a campaign, or of all variants of a file.
+pub fn shard(file: &CampaignFile, arguments: &RunArguments, part: &Part) -> Result<(), Failure> {
     let options = ShardOptions {
-        folder: run::folder(arguments.out.as_ref(), &campaign),
+        folder: run::folder(arguments.out.as_ref(), file),
         part: part.clone(),
         workers: arguments.workers.unwrap_or_else(run::all_processors),
         scratch: arguments.scratch.clone().unwrap_or_else(std::env::temp_dir),
         accelerations: arguments.accelerations(),
         path: arguments.by.map(Into::into),
     };
+    let campaign = match file {
+        CampaignFile::Plain(campaign) => campaign,
+        CampaignFile::Varied(variants) => return variants::shard(variants, &options),
+    };
     let mut display = Display::new(&campaign.attendance);
-    let result = flipwave_campaigns::run_shard(&campaign, &options, &mut display);
+    let result = flipwave_campaigns::run_shard(campaign, &options, &mut display);
     display.finish();
     let report = result?;
+    writeln!(output::stdout(), "shard {part}: {}", done(&report))?;
+    check_complete(&report, &options)
+}
+
+/// What a shard did.
+pub fn done(report: &ShardReport) -> String {
     let ShardReport { wanted, done_before, done, start_seconds, seconds, .. } = report;
-    let mut output = output::stdout();
-    writeln!(
-        output,
-        "shard {part}: {wanted} injections, {done_before} of them done before, {done} now; started \
-         in {start_seconds:.3} s, injected in {seconds:.3} s"
-    )?;
-    if let Some(look) = &report.look {
-        writeln!(output, "{look}")?;
+    let look = report.look.as_ref().map(|look| format!("\n{look}")).unwrap_or_default();
+    format!(
+        "{wanted} injections, {done_before} of them done before, {done} now; started in \
+         {start_seconds:.3} s, injected in {seconds:.3} s{look}"
+    )
+}
+
+/// Fails where a shard was asked to stop.
+pub fn check_complete(report: &ShardReport, options: &ShardOptions) -> Result<(), Failure> {
+    match report.is_complete() {
+        true => Ok(()),
+        false => Err(Failure::ShardInterrupted {
+            part: options.part.to_string(),
+            done: report.done_before + report.done,
+            planned: report.wanted,
+            folder: options.folder.display().to_string(),
+        }),
     }
-    if !report.is_complete() {
-        let (done, folder) = (done_before + done, options.folder.display().to_string());
-        let part = part.to_string();
-        return Err(Failure::ShardInterrupted { part, done, planned: wanted, folder });
-    }
-    Ok(())
 }
 
 /// `flipwave merge`.
@@ -54,30 +76,53 @@ pub fn merge(arguments: &MergeArguments) -> Result<(), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| folders[0].clone());
     let wait = Duration::from_secs(arguments.wait);
     let options = MergeOptions { folders, out, wait };
-    let merged = flipwave_campaigns::merge(&options)?;
-    print(&merged, &options.out.join("results.csv").display().to_string())
+    print(&flipwave_campaigns::merge_folder(&options)?, &options.out)
 }
 
-fn print(merged: &Merged, results: &str) -> Result<(), Failure> {
+fn print(merged: &MergedFolder, folder: &Path) -> Result<(), Failure> {
     let mut output = output::stdout();
-    writeln!(output, "{}", merged.summary.table())?;
-    let (rows, seconds) = (merged.record.done.total(), merged.seconds);
+    let (rows, seconds, table) = match merged {
+        MergedFolder::Campaign(own) => {
+            writeln!(output, "{}", own.summary.table())?;
+            (own.record.done.total(), own.seconds, "results.csv")
+        }
+        MergedFolder::Variants { variants, seconds } => {
+            let lines: Vec<_> =
+                variants.iter().map(|(name, own)| (name.as_str(), &own.summary)).collect();
+            writeln!(output, "{}", flipwave_analysis::overview(&lines))?;
+            let rows = |(_, own): &(String, Merged)| own.record.done.total();
+            (variants.iter().map(rows).sum(), *seconds, "variants.csv")
+        }
+    };
     writeln!(output, "merged {rows} rows in {seconds:.3} s")?;
-    writeln!(output, "results: {results}")?;
+    writeln!(output, "results: {}", folder.join(table).display())?;
     Ok(())
 }
 
 /// `flipwave status`.
 pub fn status(arguments: &StatusArguments) -> Result<(), Failure> {
-    let status = shards_status(&arguments.folder)?;
-    let mut output = output::stdout();
+    let status = folder_status(&arguments.folder)?;
     if arguments.json {
+        let mut output = output::stdout();
         serde_json::to_writer_pretty(&mut output, &status).map_err(std::io::Error::from)?;
         writeln!(output)?;
         return Ok(());
     }
-    let ShardsStatus { campaign, planned, done, files, missing, .. } = &status;
-    let share = *done as f64 / (*planned).max(1) as f64 * 100.0;
+    match &status {
+        FolderStatus::Campaign(own) => campaign_status(own),
+        FolderStatus::Variants(own) => variants::status(own),
+    }
+}
+
+/// How much of all is done, in percent.
+pub fn share(done: u64, planned: u64) -> f64 {
+    done as f64 / planned.max(1) as f64 * 100.0
+}
+
+fn campaign_status(status: &ShardsStatus) -> Result<(), Failure> {
+    let mut output = output::stdout();
+    let ShardsStatus { campaign, planned, done, files, missing, .. } = status;
+    let share = share(*done, *planned);
     writeln!(
         output,
         "{}, seed {}: {done} of {planned} injections done ({share:.1} %), in {files} files",
@@ -96,24 +141,13 @@ pub fn status(arguments: &StatusArguments) -> Result<(), Failure> {
             "{rate:.0} injections a second so far; at this rate {left:.0} s are left"
         )?;
     }
-    let states = [
-        (PartState::Done, "done"),
-        (PartState::Running, "running"),
-        (PartState::Interrupted, "interrupted"),
-        (PartState::Lost, "lost"),
-        (PartState::Failed, "failed"),
-    ];
-    let counts: Vec<String> = states
-        .iter()
-        .filter(|(state, _)| status.count(*state) > 0)
-        .map(|(state, name)| format!("{} {name}", status.count(*state)))
-        .collect();
-    if !counts.is_empty() {
-        writeln!(output, "parts begun: {}", counts.join(", "))?;
+    let begun = begun(|state| status.count(state));
+    if !begun.is_empty() {
+        writeln!(output, "parts begun: {begun}")?;
     }
     let open: Vec<_> = status.parts.iter().filter(|own| own.state != PartState::Done).collect();
     for own in open.iter().take(SHOWN) {
-        writeln!(output, "  {}", line(own, states[own.state as usize].1))?;
+        writeln!(output, "  {}", line(own))?;
     }
     if open.len() > SHOWN {
         writeln!(output, "  and {} more; --json has all", open.len() - SHOWN)?;
@@ -132,7 +166,16 @@ pub fn status(arguments: &StatusArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn line(own: &PartStatus, state: &str) -> String {
+/// How many parts are in which state.
+pub fn begun(count: impl Fn(PartState) -> usize) -> String {
+    let states = STATES.iter().filter(|(state, _)| count(*state) > 0);
+    let counts: Vec<String> =
+        states.map(|(state, name)| format!("{} {name}", count(*state))).collect();
+    counts.join(", ")
+}
+
+fn line(own: &PartStatus) -> String {
+    let state = STATES[own.state as usize].1;
     let PartStatus { part, attempts, failures, lost, host, process, since, done, error, .. } = own;
     let tries = match attempts {
         1 => String::new(),
@@ -144,10 +187,10 @@ fn line(own: &PartStatus, state: &str) -> String {
 
 /// `flipwave submit`.
 pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let file = campaign::read_all(&arguments.file, &arguments.variant, arguments.seed)?;
     let options = SubmitOptions {
         engine: arguments.engine.into(),
-        folder: run::folder(arguments.out.as_ref(), &campaign),
+        folder: run::folder(arguments.out.as_ref(), &file),
         shards: arguments.shards,
         at_once: arguments.at_once,
         nodes: arguments.nodes,
@@ -159,13 +202,19 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
         options: arguments.options.clone(),
         dry: arguments.dry_run,
     };
-    let mut display = Display::new(&campaign.attendance);
-    let result = flipwave_campaigns::submit(&campaign, &options, &mut display);
+    let mut display = Display::new(file.attendance());
+    let result = flipwave_campaigns::submit(&file, &options, &mut display);
     display.finish();
     let submitted = result?;
     let mut output = output::stdout();
-    let (count, shards) = (submitted.plan.count, options.shards);
-    writeln!(output, "{}: {count} injections in {shards} shards", campaign.name)?;
+    let (count, shards) = (submitted.injections, options.shards);
+    let of = match &file {
+        CampaignFile::Varied(variants) if variants.chosen().len() > 1 => {
+            format!(" of {} variants", variants.chosen().len())
+        }
+        _ => String::new(),
+    };
+    writeln!(output, "{}: {count} injections{of} in {shards} shards", file.name())?;
     for script in &submitted.scripts {
         writeln!(output, "script: {}", script.display())?;
     }
@@ -177,7 +226,11 @@ pub fn submit(arguments: &SubmitArguments) -> Result<(), Failure> {
     }
     if let Some(merged) = &submitted.merged {
         drop(output);
-        print(merged, &options.folder.join("results.csv").display().to_string())?;
+        let folder = match &file {
+            CampaignFile::Varied(variants) => variants.chosen_name(),
+            CampaignFile::Plain(_) => None,
+        };
+        print(merged, &options.folder.join(folder.unwrap_or_default()))?;
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ impl From<ToolName> for flipwave_attach::ToolName {
 }
 
 fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Failure> {
-    let campaign = campaign::read(file, arguments.seed)?;
+    let campaign = campaign::read(file, &arguments.variant, arguments.seed)?;
     let options = options(arguments);
     let found = flipwave_campaigns::measure::<T>(&campaign, &options)?;
     say_what_is_missing(&found);

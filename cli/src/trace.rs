@@ -16,7 +16,7 @@ const WAVES: usize = 8;
 const ROWS: usize = 12;
 
 pub fn trace(arguments: &TraceArguments) -> Result<(), Failure> {
-    let campaign = campaign::read(&arguments.file, arguments.seed)?;
+    let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
     let traced = flipwave_campaigns::trace(&campaign, &arguments.site)?;
     if let Some(folder) = &arguments.out {
         traced.write(folder)?;

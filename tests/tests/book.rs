@@ -122,6 +122,7 @@ fn every_link_of_the_book_leads_somewhere() {
         "strict",
         "tools",
         "trace",
+        "vary",
     ];
     let pages = pages.map(|page| format!("docs/{page}.md"));
     for page in pages.iter().map(String::as_str).chain(["README.md"]) {

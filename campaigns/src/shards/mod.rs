@@ -32,6 +32,7 @@ mod run;
 mod space;
 mod status;
 mod store;
+mod variants;
 
 pub use attempt::AttemptState;
 pub use error::ShardError;
@@ -41,3 +42,8 @@ pub use plan::ShardPlan;
 pub(crate) use run::plan_shards;
 pub use run::{ShardOptions, ShardReport, run_shard};
 pub use status::{PartState, PartStatus, ShardsStatus, shards_status};
+pub(crate) use variants::plan_variant_shards;
+pub use variants::{
+    FolderStatus, MergedFolder, VariantShard, VariantStatus, VariantsStatus, folder_status,
+    merge_folder, run_variant_shards,
+};

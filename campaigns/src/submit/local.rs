@@ -3,9 +3,9 @@
 use super::error::SubmitError;
 use super::options::{MERGE_WAIT, SubmitOptions};
 use super::script::Scripts;
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
-use crate::shards::{MergeOptions, Merged, merge};
+use crate::shards::{MergeOptions, MergedFolder, merge_folder};
+use flipwave_injector::Attendance;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io;
@@ -19,10 +19,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs all shards, some at once, and merges them.
 pub(super) fn run(
-    campaign: &Campaign,
+    attendance: &Attendance,
     scripts: &Scripts,
     options: &SubmitOptions,
-) -> Result<Merged, CampaignError> {
+) -> Result<MergedFolder, CampaignError> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = (processors / options.workers.get()).max(1) as u64;
     let at_once = options.at_once.map_or(at_once, u64::from).min(options.shards.get());
@@ -31,12 +31,12 @@ pub(super) fn run(
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
-                while !campaign.attendance.is_stopped() {
+                while !attendance.is_stopped() {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number > options.shards.get() {
                         break;
                     }
-                    let ended = shard(campaign, scripts, number);
+                    let ended = shard(attendance, scripts, number);
                     let is_done = ended.is_ok_and(|status| status.success());
                     if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
                         given_up.push(number);
@@ -45,7 +45,9 @@ pub(super) fn run(
             });
         }
     });
-    campaign.unless_stopped(Ok(()))?;
+    if attendance.is_stopped() {
+        return Err(CampaignError::Interrupted);
+    }
     let mut shards = given_up.into_inner().unwrap_or_default();
     if !shards.is_empty() {
         shards.sort_unstable();
@@ -53,11 +55,11 @@ pub(super) fn run(
     }
     let folder = scripts.folder.clone();
     let wait = Duration::from_secs(MERGE_WAIT);
-    merge(&MergeOptions { folders: vec![folder.clone()], out: folder, wait })
+    merge_folder(&MergeOptions { folders: vec![folder.clone()], out: folder, wait })
 }
 
 /// Runs a shard to its end; it is asked to stop when the campaign is.
-fn shard(campaign: &Campaign, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
+fn shard(attendance: &Attendance, scripts: &Scripts, number: u64) -> io::Result<ExitStatus> {
     let log = scripts.log(&format!("{number}.txt"));
     let log = File::options().append(true).create(true).open(log)?;
     let mut child = Command::new(scripts.path("shard.sh"))
@@ -71,7 +73,7 @@ fn shard(campaign: &Campaign, scripts: &Scripts, number: u64) -> io::Result<Exit
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if campaign.attendance.is_stopped() && !is_asked {
+        if attendance.is_stopped() && !is_asked {
             is_asked = true;
             ask_to_stop(&child);
         }

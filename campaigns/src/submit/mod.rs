@@ -16,18 +16,19 @@ mod slurm;
 pub use error::SubmitError;
 pub use options::{Engine, SubmitOptions, Submitted};
 
-use crate::campaign::Campaign;
 use crate::error::CampaignError;
 use crate::progress::Progress;
-use crate::shards::plan_shards;
+use crate::shards::{ShardPlan, plan_shards, plan_variant_shards};
+use crate::vary::CampaignFile;
 use script::Scripts;
 
-/// Plans a campaign, runs it without a fault, and hands its shards to an engine.
+/// Plans the campaigns of a file, runs them without a fault, and hands their shards to an engine. Of a
+/// file with variants, each shard does its part of all that are asked for.
 ///
 /// # Errors
 /// [`CampaignError`] of a campaign that cannot be run; [`SubmitError`].
 pub fn submit(
-    campaign: &Campaign,
+    file: &CampaignFile,
     options: &SubmitOptions,
     progress: &mut dyn Progress,
 ) -> Result<Submitted, CampaignError> {
@@ -38,10 +39,18 @@ pub fn submit(
         let what = "what stands after `--`";
         return Err(SubmitError::Unsupported { what, only: "engines with options" }.into());
     }
-    let plan = plan_shards(campaign, &options.folder, options.path, progress)?;
-    let mut scripts = Scripts::write(campaign, options)?;
+    let plans = match file {
+        CampaignFile::Plain(campaign) => {
+            vec![plan_shards(campaign, &options.folder, options.path, progress)?]
+        }
+        CampaignFile::Varied(variants) => {
+            plan_variant_shards(variants, &options.folder, options.path, progress)?
+        }
+    };
+    let add = |sum: u64, plan: &ShardPlan| sum.saturating_add(plan.count);
+    let mut scripts = Scripts::write(file, options)?;
     let mut submitted = Submitted {
-        plan,
+        injections: plans.iter().fold(0, add),
         scripts: Vec::new(),
         jobs: Vec::new(),
         watch: vec![format!("flipwave status {}", script::quoted(&scripts.folder))],
@@ -51,7 +60,7 @@ pub fn submit(
         Engine::Slurm => slurm::submit(&mut scripts, options, &mut submitted)?,
         Engine::HyperQueue => hyperqueue::submit(&mut scripts, options, &mut submitted)?,
         Engine::Local if options.dry => {}
-        Engine::Local => submitted.merged = Some(local::run(campaign, &scripts, options)?),
+        Engine::Local => submitted.merged = Some(local::run(file.attendance(), &scripts, options)?),
     }
     submitted.scripts = scripts.paths();
     Ok(submitted)

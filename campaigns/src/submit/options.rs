@@ -1,7 +1,7 @@
 //! How a campaign is handed over, and what was.
 
 use crate::runners::InjectionPath;
-use crate::shards::{Merged, ShardPlan};
+use crate::shards::MergedFolder;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -52,8 +52,8 @@ pub struct SubmitOptions {
 /// What was handed over.
 #[derive(Clone, Debug)]
 pub struct Submitted {
-    /// The campaign.
-    pub plan: ShardPlan,
+    /// Injections of all campaigns.
+    pub injections: u64,
     /// The script that does a shard, and others that are for people to look at.
     pub scripts: Vec<PathBuf>,
     /// Jobs of the engine, in its own words.
@@ -61,5 +61,5 @@ pub struct Submitted {
     /// Commands that show how far it is.
     pub watch: Vec<String>,
     /// The results, of an engine that was waited for.
-    pub merged: Option<Merged>,
+    pub merged: Option<MergedFolder>,
 }

@@ -2,15 +2,15 @@
 
 use super::error::{ATTEMPTS, SubmitError};
 use super::options::{MERGE_WAIT, SubmitOptions};
-use crate::campaign::Campaign;
 use crate::runners::InjectionPath;
+use crate::vary::CampaignFile;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The scripts of a campaign, in its results folder.
+/// The scripts of a file, in its results folder.
 pub(super) struct Scripts {
-    /// The results folder, an absolute path.
+    /// The results folder, an absolute path; where one variant is asked for, that of the variant.
     pub folder: PathBuf,
     /// The campaign's name.
     pub name: String,
@@ -19,19 +19,31 @@ pub(super) struct Scripts {
 
 impl Scripts {
     /// Writes what does a shard and what merges them.
-    pub fn write(campaign: &Campaign, options: &SubmitOptions) -> Result<Scripts, SubmitError> {
+    pub fn write(own: &CampaignFile, options: &SubmitOptions) -> Result<Scripts, SubmitError> {
         let absolute = |path: &Path| {
             fs::canonicalize(path)
                 .map_err(|reason| SubmitError::Script { path: path.to_owned(), reason })
         };
-        let folder = absolute(&options.folder)?;
-        let mut scripts = Scripts { folder, name: campaign.name.clone(), others: Vec::new() };
+        let out = absolute(&options.folder)?;
+        let (path, seed, variant) = match own {
+            CampaignFile::Plain(campaign) => (&campaign.file, Some(campaign.seed), None),
+            CampaignFile::Varied(all) => (&all.file, all.seed, all.chosen_name()),
+        };
+        let (file, name) = (absolute(path)?, own.name().to_owned());
+        let folder = variant.map_or_else(|| out.clone(), |variant| out.join(variant));
+        let mut scripts = Scripts { folder, name, others: Vec::new() };
         for name in ["submit", "logs"] {
             let path = scripts.folder.join(name);
             fs::create_dir_all(&path).map_err(|reason| SubmitError::Script { path, reason })?;
         }
-        let program = scripts.program(options, &absolute(&campaign.file)?);
-        let shard = scripts.shard(campaign, options, &program, &absolute(&campaign.file)?);
+        let program = scripts.program(options, &out, &file);
+        let mut run = format!("{program} run {}", quoted(&file));
+        seed.iter().for_each(|seed| run += &format!(" --seed {seed}"));
+        variant
+            .iter()
+            .for_each(|variant| run += &format!(" --variant {}", quoted(Path::new(variant))));
+        run += &format!(" --out {}", quoted(&out));
+        let shard = scripts.shard(options, &run);
         scripts.add("shard.sh", &shard)?;
         let merge = scripts.merge(&program);
         scripts.add("merge.sh", &merge)?;
@@ -65,21 +77,16 @@ impl Scripts {
         Ok(())
     }
 
-    /// The program, as the machines start it.
-    fn program(&self, options: &SubmitOptions, file: &Path) -> String {
+    /// The program, as the machines start it; it finds the folders `out` and of `file`.
+    fn program(&self, options: &SubmitOptions, out: &Path, file: &Path) -> String {
         let Some(image) = &options.container else { return quoted(&options.program) };
         let sources = file.parent().unwrap_or(Path::new("/"));
-        let folders = format!("{},{}", self.folder.display(), sources.display());
+        let folders = format!("{},{}", out.display(), sources.display());
         format!("apptainer exec --bind {} {} flipwave", quoted(Path::new(&folders)), quoted(image))
     }
 
-    fn shard(
-        &self,
-        campaign: &Campaign,
-        options: &SubmitOptions,
-        program: &str,
-        file: &Path,
-    ) -> String {
+    /// The script that does a shard, by the command `run`.
+    fn shard(&self, options: &SubmitOptions, run: &str) -> String {
         let by = match options.path {
             None => "",
             Some(InjectionPath::Embedded) => " --by embedded",
@@ -100,7 +107,7 @@ impl Scripts {
              \n\
              attempt=1\n\
              while :; do\n\
-             \x20 {program} run {file} --seed {seed} --out {folder} \\\n\
+             \x20 {run} \\\n\
              \x20   --shard \"$number/{shards}\" --workers {workers}{by} &\n\
              \x20 child=$!\n\
              \x20 wait \"$child\"\n\
@@ -123,10 +130,7 @@ impl Scripts {
              # Slurm is asked for another go; a preempted job is queued again anyway.\n\
              [ -z \"${{SLURM_JOB_ID:-}}\" ] || scontrol requeue \"$SLURM_JOB_ID\" || :\n\
              exit 143\n",
-            name = campaign.name,
-            file = quoted(file),
-            seed = campaign.seed,
-            folder = quoted(&self.folder),
+            name = self.name,
             shards = options.shards,
             workers = options.workers,
         )
