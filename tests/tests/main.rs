@@ -59,6 +59,7 @@ mod survey;
 mod tier;
 mod tools;
 mod trace;
+mod until;
 mod vary;
 mod wave_state;
 mod workloads;

@@ -1,0 +1,154 @@
+//! Campaigns that end when rates are known, and ways to draw faults: the same rows, whoever makes them.
+
+use flipwave_tests::{Finished, example, flipwave_within, rows};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What depends on nothing but the campaign.
+const TABLES: [&str; 3] = ["results.csv", "summary.csv", "rates.svg"];
+
+fn run(folder: &Path, arguments: &[&str]) -> Finished {
+    flipwave_within(PATIENCE, folder, arguments).expect("an end")
+}
+
+fn tables(folder: &Path) -> Vec<String> {
+    let read = |name| fs::read_to_string(folder.join(name)).expect(name);
+    TABLES.into_iter().map(read).collect()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// What is drawn in stages, each of which may depend on the one before.
+const STAGED: [&str; 3] = [
+    "{model: flip_one_bit, until: {margin: 0.1, of: [sdc, due], per: [all, opcode]}, count: 700}",
+    "{model: flip_one_bit, count: 300, stratify: opcode, allocation: {optimal: {pilot: 70}}, \
+     known_masked: counted}",
+    "{model: flip_one_bit, until: {margin: 0.08}, stratify: opcode, replacement: false, \
+     allocation: {optimal: {pilot: 90}}, intervals: clopper_pearson}",
+];
+
+#[test]
+fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (number, faults) in STAGED.into_iter().enumerate() {
+        example("vector_add", faults, folder);
+        let own = |name: &str| format!("{name}-{number}");
+        let one = ["run", "vector_add.yaml", "--workers", "1", "--out", &own("one")];
+        let said = run(folder, &one).expect_success();
+        let whole = tables(&folder.join(own("one")));
+        let record = json(&folder.join(own("one")).join("run.json"));
+        assert_eq!(record["status"], "complete", "{faults}");
+        let done = rows(&folder.join(own("one"))).len() as u64;
+        if faults.contains("until") {
+            let look = record["looks"].as_array().and_then(|all| all.last()).expect("a look");
+            assert_eq!(look["injections"], done, "{faults}");
+            assert!(said.stdout.contains("is known after"), "{}", said.stdout);
+            assert!(done < record["planned"].as_u64().expect("a number") || number == 0);
+        }
+        let three = ["run", "vector_add.yaml", "--workers", "3", "--out", &own("three")];
+        run(folder, &three).expect_success();
+        assert_eq!(tables(&folder.join(own("three"))), whole, "{faults}");
+
+        // Killed in the middle of a row, before and after the pilot, and gone on with.
+        for part in [0.2, 0.7] {
+            let text = &whole[0];
+            let cut = &text[..(text.len() as f64 * part) as usize];
+            fs::write(folder.join(own("three")).join("results.csv"), cut).expect("written");
+            let resumed =
+                ["run", "vector_add.yaml", "--workers", "2", "--resume", "--out", &own("three")];
+            run(folder, &resumed).expect_success();
+            assert_eq!(tables(&folder.join(own("three"))), whole, "{faults}");
+        }
+
+        for (split, parts) in [&["3/3", "1/3", "2/3"][..], &["100..2000", "0..100", "2/2", "1/2"]]
+            .into_iter()
+            .enumerate()
+        {
+            let out = own(&format!("parts-{split}"));
+            for part in parts {
+                run(folder, &["run", "vector_add.yaml", "--out", &out, "--shard", part])
+                    .expect_success();
+            }
+            run(folder, &["merge", &out]).expect_success();
+            assert_eq!(tables(&folder.join(&out)), whole, "{faults}: {parts:?}");
+            let status = run(folder, &["status", &out, "--json"]).expect_success().stdout;
+            let status: Value = serde_json::from_str(&status).expect("JSON");
+            assert_eq!((&status["done"], &status["merged"]), (&done.into(), &true.into()));
+        }
+        let local = ["submit", "vector_add.yaml", "--engine", "local", "--shards", "4"];
+        let local = [&local[..], &["--at-once", "2", "--out", &own("local")]].concat();
+        run(folder, &local).expect_success();
+        assert_eq!(tables(&folder.join(own("local"))), whole, "{faults}");
+    }
+}
+
+/// A merge before enough is known says what is missing, and rows that nobody needs are not wanted.
+#[test]
+fn only_the_rows_before_the_end_are_needed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    example("vector_add", "{model: flip_one_bit, until: {margin: 0.1}}", folder);
+    let shard = |part: &str| {
+        run(folder, &["run", "vector_add.yaml", "--out", "out", "--shard", part]).expect_success()
+    };
+    shard("0..60");
+    let refused = run(folder, &["merge", "out"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("lacks the rows of injections 60.."), "{}", refused.stderr);
+    let status = run(folder, &["status", "out"]).expect_success().stdout;
+    assert!(status.contains("after 50 injections: 0 of 2 rates"), "{status}");
+    let said = shard("60..100000").stdout;
+    assert!(said.contains("2 of 2 rates within the margin"), "{said}");
+    let status = run(folder, &["status", "out"]).expect_success().stdout;
+    assert!(status.contains("enough is known") && status.contains("(100.0 %)"), "{status}");
+    let said = shard("200..100000").stdout;
+    assert!(said.contains(" 0 now"), "{said}");
+    run(folder, &["merge", "out"]).expect_success();
+    // Another goal in the same folder is another end.
+    example("vector_add", "{model: flip_one_bit, until: {margin: 0.05}}", folder);
+    shard("1/1");
+    run(folder, &["merge", "out"]).expect_success();
+    let more = rows(&folder.join("out")).len();
+    assert!(more > 300, "{more}");
+    let record = json(&folder.join("out/run.json"));
+    assert_eq!(record["done"].as_object().expect("counts").len(), 4);
+}
+
+/// Of what is counted as known no fault is injected; the rates are of all places all the same.
+#[test]
+fn known_masked_places_are_counted_and_not_struck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rate = |name: &str, faults: &str| {
+        example("reduction", faults, folder);
+        run(folder, &["run", "reduction.yaml", "--out", name]).expect_success();
+        let summary = fs::read_to_string(folder.join(name).join("summary.csv")).expect("a table");
+        let line = summary.lines().find(|line| line.starts_with("all,masked,,")).expect("a line");
+        let rates: Vec<f64> = line.split(',').skip(5).take(3).flat_map(str::parse).collect();
+        rates
+    };
+    let sampled = rate("sampled", "{model: flip_one_bit, count: 3000}");
+    let counted = rate("counted", "{model: flip_one_bit, count: 3000, known_masked: counted}");
+    let known = rows(&folder.join("sampled"));
+    let is_known =
+        |cause: &Option<String>| matches!(cause.as_deref(), Some("dead" | "overwritten"));
+    let seen = known.iter().filter(|row| is_known(&row.cause)).count();
+    assert!(!rows(&folder.join("counted")).iter().any(|row| is_known(&row.cause)));
+    let record = json(&folder.join("counted/run.json"));
+    let all = &record["design"]["known"]["all"];
+    let of = |key: &str| all[key].as_f64().expect(key);
+    let share = (of("overwritten") + of("dead")) / of("places");
+    println!("known {share:.4}, seen {seen} of 3000; masked {sampled:?} {counted:?}");
+    // Within four standard deviations.
+    let away = 4.0 * (3000.0 * share * (1.0 - share)).sqrt();
+    assert!((seen as f64 - 3000.0 * share).abs() < away, "{seen} {share}");
+    assert!(sampled[1] < counted[2] && counted[1] < sampled[2], "the intervals overlap");
+    assert!(share > 0.01 && counted[1] > share, "{share}");
+}
